@@ -1,4 +1,4 @@
-"""How batch commands speak: progress, the plans of units, a table at the end, reports in files."""
+"""The output of batch commands: progress, the plans of units, a table at the end, reports in files."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _on_terminal(no_color: bool, terminal: Terminal, show: bool) -> BatchListene
 
 
 def conclude(report: Any, arguments: Arguments, terminal: Terminal) -> int:
-    """Show what a batch came to and write the reports; the exit code."""
+    """Show the result of a batch and write the reports; the exit code."""
     document = report_json(report, is_brief(arguments))
     return conclude_with(document, report, arguments, terminal)
 

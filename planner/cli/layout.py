@@ -52,7 +52,7 @@ class Layout:
     laid_out: Callable[[bytes, str, list[Diagnostic]], str | None]
 
     def of(self, file: FormattedFile) -> None:
-        """Work out what becomes of a file."""
+        """Compute the new content of a file."""
         text = self.laid_out(file.data, file.name, file.problems)
         if text is not None:
             result = text.encode("utf-8")

@@ -1,4 +1,4 @@
-"""How states and plans of a configuration are encrypted, if they are."""
+"""Encryption of a configuration's states and plans, if any."""
 
 from __future__ import annotations
 

@@ -207,8 +207,8 @@ def _store_of(plan: Plan, loaded: Unstored) -> Store | None:
 def why_planned(
     options: OperationOptions, verb: str, what: str, plan_file: str | None = None, negated: bool = False
 ) -> tuple[dict[str, Any] | None, list[Diagnostic]]:
-    """The proof of a planned action (`verb` as people call it, or "" for whatever is planned) or of an unknown value.
-    Raises Failure."""
+    """The proof of a planned action (`verb`: its short name, or "" for any action) or of an unknown value. Raises
+    Failure."""
     return why_in_plan(planned(options, plan_file), verb, what, negated)
 
 

@@ -91,7 +91,7 @@ def cut(
     options: OperationOptions, kind: str = "", plan_file: str | None = None
 ) -> tuple[list[Knot] | None, list[Diagnostic]]:
     """The knots of vertices that wait for each other, and what to remove. `kind` as for graphs; without it the plan
-    graph's, and when that has none those of applying what is planned. None when there is no graph. Raises Failure."""
+    graph's, and when that has none those of applying the plan. None when there is no graph. Raises Failure."""
     if plan_file is not None or kind in ("plan", "plan-destroy", ""):
         built = graph(options, kind or ("apply" if plan_file else "plan"), plan_file, as_planned=True)
         if not built.nodes:

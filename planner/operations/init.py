@@ -151,8 +151,8 @@ def _only_builtin(config: Config, state: State | None, say: Callable[[str], None
 
 
 def stays_as_it_is(reading: ConfigurationReading[Any]) -> bool:
-    """Whether `init` finds nothing to do that changes what was read: there is no module to install, nothing of
-    providers but what is built in, and the default workspace, which is in every backend."""
+    """Whether `init` finds nothing to do that changes the configuration as it was read: there is no module to install,
+    no provider but builtin ones, and the default workspace, which is in every backend."""
     config = reading.config
     if config is None or config.root.calls or reading.begun.workspace != DEFAULT_WORKSPACE:
         return False

@@ -166,7 +166,7 @@ def _installer(
 
 
 def _source(net: InstalledConnections, directory: str, plugin_dirs: tuple[str, ...]) -> PackageSource:
-    """Where packages come from here. Raises Failure."""
+    """The source of packages here. Raises Failure."""
     cache = net.config.cache
     if cache and not os.path.isdir(cache):
         detail = f"The plugin cache directory {cache} does not exist. Create it, or leave the setting out."

@@ -79,7 +79,7 @@ def _place(name: str, variable: RootVariable) -> str:
 
 
 def _user() -> str:
-    """Who runs this process: the name of its user, or the number where that has no name."""
+    """The user of this process: the name, or the number where that has no name."""
     try:
         return pwd.getpwuid(os.getuid()).pw_name
     except KeyError:

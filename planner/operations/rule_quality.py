@@ -1,4 +1,4 @@
-"""How good cases of rules are: what they exercise, and which of the mistakes that one can make they notice."""
+"""The quality of cases of rules: their coverage, and the possible mistakes that they detect."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Quality:
 
 
 def quality(words: Sequence[str], name: str = "", makes_mistakes: bool = False) -> tuple[Quality, list[Diagnostic]]:
-    """How good the cases in files and folders are (see rule_tests.groups), which have to hold."""
+    """The quality of the cases in files and directories (see rule_tests.groups), which have to pass."""
     found, problems = groups(words, name)
     covered: list[RuleCoverage] = []
     tried: list[Noticed] = []

@@ -53,7 +53,7 @@ Shown = MadePlan[Unstored] | ShownState
 
 
 def kept_state(options: S, told: Diagnostics) -> StateLocation[S]:
-    """Where the state of the selected workspace is kept; nothing is read from that yet. Raises Failure."""
+    """The place of the selected workspace's state, which is not read yet. Raises Failure."""
     from planner.operations.backends import current_backend
 
     workspace, _, problems = current_workspace(options.directory, os.environ)

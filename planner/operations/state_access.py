@@ -1,4 +1,4 @@
-"""Where the state of a configuration is kept: opened, locked, read."""
+"""The state of a configuration: opened, locked, read."""
 
 from __future__ import annotations
 

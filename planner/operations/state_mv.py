@@ -142,7 +142,7 @@ def _unfit(taken: list[Entry], source: Address, target: Address) -> str:
 
 
 def _new_address(address: ResourceAddress, source: Address, target: Address, whole: bool) -> ResourceAddress:
-    """Where an instance goes. A resource named without a key takes its instances along with their keys."""
+    """The new address of an instance. A resource named without a key takes its instances along with their keys."""
     if isinstance(source, ModuleAddress):
         assert isinstance(target, ModuleAddress)
         inner = ModuleAddress(address.module.steps[len(source.steps) :])

@@ -56,7 +56,7 @@ def workspace_new(options: StateOptions, name: str) -> list[Diagnostic]:
 
 
 def workspace_select(options: StateOptions, name: str, create: bool = False) -> tuple[Selected, list[Diagnostic]]:
-    """Select a workspace, and what that came to; `create` makes it first when it does not exist."""
+    """Select a workspace, and return the result; `create` makes it first when it does not exist."""
     names, current, problems = _changeable(options, name)
     if has_errors(problems):
         return "as before", problems

@@ -125,7 +125,7 @@ def words_of(step: CauseStep, actions: Mapping[str, str]) -> str:
 
 
 def origin_of(step: CauseStep) -> str:
-    """Who gave a variable its value."""
+    """The source of a variable's value."""
     source = step.source
     if isinstance(source, CommandLine):
         return source.argument.partition("=")[0]

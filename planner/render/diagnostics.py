@@ -121,7 +121,7 @@ def _difference(difference: tuple[Any, Any], paint: Paint) -> list[str]:
 
 
 def _because(causes: tuple[Any, ...], paint: Paint) -> list[str]:
-    """Where the values come from, each step below what rests on it."""
+    """The sources of the values, each step below its consequence."""
     bar = paint("    │", "grey")
     lines = [paint("    ├────────────────", "grey"), f"{bar} {paint('Because: ', 'bold')}"]
     for cause in causes:

@@ -127,8 +127,8 @@ _SIMPLE = frozenset((STRING, NUMBER, BOOL))
 
 
 def _of_one_side(value: Value, attribute: AttributeSchema, action: str) -> Diff | None:
-    """The difference of a value that was not there before (create) or is no more (delete), for the kinds of values that
-    most of an object are; None where it takes a closer look."""
+    """The difference of a value that is created or deleted, for the most frequent kinds of values; None where it takes
+    a closer look."""
     if attribute.sensitive or attribute.nested is not None:
         return None
     kind = attribute.type

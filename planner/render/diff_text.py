@@ -35,7 +35,7 @@ INDENT = "    "
 
 
 class Style:
-    """How a part is shown: `plain_end` leaves `-> null` out, `forces` adds the remark about replacement, `all` shows
+    """The style of a part: `plain_end` leaves `-> null` out, `forces` adds the remark about replacement, `all` shows
     unchanged parts, `symbols` the column of symbols, `secrets` sensitive values."""
 
     __slots__ = ("all", "forces", "plain_end", "secrets", "symbols")

@@ -51,7 +51,7 @@ class JsonLines:
         self._about: dict[str, str] = {}
 
     def about(self, **more: str) -> JsonLines:
-        """Where messages have these keys, too."""
+        """The lines with these keys in messages, too."""
         lines = JsonLines(self._stream)
         lines._lock, lines._about = self._lock, {**self._about, **more}
         return lines

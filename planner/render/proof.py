@@ -265,7 +265,7 @@ def fact_text(tuple_: list[Any]) -> str:
 
 
 def source_text(source: Any) -> str:
-    """Where an input fact comes from, in a few words."""
+    """The source of an input fact, in a few words."""
     if not source:
         return ""
     if "file" in source:

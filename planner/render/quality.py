@@ -1,4 +1,4 @@
-"""How good the cases of rules are, as text and JSON."""
+"""The quality of the cases of rules, as text and JSON."""
 
 from __future__ import annotations
 

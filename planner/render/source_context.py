@@ -53,7 +53,8 @@ def _way(value: JsonValue | None, offset: int) -> Iterator[str]:
 
 @lru_cache(4)
 def _items(source: Source) -> list[tuple[int, int]]:
-    """Where the blocks and attributes of a file begin and end; kept, because a file may have many diagnostics."""
+    """The beginnings and ends of the blocks and attributes of a file; kept, because a file may have many
+    diagnostics."""
     text, items, at = source.text, [], 0
     while (start := _skip_blank(text, at)) < len(text):
         end = _item_end(text, start)
@@ -82,7 +83,7 @@ def _line_end(text: str, at: int) -> int:
 
 
 def _item_end(text: str, at: int) -> int:
-    """Where the block or attribute that begins here ends: at the end of its line, brackets closed."""
+    """The end of the block or attribute that begins here: the end of its line, brackets closed."""
     depth = 0
     while at < len(text):
         char = text[at]

@@ -104,7 +104,7 @@ class Terminal:
         (self.err if self.stdout_is_data else self.out)(text)
 
     def close(self, code: int) -> int:
-        """Write what is left. The exit code: `code`, or 1 when what was written did not get where it should."""
+        """Flush the output. The exit code: `code`, or 1 when writing failed."""
         for output in self.outputs:
             output.flush()
         lost = [output for output in self.outputs if output.problem is not None and output.name != "standard error"]

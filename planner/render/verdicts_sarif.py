@@ -95,7 +95,7 @@ def _result(finding: Finding, index: int) -> dict[str, Any]:
 
 
 def _subject(finding: Finding) -> dict[str, Any]:
-    """Where the result is about: the configuration; without one, the policy."""
+    """The location of the result: the configuration; without one, the policy."""
     location: dict[str, Any] = {}
     span = finding.span or finding.rule_span
     if span is not None:

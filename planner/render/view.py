@@ -1,4 +1,4 @@
-"""View: how a command that plans or applies speaks: to people, in JSON lines, or both at once."""
+"""View: the output of a command that plans or applies: to people, in JSON lines, or both at once."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class View:
         """The plan of a file, which is applied without prompting."""
 
     def next_steps(self, path: str, generated: str) -> None:
-        """Where the plan was saved ("" when it was not) and where configuration was generated."""
+        """The messages with the path of the saved plan ("" when it was not saved) and of generated configuration."""
 
     def finished(self, counts: Counts, destroyed: bool) -> None:
         """Everything was applied."""

@@ -1,4 +1,4 @@
-"""How two plans differ, for people and for programs."""
+"""The differences of two plans, for people and for programs."""
 
 from __future__ import annotations
 

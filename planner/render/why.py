@@ -116,7 +116,7 @@ def _ordered(proofs: dict[str, Any], name: str) -> list[str]:
 
 
 def _places(proofs: dict[str, Any], name: str) -> list[str]:
-    """Where the step's facts come from: mentions first; declarations only when nothing else is there."""
+    """The sources of the step's facts: mentions first; declarations only when nothing else is there."""
     mentions: list[str] = []
     others: list[str] = []
     seen: set[str] = set()

@@ -52,7 +52,7 @@ class ProviderConfigurations:
         return entry.parent if entry is not None and entry.parent in self.entries else key
 
     def source_of(self, key: str, full_name: str) -> str:
-        """Where a configuration comes from in the end: itself, a parent, a parent of that; "" from nowhere."""
+        """The final source of a configuration: itself, a parent, a parent of that; "" if it has none."""
         source = ""
         while key:
             entry = self.entries.get(key)

@@ -137,7 +137,7 @@ class _Follower:
         self._tell(place, depth, how, span)
 
     def _maker(self, place: ValueLocation, decl: ResourceDecl) -> tuple[str, Span]:
-        """Who decided an attribute that is not configured."""
+        """The source of an attribute that is not configured."""
         name = str(place.path[0][1])
         config = place.module.config
         override = decl.made_up

@@ -216,7 +216,7 @@ def _joined(path: Path, rest: Path) -> Path:
 
 
 def _of_bound(given: GivenExpression, chain: Chain, name: str) -> list[GivenExpression]:
-    """Where the value is from that a chain takes from a name of a `for` expression."""
+    """The source of a value that a chain takes from a name of a `for` expression."""
     bound = given.bound[name].given
     if bound is None:
         return []

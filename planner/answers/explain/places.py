@@ -298,7 +298,7 @@ class LocationLookup:
         return module.with_repetition(objects.expansion.instances.get(place.key, NO_REPETITION))
 
     def declaration(self, place: ValueLocation) -> Span | None:
-        """Where the thing that has the value is declared."""
+        """The declaration of the object that has the value."""
         config, name = place.module.config, place.name
         tables: dict[str, Mapping[str, Any]] = {
             "resource": config.resources,

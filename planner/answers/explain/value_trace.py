@@ -64,7 +64,7 @@ class ValueTrace(MentionTrace):
         return found
 
     def _gone(self, place: ValueLocation) -> list[ValueLocation]:
-        """Where a place is in all instances of a resource or module: the same in those that there are no more."""
+        """The places in all former instances of a resource or module for one in all of them."""
         keys: set[InstanceKey] = set()
         if place.path[:1] == (ANY,) and place.kind == "resources":
             changes = self._resources.get(join(str(place.module.address.config), place.name), ())
@@ -75,7 +75,7 @@ class ValueTrace(MentionTrace):
         return [place.at((("index", key), *place.path[1:])) for key in sorted(keys - {None}, key=key_order)]
 
     def _goes(self, place: ValueLocation) -> bool:
-        """Whether a place is in an instance that there is no more after the plan."""
+        """Whether a place is in an instance that does not exist after the plan."""
         if place.kind == "resources" and place.path and place.path[0] != ANY:
             place = ValueLocation(place.module, "resource", place.name, place.path[0][1])
         change = self.changes.get(place.root_text) if place.kind == "resource" else None

@@ -95,7 +95,7 @@ class Culprits:
         return steps
 
     def given_variable(self, place: ValueLocation) -> dict[str, Any]:
-        """Where a variable of the root module has its value from."""
+        """The source of a root variable's value."""
         trace = self.explainer.trace()
         trace.value(place)
         facts = trace.build()

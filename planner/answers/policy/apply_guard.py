@@ -60,7 +60,7 @@ class PolicyGuard:
             return [diagnostic(finding) for finding in self._new(address)]
 
     def done(self, address: str, value: Value) -> None:
-        """Remember what has become of an object."""
+        """Remember the new value of an object."""
         if address in self.waits:
             with self._lock:
                 self._learn(address, value)

@@ -70,7 +70,7 @@ class _ExpressionScope:
     bound: Mapping[str, Any] = {}
 
     def outside(self) -> _ExpressionScope:
-        """Where nothing is repeated, and no name bound."""
+        """The place without repetition and bound names."""
         return _ExpressionScope(self.module, self.address, self.caller)
 
     def of(self, block: ResourceDecl | ModuleCall, key: InstanceKey) -> _ExpressionScope:

@@ -326,7 +326,7 @@ class Judging:
         )
 
     def _subject(self, address: str, proof: Proof) -> Span | None:
-        """Where to point: the argument that the proof reads of this address, else the block."""
+        """The span to point at: the argument that the proof reads of this address, else the block."""
         for at in proof.leaves():
             if at.row and at.row[0] == address and at.predicate in ("planned", "configured"):
                 best = self.facts.owners.span(address, str(at.row[1]))

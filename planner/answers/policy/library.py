@@ -109,7 +109,7 @@ def builtin_files(name: str, problems: list[Diagnostic]) -> dict[str, str]:
 
 
 def case_files(name: str) -> list[str]:
-    """Where the cases of a pack or of one policy are: folders of packs, or one file."""
+    """The paths of the cases of a pack or of one policy: directories of packs, or one file."""
     problems: list[Diagnostic] = []
     files = builtin_files(name, problems)
     if problems:

@@ -98,7 +98,7 @@ _REST, _WHOLE = "\ue000", "\ue001"
 
 
 def _beginning(value: Value) -> str:
-    """How the JSON of a value begins, up to its first unknown part."""
+    """The beginning of a value's JSON, up to its first unknown part."""
     text = json_text(_with_signs(_without_order(value)))
     return text.partition(_REST)[0].partition(f'"{_WHOLE}')[0]
 

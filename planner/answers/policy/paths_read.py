@@ -56,11 +56,11 @@ class Looked:
                 self.parts[first] = below
 
     def names(self, held: Iterable[Any]) -> Iterable[Any]:
-        """Those of the names that something of which is looked at, at least."""
+        """The names below which something is looked at, or more."""
         return held if self.all or self._each is not None else [name for name in held if name in self.parts]
 
     def within(self, held: Collection[str]) -> Iterable[tuple[Any, Looked]]:
-        """Those of the names that something of which is looked at, and what."""
+        """The names below which something is looked at, and what."""
         each = self if self.all else self._each
         if each is not None:
             return [(name, self.parts.get(name, each)) for name in held]

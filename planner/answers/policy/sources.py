@@ -1,4 +1,4 @@
-"""Where policies are: folders, packs and files of the user's, those that a policy.toml names, the library."""
+"""Sources of policies: directories, packs and files of the user's, those that a policy.toml names, the library."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ def is_found(function: str, begin: str, arguments: tuple[Any, ...]) -> bool:
 
 
 def begun(function: str, begin: str, arguments: tuple[Any, ...]) -> str:
-    """How what a function gives begins."""
+    """The beginning of a function's result."""
     if function in ("lower", "upper"):
         plain = begin[: next((i for i, c in enumerate(begin) if ord(c) > 127), len(begin))]
         return plain.lower() if function == "lower" else plain.upper()

@@ -78,7 +78,7 @@ def symbols_in(value: Any) -> Iterator[Symbol]:
 
 
 class SymbolCase:
-    """Decisions, and what follows from them. `unknown` has what the plan knows of unknown values, `documents` of those
+    """Decisions, and their consequences. `unknown` has the plan's knowledge of unknown values, `documents` of those
     that are JSON."""
 
     def __init__(

@@ -355,7 +355,7 @@ class _Rewriter:
             yield literal
 
     def _uncovered(self, read: Atom) -> Iterator[Literal]:
-        """That no unknown value lies at or above the path of an atom."""
+        """The condition that no unknown value lies at or above the path of an atom."""
         address, path = self.place(read)
         if isinstance(path, Wildcard):
             yield absent(atom(self.maybe, *address, anything(), anything()))
@@ -370,7 +370,7 @@ class _Rewriter:
         return read.arguments[: self.keys], read.arguments[self.keys]
 
     def linked(self, read: Atom) -> tuple[Atom, Atom]:
-        """That two objects may be linked, although it is not known."""
+        """The atoms for: two objects may be linked, although it is not known."""
         number = next(self.numbers)
         group = variable(f"Group{number}")
         about, other = read.arguments

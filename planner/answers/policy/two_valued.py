@@ -45,7 +45,7 @@ class Culprit:
 
     @property
     def what(self) -> str:
-        """As people write it: `terraform_data.a.input.size`."""
+        """The culprit in the notation of the configuration: `terraform_data.a.input.size`."""
         return join_path(self.address, self.path)
 
 
@@ -151,7 +151,7 @@ class PlainProofs:
 
 
 def _missing(prover: Prover, predicate: str, pattern: tuple[Any, ...]) -> Iterator[Culprit]:
-    """Where values are missing because of which a row does not hold."""
+    """The missing values because of which a row does not hold."""
     if predicate in _SOUGHT:
         yield from _absent(predicate, pattern)
         return

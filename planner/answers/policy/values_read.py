@@ -261,8 +261,8 @@ def _begins(literal: Test, term: RuleVariable) -> Values:
 
 
 def _beginning(pattern: str) -> str:
-    """How all text begins that a regular expression matches: what is written behind ^, as far as it means itself and is
-    no part of a choice."""
+    """The beginning of all text that a regular expression matches: the literal text behind ^ that is not part of a
+    choice."""
     found = _ANCHORED.match(pattern)
     if found is None:
         return ""

@@ -1,4 +1,4 @@
-"""`test`: carry out test files."""
+"""`test`: run test files."""
 
 from __future__ import annotations
 
@@ -102,8 +102,8 @@ def _run(
     chosen: Callable[[Suite], Suite] = lambda suite: suite,
     covered: Mapping[str, tuple[Reached, ...]] = {},
 ) -> tuple[int, SuiteRunner | None]:
-    """Carry out the files that are `chosen`; the exit code, and what they came to if they could be carried out.
-    `covered`: what others have reached before."""
+    """Run the files that are `chosen`; the exit code, and their results if they could be run. `covered`: the parts
+    reached by others before."""
     from planner.workflows.testing.suite import SuiteRunner, load_suite, processes, suite_status, wake_providers
 
     json_file = open_json_into(arguments, terminal)

@@ -47,7 +47,7 @@ def document(diagnostics: list[Diagnostic]) -> str:
 
 
 def report(diagnostics: list[Diagnostic], as_json: bool, terminal: Terminal, what: str = "configuration") -> int:
-    """Print what was found about the configuration (or another `what`) and give the exit code."""
+    """Print the diagnostics of the configuration (or another `what`) and return the exit code."""
     from planner.render.diagnostics import show
 
     failed = has_errors(diagnostics)

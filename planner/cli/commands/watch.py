@@ -118,7 +118,7 @@ def _tell(
     terminal: Terminal,
     is_json: bool,
 ) -> None:
-    """How a plan differs from the last one. `parts`: those that were planned in part, by who they are."""
+    """The differences of a plan from the last one. `parts`: the plans that were made in part, with their names."""
     if changed and not is_json:
         names = sorted(changed)
         terminal.out(f"\n{', '.join(names[:3])}{', ...' if len(names) > 3 else ''} changed.")

@@ -106,7 +106,7 @@ def _plan_again(
 
 
 def _inconsistent(it: Instance, change: ResourceChange, decision: Decision, planned: Value) -> list[Diagnostic]:
-    """Why what is about to be done is not what was planned."""
+    """Why the operation differs from the plan."""
     summary = "Provider produced inconsistent final plan"
     intro = f"With everything known, the provider {it.configuration} plans something else for {it.address}"
     hint = "This is a mistake in the provider."

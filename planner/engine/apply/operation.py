@@ -1,4 +1,4 @@
-"""One operation of a provider: announced, carried out, its answer judged and recorded."""
+"""One operation of a provider: announced, run, its result checked and recorded."""
 
 from __future__ import annotations
 

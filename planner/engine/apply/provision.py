@@ -44,7 +44,7 @@ def provision_departing(walk: ApplyWork, it: Instance, value: Value) -> list[Dia
 
 
 def destroy_provisioners(walk: ApplyWork, it: Instance) -> list[Provisioner]:
-    """Those of the resource's block, or those of the block that removes it."""
+    """The provisioners of the resource's block, or those of the block that removes it."""
     if it.decl is not None:
         return [p for p in it.decl.provisioners if p.when == "destroy"]
     removal = walk.removal(it.config_address)
@@ -79,7 +79,7 @@ def _run(walk: ApplyWork, it: Instance, wanted: Iterable[Provisioner], scope: Mo
 
 
 def _output(walk: ApplyWork, it: Instance, type: str, marks: frozenset[object]) -> Callable[[str], None]:
-    """Where a provisioner's output goes. Whatever it prints may repeat what must not be shown."""
+    """The receiver of a provisioner's output. It may contain secrets."""
     hidden = "ephemeral" if EPHEMERAL in marks else "sensitive" if SENSITIVE in marks else ""
 
     def show(text: str) -> None:

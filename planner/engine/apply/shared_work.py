@@ -151,7 +151,7 @@ class ApplyRecord:
         return self.journal.start(it.address, it.deposed, action, durable) if self.journal is not None else 0
 
     def end(self, number: int, durable: bool) -> None:
-        """An operation has ended, and what came of it is written."""
+        """Record the end and the result of an operation."""
         if self.journal is not None:
             self.journal.end(number, durable)
 

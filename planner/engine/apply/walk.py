@@ -292,7 +292,7 @@ class ApplyWalk(ApplyWork):
     # ---------------------------------------------------------------- instances
 
     def _change(self, node: Node) -> ResourceChange:
-        """The planned change that a vertex carries out."""
+        """The planned change of a vertex."""
         return self.changes.get((node.object, node.extra)) or self.changes[node.object, ""]
 
     def _has_provisioners(self, node: Node) -> bool:

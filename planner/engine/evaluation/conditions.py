@@ -314,7 +314,7 @@ class SelfReferences:
         self._of: dict[ResourceDecl, list[tuple[InstanceKey, Diagnostic]]] = {}
 
     def of(self, it: Instance) -> list[Diagnostic]:
-        """Those of an instance, which have no value yet."""
+        """The self-references of an instance, which has no value yet."""
         if it.decl is None:
             return []
         if it.decl not in self._of:

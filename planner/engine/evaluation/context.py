@@ -365,8 +365,8 @@ class EvaluationContext:
             yield from self.instances(module.path)
 
     def take_apart(self) -> None:
-        """Nothing will be evaluated any more: no part refers in circles to the others, so that all of it goes at once
-        and not when garbage is looked for, which in a process that plans one unit after the other is seldom."""
+        """Break cycles of references after the last evaluation, so that all memory is freed at once and not by the
+        garbage collector, which in a process that plans one unit after the other seldom runs."""
         self.is_apart = True
         for module in list(self.all_instances()):
             module.resources.clear()

@@ -1,7 +1,7 @@
 """The values of a finished plan: everything that has a name, evaluated once more over the planned objects.
 
-A plan keeps what becomes of objects and root outputs. What explanations need besides (locals, variables and outputs of
-modules) follows from that and from the configuration, so it is not stored but evaluated again.
+A plan keeps the planned objects and root outputs. Other values for explanations (locals, variables and outputs of
+modules) follow from these and from the configuration, so they are not stored but evaluated again.
 """
 
 from __future__ import annotations

@@ -161,7 +161,7 @@ def _resolver(module: ModuleValues, node: Traversal | Variable, source: Source) 
 
 
 def _of_another_call(module: ModuleValues, node: Traversal | Variable) -> Resolver | None:
-    """How a variable or local value is resolved, when it was in another call of the same module."""
+    """The resolver of a variable or local value that was resolved in another call of the same module."""
     known = module.context.schemas.named.get(node)
     if known is None:
         return None

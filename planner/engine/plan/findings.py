@@ -64,7 +64,7 @@ class PlanRecord:
                 self._by_config.setdefault(_without_keys(resource), set()).add((change.action, change.module))
 
     def decided(self, facts: tuple[tuple[str, ...], ...]) -> None:
-        """The facts of a decision about something of which there is no change."""
+        """Add the facts of a decision about an object without a change."""
         with self._lock:
             self._decided.append(facts)
 

@@ -104,8 +104,9 @@ def changes_key_only(from_: Endpoint, to: Endpoint) -> bool:
 
 
 def carry(from_: Endpoint, to: Endpoint, at: ResourceAddress) -> tuple[ResourceAddress, str, str] | None:
-    """Where the statement carries an instance, what moves as a whole (module, resource, instance) and the address of
-    that at the destination, which must be vacant; None when it does not concern the instance."""
+    """The new address of an instance under the statement, the kind of object that moves as a whole (module, resource,
+    instance) and its address at the destination, which must be vacant; None when the statement does not concern the
+    instance."""
     # decided in Python: where one move statement, taken alone, carries an address -- patterns are matched key by key
     steps = at.module.steps
     if from_.resource is None:

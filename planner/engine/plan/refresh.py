@@ -145,7 +145,8 @@ def _with_lifecycle(walk: PlanWork, it: Instance, record: ObjectState) -> Object
 
 
 def _with_dependencies(walk: PlanWork, it: Instance, record: ObjectState) -> ObjectState:
-    """Until something is applied the object depends on what it was made after and on what it refers to now."""
+    """The record with the dependencies of its creation and the present references; both count until something is
+    applied."""
     wanted = walk.dependencies(it.node).union(record.dependencies)
     return record if len(wanted) == len(set(record.dependencies)) else evolve(record, dependencies=wanted)
 

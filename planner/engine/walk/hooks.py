@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 
 class ObjectId(NamedTuple):
-    """How a remote object is recognised in messages: `[id=i-123]`. `key` is the attribute it was read from."""
+    """The identification of a remote object in messages: `[id=i-123]`. `key` is the attribute it was read from."""
 
     key: str
     value: str
@@ -107,7 +107,7 @@ class Hooks:
     # ---- walks of something larger
 
     def inside(self, component: str) -> Hooks:
-        """Who listens to what is done in a component of a stack."""
+        """The hooks for the work in a component of a stack."""
         return PrefixedHooks(self, f"{component}: ")
 
 

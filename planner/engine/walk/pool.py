@@ -245,7 +245,7 @@ class Turns:
                 _HERE.turns = None
 
     def give_up(self) -> None:
-        """It is another one's turn."""
+        """Pass the turn to another thread."""
         self._lock.release()
 
     def take_back(self) -> None:

@@ -202,7 +202,7 @@ def encoded_path(path: str) -> str:
 
 
 def endpoint_of(service: str, region: str, dual_stack: bool = False, fips: bool = False) -> str:
-    """Where AWS has a service."""
+    """The address of a service of AWS."""
     domain = "amazonaws.com.cn" if region.startswith("cn-") else "amazonaws.com"
     if dual_stack:
         domain = "api.amazonwebservices.com.cn" if region.startswith("cn-") else "api.aws"

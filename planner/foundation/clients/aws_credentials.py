@@ -1,7 +1,5 @@
-"""Where keys for AWS come from: given ones, variables, profiles, programs, roles, tokens, containers and machines.
-
-The order is that of the SDKs. Single sign-on and what else only botocore knows goes to it (extra `s3`).
-"""
+"""Sources of keys for AWS: settings, variables, profiles, programs, roles, tokens, containers and machines. The order
+is that of the SDKs. Single sign-on and other sources known only to botocore are left to it (extra `s3`)."""
 
 from __future__ import annotations
 
@@ -182,7 +180,7 @@ class CredentialChain:
         return _from_botocore(name)
 
     def _source(self, said: Mapping[str, str], seen: tuple[str, ...]) -> Credentials:
-        """Who takes on the role of a profile."""
+        """The credentials for assuming the role of a profile."""
         if said.get("source_profile"):
             return self._profile(said["source_profile"], seen)
         source = said.get("credential_source", "")

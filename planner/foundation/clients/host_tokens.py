@@ -45,7 +45,7 @@ class HostTokens:
         return own / FILE
 
     def where(self, host: str) -> Kept:
-        """Where the token of a host is kept. Raises ServiceError."""
+        """The place of a host's token. Raises ServiceError."""
         if host in self._read():
             return "file"
         if host in self.config.tokens:

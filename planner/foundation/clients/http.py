@@ -1,6 +1,6 @@
 """A small HTTP client for services: connections that are kept, retries with growing pauses, proxies, certificates.
 
-Statuses are answers, not errors. What is raised is ServiceError, when there is no answer at all.
+Statuses are results, not errors. ServiceError is raised only when there is no response at all.
 """
 
 from __future__ import annotations
@@ -111,9 +111,9 @@ class HttpResponse:
 
 @frozen
 class Tls:
-    """How a server is known, and we to it: `authorities` (PEM, or a file of them) besides or instead of the system's,
-    `certificate` and `key` (PEM texts, or files). `verify`: whether the server has to prove who it is; `server_name`:
-    under which name, by default that of its address."""
+    """The identification of a server, and ours: `authorities` (PEM, or a file of them) besides or instead of the
+    system's, `certificate` and `key` (PEM texts, or files). `verify`: whether the server has to prove who it is;
+    `server_name`: under which name, by default that of its address."""
 
     authorities: str = ""
     certificate: str = ""
@@ -286,7 +286,7 @@ class Http:
         return connection
 
     def context(self) -> ssl.SSLContext:
-        """How connections are encrypted. Raises ServiceError for certificates that are none."""
+        """The encryption of connections. Raises ServiceError for invalid certificates."""
         with self._lock:
             if self._context is None:
                 self._context = tls_context(self.tls)
@@ -301,7 +301,7 @@ class Http:
 
 @contextmanager
 def _ended_by_stop(connection: http.client.HTTPConnection) -> Iterator[None]:
-    """Where a stop ends what this thread waits for, it breaks off the connection."""
+    """Close the connection when a stop ends the wait of this thread."""
     if not is_reading():
         yield
         return

@@ -26,7 +26,7 @@ _MOST_PAGES = 1000
 
 
 def host_name(text: str) -> str:
-    """A host as everybody writes it. Raises ServiceError."""
+    """A host in the usual notation. Raises ServiceError."""
     host = text.strip().lower().removesuffix(":443")
     if not _HOST.fullmatch(host):
         raise ServiceError(f'The given hostname "{text}" is not valid')

@@ -1,7 +1,7 @@
-"""Targets: what is encrypted (states, plans, states that data sources read), each with the methods that count for it.
+"""Targets: the kinds of encrypted data (states, plans, states that data sources read), each with its methods.
 
 The first method encrypts; all of them may decrypt, in their order. One key to encrypt with serves as long as the
-process lives, so that what was done can be saved whatever becomes of the network; each encryption has a new nonce.
+process lives, so that results can be saved even if the network fails; each encryption has a new nonce.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Where the grammars, the rules and the user's cache are: in a checkout, in an installed wheel, on this machine."""
+"""Paths of the grammars, the rules and the user's cache: in a checkout, in an installed wheel, on this machine."""
 
 from __future__ import annotations
 

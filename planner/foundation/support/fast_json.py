@@ -1,4 +1,4 @@
-"""orjson, imported so that an interrupt cannot break it: everybody takes it from here.
+"""orjson, imported so that an interrupt cannot break it: import it from here only.
 
 Its start imports modules of the standard library without looking whether that worked. A KeyboardInterrupt in one of
 them is a null pointer there, and the end of the process.

@@ -1,4 +1,4 @@
-"""How the process ends."""
+"""The end of the process."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def leave(code: int) -> NoReturn:
 
 
 def wind_up() -> None:
-    """Do what is registered for the end of the process (plugins and commands that still run are killed), and write what
-    is still to be written."""
+    """Run the functions registered for the end of the process (running plugins and commands are killed), and flush the
+    output."""
     with suppress(Exception, KeyboardInterrupt):
         atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):

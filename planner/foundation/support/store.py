@@ -47,7 +47,7 @@ _BLOCK = 1 << 20
 
 
 class Shelf:
-    """Where entries of one kind are. No method raises."""
+    """The place of entries of one kind. No method raises."""
 
     __slots__ = ("folder", "made_by", "most_bytes", "most_entries")
 
@@ -258,7 +258,7 @@ def _write_entry(folder: str, name: str, parts: tuple[bytes, ...]) -> None:
 
 
 def seal(folder: str, name: str, *data: bytes | memoryview) -> bytes | None:
-    """The sum that only this user can make, for data of this name; None where there is no key."""
+    """The checksum that only this user can make, for data of this name; None where there is no key."""
     key = _key_of(*_environment())
     if key is None:
         return None

@@ -108,5 +108,5 @@ def option(name: str, value: str) -> str:
 
 
 def file(path: str) -> str:
-    """The path of a file, always quoted: as most people would do it, unless something would be expanded in it."""
+    """The path of a file, always quoted: in double quotes, unless something would be expanded in it."""
     return word(path) if set(path) & set('"$`\\!\n') else f'"{path}"'

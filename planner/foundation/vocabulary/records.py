@@ -64,7 +64,7 @@ def _field(
 
 
 class _Record:
-    """How a class is made of its fields."""
+    """The description of a class by its fields."""
 
     __slots__ = (
         "aliases",

@@ -22,8 +22,8 @@ _EXTENSIONS = (".tf.json", ".tofu.json", ".tf", ".tofu")
 
 
 def located(root_dir: str, directory: str, absolute: str = "") -> str:
-    """Where a module's directory is, which is named from the root module's or absolutely; `absolute`: the folder below
-    which those are that are named absolutely, when they were put elsewhere."""
+    """The path of a module's directory, which is named relative to the root module or absolutely; `absolute`: the
+    directory that holds those with absolute names, when they were put elsewhere."""
     return f"{absolute}/{directory}" if absolute and directory.startswith("/") else os.path.join(root_dir, directory)
 
 
@@ -210,7 +210,7 @@ def _as_in_html(text: bytes) -> bytes:
 
 
 def fits(record: ModuleRecord, call: ModuleCall, root_dir: str) -> bool:
-    """Whether what is installed is there, and what is called now."""
+    """Whether the installed module exists, and is the one called now."""
     if record.source != call.source or not os.path.isdir(os.path.join(root_dir, record.directory)):
         return False
     try:

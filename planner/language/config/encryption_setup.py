@@ -60,7 +60,7 @@ Name = tuple[str, str]
 
 
 def method_warnings(decl: EncryptionDecl) -> list[Diagnostic]:
-    """That a method is declared which encrypts nothing."""
+    """A warning that a declared method encrypts nothing."""
     detail = (
         "Method unencrypted is present in configuration. This is a security risk and should only be enabled during "
         "migrations."

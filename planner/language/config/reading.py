@@ -56,7 +56,7 @@ class ExpressionPiece:
 
     @property
     def start_span(self) -> Span:
-        """Where an expression begins: what diagnostics about its type point at."""
+        """The beginning of an expression: the span of diagnostics about its type."""
         from planner.language.expressions.environment import start_range
 
         if self.json and isinstance(self.node, nodes.Literal):

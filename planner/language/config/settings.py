@@ -75,7 +75,7 @@ def _encryption(block: Block, settings: TerraformSettings, problems: Problems) -
 
 
 def _provider_meta(block: Block, settings: TerraformSettings, problems: Problems) -> None:
-    """Constant settings that a module hands to a provider."""
+    """Constant settings of a module for a provider."""
     attributes, diagnostics = block.body.just_attributes()
     mine = Problems(diagnostics)
     if not mine.has_errors:

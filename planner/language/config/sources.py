@@ -1,4 +1,4 @@
-"""Where providers and modules come from: the addresses of `source` arguments, validated and normalized.
+"""Sources of providers and modules: the addresses of `source` arguments, validated and normalized.
 
 Provider addresses are `host/namespace/type` with DNS label rules for each part; module sources are local paths,
 registry addresses (`[host/]namespace/name/system[//subdir]`), or anything else that a downloader understands (kept in
@@ -53,7 +53,7 @@ def is_default_provider(address: str) -> bool:
 
 
 def provider_display(address: str) -> str:
-    """The address as people write it: without the default host."""
+    """The address in the usual notation: without the default host."""
     return address.removeprefix(f"{DEFAULT_HOST}/")
 
 
@@ -137,7 +137,7 @@ _SSH_KEY = re.compile(r"([?&]sshkey=)[^&#\s'\"]*")
 
 
 def without_secrets(text: str) -> str:
-    """A text for people in which sources have no passwords, tokens or keys."""
+    """A text for output in which sources have no passwords, tokens or keys."""
     return _SSH_KEY.sub(r"\1...", _PASSWORD.sub(r"\1@", _USER.sub(r"\1", text)))
 
 

@@ -55,7 +55,7 @@ class RawValue:
 
     @property
     def source(self) -> str:
-        """Who gave it, in words: an option, a variable of the environment, a line of a file."""
+        """The source of the value, in words: an option, a variable of the environment, a line of a file."""
         words = {
             "environment": f"{_PREFIX}{self.name} of the environment",
             "automatic file": f"{self.span}",

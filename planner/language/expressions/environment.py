@@ -112,7 +112,7 @@ def constants(runs: Sequence[Run]) -> list[Value] | None:
 
 
 def start_range(node: Any, source: Source) -> tuple[int, int]:
-    """Where an expression begins: what an error about a function's argument points at (HCL's StartRange)."""
+    """The beginning of an expression: the span of an error about a function's argument (HCL's StartRange)."""
     cls = node.__class__
     if cls is nodes.Literal and node.value.__class__ is str and source.text.startswith('"', node.start):
         return (node.start + 1, node.end - 1) if node.value else (node.end, node.end)  # within the quotes

@@ -77,7 +77,7 @@ class Pattern:
 
 
 def next_character(data: bytes, position: int) -> int:
-    """Where the character after the one at a position begins."""
+    """The beginning of the character after the one at a position."""
     position += 1
     while position < len(data) and data[position] & 0xC0 == 0x80:
         position += 1

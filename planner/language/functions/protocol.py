@@ -1,8 +1,8 @@
-"""How a function is declared and called.
+"""Declarations and calls of functions.
 
 The rules are those of the language's type system (go-cty, package function): arguments are converted to the types of
-their parameters, null is refused, unknown arguments make an unknown result of the declared type, marks of the arguments
-go to the result; a parameter's `allow_...` flags hand each of these matters to the implementation instead.
+their parameters, null is refused, unknown arguments make an unknown result of the declared type, marks of the
+arguments go to the result; a parameter's `allow_...` flags leave each of these to the implementation.
 """
 
 from __future__ import annotations

@@ -19,7 +19,8 @@ DEEPEST = 1024
 
 
 def _limit() -> int:
-    """How deep templates may call templates (environment variable TF_TEMPLATE_RECURSION_DEPTH, else 1024)."""
+    """The maximum depth of templates that call templates (environment variable TF_TEMPLATE_RECURSION_DEPTH, else
+    1024)."""
     limit = os.environ.get("TF_TEMPLATE_RECURSION_DEPTH", "")
     if not limit:
         return DEEPEST

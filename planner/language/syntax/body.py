@@ -147,7 +147,7 @@ class Body(Protocol):
 
     @property
     def missing_span(self) -> Span:
-        """Where to point when something required is missing (the block's closing brace in native syntax)."""
+        """The span for diagnostics about a missing argument (the block's closing brace in native syntax)."""
         ...
 
 

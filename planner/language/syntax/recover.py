@@ -484,7 +484,7 @@ def _unknown(at: int) -> Literal:
 
 
 def _extent(token: Token) -> tuple[int, int]:
-    """Where a token begins and ends; of a run of line ends only the first."""
+    """The beginning and end of a token; of a run of line ends only the first."""
     kind, text, at = token
     if kind == "NEWLINE":
         newline = text.find("\n")

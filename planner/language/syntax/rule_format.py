@@ -73,8 +73,8 @@ def _lines(pieces: list[_Piece]) -> Iterator[str]:
 
 @define
 class _State:
-    """Where a line begins: whether in a statement, and in one that no full stop ends; how many brackets are open there;
-    whether it is the first."""
+    """The state at the beginning of a line: whether it is in a statement, and in one without a final full stop; how
+    many brackets are open there; whether it is the first."""
 
     is_inside: bool = False
     is_directive: bool = False

@@ -49,8 +49,8 @@ class UnknownFacts:
                 add("attribute_mention", instance, attribute, kind, join(change.module, name), source=at)
 
     def _given(self, decl: ResourceDecl, attribute: str) -> tuple[Span, list[tuple[str, str, Span]]] | None:
-        """Where an attribute is configured, and what its configuration refers to (kind and name); None when it is
-        not."""
+        """The place where an attribute is configured, and the references of its configuration (kind and name); None
+        when it is not."""
         known = (decl, attribute)
         if known not in self._attributes:
             content, _ = decl.body.partial_content(BodySchema({attribute: False}))

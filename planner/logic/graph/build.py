@@ -34,7 +34,7 @@ SPOKEN_AT_FIRST = ("spoken_at_first", "may_mean")
 
 @frozen(eq=False)
 class Names:
-    """`meant`: the vertex that people mean by each name and address; `texts`: (text, node), all that can be meant."""
+    """`meant`: the vertex for each name and address; `texts`: (text, node), all possible names."""
 
     meant: Mapping[str, str]
     texts: Collection[tuple[str, str]]
@@ -63,8 +63,8 @@ class Names:
         return self.meant.get(str(address.config))
 
     def unknown(self, text: str) -> str:
-        """That no vertex is called so, and the name that was most likely meant: one that is written alike, else the
-        same thing in another module, else what there is of the same type."""
+        """The message that no vertex has this name, with the most likely one: one that is written alike, else the same
+        object in another module, else those of the same type."""
         return f'The graph has no vertex "{text}".{instead(text, self.meant)}'
 
 

@@ -106,8 +106,8 @@ def own_rule(proof: Proof) -> Proof | None:
 
 
 def decisive(proof: Proof) -> Proof:
-    """The last step that is still about the same things: above it, steps only pass the relation on. Where a rule of
-    the user's orders them, that is the mention, and no reference that anybody wrote."""
+    """The last step that is still about the same things: above it, steps only pass the relation on. Where a rule of the
+    user's orders them, that is the mention, not a written reference."""
     while True:
         further = [x for x in proof.body if isinstance(x, Proof) and x.row == proof.row and x.rule is not None]
         if len(further) != 1:

@@ -21,7 +21,7 @@ _WAITS = ("delays", "module_delays", "data_waits", "may_wait", "below", "leads_o
 
 @frozen
 class ChainStep:
-    """One step of a chain, and where people wrote it (in the format of proofs)."""
+    """One step of a chain, and its place in a file (in the format of proofs)."""
 
     text: str
     sources: tuple[dict[str, Any], ...] = field(factory=tuple)

@@ -46,7 +46,7 @@ def nearest_misses(graph: Graph, dependent: str, dependency: str) -> list[Near]:
 
 
 def left_out(graph: Graph, node: str) -> str:
-    """That pruning or the command line left a vertex out, and why; empty when it is there."""
+    """The explanation why pruning or the command line left a vertex out; empty when it is there."""
     return near_text(_MissSearch(graph, node, node).left_out(node))
 
 
@@ -148,7 +148,7 @@ class _MissSearch:
         return next(iter(self.sources(proof)), None) if proof is not None else None
 
     def sources(self, proof: Proof) -> tuple[dict[str, Any], ...]:
-        """Where people wrote what a proof rests on."""
+        """The written sources of a proof."""
         found: dict[str, dict[str, Any]] = {}
         for leaf in proof.leaves():
             source = self.database.facts.source(leaf.predicate, leaf.row)

@@ -87,7 +87,7 @@ def _noted(notes: Sequence[str]) -> dict[str, list[str]]:
 
 
 def _given_up(graph: Graph, dependent: str, dependency: str) -> Diagnostic:
-    """That an order was given up, and for the sake of which others."""
+    """The diagnostic that an order was dropped, and in favour of which others."""
     lines = [f"{dependency} should be done before {dependent}, but that order was given up, as it would close a cycle."]
     way = shortest_way(graph, dependency, dependent)[::-1] if dependency in graph.nodes else []
     if way:

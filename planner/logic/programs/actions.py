@@ -153,7 +153,7 @@ _WORDS = {
 
 
 def words_for(action: str) -> ActionWords:
-    """The words for an action, or for the verb that people use for it (`replace`)."""
+    """The words for an action, or for its short verb (`replace`)."""
     known = _WORDS.get(action)
     return known if known is not None else _WORDS.get(verb_of(action)) or _other(action)
 

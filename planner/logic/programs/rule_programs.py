@@ -46,7 +46,7 @@ def decision_program() -> RuleProgram:
 
 
 def cause_program() -> RuleProgram:
-    """Where planned values and actions come from: the decision, and what set it off."""
+    """The sources of planned values and actions: the decision, and its cause."""
     return program("causes")
 
 

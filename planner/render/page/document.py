@@ -291,7 +291,7 @@ def place_of(source: Mapping[str, Any]) -> Place | None:
 
 
 def places_of(sources: Iterable[Mapping[str, Any]]) -> tuple[Place, ...]:
-    """Those of several sources that there are."""
+    """The places of several sources that exist."""
     return tuple(place for place in map(place_of, sources) if place is not None)
 
 

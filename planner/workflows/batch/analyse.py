@@ -240,7 +240,7 @@ def _problems(fleet: Fleet, surveys: Mapping[str, Survey], database: Database) -
 
 
 def _cycle_text(members: set[str], database: Database) -> str:
-    """The shortest circle through the first member, each edge with its place and reason."""
+    """The shortest cycle through the first member, each edge with its place and reason."""
     edges: dict[str, list[str]] = {}
     for a, b in database.sorted("edge"):
         if a in members and b in members:

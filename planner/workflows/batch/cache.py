@@ -112,7 +112,7 @@ class Cache:
         return text
 
     def known_states(self, others: Container[str]) -> dict[str, str]:
-        """The state files of all units but `others` that commands have known, whatever has become of them."""
+        """The state files of all units but `others` that commands have known, whether or not they still exist."""
         surveys = self.kept.entries[SURVEYS]
         states = {unit: survey_of(known["survey"]).state for unit, known in surveys.items() if unit not in others}
         return {unit: state for unit, state in states.items() if os.path.isabs(state)}

@@ -32,7 +32,7 @@ Key = tuple[str, str]
 
 
 class CacheFiles:
-    """`entries[table][unit]` is what is known, `files` what its reads are numbers of."""
+    """`entries[table][unit]` is the known result, `files` the files that the numbers of its reads refer to."""
 
     def __init__(self, root: str, tables: tuple[str, ...]) -> None:
         self.whole, self.more = entry_names(root)
@@ -143,7 +143,7 @@ class CacheFiles:
 
 
 def entry_names(root: str) -> tuple[str, str]:
-    """The names of what is kept of the fleet in a folder, by these rules: the whole, and what was written behind."""
+    """The names of the fleet's entries in a directory, by these rules: the whole, and later additions."""
     place = os.path.realpath(root)
     return FLEETS.name(_FORMAT, place, _rules()), FLEETS.name(_FORMAT, place, _rules(), "more")
 

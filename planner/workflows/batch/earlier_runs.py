@@ -22,8 +22,8 @@ from planner.workflows.batch.session import Batch
 
 @frozen(eq=False)
 class Before:
-    """`applied`: the units that are done, with what their states hand out; `how` that is known: by the record or the
-    state. `begun`: the units that were being applied and did not come to their end."""
+    """`applied`: the units that are done, with the outputs of their states; `how` that is known: by the record or the
+    state. `begun`: the units that were being applied and did not finish."""
 
     applied: dict[str, UnitResult] = field(factory=dict)
     how: dict[str, str] = field(factory=dict)

@@ -1,4 +1,5 @@
-"""Where units run: this process, others of this machine, a cluster, or what a command starts; all are Executors."""
+"""Places where units run: this process, others of this machine, a cluster, or the output of a command; all are
+Executors."""
 
 from __future__ import annotations
 
@@ -22,8 +23,8 @@ FEW = 3
 
 @frozen
 class Ships:
-    """How units get to machines that share no files with this one: the fleet's `root`, what their bundles need
-    (shipping.py), and the `store` that these lie in ("": every worker sees the files that are here)."""
+    """The transport of units to machines that share no files with this one: the fleet's `root`, the needs of their
+    bundles (shipping.py), and the `store` of these ("": every worker sees the files of this machine)."""
 
     root: str
     needs: Callable[[Request], tuple[set[str], set[str]]]
@@ -119,7 +120,7 @@ class Few(Workplace):
 
 
 def warm_up(text: str) -> None:
-    """Let the server of processes load what it needs while this process still finds out what there is to do."""
+    """Let the server of processes load its modules while this process is still preparing the work."""
     if text in ("", "processes"):
         from planner.workflows.batch.processes import start_server
 

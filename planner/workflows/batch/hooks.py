@@ -26,7 +26,7 @@ _RUNNING: set[subprocess.Popen[bytes]] = set()
 
 @frozen
 class Ran:
-    """How a program ended and what it printed; `is_late` when that was because it took too long."""
+    """The exit status of a program and its output; `is_late` when it failed because it took too long."""
 
     code: int
     output: bytes

@@ -101,7 +101,7 @@ class Unit:
     """the deployment of the stack in the folder; "" where those are not known, None for a root module"""
 
     def directory(self, root: str) -> str:
-        """Where it is run, in a fleet with this root."""
+        """The directory where it is run, in a fleet with this root."""
         return self.working or f"{root}/{self.folder}"
 
 

@@ -50,7 +50,7 @@ class Handed:
         return evolve(result, planned={}, digests=digests, planned_file=file)
 
     def digests(self, unit: str, key: bytes) -> tuple[tuple[str, str], ...]:
-        """The digests of what the unit hands out, with another key. Raises Failure."""
+        """The digests of the unit's outputs, with another key. Raises Failure."""
         result = self.done[unit].result
         is_elsewhere = unit not in self._values and result is not None and bool(result.planned_file)
         values = self._of(unit) if is_elsewhere else self._values.get(unit, {})
@@ -108,7 +108,7 @@ def _read(unit: str, result: UnitResult) -> dict[str, Any]:
 
 
 def can_be_read(result: UnitResult) -> bool:
-    """Whether a plan of an earlier run can still be handed to who reads its outputs."""
+    """Whether a plan of an earlier run can still be passed to the readers of its outputs."""
     return not result.changed or os.path.exists(result.planned_file)
 
 
@@ -230,7 +230,7 @@ def outputs_of(unit: str, values: Mapping[str, Any]) -> dict[str, Value]:
 
 
 def own_outputs(values: Mapping[str, Value]) -> dict[str, Value]:
-    """The outputs of a unit without what else is handed out of a deployment, which no output can be called like."""
+    """The outputs of a unit without the other entries of a deployment, whose names no output can have."""
     return {name: value for name, value in values.items() if "." not in name}
 
 

@@ -41,7 +41,7 @@ def safe_name(unit: str) -> str:
 
 
 def json_path(folder: str, unit: str) -> str:
-    """Where plan JSON of a unit is written: a tree of units, as Terragrunt makes it. No name leads out of it."""
+    """The path of a unit's plan JSON: a tree of units, as Terragrunt makes it. No name leads out of it."""
     parts = () if unit == "." else unit.split("/")
     return os.path.join(folder, *(part if part.strip(".") else safe_name(part) for part in parts), "tfplan.json")
 

@@ -52,7 +52,7 @@ def clean(root: str, keep: int, age: float, is_tried: bool = False) -> Cleaned:
 
 
 def retain(root: str, most: int = MOST) -> None:
-    """Remove the oldest records of runs that came to their end, when there are more than so many."""
+    """Remove the oldest records of finished runs, when there are more than so many."""
     names = runs(root)
     for name in names[: max(0, len(names) - most)]:
         if _is_over(root, name):
@@ -75,7 +75,7 @@ def _names(root: str) -> Iterator[str]:
 
 
 def _is_over(root: str, name: str) -> bool:
-    """Whether a run came to its end, or changed nothing anyway."""
+    """Whether a run finished, or changed nothing anyway."""
     record = Record(root, name)
     try:
         if record.asked().get("command") in ("plan", "validate"):

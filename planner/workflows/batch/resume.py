@@ -118,6 +118,6 @@ def _options(record: Record, asked: dict[str, Any]) -> BatchOptions:
 
 
 def _folder(record: Record, asked: dict[str, Any]) -> str:
-    """Where the saved plan is that a run applied: it has a copy, unless it was cut off while it made that."""
+    """The path of the saved plan that a run applied: its copy, unless it was interrupted while it made that."""
     has_copy = os.path.exists(os.path.join(record.path, saved_plan.NAME))
     return record.path if has_copy else str(asked["saved_plan"])

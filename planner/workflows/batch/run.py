@@ -287,7 +287,7 @@ class Run:
         )
 
     def plan_path(self, unit: str) -> str:
-        """Where the plan of a unit is kept."""
+        """The path of a unit's plan."""
         out = self.batch.options.out
         is_saved = out and unit not in self.beside
         return plan_path(os.path.abspath(out), unit) if is_saved else self.record.plan_path(unit)
@@ -299,7 +299,7 @@ class Run:
         self.listener.ended(done)
 
     def json_path(self, unit: str) -> str:
-        """Where plan JSON of a unit is written."""
+        """The path of a unit's plan JSON."""
         return json_path(os.path.abspath(self.batch.options.json_out), unit)
 
     def in_order(self) -> dict[str, FinishedUnit]:

@@ -120,7 +120,7 @@ def base_of(root: str) -> str:
 
 
 def seen_as(result: UnitResult, digests: tuple[tuple[str, str], ...]) -> str:
-    """A digest of what others see of a unit's plan: its state, and what becomes of its outputs. `digests`: of their
+    """A digest of a unit's plan as its readers see it: its state, and its planned outputs. `digests`: of their
     values."""
     changed = [(name, digest) for name, digest in digests if name in result.changed]
     said = [result.lineage, result.serial, sorted(result.changed), sorted(result.unknown), sorted(changed)]

@@ -1,8 +1,8 @@
 """Words that select units, as facts for rules/batch/selection.dl. A word is a set: a name or pattern of units or of
 their folders, `tag:X`, `group:X`, `changed:REV`, `reading:FILE`, `outcome:WORD`, `deps(...)` and `rdeps(...)` of sets,
-perhaps with a depth, and what `+`, `&`, `-` and parentheses make of these (planner/language/syntax/node_sets.py).
+perhaps with a depth, and combinations of these by `+`, `&`, `-` and parentheses (planner/language/syntax/node_sets.py).
 
-The rules derive what belongs to a set. Only what is taken away has to be derived first, so that it can be a fact.
+The rules derive the members of a set. Only the right side of `-` has to be derived first, so that it can be a fact.
 """
 
 from __future__ import annotations

@@ -189,7 +189,7 @@ _since_tidy = 0
 
 
 def tidy() -> None:
-    """Look for garbage now and then, among what is new: what units leave in circles would add up over thousands."""
+    """Collect garbage now and then, among new objects: cycles left by units would add up over thousands."""
     global _since_tidy
     _since_tidy += 1
     if _since_tidy >= 100:

@@ -106,13 +106,13 @@ def hover(book: Book, text: str, offset: int) -> tuple[str, int, int] | None:
 
 
 def declaration(book: Book, text: str, offset: int) -> Span | None:
-    """Where the relation at an offset is declared."""
+    """The declaration of the relation at an offset."""
     relation = book.relations.get(cursor_at(text, offset).word)
     return relation.span if relation is not None else None
 
 
 def mentions(book: Book, text: str, offset: int) -> list[Span]:
-    """Where the relation at an offset is named in the files that belong together."""
+    """The mentions of the relation at an offset in the files that belong together."""
     word = cursor_at(text, offset).word
     if word not in book.relations:
         return []

@@ -284,7 +284,7 @@ def _lenses(params: lsp.CodeLensParams) -> list[lsp.CodeLens]:
 
 @server.command(RUN_CASE)
 def _run_case(uri: str, name: str = "") -> dict[str, Any]:
-    """Run a case of an open file, or all of them: {"passed": bool, "text": what came of each}."""
+    """Run a case of an open file, or all of them: {"passed": bool, "text": the result of each}."""
     passed, text = ran(_path(uri), _opened(), name)
     kind = lsp.MessageType.Info if passed else lsp.MessageType.Warning
     server.window_show_message(lsp.ShowMessageParams(kind, text))

@@ -60,7 +60,7 @@ class KeptPlan:
 
 
 def shelf() -> Shelf:
-    """Where plans are kept: any change of the program's code makes them void."""
+    """The store of plans: any change of the program's code makes them void."""
     return Shelf("plans", 48, 1 << 28, made_by=_folders())
 
 

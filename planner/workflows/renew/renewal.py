@@ -30,7 +30,7 @@ MOST = 1000
 
 @frozen(eq=False)
 class Renewed:
-    """`anew`: what was planned anew; `gone`: what is no more. The plan of `made` is about these alone."""
+    """`anew`: the blocks planned anew; `gone`: the removed ones. The plan of `made` is about these alone."""
 
     made: MadePlan[Start]
     anew: frozenset[str]
@@ -278,8 +278,8 @@ def edit(old: str, new: str, spans: Spans) -> Edit | None:
 
 @frozen(eq=False)
 class _Region:
-    """Where two texts differ, from the end of a block to the beginning of another: in the old one, and in the new one;
-    and which blocks stood in it, the first and the one behind the last."""
+    """The difference of two texts, from the end of a block to the beginning of another: in the old one, and in the new
+    one; and the blocks in it, the first and the one behind the last."""
 
     begin: int
     end: int

@@ -22,7 +22,7 @@ Blocks = Mapping[str, tuple[RemovedComponent, PromiseName, Value]]
 
 
 class Planner(Protocol):
-    """Who plans the deployment."""
+    """The planner of the deployment."""
 
     stack: StackConfig
     deployment: str

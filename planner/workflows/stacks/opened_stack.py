@@ -127,7 +127,7 @@ def open_stack(
 
 
 def backend_here(directory: str, told: Diagnostics) -> tuple[Backend, Encryption]:
-    """Where the states of the stack in a directory are, and how they are kept. Raises Failure."""
+    """The backend of the states of the stack in a directory, and their encryption. Raises Failure."""
     encryption = encryption_of(None, {}, DEFAULT_WORKSPACE)  # only TF_ENCRYPTION applies to a stack
     told.check(encryption.check())
     return backend_of(directory, encryption.state), encryption

@@ -25,8 +25,8 @@ DRAWN = ("flow_node", "edge")
 
 
 def facts_about(plan: DeploymentPlan, contents: Iterable[str] = ()) -> FactBase:
-    """All that is known of a planned deployment; `contents`: which relations of batch/contents.dl are wanted. Raises
-    Failure when there is no plan."""
+    """All facts about a planned deployment; `contents`: the wanted relations of batch/contents.dl. Raises Failure when
+    there is no plan."""
     if plan.decided is None:
         raise Failure(plan.diagnostics)
     wanted = tuple(contents)

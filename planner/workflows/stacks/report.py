@@ -57,7 +57,7 @@ def show_plan(plan: DeploymentPlan, view: View, terminal: Terminal, schema_of: S
 
 
 def tell_approval(found: Approval, view: View) -> None:
-    """Who approves a plan, or which checks do not hold. `view`: who speaks of the deployment."""
+    """Report the approval of a plan, or the checks that do not hold. `view`: the view of the deployment."""
     rules = [rule for rule in found.by if rule != "empty_plan"]
     if rules:
         view.tell(f"\nApproved by {', '.join(rules)}.")

@@ -1,5 +1,5 @@
-"""Where the states of deployments are: a workspace for each instance of a component, and one for the deployment, whose
-state has its outputs, so that whatever reads states reads these."""
+"""The states of deployments: a workspace for each instance of a component, and one for the deployment, whose state has
+its outputs, so that whatever reads states reads these."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class States:
         return state
 
     def forget(self, name: PromiseName | None) -> list[Diagnostic]:
-        """Remove the state of an instance that is no more (or the place of the deployment)."""
+        """Remove the state of a removed instance (or the place of the deployment)."""
         workspace = self.workspace(name)
         self._stores.pop(workspace, None)
         try:

@@ -24,7 +24,7 @@ from planner.workflows.stacks.steps import DeploymentPlan
 def why(
     plan: DeploymentPlan, predicate: str, name: str, other: str = "", negated: bool = False
 ) -> list[dict[str, Any]]:
-    """The proofs of what is derived of an instance (and another one), or, negated, what each rule would need. Raises
+    """The proofs of the derivations about an instance (and another one), or, negated, the needs of each rule. Raises
     Failure when there is nothing to explain."""
     database = _database(plan)
     known = {str(step.name) for step in plan.steps}
@@ -46,15 +46,15 @@ def why(
 
 
 def _way(database: Database, name: str, other: str) -> list[Row]:
-    """How an instance is made from another one through others; nothing when it is not."""
+    """The path from an instance to another one that it is made from; empty when it is not."""
     edges = {(str(one), str(two)) for one, two in database["made_from"]}
     waiting = Waiting({end for edge in edges for end in edge}, edges)
     return [*pairwise(shortest_path(waiting, [name], [other]))]
 
 
 def why_approved(found: Approval, negated: bool = False) -> list[dict[str, Any]]:
-    """The proofs that a plan is approved, or of what is in the way; negated, what each rule would need to approve it.
-    Raises Failure when there is nothing to explain."""
+    """The proofs that a plan is approved, or of the obstacles; negated, the needs of each rule for approving it. Raises
+    Failure when there is nothing to explain."""
     database = found.database
     if negated:
         is_so = bool(database["approved"])

@@ -1,4 +1,4 @@
-"""Which test files are to be carried out again after files were changed."""
+"""Test files to be run again after files were changed."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def kind_of(path: str) -> str:
 def reached(
     files: Iterable[TestFile], known: Mapping[str, TestInputs], changed: Iterable[str], done: Iterable[str]
 ) -> dict[str, str]:
-    """The files to carry out, each with a path that was changed, or "" when it was never carried out."""
+    """The files to run, each with a path that was changed, or "" when it was never run."""
     facts = FactBuilder()
     for file in files:
         facts.add("test_file", file.name)

@@ -77,7 +77,7 @@ def candidates(config: Config) -> dict[str, list[Value]]:
 
 
 def _fitting(decl: VariableDecl, tried: Iterable[Value]) -> Iterator[Value]:
-    """Those that convert to the type, each once."""
+    """The values that convert to the type, each once."""
     seen: list[Value] = []
     for value in tried:
         try:

@@ -88,7 +88,7 @@ def judge(runs: Sequence[RunFacts]) -> RunDecisions:
 
 
 def order(runs: Sequence[RunFacts]) -> Order:
-    """In which order the runs of a file are carried out, and which are not."""
+    """The order of a file's runs, and the runs that are left out."""
     # of runs that are over only the errors count, so that the answer for most files is one that is known
     return _order(tuple(r if r.stop_requested else evolve(r, done=False, changed=None) for r in runs))
 

@@ -1,4 +1,4 @@
-"""Which test files may be carried out beside others."""
+"""Test files that may run in parallel with others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Test files for people and programs: what came of files and runs, what is left of states, and the sum of it."""
+"""Test files for people and programs: results of files and runs, remains of states, and the totals."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _COLOURS = {"pass": "green", "fail": "red", "skip": "grey", "pending": "grey"}
 
 
 def word(status: str) -> str:
-    """A status as people read it: what could not be carried out has failed, too."""
+    """A status in readable form: a run that could not be started has failed, too."""
     return _WORDS.get(status, status)
 
 
@@ -54,7 +54,7 @@ class TestView:
         """Nothing is known yet."""
 
     def abstract(self, files: list[TestFileResult]) -> None:
-        """These are going to be carried out."""
+        """These files are going to be run."""
 
     def file(self, file: TestFileResult) -> None:
         """All runs of a file are over."""

@@ -15,7 +15,7 @@ _COUNTED = ("skip", "fail", "error")
 
 
 def junit(files: Iterable[TestFileResult]) -> str:
-    """A run with an assertion that does not hold is a failure, one that could not be carried out an error."""
+    """A run with an assertion that does not hold is a failure, one that could not be run an error."""
     lines = ['<?xml version="1.0" encoding="UTF-8"?><testsuites>']
     for file in files:
         skipped, failures, errors = (sum(run.status == status for run in file.runs) for status in _COUNTED)

@@ -119,7 +119,7 @@ class TestListener(Protocol):
     """Hears what happens while tests run."""
 
     def abstract(self, files: list[TestFileResult]) -> None:
-        """These are going to be carried out."""
+        """These files are going to be run."""
 
     def file(self, file: TestFileResult) -> None:
         """All runs of a file are over; nothing is cleaned up yet."""
@@ -156,7 +156,7 @@ LEFT_OVER = "errored_test.tfstate"
 
 
 def kept_path(file: TestFile, state: str) -> str:
-    """Where a state is written that a run keeps."""
+    """The path for a state that a run keeps."""
     name = f"{quote(file.name, safe='')}{'-' * bool(state)}{quote(state, safe='')}.tfstate"
     return os.path.join(data_directory(os.environ), "test", name)
 

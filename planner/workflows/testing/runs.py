@@ -139,7 +139,7 @@ class FileRunner:
     # ---------------------------------------------------------------- all runs
 
     def carry_out(self) -> None:
-        """All runs, then what came of them, then cleaning up."""
+        """All runs, then their results, then cleaning up."""
         in_order(self.order.waits, lambda index: self._begin(self.result.runs[index]))
         judged = self.judged
         for it, status in zip(self.result.runs, judged.statuses, strict=True):

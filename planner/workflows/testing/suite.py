@@ -114,7 +114,7 @@ def _chosen(files: tuple[TestFile, ...], filters: tuple[str, ...], told: Diagnos
 
 
 def processes(suite: Suite) -> int:
-    """How many files are carried out at the same time."""
+    """The number of files that are run at the same time."""
     count, wanted = len(suite.files), suite.options.parallelism
     if wanted is not None:
         return max(1, min(wanted, count))

@@ -62,7 +62,7 @@ class TestedConfiguration:
 
 @frozen(eq=False)
 class RunPlanOptions:
-    """How to plan."""
+    """The options of a run's plan."""
 
     mode: Mode = "normal"
     refresh: bool = True

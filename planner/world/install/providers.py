@@ -216,7 +216,7 @@ class Installer:
 
 
 def display(address: str) -> str:
-    """The address as people write it: without the default host."""
+    """The address in the usual notation: without the default host."""
     return address.removeprefix(f"{DEFAULT_HOST}/")
 
 
@@ -261,7 +261,7 @@ def _not_installed(address: str, version: Version, problem: InstallError) -> Dia
 
 
 def incomplete_warning(names: Iterable[str], platform: str) -> Diagnostic:
-    """That the lock file will not do on other platforms."""
+    """The warning that the lock file is not sufficient on other platforms."""
     lines = "".join(f"\n  - {name}" for name in sorted(names))
     detail = (
         f"The checksums of these providers had to be computed here, so they are known for {platform} alone:{lines}\n\n"

@@ -1,4 +1,4 @@
-"""Where packages of providers come from: registries, network mirrors, mirror directories, and several of these."""
+"""Sources of provider packages: registries, network mirrors, mirror directories, and several of these."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class PackageSource(Protocol):
         """All versions of a provider, and remarks of the source about it."""
 
     def package(self, address: str, version: Version, platform: str) -> InstallablePackage:
-        """Where one package is."""
+        """The location of one package."""
 
 
 class MirrorDirectory:

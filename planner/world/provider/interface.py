@@ -150,8 +150,8 @@ class MoveAnswer:
 
 @frozen(eq=False)
 class OpenedEphemeral:
-    """An ephemeral resource that was opened or renewed: `value` what it gives (when opened), `private` what its
-    provider wants back, `renew_at` when it has to be renewed, in seconds since the epoch (None: never)."""
+    """An ephemeral resource that was opened or renewed: `value` its values (when opened), `private` the data to return
+    to its provider, `renew_at` when it has to be renewed, in seconds since the epoch (None: never)."""
 
     value: Value
     private: bytes | None = None

@@ -1,6 +1,6 @@
-"""Where the program of a provider is on this machine.
+"""Location of a provider's program on this machine.
 
-Overrides for development come first. A provider that the lock file selects is then what `init` put below
+Overrides for development come first. A provider that the lock file selects is then the one that `init` put below
 `.terraform/providers`, in that version and with one of the recorded checksums. Others are looked for there, in the
 mirror directories that the settings name (without any: the usual places) and in the cache of downloaded packages.
 Packages are directories HOST/NAMESPACE/TYPE/VERSION/OS_ARCH, in mirrors also files
@@ -96,7 +96,7 @@ class Locator:
         return Located(self._program(lock.address, folder), lock.version)
 
     def _places(self, config: CliConfig) -> Iterator[tuple[Mirror, ...]]:
-        """Where to look, one after the other; of what several mirrors have at once, the newest counts."""
+        """The places to search, one after the other; of the same package in several mirrors, the newest counts."""
         yield (Mirror(os.path.join(self.directory, self.data_directory, "providers")),)
         yield config.mirrors if config.mirrors is not None else tuple(self._usual_mirrors())
         if config.cache:

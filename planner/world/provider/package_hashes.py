@@ -41,7 +41,7 @@ def archive_hash(archive: Path) -> str:
 
 
 def known(hashes: Iterable[str]) -> tuple[str, ...]:
-    """Those of a kind that this program can compute, sorted."""
+    """The hashes of a kind that this program can compute, sorted."""
     return tuple(sorted({h for h in hashes if h.startswith(SCHEMES)}))
 
 

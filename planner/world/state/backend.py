@@ -52,7 +52,7 @@ class Store(Protocol):
         """Whether it is we who hold the lock."""
 
     def lock_holder(self) -> str:
-        """Who holds the lock, as the end of a sentence; empty when that is not known."""
+        """The holder of the lock, as the end of a sentence; empty when that is not known."""
 
     def held_by(self, lock_id: str) -> tuple[LockInfo | None, list[Diagnostic]]:
         """The holder of the lock with this id, None when there is no such lock or its holder lives."""
@@ -94,7 +94,7 @@ class Store(Protocol):
 
     @property
     def place(self) -> str:
-        """Where the state is, for sentences."""
+        """The place of the state, for sentences."""
 
     @property
     def journal(self) -> Journal | None:
@@ -121,7 +121,8 @@ class Store(Protocol):
 
 
 class Backend(Protocol):
-    """Where the states of all workspaces of a configuration are. What a service does not do is an OSError."""
+    """The store of the states of all workspaces of a configuration. An operation that a service does not have raises
+    OSError."""
 
     @property
     def has_workspaces(self) -> bool:

@@ -9,8 +9,7 @@ from planner.world.state.model import State
 
 
 class SealedFiles:
-    """How the files of one state are written and read. What was written or read last is known: it is read again before
-    it is replaced."""
+    """Reads and writes the files of one state. The last content is known: it is read again before it is replaced."""
 
     def __init__(self, seal: Seal = PLAIN) -> None:
         self.seal = seal

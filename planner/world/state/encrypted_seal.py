@@ -108,7 +108,7 @@ def _check_head(found: Decrypted) -> None:
 
 
 def _serial_and_lineage(data: bytes) -> tuple[int | None, str | None]:
-    """Those of a state. Raises TargetError for what is none."""
+    """The serial and lineage of a state. Raises TargetError for other data."""
     head = _HEAD.match(data)
     if head is not None:
         return int(head[1]), head[2].decode("ascii")

@@ -34,7 +34,7 @@ class Seal(Protocol):
 
     @property
     def is_plain(self) -> bool:
-        """Whether what is kept can be read by everybody."""
+        """Whether data are stored in clear."""
 
 
 class PlainSeal:

@@ -1,16 +1,17 @@
-"""The journal of an apply: what was begun and what came of it, line by line beside the state file.
+"""The journal of an apply: operations begun and their results, line by line in a file next to the state file.
 
-A state file is replaced only when an apply ends. Until then each operation's start, and every instance as it is after a
-change, is appended to `STATE.journal`, on the disk before anything that depends on it starts. After a crash the journal
-is read together with the state: finished work counts, and what was under way is named.
+A state file is replaced only when an apply ends. Until then each operation's start, and every instance after a change,
+is appended to `STATE.journal`, on the disk before anything that depends on it starts. After a crash the journal is
+read together with the state: finished work counts, and unfinished operations are named.
 
 Each line (planner.world.state.journal_lines) has sums and one JSON object: `begin` with the lineage and serial of the
-state it adds to, `start` and `end` of operations, `instance` with all objects of an instance as state files write them,
-`snapshot` with the serial of a state that is about to be written while the apply goes on
+state it adds to, `start` and `end` of operations, `instance` with all objects of an instance as state files write
+them, `snapshot` with the serial of a state that is about to be written while the apply goes on
 (planner.world.state.snapshots), `kept` when it was written, and at the end `saving` with the serial of the state file
 that is about to take the journal's place. Both have the checksum of the state file: another program may write one with
-that serial. A last line that is cut off was never promised to anybody and is left out; damaged and missing ones are
-reported, the others count."""
+that serial. A last line that is cut off was never relied on and is left out; damaged and missing ones are reported,
+the others count.
+"""
 
 from __future__ import annotations
 
@@ -171,7 +172,7 @@ class Journal:
         return self._descriptor >= 0 and self._problem is None
 
     def end(self, number: int, durable: bool) -> None:
-        """An operation has ended, and what came of it is recorded."""
+        """Record the end and the result of an operation."""
         self._append({"end": number})
         if durable:
             self._flush()

@@ -50,7 +50,7 @@ def wait(seconds: float, stop: Stop | None) -> None:
 
 @frozen
 class LockInfo:
-    """Who holds a lock, since when (RFC 3339, UTC) and what for."""
+    """The holder of a lock, since when (RFC 3339, UTC) and what for."""
 
     id: str
     operation: str
@@ -101,7 +101,7 @@ def new_lock_info(operation: str, path: str, info: str = "") -> LockInfo:
 
 
 def myself() -> str:
-    """Who runs this process: USER@HOST, with the number of a user without a name."""
+    """The user of this process: USER@HOST, with the number of a user without a name."""
     names = (os.environ.get(name) for name in ("LOGNAME", "USER", "LNAME", "USERNAME"))
     return f"{next(filter(None, names), None) or _account()}@{os.uname().nodename}"
 

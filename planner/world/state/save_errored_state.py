@@ -1,4 +1,4 @@
-"""A state that could not be saved after an apply: where else it is, and what to do then.
+"""A state that could not be saved after an apply: its other copies, and instructions.
 
 The journal has it, when that is whole; `errored.tfstate` in the working directory has it, for people and programs that
 look there as OpenTofu makes them; and where no file takes it, it is printed.

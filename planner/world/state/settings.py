@@ -232,7 +232,7 @@ class SettingsReading:
             return default
 
     def _said(self, word: str, variables: tuple[str, ...]) -> str:
-        """Where a word comes from that is wrong."""
+        """The source of a wrong value."""
         name = next((v for v in variables if self.environment.get(v)), "")
         return f'The variable {name} is set to "{word}".'
 

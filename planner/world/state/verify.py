@@ -17,7 +17,7 @@ from planner.world.state.recovery import ERRORED
 
 @frozen
 class VerifiedFile:
-    """A file that was looked at: what it is (state, backup, journal, rescued), its path, and what it holds in words."""
+    """A checked file: its kind (state, backup, journal, rescued), its path, and its content in words."""
 
     kind: str
     path: str
@@ -33,7 +33,7 @@ class KeptFiles(Protocol):
 
     @property
     def journal_path(self) -> str:
-        """Where it is, if there is one."""
+        """The path of the journal, if there is one."""
 
     def read(self) -> tuple[State | None, list[Diagnostic]]:
         """The state with what the journal adds."""

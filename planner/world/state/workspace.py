@@ -21,7 +21,7 @@ def valid_workspace_name(name: str) -> bool:
 
 
 def data_directory(environment: Mapping[str, str]) -> str:
-    """Where the working directory keeps its data: TF_DATA_DIR, else `.terraform`."""
+    """The data directory of the working directory: TF_DATA_DIR, else `.terraform`."""
     return environment.get("TF_DATA_DIR") or ".terraform"
 
 

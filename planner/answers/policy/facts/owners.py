@@ -100,7 +100,7 @@ class ConfiguredOwners:
         return names
 
     def span(self, address: str, path: str = "") -> Span | None:
-        """Where an address is declared; the argument that a path begins with, where there is one."""
+        """The declaration of an address; the argument that a path begins with, where there is one."""
         decl = self.about(address)
         if decl is None:
             module = self.module(address) if address else None

@@ -104,13 +104,13 @@ class Owners(Protocol):
         configuration."""
 
     def span(self, address: str, path: str = "") -> Span | None:
-        """Where an address is declared; the argument that a path begins with, where there is one."""
+        """The declaration of an address; the argument that a path begins with, where there is one."""
 
     def given(self, address: str) -> frozenset[str]:
         """The arguments and nested blocks that the block of a resource instance sets."""
 
     def source(self, predicate: str, row: Row) -> Any | None:
-        """Where a fact comes from."""
+        """The source of a fact."""
 
 
 class PolicyFacts(FactBase):

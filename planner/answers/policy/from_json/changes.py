@@ -39,11 +39,11 @@ def plan_of(
     seen: set[tuple[str, str]] | None = None,
     matters: Matters | None = None,
 ) -> Plan:
-    """The plan that a document shows. Values stay as they are in it: `after` of a change is the triple of the value,
-    what is unknown and what is sensitive in it, and `before` the same. Of an excerpt only those attributes are kept
-    that are read. Of a piece of an excerpt: `seen` are the objects (address and deposed key) of others, to which those
-    of this one are added; objects that do not matter are left out, unless they have to be looked at for mistakes.
-    Raises Misshapen, and JsonError for an excerpt that has to be read as a whole."""
+    """The plan that a document shows. Values are kept in its form: `after` of a change is the triple of the value, what
+    is unknown and what is sensitive in it, and `before` the same. Of an excerpt only those attributes are kept that are
+    read. Of a piece of an excerpt: `seen` are the objects (address and deposed key) of others, to which those of this
+    one are added; objects that do not matter are left out, unless they have to be looked at for mistakes. Raises
+    Misshapen, and JsonError for an excerpt that has to be read as a whole."""
     root = document.root
     if root.get("errored") is True:
         raise Misshapen("errored", "planning failed, so this is not the whole plan")

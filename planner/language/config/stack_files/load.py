@@ -66,8 +66,8 @@ _INIT = "planner stacks init"
 
 @frozen(eq=False)
 class StackSources:
-    """Where what a stack calls is: `locate` finds a component's module or a child stack, `below` gives what finds the
-    modules that one calls."""
+    """The places of a stack's sources: `locate` finds a component's module or a child stack, `below` returns the same
+    function for the modules that one calls."""
 
     locate: Locate
     below: Callable[[ModulePath], Locate]

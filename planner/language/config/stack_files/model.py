@@ -89,7 +89,7 @@ class StackProvider:
 
 @frozen(eq=False)
 class RemovedComponent(StackCall):
-    """`removed`: what becomes of a component (or child stack) that is no longer declared. `key`: of the one instance
+    """`removed`: the handling of a component (or child stack) that is no longer declared. `key`: of the one instance
     that is meant; None for all, `destroy`: False where its objects are only forgotten."""
 
     key: Expr | None

@@ -57,7 +57,7 @@ class Query:
 
     @property
     def literals(self) -> tuple[Literal, ...]:
-        """Those of all alternatives."""
+        """The literals of all alternatives."""
         return tuple(literal for rule in self.rules for literal in rule.body)
 
 

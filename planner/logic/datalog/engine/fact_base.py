@@ -57,7 +57,7 @@ class FactBase:
         return self._relations == other._relations
 
     def source(self, predicate: str, row: Row) -> Any | None:
-        """Where a fact comes from: the object given when it was first asserted."""
+        """The source of a fact: the object given when it was first asserted."""
         return self._sources.get(predicate, {}).get(row)
 
     def __len__(self) -> int:

@@ -1,4 +1,4 @@
-"""The proof format: stable, documented JSON, read by people's programs and by independent checkers.
+"""The proof format: stable, documented JSON, read by users' programs and by independent checkers.
 
     {"format_version": "1.0", "goal": ["edge", "A", "B"], "root": "p1",
      "proofs": {"p1": {"tuple": ["edge", "A", "B"], "rule": "graph/references.by-reference",

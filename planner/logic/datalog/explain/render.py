@@ -53,7 +53,7 @@ class AggregateValue:
 
 
 def plain(value: Value) -> str:
-    """A value as people read it: strings without quotes unless that would mislead."""
+    """A value in readable form: strings without quotes unless that would mislead."""
     if type(value) is str:
         return value if value and value == value.strip() and "\n" not in value else quote(value)
     return repr(value)

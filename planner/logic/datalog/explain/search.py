@@ -1,7 +1,7 @@
-"""Why does a row hold: proofs, found on demand in what evaluation left behind.
+"""Proofs that a row holds, found on demand in the evaluated relations.
 
-Nothing is noted while rules run. A row of a predicate outside recursive components rests on earlier strata; inside one,
-the rounds of evaluation rank the rows, and a proof uses rows of lower rank only, so that it never goes in a circle.
+Nothing is noted while rules run. A row of a predicate outside recursive components rests on earlier strata; inside
+one, the rounds of evaluation rank the rows, and a proof uses rows of lower rank only, so that it never has a cycle.
 """
 
 from __future__ import annotations

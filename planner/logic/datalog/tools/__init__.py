@@ -1,1 +1,1 @@
-"""Tools for people who write rules: cases, descriptions, costs."""
+"""Tools for authors of rules: cases, descriptions, costs."""

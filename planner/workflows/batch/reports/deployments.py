@@ -191,7 +191,7 @@ def _because(step: InstanceStep, plan: DeploymentPlan) -> str:
 
 
 def _follows(plans: Plans, steps: Mapping[str, InstanceStep]) -> set[tuple[str, str]]:
-    """Which instance is done after which, in any round; what is deferred comes after what it is made from."""
+    """The order of instances, in any round; deferred ones come after those that they are made from."""
     found: set[tuple[str, str]] = set()
     for plan in plans:
         if plan.decided is not None:

@@ -279,7 +279,7 @@ class Frame(Scope):
         return frozenset(part.label for part in self.root.blocks.get("dependency", ()))
 
     def own_dependencies(self, without: frozenset[str]) -> dict[str, DependencyBlock]:
-        """Those that the file itself names, apart from some that the file that includes it has, too."""
+        """The dependencies that the file itself names, except some that the file that includes it has, too."""
         found = {}
         for part in self.root.blocks.get("dependency", ()):
             if part.label not in without:

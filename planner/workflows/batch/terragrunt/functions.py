@@ -49,7 +49,8 @@ class Included(Protocol):
 
 
 class CallScope(Protocol):
-    """Where functions are called: a file as it is evaluated (frame.py). All but the plain names may raise Failure."""
+    """The scope of function calls: a file during its evaluation (frame.py). All but the plain names may raise
+    Failure."""
 
     session: UnitSession
     path: str

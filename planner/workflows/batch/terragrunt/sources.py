@@ -1,4 +1,4 @@
-"""Where the configuration of a unit is: a folder of this machine, or a package that is installed below the fleet."""
+"""The configuration of a unit: in a directory of this machine, or a package that is installed below the fleet."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ def _component(library: Library, frame: Frame, kind: str, part: DocumentBlock, f
 
 
 def _target(frame: Frame, part: DocumentBlock, folder: str) -> str:
-    """Where a unit or stack goes. Raises Failure."""
+    """The target directory of a unit or stack. Raises Failure."""
     base = (
         folder
         if frame.truth(part.attributes.get("no_dot_terragrunt_stack"))

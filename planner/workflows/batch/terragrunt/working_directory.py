@@ -27,7 +27,7 @@ _NEVER = (".git", ".terraform", ".terragrunt-cache", ".terragrunt-stack", ".plan
 
 
 def working_directory(folder: str, source: str, download: str = "") -> str:
-    """Where a unit with this source is run."""
+    """The directory where a unit with this source is run."""
     if not source:
         return folder
     base, sub = working_base(folder, download), split_subdirectory(source)[1]

@@ -42,7 +42,7 @@ def failure(summary: str, detail: str) -> AttributeDiagnostic:
 
 
 def kept_write_only(block: BlockSchema, value: Value, at: Path = ()) -> Iterator[Path]:
-    """Where a provider gave values of write-only attributes, which must be null in all its answers."""
+    """The write-only attributes with values from a provider, which must be null in all its responses."""
     if value.__class__ is not dict:
         return
     yield from _kept(block.attributes, value, at)

@@ -53,7 +53,7 @@ class UnknownCall(PluginError):
 
 @frozen
 class Handshake:
-    """Where a plugin listens: the protocol version, a gRPC target, and its certificate (base64 DER) if it has one."""
+    """The address of a plugin: the protocol version, a gRPC target, and its certificate (base64 DER) if it has one."""
 
     version: int
     target: str
@@ -275,7 +275,7 @@ VARIABLE = "TF_REATTACH_PROVIDERS"
 
 @frozen
 class Attachment:
-    """Where a running plugin listens. Nothing is known of its output, and its end is not our business."""
+    """The address of a running plugin. Its output is unknown, and it is not ended by us."""
 
     handshake: Handshake
     is_running: bool = True
@@ -287,7 +287,7 @@ class Attachment:
         return ""
 
     def end(self, seconds: float = 0.0) -> None:
-        """It stays."""
+        """Do nothing: the plugin keeps running."""
 
 
 def attachments(environ: Mapping[str, str]) -> dict[str, Attachment]:

@@ -36,7 +36,7 @@ def check_sum(data: bytes) -> str:
 
 
 class DamagedSchema(Exception):
-    """A part that is no longer what it was when it was kept."""
+    """A part was changed after it was stored."""
 
 
 class SchemaParts:

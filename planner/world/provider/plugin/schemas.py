@@ -119,7 +119,7 @@ def _nesting(number: int) -> str:
 
 
 def kind(described: Any) -> str:
-    """How the description of a message is written: plain or markdown."""
+    """The format of a message's description: plain or markdown."""
     return _KINDS[described.description_kind == 1]
 
 
@@ -135,7 +135,7 @@ _NAME_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_")
 
 
 def schema_problems(block: BlockSchema, prefix: str = "") -> Iterator[str]:
-    """Where a schema contradicts itself, in words."""
+    """The contradictions in a schema, in words."""
     for name, attribute in block.attributes.items():
         yield from _schema_rules_attribute(attribute, prefix, name)
     for name, nested in block.blocks.items():

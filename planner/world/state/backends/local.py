@@ -124,8 +124,8 @@ class StateStore:
     # ------------------------------------------------------------ read and write
 
     def read(self) -> tuple[State | None, list[Diagnostic]]:
-        """The state in the file, with what the journal of an apply that was cut off adds to it; None when there is no
-        file yet, or an error."""
+        """The state in the file, with the changes in the journal of an interrupted apply; None when there is no file
+        yet, or an error."""
         try:
             data = self._bytes(self.read_path)
             said = self._files.opened(data)
@@ -227,7 +227,7 @@ class StateStore:
         return self.journal, []
 
     def _permissions(self) -> int:
-        """Those of the state: who may go on with it may read its journal."""
+        """The permissions of the state: its users may read its journal."""
         try:
             return os.stat(self.path).st_mode & 0o666
         except OSError:
@@ -401,7 +401,7 @@ class LocalBackend:
         return {"path": self.path, "workspace_dir": self.workspace_directory}
 
     def state_path(self, workspace: str = DEFAULT_WORKSPACE) -> str:
-        """Where the state of a workspace is."""
+        """The path of a workspace's state."""
         if workspace in (DEFAULT_WORKSPACE, ""):
             return self.path
         return os.path.join(self.workspace_directory, workspace, DEFAULT_PATH)

@@ -37,7 +37,7 @@ class RemoteStateClient(Protocol):
 
     @property
     def place(self) -> str:
-        """Where the state is, for sentences: `s3://bucket/key`. No secrets."""
+        """The place of the state, for sentences: `s3://bucket/key`. No secrets."""
 
     @property
     def locks(self) -> bool:

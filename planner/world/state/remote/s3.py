@@ -261,7 +261,7 @@ class S3Client(StateClient):
             self.unlock(lock_id)
 
     def unlock(self, lock_id: str) -> None:
-        """Both are tried, whatever comes of the other."""
+        """Release both locks, even if one fails."""
         problems: list[ServiceError] = []
         file_problem: ServiceError | None = None
         if self._at.lock_file:
