@@ -53,7 +53,7 @@ class BatchLines(BatchListener):
 
 
 def share_text(share: Share, selected: int) -> str:
-    """Which part of a batch this is, and what is planned beside it."""
+    """Which part of a batch this is, and what is planned next to it."""
     units = f"{len(share.units):,} of {selected:,} units"
     if not share.beside:
         return f"Shard {share.number} of {share.count}: {units}."

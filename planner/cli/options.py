@@ -183,14 +183,14 @@ def _provider_bound(text: str) -> tuple[str, int]:
 
 
 def _rules(arguments: Arguments, directory: str) -> tuple[str, ...]:
-    """The folders of -rules, else the configuration's own one."""
+    """The directories of -rules, else the configuration's own one."""
     given: tuple[str, ...] = tuple(arguments.get("rules", ()))
     own = os.path.join(directory, ".planner", "rules")
     return given or ((os.path.normpath(own),) if os.path.isdir(own) else ())
 
 
 def _policies(arguments: Arguments, directory: str) -> tuple[str, ...]:
-    """The configuration's own folder and what -policy names, for commands that judge."""
+    """The configuration's own directory and what -policy names, for commands that judge."""
     given = arguments.get("policy")
     return _with_own(tuple(given), directory) if given is not None else ()
 

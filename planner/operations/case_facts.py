@@ -51,7 +51,7 @@ def _planned(path: str, span: Span, reads: PolicyInputs) -> PolicyFacts:
 
 
 def _pack_of(file: str) -> str | None:
-    """The folder of the pack that a file of cases belongs to."""
+    """The directory of the pack that a file of cases belongs to."""
     folder = os.path.dirname(os.path.realpath(file))
     while not os.path.isfile(os.path.join(folder, MANIFEST)):
         above = os.path.dirname(folder)
@@ -62,7 +62,8 @@ def _pack_of(file: str) -> str | None:
 
 
 def _not_in_a_pack(path: str, pack: str) -> str:
-    """Why a configuration is none that a case of a pack may plan: what is wrong with the folder; "" if nothing is."""
+    """Why a configuration is none that a case of a pack may plan: what is wrong with the directory; "" if nothing
+    is."""
     if os.path.commonpath((os.path.realpath(path), pack)) != pack:
         return "lies outside of the pack"
     if os.path.lexists(os.path.join(path, data_directory(os.environ))):

@@ -1,5 +1,5 @@
-"""Users' rule files and cases: read, and checked beside the rules of the product. Everything that could take long
-or grow without bound runs in a process of its own with limits of time and memory."""
+"""Users' rule files and cases: read, and checked next to the rules of the product. Everything that could take long or
+grow without bound runs in a process of its own with limits of time and memory."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ def default_words() -> list[str]:
 
 
 def read_files(words: Iterable[str], endings: tuple[str, ...]) -> tuple[Files, list[Diagnostic]]:
-    """(name, text) of the files that the words name; of a folder, all with one of the endings in it and below, sorted,
-    without hidden folders. Each once."""
+    """(name, text) of the files that the words name; of a directory, all with one of the endings in it and below,
+    sorted, without hidden directories. Each once."""
     files: dict[str, str] = {}
     problems: list[Diagnostic] = []
     words = [*words]
@@ -202,7 +202,7 @@ class CheckedFiles:
 
 
 def check(rules: Files, name: str = "", cases: Files | None = None) -> CheckedFiles:
-    """Check files of rules beside a program of the product: the named one, or the one that they (and the cases) are
+    """Check files of rules next to a program of the product: the named one, or the one that they (and the cases) are
     written for."""
 
     def work() -> tuple[str, list[Diagnostic]]:
@@ -265,7 +265,7 @@ def placed(diagnostics: Iterable[Diagnostic], files: Iterable[tuple[str, str]]) 
 
 
 def pack_root(folder: str) -> str | None:
-    """The innermost folder around this one that is a pack."""
+    """The innermost directory around this one that is a pack."""
     at = os.path.abspath(folder)
     while not os.path.isfile(os.path.join(at, MANIFEST)):
         if os.path.dirname(at) == at:

@@ -103,9 +103,9 @@ class RuleGroup:
 
 
 def groups(words: Sequence[str], name: str = "") -> tuple[list[RuleGroup], list[Diagnostic]]:
-    """The cases in the named files and folders with the rules beside them. All `.dl` files of a folder are checked
-    together; a file of cases is about its namesake and what that reads. Where single files are named, only rules in
-    these and in the namesakes of cases have to be tested."""
+    """The cases in the named files and directories with the rules next to them. All `.dl` files of a directory are
+    checked together; a file of cases is about its namesake and what that reads. Where single files are named, only
+    rules in these and in the namesakes of cases have to be tested."""
     files, problems = read_files(words, (".case", ".dl"))
     cases = [file for file in files if not file[0].endswith(".dl")]
     found: list[RuleGroup] = []
@@ -130,7 +130,7 @@ def groups(words: Sequence[str], name: str = "") -> tuple[list[RuleGroup], list[
 
 
 def named_cases(policy: str) -> list[str]:
-    """The files and folders with the cases of a policy, named as for `policy check -policy`. Raises Failure."""
+    """The files and directories with the cases of a policy, named as for `policy check -policy`. Raises Failure."""
     if policy.startswith(BUILTIN):
         return case_files(policy.removeprefix(BUILTIN))
     beside = f"{policy.removesuffix('.dl')}.case"
@@ -138,7 +138,7 @@ def named_cases(policy: str) -> list[str]:
 
 
 def run_tests(words: Sequence[str], name: str = "") -> Tested:
-    """Run the cases in the named files and folders (see groups)."""
+    """Run the cases in the named files and directories (see groups)."""
     found, problems = groups(words, name)
     tested = Tested({}, problems)
     for group in found:
@@ -168,7 +168,7 @@ def _is_below(path: str, root: str) -> bool:
 
 
 def _beside(folder: str, files: Files) -> tuple[Files, list[Diagnostic]]:
-    """The rule files in a folder: those read already, and the others."""
+    """The rule files in a directory: those read already, and the others."""
     known = dict(files)
     paths = [os.path.normpath(os.path.join(folder, n)) for n in os.listdir(folder or ".") if n.endswith(".dl")]
     others, problems = read_files([path for path in sorted(paths) if path not in known], (".dl",))

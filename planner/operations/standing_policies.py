@@ -52,8 +52,8 @@ def _words(text: str) -> list[str]:
 
 
 def own(folder: str, name: str = OWN) -> tuple[str, ...]:
-    """The folder of policies of a configuration or fleet, and the settings of a configuration, if there is anything of
-    that name."""
+    """The directory of policies of a configuration or fleet, and the settings of a configuration, if there is anything
+    of that name."""
     names = (name, *SETTINGS) if name == OWN else (name,)
     paths = [os.path.normpath(os.path.join(folder, one)) for one in names]
     return tuple(path for path in paths if os.path.lexists(path))

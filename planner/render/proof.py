@@ -151,7 +151,7 @@ def _parts(document: dict[str, Any], start: str) -> list[_ProofLine]:
 
 
 def _causes(proofs: dict[str, Any], step: dict[str, Any], steps: list[str]) -> list[str]:
-    """Of what an explained action rests on only what it was followed to, where there is such a thing: the decision
+    """Of what an explained action depends on only what it was followed to, where there is such a thing: the decision
     itself is in the sentence."""
     if step["tuple"][0] != "explained":
         return steps

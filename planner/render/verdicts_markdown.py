@@ -1,4 +1,5 @@
-"""Verdicts as Markdown, for the discussion of a change: the counts, a table, and what each denial rests on, folded."""
+"""Verdicts as Markdown, for the discussion of a change: the counts, a table, and what each denial depends on,
+folded."""
 
 from __future__ import annotations
 

@@ -308,10 +308,11 @@ def stale(plan: Plan, current: State | None) -> list[Diagnostic]:
 
 
 def unpack_sources(sources: Mapping[str, bytes], folder: str) -> tuple[str, list[Diagnostic]]:
-    """Write the files of a plan into an empty folder; the directory in it that is the root module.
+    """Write the files of a plan into an empty directory; the directory in it that is the root module.
 
     Names are relative to the root module and may lead out of it (`../shared/main.tf`); what would lead out of the
-    folder, or is absolute, is refused."""
+    directory, or is absolute, is refused.
+    """
     names = {name: posixpath.normpath(name) for name in sources}
     above = max((normal.split("/").count("..") for normal in names.values()), default=0)
     root = os.path.join(folder, *(f"up{i}" for i in range(min(above, 100))))

@@ -139,7 +139,7 @@ class PolicyGuard:
 
 @frozen(eq=False)
 class Narrowed:
-    """Policies with some of their denials. `is_local`: each denial rests on facts about its own address (and on those
+    """Policies with some of their denials. `is_local`: each denial depends on facts about its own address (and on those
     that are about none)."""
 
     policies: Policies

@@ -58,8 +58,8 @@ def _finding_json(finding: Finding, noun: str) -> dict[str, Any]:
 
 
 def policy_files(words: tuple[str, ...], of_packs: str) -> Files:
-    """(name, text) of the policies that are named: files, and folders with those below. `of_packs`: what packs judge
-    instead. Raises Failure."""
+    """(name, text) of the policies that are named: files, and directories with those below. `of_packs`: what packs
+    judge instead. Raises Failure."""
     files_read: list[tuple[str, str]] = []
     for word in words:
         if word.startswith("builtin:"):

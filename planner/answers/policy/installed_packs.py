@@ -38,7 +38,7 @@ class Locked:
 
 
 def place_of(config: str, name: str) -> Path:
-    """The folder of an installed pack that a policy.toml names."""
+    """The directory of an installed pack that a policy.toml names."""
     return Path(config).parent / "packs" / name
 
 
@@ -76,7 +76,7 @@ def _failure(use: PackUse, detail: str, summary: str) -> Failure:
 
 
 def read_lock(config: str) -> dict[str, Locked]:
-    """The lock file beside a policy.toml, empty if there is none. Raises Failure."""
+    """The lock file next to a policy.toml, empty if there is none. Raises Failure."""
     path = Path(config).parent / LOCK
     if not path.exists():
         return {}
@@ -112,8 +112,8 @@ def lock_text(locks: dict[str, Locked]) -> str:
 
 
 def folder_hash(folder: Path) -> str:
-    """A hash of the names and contents of all files in a folder. Raises Failure for what no pack holds: links, devices,
-    too many files or too large ones."""
+    """A hash of the names and contents of all files in a directory. Raises Failure for what no pack holds: links,
+    devices, too many files or too large ones."""
     lines: list[str] = []
     size = 0
 

@@ -41,13 +41,13 @@ def library() -> list[LibraryPolicy]:
 
 @cache
 def packs() -> list[str]:
-    """The folders of the packs that come with planner."""
+    """The directories of the packs that come with planner."""
     return sorted(path.parent.name for path in (rules_path() / "packs").glob(f"*/{MANIFEST}"))
 
 
 @cache
 def manifest_of(pack: str) -> PackManifest:
-    """The pack.toml of a pack of the library, by its folder."""
+    """The pack.toml of a pack of the library, by its directory."""
     path = rules_path() / "packs" / pack / MANIFEST
     return read_manifest(_name(path), path.read_text(encoding="utf-8"))
 

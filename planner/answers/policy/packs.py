@@ -1,7 +1,7 @@
 """Policy files to packs: the pack of each rule file, the declarations of each pack, and its facts.
 
-A pack is a folder with a pack.toml. The files of a program are (name, text) as always: rule files, and for packs their
-pack.toml and data files, so that a copy of the texts (in a plan file) has everything.
+A pack is a directory with a pack.toml. The files of a program are (name, text) as always: rule files, and for packs
+their pack.toml and data files, so that a copy of the texts (in a plan file) has everything.
 """
 
 from __future__ import annotations
@@ -237,7 +237,7 @@ def _nearest(name: str, folders: Mapping[str, str]) -> str | None:
 
 
 def _folder(name: str) -> str:
-    """The folder of a file, "." for that of all others."""
+    """The directory of a file, "." for that of all others."""
     return os.path.normpath(os.path.dirname(name) or os.curdir)
 
 
@@ -257,7 +257,7 @@ def _data(
 
 
 def superseded(recorded: Mapping[str, str], now: Mapping[str, str]) -> dict[str, str]:
-    """The recorded files without packs that are here now, perhaps in another folder or with other files."""
+    """The recorded files without packs that are here now, perhaps in another directory or with other files."""
     names = {_name_in(text) for name, text in now.items() if is_pack_file(name)} - {""}
     gone = [_folder(name) for name, text in recorded.items() if is_pack_file(name) and _name_in(text) in names]
     return {name: text for name, text in recorded.items() if not any(_is_in(name, folder) for folder in gone)}

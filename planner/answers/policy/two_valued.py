@@ -71,7 +71,7 @@ class PlainProofs:
     def proof_of(
         self, predicate: str, code: str, address: str, changed: Collection[Culprit]
     ) -> tuple[Proof, Prover] | None:
-        """The proof of a verdict with this code and address when some of what it rests on is otherwise: values and
+        """The proof of a verdict with this code and address when some of what it depends on is otherwise: values and
         actions are not there, and what is missing has some value."""
         facts = _changed(self.facts, changed)
         prover = self.prover

@@ -224,7 +224,7 @@ class Interest:
         return None
 
     def _of_column(self, predicate: str, column: int, around: frozenset[str]) -> Values:
-        """The values in a column of a predicate that rests on nothing but facts."""
+        """The values in a column of a predicate that depends on nothing but facts."""
         rules = self._by_head.get(predicate, [])
         if predicate in around or (not rules and predicate not in self.of_packs):
             return None

@@ -159,7 +159,7 @@ def _document(arguments: Arguments, answers: Any) -> str:
 
 
 def _warn(diagnostics: list[Diagnostic], terminal: Terminal) -> None:
-    """Warnings beside a document for programs go to the other stream."""
+    """Warnings next to a document for programs go to the other stream."""
     from planner.render.diagnostics import render
 
     for diagnostic in diagnostics:

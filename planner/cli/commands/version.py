@@ -21,7 +21,7 @@ FLAGS = (
 
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
-    """Print the version; never fails, even beside an unreadable lock file."""
+    """Print the version; never fails, even next to an unreadable lock file."""
     providers = locked_providers()
     if arguments["json"]:
         terminal.data(_json(providers))

@@ -169,7 +169,7 @@ def _with_settings(config: CliConfig, settings: Any, base: Path, environ: Mappin
 
 
 def _paths(value: Any, name: str, base: Path, environ: Mapping[str, str]) -> list[str]:
-    """Paths, seen from the folder of the file; builtin:NAME stays as it is."""
+    """Paths, seen from the directory of the file; builtin:NAME stays as it is."""
     words = [_expand(word, environ) for word in _patterns({name: value}, name)]
     if "" in words:
         raise SettingsError(f"{name} holds an empty path")

@@ -146,7 +146,7 @@ def _read(path: str) -> dict[str, Any]:
 
 
 def _beside(body: dict[str, Any], folder: str) -> dict[str, Any]:
-    """With the paths that it names as seen from its file's folder."""
+    """With the paths that it names as seen from its file's directory."""
     result = dict(body)
     for name in ("certificate-authority", "client-certificate", "client-key", "tokenFile"):
         if _text(body, name):

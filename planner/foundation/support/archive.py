@@ -1,9 +1,9 @@
 """Archives that others made, unpacked so that whatever is in them stays in the directory that they are unpacked into.
 
 Members are written one by one below a descriptor of that directory, opened without following links, and never over
-something that is there. A member with a name that leads elsewhere, a link that does, anything but files, folders and
-links, two members of one name, and an archive that grows out of proportion are refused. Python's own `tarfile` is not
-used: what it refuses can be got around, and its reader can be made to loop.
+something that is there. A member with a name that leads elsewhere, a link that does, anything but files, directories
+and links, two members of one name, and an archive that grows out of proportion are refused. Python's own `tarfile` is
+not used: what it refuses can be got around, and its reader can be made to loop.
 """
 
 from __future__ import annotations
@@ -128,8 +128,8 @@ def _parts(name: str) -> tuple[str, ...]:
 
 
 def stays(target: str, depth: int) -> bool:
-    """Whether a link in a folder so many levels deep cannot lead out, wherever other links like that lead. So `..` may
-    only come first: behind the name of another link it would go up from where that leads."""
+    """Whether a link in a directory so many levels deep cannot lead out, wherever other links like that lead. So `..`
+    may only come first: behind the name of another link it would go up from where that leads."""
     if not target or target.startswith(("/", "\\")) or "\0" in target or _DRIVE.match(target):
         return False
     parts = [part for part in _SEPARATORS.split(target) if part not in ("", ".")]
@@ -140,7 +140,7 @@ def stays(target: str, depth: int) -> bool:
 
 
 def check_links(folder: Path) -> None:
-    """That no link below a folder leads out of it. Raises InstallError and OSError."""
+    """That no link below a directory leads out of it. Raises InstallError and OSError."""
     for base, folders, files in os.walk(folder):
         depth = len(Path(base).relative_to(folder).parts)
         for name in sorted((*folders, *files)):
@@ -150,7 +150,7 @@ def check_links(folder: Path) -> None:
 
 
 def _alone(member: Member, seen: set[str]) -> None:
-    """Folders may come again; nothing else may, not even in other letters: some disks know no difference."""
+    """Directories may come again; nothing else may, not even in other letters: some disks know no difference."""
     if member.kind == "folder":
         return
     folded = "/".join(member.parts).casefold()
@@ -217,7 +217,7 @@ class _UnpackDirectory:
 
     @contextmanager
     def _folder(self, parts: tuple[str, ...], make: bool = True) -> Iterator[int]:
-        """A folder below; `make`: also when it is missing."""
+        """A directory below; `make`: also when it is missing."""
         at = os.dup(self.root)
         try:
             for part in parts:

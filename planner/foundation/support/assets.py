@@ -12,7 +12,7 @@ PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__fil
 
 
 def _directory(name: str) -> str:
-    """A folder beside the package (checkout), or the copy inside it (wheel: `planner/_assets`)."""
+    """A directory next to the package (checkout), or the copy inside it (wheel: `planner/_assets`)."""
     installed = os.path.join(PACKAGE, "_assets", name)
     return installed if os.path.isdir(installed) else os.path.join(os.path.dirname(PACKAGE), name)
 
@@ -23,13 +23,14 @@ def grammar_file(name: str) -> str:
 
 
 def rules_folder() -> str:
-    """The folder with the rule files."""
+    """The directory with the rule files."""
     return _directory("rules")
 
 
 def cache_folder() -> str | None:
-    """Our folder in the user's cache (`$XDG_CACHE_HOME`, else `~/.cache`), created if missing; None when it cannot be
-    written, or when it or the cache is not the user's alone: others could put there what is run later. Never raises."""
+    """Our directory in the user's cache (`$XDG_CACHE_HOME`, else `~/.cache`), created if missing; None when it cannot
+    be written, or when it or the cache is not the user's alone: others could put there what is run later. Never
+    raises."""
     return _own_directory("XDG_CACHE_HOME", ".cache")
 
 
@@ -44,12 +45,12 @@ def grammar_path(name: str) -> Path:
 
 
 def rules_path() -> Path:
-    """The folder with the rule files."""
+    """The directory with the rule files."""
     return _path(rules_folder())
 
 
 def cache_dir() -> Path | None:
-    """Our folder in the user's cache, like `cache_folder`."""
+    """Our directory in the user's cache, like `cache_folder`."""
     folder = cache_folder()
     return None if folder is None else _path(folder)
 
@@ -59,7 +60,7 @@ def _path(path: str) -> Path:
 
 
 def is_closed(status: os.stat_result) -> bool:
-    """Whether a file or folder belongs to the user and only he may write to it."""
+    """Whether a file or directory belongs to the user and only he may write to it."""
     return status.st_uid == os.geteuid() and not status.st_mode & 0o022
 
 

@@ -137,7 +137,7 @@ def write_all(descriptor: int, data: bytes) -> None:
 
 
 def sync_directory(path: str) -> None:
-    """Flush the names in a folder. Raises OSError, but not where a file system cannot do that."""
+    """Flush the names in a directory. Raises OSError, but not where a file system cannot do that."""
     try:
         descriptor = os.open(path or ".", os.O_RDONLY | os.O_CLOEXEC)
     except PermissionError:
@@ -153,7 +153,7 @@ def sync_directory(path: str) -> None:
 
 def remove_leftovers(path: str) -> None:
     """Remove what processes that were killed while they replaced a file, or one whose name begins like its own (as that
-    of a backup does), left in its folder."""
+    of a backup does), left in its directory."""
     folder, name = os.path.split(os.path.realpath(path))
     with suppress(OSError):
         for entry in os.listdir(folder):

@@ -36,7 +36,7 @@ def head_commit(directory: str) -> str:
 
 
 def _git_folder(directory: str) -> str | None:
-    """The folder `.git` of the directory or one above it; that of a worktree is named in a file."""
+    """The directory `.git` of the directory or one above it; that of a worktree is named in a file."""
     while True:
         path = os.path.join(directory, ".git")
         if os.path.isdir(path):

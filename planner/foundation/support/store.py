@@ -52,8 +52,8 @@ class Shelf:
     __slots__ = ("folder", "made_by", "most_bytes", "most_entries")
 
     def __init__(self, folder: str, most_entries: int, most_bytes: int = 0, made_by: tuple[str, ...] = ()) -> None:
-        """At most so many entries stay, and (but for the newest) so many bytes. `made_by`: the folders of the package
-        and the grammars that decide what an entry looks like: `datalog/engine`, `datalog.lark`."""
+        """At most so many entries stay, and (but for the newest) so many bytes. `made_by`: the directories of the
+        package and the grammars that decide what an entry looks like: `datalog/engine`, `datalog.lark`."""
         self.folder, self.most_entries, self.most_bytes, self.made_by = folder, most_entries, most_bytes, made_by
 
     def name(self, *parts: str) -> str:
@@ -281,7 +281,7 @@ def _is_sealed(folder: str, name: str, sealed: bytes | memoryview, data: bytes |
 
 
 def folder_path(folder: str) -> str | None:
-    """The path of a folder of the cache, if that is the user's and closed to others; made when it is missing."""
+    """The path of a directory of the cache, if that is the user's and closed to others; made when it is missing."""
     at = _open_folder(folder, make=True)
     if at is None:
         return None

@@ -14,8 +14,8 @@ MOST_FILES = 10_000
 
 
 def changes(words: Sequence[str], seconds: float = SECONDS) -> Iterator[None]:
-    """Yields at once, and then each time when one of the named files, or a file in or below a named folder, was
-    changed, made or removed. Hidden folders are left out, but for those that are named."""
+    """Yields at once, and then each time when one of the named files, or a file in or below a named directory, was
+    changed, made or removed. Hidden directories are left out, but for those that are named."""
     seen: dict[str, tuple[int, int]] | None = None
     while True:
         found = _look(words)
@@ -26,7 +26,7 @@ def changes(words: Sequence[str], seconds: float = SECONDS) -> Iterator[None]:
 
 
 class Watch:
-    """Looks at files, and at all files directly in folders."""
+    """Looks at files, and at all files directly in directories."""
 
     def __init__(self) -> None:
         self._seen: dict[str, dict[str, tuple[int, int]]] = {}

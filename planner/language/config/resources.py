@@ -361,7 +361,7 @@ def _ignored(expr: ExpressionPiece, problems: Problems) -> Literal["all"] | tupl
 
 
 def _replace_triggers(expr: ExpressionPiece, problems: Problems) -> tuple[Expr, ...]:
-    """Each refers to exactly one resource, and beside it only to count.index and each.key."""
+    """Each refers to exactly one resource, and next to it only to count.index and each.key."""
     triggers = []
     failed = False  # in JSON syntax one element that is not an expression makes the rest go unchecked
     for item in elements(expr, problems) or ():

@@ -128,7 +128,7 @@ def collect_variables(
 
 
 def add_automatic_files(directory: str, folder: str, found: RawVariables) -> tuple[RawVariables, list[Diagnostic]]:
-    """Values with those of a folder's files that are read without being named; these win."""
+    """Values with those of a directory's files that are read without being named; these win."""
     problems = Problems()
     found = dict(found)
     for filename in _automatic_files(os.path.join(directory, folder)):

@@ -1,8 +1,8 @@
 """From the flat parts of a quoted template, heredoc or template file to one expression: strip markers, the indentation
 of `<<-` heredocs, and the nesting of directives.
 
-The order is OpenTofu's, and shows: strip markers first, on the text token beside them (in a heredoc a token is at most
-one line), then the indentation of lines, then consecutive texts become one.
+The order is OpenTofu's, and shows: strip markers first, on the text token next to them (in a heredoc a token is at
+most one line), then the indentation of lines, then consecutive texts become one.
 """
 
 from __future__ import annotations

@@ -109,7 +109,7 @@ class RelevanceFacts:
                 add("mentions_place", text, mention.argument, place, source=source)
 
     def _meant(self, ref: Ref, module: ModuleAddress, inside: Site) -> str | None:
-        """The place that a reference in a module instance means; None for what rests on nothing."""
+        """The place that a reference in a module instance means; None for what depends on nothing."""
         kind = ref.kind
         if kind == "resource":
             steps = tuple(("attr", s.name) if isinstance(s, nodes.GetAttr) else ("index", s.key) for s in ref.rest)

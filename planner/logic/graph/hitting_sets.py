@@ -26,7 +26,7 @@ K = TypeVar("K", bound=Hashable)
 @frozen
 class HittingSets(Generic[K]):
     """`sets`: smallest first, each sorted. `limit`: why there may be more: "sets" or "proofs"; "" when these are all.
-    `is_stuck`: some proof rests on nothing that could be taken away, so there is no set at all."""
+    `is_stuck`: some proof depends on nothing that could be taken away, so there is no set at all."""
 
     sets: tuple[tuple[K, ...], ...] = ()
     limit: str = ""

@@ -162,7 +162,8 @@ def _begin(
     at_once: bool,
     begun: Collection[str],
 ) -> Run:
-    """The run, with the plans copied into its record: whatever happens to the folder, what was looked at is applied."""
+    """The run, with the plans copied into its record: whatever happens to the directory, what was looked at is
+    applied."""
     document = {
         "command": "apply",
         "saved_plan": os.path.abspath(folder),

@@ -1,4 +1,4 @@
-"""Finding the root modules of a fleet: the units of a `planner.batch.hcl`, else every folder that is one."""
+"""Finding the root modules of a fleet: the units of a `planner.batch.hcl`, else every directory that is one."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def _terragrunt(root: str, names: Iterable[str]) -> Fleet:
 
 
 def _folders(words: list[str]) -> tuple[list[str], list[str]]:
-    """The folders that words name, patterns filled in; and the other words."""
+    """The directories that words name, patterns filled in; and the other words."""
     folders: list[str] = []
     others: list[str] = []
     for word in words:
@@ -125,7 +125,7 @@ def _folders(words: list[str]) -> tuple[list[str], list[str]]:
 
 
 def _is_part(path: str) -> bool:
-    """Whether a folder lies in that of a stack, so that a pattern which it fits means deployments."""
+    """Whether a directory lies in that of a stack, so that a pattern which it fits means deployments."""
     return is_stack(os.path.dirname(path) or ".") and not is_stack(path)
 
 

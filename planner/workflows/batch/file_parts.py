@@ -192,7 +192,7 @@ def _listed(root: str) -> set[str]:
 
 
 def stack_of(root: str, folder: str) -> StackFolder | None:
-    """The stack in a folder that a block names, if it is not a root module."""
+    """The stack in a directory that a block names, if it is not a root module."""
     path = os.path.join(root, folder)
     return stack_folder(path) if os.path.isdir(path) and not is_module(path) else None
 

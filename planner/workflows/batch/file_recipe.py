@@ -28,7 +28,7 @@ _SECONDS = {"s": 1, "m": 60, "h": 3600}
 
 @frozen
 class GeneratedFile:
-    """A file to generate in a unit's folder. `comment` is what begins the line with the mark."""
+    """A file to generate in a unit's directory. `comment` is what begins the line with the mark."""
 
     name: str
     text: str

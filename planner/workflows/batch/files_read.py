@@ -137,7 +137,7 @@ class FileRecorder:
         return not path.startswith(self._ignored) and not self._is_own(path)
 
     def _is_own(self, path: str) -> bool:
-        """Whether something is in a folder that this process made for a moment, and not around the unit."""
+        """Whether something is in a directory that this process made for a moment, and not around the unit."""
         found = self._passing.match(path) if self._passing is not None else None
         return found is not None and not f"{self._home}/".startswith(f"{found[0].rstrip('/')}/")
 
@@ -174,13 +174,13 @@ class FileRecorder:
 
 
 def _own_folders() -> re.Pattern[str]:
-    """Folders of our own, for sockets of plugins and for plans: each run has others."""
+    """Directories of our own, for sockets of plugins and for plans: each run has others."""
     return re.compile(f"(?:{re.escape(tempfile.gettempdir())}|/tmp)/planner-[a-z0-9_]{{8}}(?:/|$)")
 
 
 def _is_tidying(code: CodeType) -> bool:
-    """Whether a folder is listed for nothing that counts: Python looks for a module of its own, or files that a killed
-    process has left beside a state are looked for."""
+    """Whether a directory is listed for nothing that counts: Python looks for a module of its own, or files that a
+    killed process has left next to a state are looked for."""
     return code.co_filename == _IMPORTS or code is remove_leftovers.__code__
 
 
@@ -204,7 +204,7 @@ def _stat(path: str) -> tuple[int, int]:
 
 
 def looked_at(path: str, kind: str) -> Looked:
-    """A file or folder as it is now, before it is read."""
+    """A file or directory as it is now, before it is read."""
     return {path: (kind, *_stat(path), digest(path, kind) if kind in _FOLDERS else "")}
 
 
@@ -261,7 +261,7 @@ def _content(path: str, kind: str, changed: int, size: int, now: int) -> str:
 
 
 def _is_behind_link(path: str) -> bool:
-    """Whether what is missing may come without a change of the folder above it, since a link leads elsewhere."""
+    """Whether what is missing may come without a change of the directory above it, since a link leads elsewhere."""
     return os.path.realpath(path) != path
 
 
@@ -308,12 +308,12 @@ def digest(path: str, kind: str) -> str:
 
 
 def _is_passing(name: str) -> bool:
-    """Names that come and go with every run; states and data folders count where they are read."""
+    """Names that come and go with every run; states and data directories count where they are read."""
     return name.endswith((".lock.info", ".tmp", ".backup")) or name in _PASSING
 
 
 def _is_ours(name: str) -> bool:
-    """Names that the lock of a state makes in the folder where the run is."""
+    """Names that the lock of a state makes in the directory where the run is."""
     return name in ("terraform.tfstate", ".terraform.tfstate.lock.info")
 
 

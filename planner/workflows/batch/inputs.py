@@ -44,7 +44,7 @@ def coming_states(request: Request) -> dict[str, ComingState]:
 
 
 def inputs(request: Request) -> dict[str, Any]:
-    """The values of variables that the fleet gives, with marks where they rest on what is not known of other units.
+    """The values of variables that the fleet gives, with marks where they depend on what is not known of other units.
     Raises Failure."""
     only_checked = request.command == "validate"
     units: dict[str, Any] = {}

@@ -46,8 +46,8 @@ class Joined:
 
 
 def join(names: Sequence[str], out: str = "") -> Joined:
-    """One whole of parts, saved in the folder `out` if that is given and nothing failed. Raises Failure, with all that
-    keeps the parts from being one whole."""
+    """One whole of parts, saved in the directory `out` if that is given and nothing failed. Raises Failure, with all
+    that keeps the parts from being one whole."""
     parts, problems = [], []
     for name in names:
         try:
@@ -218,7 +218,7 @@ def _skip(units: list[dict[str, Any]], before: Mapping[str, list[str]], command:
 
 
 def _save(parts: Sequence[PartRead], document: Mapping[str, Any], out: str) -> bool:
-    """Put the plans of all parts into one folder. Raises Failure."""
+    """Put the plans of all parts into one directory. Raises Failure."""
     if document["command"] != "plan":
         raise _without_plans("parts of plan have plans, and of nothing else")
     lacking = [part.name for part in parts if part.manifest is None]

@@ -145,7 +145,7 @@ class RemoteRead:
 @frozen
 class PublishedRead:
     """`upstream_input.INPUT.OUTPUT` in the inputs of a deployment, or (then `published`) in what its stack publishes.
-    `stack` is the real path of the folder that is read; `output` "" where it is taken as a whole."""
+    `stack` is the real path of the directory that is read; `output` "" where it is taken as a whole."""
 
     input: str
     stack: str

@@ -240,7 +240,7 @@ def _awaited(unit: str, output: str, value: Value) -> Value:
 
 
 def awaited_in(value: Value) -> set[Awaited]:
-    """The unknown parts of other units' outputs that a value rests on."""
+    """The unknown parts of other units' outputs that a value depends on."""
     return {mark for mark in unmark_deep(value)[1] if mark.__class__ is Awaited}
 
 

@@ -151,7 +151,7 @@ def of_plan(request: Request, made: MadePlan[Start], told: Iterable[Diagnostic])
 
 
 def written_at(request: Request, store: Store) -> float:
-    """When the state was written that a plan without looking at objects rests on; 0 where that is not known, as of
+    """When the state was written that a plan without looking at objects depends on; 0 where that is not known, as of
     states in services."""
     if request.options.refresh:
         return 0.0

@@ -202,7 +202,7 @@ def _proofs(
 
 
 def plans_needed(program: RuleProgram, want: tuple[str, ...]) -> bool:
-    """Whether these predicates rest on how the plans of units ended."""
+    """Whether these predicates depend on how the plans of units ended."""
     needed = program.needed(want)
     return any(program.predicates[name].number in needed for name in OUTCOMES)
 

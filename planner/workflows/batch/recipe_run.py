@@ -288,7 +288,7 @@ def _credentials(unit: str, recipe: Recipe) -> dict[str, str]:
 
 
 def _keep_lock_file(recipe: Recipe) -> None:
-    """Bring the lock file of a working folder back to the unit."""
+    """Bring the lock file of a working directory back to the unit."""
     if not recipe.lock_file:
         return
     try:

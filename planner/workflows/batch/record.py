@@ -50,12 +50,12 @@ _RUN = re.compile(r"\d{8}T\d{6}Z-\d{3}$")
 
 
 def is_run(name: str) -> bool:
-    """Whether a name in the folder of records is that of a run."""
+    """Whether a name in the directory of records is that of a run."""
     return _RUN.match(name) is not None
 
 
 def make_folder(root: str) -> None:
-    """The folder of records, which no version control shall have. Raises OSError."""
+    """The directory of records, which no version control shall have. Raises OSError."""
     os.makedirs(os.path.join(root, FOLDER), exist_ok=True)
     ignore = os.path.join(root, FOLDER, ".gitignore")
     if not os.path.exists(ignore):
@@ -64,7 +64,7 @@ def make_folder(root: str) -> None:
 
 
 class Record:
-    """A run's folder, open for appending."""
+    """A run's directory, open for appending."""
 
     def __init__(self, root: str, name: str, durable: bool = True) -> None:
         """`durable`: what is noted outlives a failure of the whole machine, too, and not only of this process."""

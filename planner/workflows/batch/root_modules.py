@@ -1,4 +1,4 @@
-"""Finding root modules: which folders below one are planned for themselves."""
+"""Finding root modules: which directories below one are planned for themselves."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def root_modules(
     left: list[str] | None = None,
     stacks: dict[str, StackFolder] | None = None,
 ) -> list[str]:
-    """The root modules below a folder, by their paths as seen from it, sorted. A pattern other than `**` names
+    """The root modules below a directory, by their paths as seen from it, sorted. A pattern other than `**` names
     directories; those are root modules if they have any configuration. `left` gets the others that have a state,
     `stacks` the stacks; the sources of their components are not root modules."""
     stacks = {} if stacks is None else stacks
@@ -131,7 +131,7 @@ def _stack(path: str, names: list[str], looked: Looked) -> StackFolder | None:
 
 
 def _is_root(folder: str, names: list[str], looked: Looked) -> bool:
-    """Whether a folder with these files is a root module of its own."""
+    """Whether a directory with these files is a root module of its own."""
     files = [n for n in names if n.endswith((".tf", ".tofu", ".tf.json", ".tofu.json")) and not n.startswith(".")]
     if TERRAGRUNT.intersection(names):
         return True

@@ -367,8 +367,8 @@ def begin(
 
 
 def make_private(folder: str) -> None:
-    """A folder that is the user's alone: a new one, or one that is empty or was made by an earlier run like this one.
-    Raises Failure."""
+    """A directory that is the user's alone: a new one, or one that is empty or was made by an earlier run like this
+    one. Raises Failure."""
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
         os.chmod(folder, 0o700)

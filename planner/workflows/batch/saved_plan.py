@@ -1,5 +1,5 @@
-"""Plans of a fleet that are saved to be applied later: a folder with a plan file for each unit that has changes, and a
-manifest of their inputs.
+"""Plans of a fleet that are saved to be applied later: a directory with a plan file for each unit that has changes, and
+a manifest of their inputs.
 
     manifest.json   {"format", "version", "planner_version", "made", "by", "mode", "refresh", "key", "words",
                      "units": {unit: {"folder", "workspace", "outcome", "before": [unit...], "state", "lineage",
@@ -92,7 +92,8 @@ class Shard:
 
 @frozen(eq=False)
 class SavedManifest:
-    """A saved plan. `mode`: normal, destroy or refresh-only; `words`: the folders that the fleet was looked for in."""
+    """A saved plan. `mode`: normal, destroy or refresh-only; `words`: the directories that the fleet was looked for
+    in."""
 
     mode: str
     words: tuple[str, ...]
@@ -128,12 +129,12 @@ def seen_as(result: UnitResult, digests: tuple[tuple[str, str], ...]) -> str:
 
 
 def is_saved_plan(path: str) -> bool:
-    """Whether a folder has a saved plan of a fleet, perhaps one that cannot be read."""
+    """Whether a directory has a saved plan of a fleet, perhaps one that cannot be read."""
     return NAME in _names(path)
 
 
 def is_left_over(path: str) -> bool:
-    """Whether a folder has what is there of a saved plan before its manifest is written, and nothing else."""
+    """Whether a directory has what is there of a saved plan before its manifest is written, and nothing else."""
     names = _names(path)
     return PLANS in names and names <= {PLANS, REPORT}
 
@@ -154,7 +155,7 @@ def plan_path(folder: str, unit: str) -> str:
 
 
 def prepare(folder: str) -> None:
-    """Make the folder, or take what an earlier plan left in it away. Raises Failure."""
+    """Make the directory, or take what an earlier plan left in it away. Raises Failure."""
     try:
         names = os.listdir(folder) if os.path.isdir(folder) else []
         if names and NAME not in names and REPORT not in names and set(names) != {PLANS}:
@@ -173,7 +174,7 @@ def prepare(folder: str) -> None:
 
 
 def write(folder: str, manifest: SavedManifest) -> None:
-    """Write the manifest, which makes the folder a saved plan. Raises Failure."""
+    """Write the manifest, which makes the directory a saved plan. Raises Failure."""
     document: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,

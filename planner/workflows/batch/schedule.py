@@ -258,7 +258,7 @@ def earlier(
     done: Mapping[str, FinishedUnit], before: Iterable[str], read: Container[str], awaited: Container[str] = ()
 ) -> dict[str, Earlier]:
     """The units before one that are done with. `read`: those whose outputs it reads; `awaited`: those whose unknown
-    outputs its plan rests on."""
+    outputs its plan depends on."""
     found = {}
     for other in before:
         end = done.get(other)

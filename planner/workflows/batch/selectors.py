@@ -1,6 +1,7 @@
 """Words that select units, as facts for rules/batch/selection.dl. A word is a set: a name or pattern of units or of
-their folders, `tag:X`, `group:X`, `changed:REV`, `reading:FILE`, `outcome:WORD`, `deps(...)` and `rdeps(...)` of sets,
-perhaps with a depth, and combinations of these by `+`, `&`, `-` and parentheses (planner/language/syntax/node_sets.py).
+their directories, `tag:X`, `group:X`, `changed:REV`, `reading:FILE`, `outcome:WORD`, `deps(...)` and `rdeps(...)` of
+sets, perhaps with a depth, and combinations of these by `+`, `&`, `-` and parentheses
+(planner/language/syntax/node_sets.py).
 
 The rules derive the members of a set. Only the right side of `-` has to be derived first, so that it can be a fact.
 """

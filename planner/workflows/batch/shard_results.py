@@ -75,7 +75,7 @@ def _has_errors(document: Mapping[str, Any]) -> bool:
 
 
 def _agree(part: PartRead) -> None:
-    """Raises Failure for a folder whose report and manifest are not of one shard."""
+    """Raises Failure for a directory whose report and manifest are not of one shard."""
     if part.manifest is None or part.report["shard"] is None:
         return
     shard, units = part.manifest.shard, {unit["unit"] for unit in part.report["units"]}

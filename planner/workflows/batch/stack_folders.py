@@ -1,4 +1,4 @@
-"""Stacks among the folders of a fleet: each deployment of one is a unit, called FOLDER/DEPLOYMENT."""
+"""Stacks among the directories of a fleet: each deployment of one is a unit, called FOLDER/DEPLOYMENT."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class StackFolder:
 
 
 def stack_folder(folder: str, names: Iterable[str] | None = None, looked: Looked | None = None) -> StackFolder | None:
-    """The stack in a folder with these files; None where there is none. `looked` gets what was looked at."""
+    """The stack in a directory with these files; None where there is none. `looked` gets what was looked at."""
     if names is None:
         try:
             names = sorted(os.listdir(folder))

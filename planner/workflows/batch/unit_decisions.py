@@ -30,7 +30,7 @@ _UNIT = "unit"
 @frozen
 class Earlier:
     """A unit that comes before the one that is decided about: its outcome; whether its outputs are read, and change by
-    a plan that is not applied; whether the plan of the one decided about rests on something unknown in them."""
+    a plan that is not applied; whether the plan of the one decided about depends on something unknown in them."""
 
     outcome: str
     is_read: bool = False

@@ -66,7 +66,7 @@ class Book:
 
 
 def folder_files(path: str, opened: Texts) -> list[tuple[str, str]]:
-    """The rule files (name, text) that belong together with one: those of its folder, as they are in the editor."""
+    """The rule files (name, text) that belong together with one: those of its directory, as they are in the editor."""
     folder = os.path.dirname(path)
     found, _ = rule_files.read_files([folder], (".dl",)) if os.path.isdir(folder) else ([], [])
     texts = {os.path.normpath(name): text for name, text in found}

@@ -166,7 +166,7 @@ async def _did_close(params: lsp.DidCloseTextDocumentParams) -> None:
 
 
 def _check_soon(uri: str, delay: float) -> None:
-    """Check all open texts of the folder: what one declares, another reads."""
+    """Check all open texts of the directory: what one declares, another reads."""
     folder = os.path.dirname(_path(uri))
     for other in list(server.workspace.text_documents):
         if os.path.dirname(_path(other)) == folder:

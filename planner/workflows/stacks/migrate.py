@@ -1,6 +1,6 @@
 """`stacks from-modules`: a root module becomes a stack; `stacks to-modules`: a deployment becomes a root module. It is
-proven first, in another folder, that a plan of what was made touches no object; only then files and states are written.
-"""
+proven first, in another directory, that a plan of what was made touches no object; only then files and states are
+written."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def _check_unfinished(converted: ConvertedModule, deployment: str, told: Diagnos
 
 
 def proven(converted: ConvertedModule, deployment: str, options: OperationOptions, told: Diagnostics) -> DeploymentPlan:
-    """The plan of the stack with its states, in a folder of its own. Raises Failure."""
+    """The plan of the stack with its states, in a directory of its own. Raises Failure."""
     here = os.path.abspath(".")
     with tempfile.TemporaryDirectory(prefix="planner-stack-") as folder:
         for name in os.listdir(here):
@@ -235,7 +235,7 @@ class Return:
 
 
 def give_back(options: OperationOptions, deployment: str, around: ServiceStandIns, out: str, writes: bool) -> Return:
-    """Make a root module of a deployment of the stack in the working directory. `writes`: write it into the folder
+    """Make a root module of a deployment of the stack in the working directory. `writes`: write it into the directory
     `out`, which must not be there, with its state, and take the objects out of the deployment, when it is proven."""
     told = Diagnostics()
     root: RootModule | None = None

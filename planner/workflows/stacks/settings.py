@@ -24,7 +24,7 @@ _FILE = BodySchema({}, (ExpectedBlock("backend", ("type",)),))
 
 
 def backend_of(directory: str, seal: Seal = PLAIN) -> Backend:
-    """The backend that the stack's file names; files beside the stack without one. `seal`: how states are kept. Raises
+    """The backend that the stack's file names; files next to the stack without one. `seal`: how states are kept. Raises
     Failure."""
     kind, settings = place_of(directory)
     backend, problems = open_backend(kind, settings, seal)

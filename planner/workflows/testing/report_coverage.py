@@ -1,4 +1,4 @@
-"""Coverage of tests: as text, as a document, and as lcov for programs that show it beside the lines of files."""
+"""Coverage of tests: as text, as a document, and as lcov for programs that show it next to the lines of files."""
 
 from __future__ import annotations
 

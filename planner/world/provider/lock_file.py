@@ -49,7 +49,8 @@ def lockable(address: str) -> bool:
 
 
 def read_locks(directory: str) -> tuple[dict[str, Lock], list[Diagnostic]]:
-    """The selections recorded beside a configuration; none when there is no file. Raises Failure when it is damaged."""
+    """The selections recorded next to a configuration; none when there is no file. Raises Failure when it is
+    damaged."""
     path = Path(directory) / NAME
     try:
         text = read_whole(path).decode("utf-8")
@@ -150,7 +151,7 @@ def same_selections(one: Locks, other: Locks) -> bool:
 
 
 def upgraded(locks: Locks) -> tuple[dict[str, Lock], list[Diagnostic]]:
-    """With selections for this ecosystem's registry beside those that its predecessor's registry had. Their checksums
+    """With selections for this ecosystem's registry next to those that its predecessor's registry had. Their checksums
     are not taken over: the packages differ."""
     upgraded_locks, changed = dict(locks), []
     for address, old in sorted(locks.items()):

@@ -81,7 +81,7 @@ class Store(Protocol):
         """Keep what was there before the first write in this file from now on."""
 
     def beside(self, name: str) -> bytes | None:
-        """A document of ours that is kept beside the state; None where there is none, or it cannot be read."""
+        """A document of ours that is kept next to the state; None where there is none, or it cannot be read."""
 
     def put_beside(self, name: str, data: bytes) -> None:
         """Store such a document. Where that is not possible nothing happens: it is not relied on."""

@@ -1,4 +1,4 @@
-"""Which workspace is selected: the variable TF_WORKSPACE, else the file `environment` in the data folder."""
+"""Which workspace is selected: the variable TF_WORKSPACE, else the file `environment` in the data directory."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ def data_directory(environment: Mapping[str, str]) -> str:
 def current_workspace(directory: str, environment: Mapping[str, str]) -> tuple[str, bool, list[Diagnostic]]:
     """The selected workspace of the working directory, whether TF_WORKSPACE decides it, and what is wrong with it.
 
-    A data folder that cannot be read means the default workspace."""
+    A data directory that cannot be read means the default workspace.
+    """
     forced = environment.get("TF_WORKSPACE")
     if forced:
         if valid_workspace_name(forced):

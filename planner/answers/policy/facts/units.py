@@ -37,7 +37,7 @@ _POLICY_NAMES = {
 
 
 def contents_needed(program: RuleProgram, want: Iterable[str]) -> tuple[str, ...]:
-    """The relations about plans that these predicates rest on."""
+    """The relations about plans that these predicates depend on."""
     needed = program.needed(tuple(want))
     contents = (p.name for p in program.predicates.values() if p.number in needed and p.span.filename == CONTENTS)
     return tuple(sorted(name for name in contents if program.predicates[name].is_input))

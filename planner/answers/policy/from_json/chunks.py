@@ -251,7 +251,7 @@ def _could_needs_unknowns(policies: Policies) -> bool:
 def is_apart(program: RuleProgram, wanted: Collection[str], reads: Collection[str], given: FactBase) -> bool:
     """Whether the relations `wanted` have the rows (with the address in the second column) that they have in the pieces
     of a plan, taken together, and each has the same derivations. `reads` are the relations that are read of a plan,
-    `given` the facts that are there beside it."""
+    `given` the facts that are there next to it."""
     if not OF_ONE.union(OF_NONE).issuperset(reads) or any(given.relation(name) for name in (*OF_ONE, *wanted)):
         return False
     needed = program.needed(wanted)

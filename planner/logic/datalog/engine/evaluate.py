@@ -64,7 +64,7 @@ class Database(Mapping[str, Relation]):
         return sorted_rows(self.rows(predicate))
 
     def rank(self, predicate: str, row: Row) -> int:
-        """The round in which a row of a recursive predicate was found; a row rests on rows of lower rank, within its
+        """The round in which a row of a recursive predicate was found; a row depends on rows of lower rank, within its
         component. 0 for predicates that are not recursive."""
         ranks = self._ranks.get(predicate)
         if ranks is None:

@@ -38,7 +38,7 @@ class Maker:
 
 def makers(program: RuleProgram, database: Database, predicate: str, rows: AbstractSet[Row]) -> dict[Row, list[Maker]]:
     """The rules that derive each of these rows, without those that only pass another relation on; of these, what makes
-    that one. What was given as a fact has none. For relations that do not rest on themselves."""
+    that one. What was given as a fact has none. For relations that do not depend on themselves."""
     found = _Makers(program, database)
     found.follow(predicate, rows & database[predicate], 0)
     return dict(found.found)

@@ -1,6 +1,6 @@
 """Proofs that a row holds, found on demand in the evaluated relations.
 
-Nothing is noted while rules run. A row of a predicate outside recursive components rests on earlier strata; inside
+Nothing is noted while rules run. A row of a predicate outside recursive components depends on earlier strata; inside
 one, the rounds of evaluation rank the rows, and a proof uses rows of lower rank only, so that it never has a cycle.
 """
 
@@ -58,7 +58,7 @@ class Proof:
         self.body, self.height, self.native = body, height, native
 
     def steps(self) -> Iterator[Proof]:
-        """All steps, each once, before what it rests on."""
+        """All steps, each once, before what it depends on."""
         waiting: list[Proof] = [self]
         seen: set[int] = set()
         while waiting:
@@ -137,9 +137,9 @@ class Prover:
 
     def why(self, predicate: str, row: Row) -> Proof | None:
         """A proof of the row, None if it does not hold. Its height is least among the proofs that, within a recursive
-        component, rest on rows found in earlier rounds; of several, the one by the earliest rule over the smallest
-        rows. Where a row can be derived in more than 32 ways, only the most promising are compared. Raises KeyError
-        for a predicate that was not evaluated."""
+        component, depend on rows found in earlier rounds; of several, the one by the earliest rule over the smallest
+        rows. Where a row can be derived in more than 32 ways, only the most promising are compared. Raises KeyError for
+        a predicate that was not evaluated."""
         if row not in self.database[predicate]:
             return None
         return self._prove((predicate, row))

@@ -62,7 +62,7 @@ class AlreadyBegun(Unmet):
 
 @contextmanager
 def _place() -> Iterator[str]:
-    """A folder for one parcel."""
+    """A directory for one parcel."""
     home = os.path.realpath(tempfile.mkdtemp(prefix="planner-bundle-", dir=os.environ.get(FOLDER) or None))
     try:
         yield home

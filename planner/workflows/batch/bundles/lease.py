@@ -17,7 +17,7 @@ NAME = "planner.lease"
 
 
 def take(store: Store, run: str, attempt: int) -> bool:
-    """Begin an execution; whether it may. Where nothing can be kept beside a state the lock alone decides. Raises
+    """Begin an execution; whether it may. Where nothing can be kept next to a state the lock alone decides. Raises
     Failure when the service does not answer: nothing is begun without an answer."""
     client = getattr(store, "client", None)
     if client is None or not client.has_place_beside:

@@ -40,8 +40,8 @@ class Bundle:
 
 
 def pack(root: str, folders: Iterable[str], files: Iterable[str], absent: Iterable[str] = ()) -> Bundle:
-    """A bundle of some folders, as a whole, and files below `root`, all relative to it. The same files give the same
-    bytes. Raises Failure."""
+    """A bundle of some directories, as a whole, and files below `root`, all relative to it. The same files give the
+    same bytes. Raises Failure."""
     whole = _without_inner(folders)
     found: dict[str, bool] = {}
     for folder in whole:  # directories that are otherwise left out travel when they are named: working directories
@@ -72,7 +72,7 @@ def stays_here(path: str) -> bool:
 
 
 def _without_inner(folders: Iterable[str]) -> list[str]:
-    """The folders that are in no other of them."""
+    """The directories that are in no other of them."""
     kept: list[str] = []
     for folder in sorted(set(folders)):
         if not any(_is_with(folder, other) for other in kept):
@@ -81,7 +81,7 @@ def _without_inner(folders: Iterable[str]) -> list[str]:
 
 
 def _is_with(folder: str, other: str) -> bool:
-    """Whether a folder travels with another one."""
+    """Whether a directory travels with another one."""
     if folder == other:
         return True
     inner = folder if other == "." else folder.removeprefix(f"{other}/") if folder.startswith(f"{other}/") else ""

@@ -142,7 +142,7 @@ def _parted(data: bytes, whose: str) -> tuple[dict[str, Any], bytes, bytes]:
 
 
 def _moved(value: Any, before: str, after: str) -> Any:
-    """Plain data in which what is below one folder is below another. Only whole texts are paths."""
+    """Plain data in which what is below one directory is below another. Only whole texts are paths."""
     kind = type(value)
     if kind is dict:
         return {name: _member(name, item, before, after) for name, item in value.items()}

@@ -46,8 +46,8 @@ class WorkerLost(BrokenExecutor):
 
 
 class Shipping(Workplace):
-    """Runs units through a carrier. `needs` has, for each unit, the folders and files below the root that its bundle
-    begins with; `known` are the bundles that were enough."""
+    """Runs units through a carrier. `needs` has, for each unit, the directories and files below the root that its
+    bundle begins with; `known` are the bundles that were enough."""
 
     def __init__(
         self,
@@ -207,8 +207,8 @@ def _refused(request: Request, detail: str) -> UnitResult:
 
 
 def root_of(fleet: Fleet) -> str:
-    """The folder that bundles are from: the fleet's root, or, as Terragrunt's files reach above that, the repository's
-    that it is in."""
+    """The directory that bundles are from: the fleet's root, or, as Terragrunt's files reach above that, the
+    repository's that it is in."""
     if not any(unit.recipe is not None and unit.recipe.source is not None for unit in fleet.units.values()):
         return fleet.root
     folder = fleet.root
@@ -247,7 +247,7 @@ def needs_of(root: str, files: Mapping[str, Any]) -> Callable[[Request], tuple[s
 
 
 def _of_source(root: str, request: Request) -> set[str]:
-    """The folders of a unit of Terragrunt's: that of its file, and the working folder as a whole."""
+    """The directories of a unit of Terragrunt's: that of its file, and the working directory as a whole."""
     recipe = request.recipe
     if recipe is None or recipe.source is None:
         return set()

@@ -61,7 +61,7 @@ def fetched(store: ArchiveStore, digest: str) -> bytes:
 
 
 class Folder:
-    """A folder that both sides see."""
+    """A directory that both sides see."""
 
     def __init__(self, path: str) -> None:
         self._path = path

@@ -1,5 +1,5 @@
 """Plans of deployments of stacks in the shape of a batch's report (document.py), for the forms that this is printed in:
-an instance of a component is what a unit is there, and a deployment its folder.
+an instance of a component is what a unit is there, and a deployment its directory.
 
 Further keys: "about" (Stack), "noun" (component), "left_out" (components that were not planned). `outcome` may also be
 deferred or forgotten; `because` is what a deferred instance waits for.

@@ -140,7 +140,7 @@ def _problem(problem: dict[str, Any]) -> str:
 
 
 def _boxes(folders: list[str]) -> dict[str, tuple[str, str]]:
-    """The folders that units of a large fleet are drawn in, each in the whole."""
+    """The directories that units of a large fleet are drawn in, each in the whole."""
     above = {os.path.dirname(folder) for folder in folders} - {""}
     return {folder: ("", folder) for folder in above} if len(folders) >= BOXES_FROM and len(above) > 1 else {}
 

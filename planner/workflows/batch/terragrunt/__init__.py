@@ -14,7 +14,7 @@ FOLDER = ".planner/terragrunt"
 
 
 def unit_file(folder: str) -> str:
-    """The file of the unit in a folder, whether it is there or not."""
+    """The file of the unit in a directory, whether it is there or not."""
     found = (path for path in (os.path.join(folder, name) for name in NAMES) if os.path.isfile(path))
     return next(found, os.path.join(folder, NAME))
 

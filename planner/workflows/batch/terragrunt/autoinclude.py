@@ -24,7 +24,7 @@ _KNOWN = ("local", "values", "unit", "stack", "feature")
 
 
 def autoinclude_text(frame: Frame, part: DocumentBlock, target: str) -> str:
-    """The file for a block, evaluated in the stack's file, for the unit in the folder `target`. Raises Failure."""
+    """The file for a block, evaluated in the stack's file, for the unit in the directory `target`. Raises Failure."""
     if part.blocks.get("locals") or part.blocks.get("include"):
         kind = "locals" if part.blocks.get("locals") else "include"
         where = part.blocks[kind][0].header

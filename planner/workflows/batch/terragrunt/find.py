@@ -1,4 +1,4 @@
-"""The units of a repository of Terragrunt's: the folders with a terragrunt.hcl, and what stacks make of theirs."""
+"""The units of a repository of Terragrunt's: the directories with a terragrunt.hcl, and what stacks make of theirs."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ MOST = 100_000
 
 
 def has_files(folder: str) -> bool:
-    """Whether a folder is a unit or a stack of Terragrunt's."""
+    """Whether a directory is a unit or a stack of Terragrunt's."""
     return is_unit(folder) or os.path.isfile(os.path.join(folder, STACK))
 
 
 def find_units(root: str, names: Iterable[str], environment: Mapping[str, str]) -> Fleet:
-    """The fleet of some folders, by their paths as seen from the root. Units that these wait for are known, too, but
-    lie outside."""
+    """The fleet of some directories, by their paths as seen from the root. Units that these wait for are known, too,
+    but lie outside."""
     library = Library(root, environment)
     problems: list[Diagnostic] = []
     folders = [os.path.normpath(os.path.join(root, name)) for name in names]

@@ -68,12 +68,12 @@ class Frame(Scope):
 
     @property
     def components(self) -> dict[str, dict[str, str]]:
-        """The folders of units and stacks, where the file is that of a stack."""
+        """The directories of units and stacks, where the file is that of a stack."""
         return {}
 
     @property
     def folder(self) -> str:
-        """The folder of the unit, or of the file that is read for itself."""
+        """The directory of the unit, or of the file that is read for itself."""
         return os.path.dirname(self.origin)
 
     @property

@@ -73,7 +73,7 @@ class Library:
         """packages that could not be had"""
 
     def place(self, path: str) -> str:
-        """A folder as units are called by, also where a link leads to it."""
+        """A directory as units are called by, also where a link leads to it."""
         real, root = os.path.realpath(path), os.path.realpath(self.root)
         inside = real == root or real.startswith(f"{root}{os.sep}")
         return os.path.normpath(f"{self.root}{real[len(root) :]}" if inside else path)
@@ -92,7 +92,7 @@ class Library:
 
 @define(eq=False)
 class UnitSession:
-    """One unit's reading. `outputs(folder)` are those of the unit in another folder. `given` are answers that an
+    """One unit's reading. `outputs(folder)` are those of the unit in another directory. `given` are answers that an
     earlier reading got from outside (variables of the environment, programs), which remain valid; `expected` its
     digests of those that it keeps to itself; `answers` those of this one, `private` the questions of them that are
     secret. `refusals` are the reasons why it cannot be run, though the unit can be described."""

@@ -20,14 +20,14 @@ from planner.workflows.batch.terragrunt.session import Library
 
 @frozen
 class SourcePackage:
-    """A folder with everything that belongs together, and the folder in it with the configuration."""
+    """A directory with everything that belongs together, and the directory in it with the configuration."""
 
     folder: str
     sub: str
 
 
 def is_local(source: str, folder: str) -> bool:
-    """Whether a source is a folder of this machine, as seen from the unit's."""
+    """Whether a source is a directory of this machine, as seen from the unit's."""
     package, _ = split_subdirectory(source)
     if source.startswith(("./", "../", "/")) or source in (".", ".."):
         return True
@@ -98,7 +98,7 @@ def _address(source: str, version: str) -> tuple[str, str]:
 
 
 def make_private(folder: str) -> None:
-    """A folder that no version control shall have. Raises OSError."""
+    """A directory that no version control shall have. Raises OSError."""
     os.makedirs(folder, exist_ok=True)
     ignore = os.path.join(folder, ".gitignore")
     if not os.path.exists(ignore):

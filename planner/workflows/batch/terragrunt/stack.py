@@ -44,7 +44,7 @@ class StackFrame(Frame):
 
 
 def generate_stacks(library: Library, folders: list[str], problems: list[Diagnostic]) -> list[str]:
-    """Make the units of stacks; their folders."""
+    """Make the units of stacks; their directories."""
     made: list[str] = []
     for folder in folders:
         try:
@@ -155,7 +155,7 @@ def _copy(origin: str, target: str, values: str | None, part: DocumentBlock) -> 
 
 
 def _is_made(target: str) -> bool:
-    """Whether planner or Terragrunt made a folder."""
+    """Whether planner or Terragrunt made a directory."""
     if os.path.exists(os.path.join(target, MARK)) or f"{os.sep}.terragrunt-stack{os.sep}" in target:
         return True
     at = target

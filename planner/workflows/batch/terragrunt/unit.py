@@ -1,4 +1,4 @@
-"""A unit as its terragrunt.hcl describes it: read with everything that it includes, its working folder made."""
+"""A unit as its terragrunt.hcl describes it: read with everything that it includes, its working directory made."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def read_unit(session: UnitSession) -> UnitReading:
 
 
 def make_working(reading: UnitReading) -> None:
-    """The folder in which the unit is run, with all that belongs there."""
+    """The directory in which the unit is run, with all that belongs there."""
     frame = reading.frame
     reading.working = working_directory(reading.home, reading.source, reading.download)
     if frame is None:
@@ -113,7 +113,7 @@ def make_working(reading: UnitReading) -> None:
 
 
 def has_configuration(reading: UnitReading) -> bool:
-    """Whether there is anything to run: a source, or configuration beside the file."""
+    """Whether there is anything to run: a source, or configuration next to the file."""
     return bool(reading.source) or is_module(reading.home)
 
 

@@ -35,12 +35,12 @@ def working_directory(folder: str, source: str, download: str = "") -> str:
 
 
 def working_base(folder: str, download: str = "") -> str:
-    """The working folder of a unit with a source, as a whole."""
+    """The working directory of a unit with a source, as a whole."""
     return os.path.join(download or os.path.join(folder, FOLDER), "work")
 
 
 def prepare(place: str, package: SourcePackage | None, folder: str, copy: Copy, files: Iterable[GenerateBlock]) -> None:
-    """Bring the folder `place` in which a unit is run up to date. Raises Failure and OSError."""
+    """Bring the directory `place` in which a unit is run up to date. Raises Failure and OSError."""
     files = list(files)
     if package is None:
         for file in files:
@@ -69,7 +69,7 @@ def prepare(place: str, package: SourcePackage | None, folder: str, copy: Copy, 
 
 
 class Copy:
-    """Which hidden files go along, and which files do not: patterns as seen from the unit's folder."""
+    """Which hidden files go along, and which files do not: patterns as seen from the unit's directory."""
 
     def __init__(self, included: tuple[str, ...] = (), excluded: tuple[str, ...] = ()) -> None:
         self.included, self.excluded = included, excluded
@@ -83,7 +83,7 @@ class Copy:
 
 
 def _links(package: SourcePackage, folder: str, copy: Copy, inner: str) -> dict[str, str]:
-    """Paths below the working folder, and what they are linked to."""
+    """Paths below the working directory, and what they are linked to."""
     wanted: dict[str, str] = {}
     at, shown = package.folder, ""
     parts = [part for part in package.sub.split("/") if part not in ("", ".")]
@@ -101,7 +101,7 @@ def _links(package: SourcePackage, folder: str, copy: Copy, inner: str) -> dict[
 
 
 def _overlay(wanted: dict[str, str], inner: str, below: str, above: str, copy: Copy, depth: int = 0) -> None:
-    """Links to the files of one folder, and over them to those of another; folders that both have are joined."""
+    """Links to the files of one directory, and over them to those of another; directories that both have are joined."""
     for name in sorted(os.listdir(below)):
         if copy.takes(name, False) and name != _LOCK and not name.startswith("terragrunt."):
             wanted[os.path.normpath(os.path.join(inner, name))] = os.path.join(below, name)

@@ -405,7 +405,7 @@ def _token_file() -> str:
 
 
 def _folder(path: str) -> str:
-    """The certificates of a folder in one text. Raises ValueError."""
+    """The certificates of a directory in one text. Raises ValueError."""
     try:
         return "\n".join(read_text(os.path.join(path, name)) for name in sorted(os.listdir(path)))
     except OSError as problem:

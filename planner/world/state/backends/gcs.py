@@ -1,4 +1,4 @@
-"""`backend "gcs"`: the state in an object of Google Cloud Storage, locked by an object beside it.
+"""`backend "gcs"`: the state in an object of Google Cloud Storage, locked by an object next to it.
 
 Versions are generations; the id of a lock is the generation of its object.
 """

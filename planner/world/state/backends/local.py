@@ -1,6 +1,7 @@
 """States kept in local files: one store for each file, and the local backend with a file for each workspace.
 
-A file is replaced as a whole (written beside it, flushed to disk, renamed), so a crash leaves the old state or the new.
+A file is replaced as a whole (written next to it, flushed to disk, renamed), so a crash leaves the old state or the
+new.
 """
 
 from __future__ import annotations
@@ -348,7 +349,7 @@ class StateStore:
                 file.write(data)
 
     def _replace(self, data: bytes) -> None:
-        """Put the bytes in place of the file at once. Where the folder takes no new files, write in place."""
+        """Put the bytes in place of the file at once. Where the directory takes no new files, write in place."""
         target = os.path.realpath(self.path)
         os.makedirs(os.path.dirname(target), exist_ok=True)
 
@@ -382,7 +383,7 @@ def _problem(verb: str, path: str, e: OSError) -> Diagnostic:
 
 @frozen
 class LocalBackend:
-    """`backend "local"`: the state of the default workspace in `path`, of any other in a folder of its own."""
+    """`backend "local"`: the state of the default workspace in `path`, of any other in a directory of its own."""
 
     path: str = DEFAULT_PATH
     workspace_directory: str = DEFAULT_WORKSPACE_DIRECTORY
@@ -423,7 +424,7 @@ class LocalBackend:
         return [DEFAULT_WORKSPACE, *names]
 
     def create_workspace(self, workspace: str, with_lock: bool = True) -> None:
-        """Make the folder of a workspace. Raises OSError."""
+        """Make the directory of a workspace. Raises OSError."""
         os.makedirs(os.path.join(self.workspace_directory, workspace), exist_ok=True)
 
     def prepare(self, workspace: str, with_lock: bool = True) -> list[Diagnostic]:

@@ -78,10 +78,10 @@ class RemoteStateClient(Protocol):
 
     @property
     def has_place_beside(self) -> bool:
-        """Whether documents can be kept beside the state."""
+        """Whether documents can be kept next to the state."""
 
     def get_beside(self, name: str) -> bytes | None:
-        """A document beside the state. `name` is made of letters, digits, dots and dashes."""
+        """A document next to the state. `name` is made of letters, digits, dots and dashes."""
 
     def put_beside(self, name: str, data: bytes) -> None:
         """Keep one: at most 256 KiB."""

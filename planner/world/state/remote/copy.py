@@ -1,7 +1,7 @@
-"""The copy of a journal beside a state in a service, so that another machine can take up what this one began.
+"""The copy of a journal next to a state in a service, so that another machine can take up what this one began.
 
-The journal in the working directory comes first: it is on the disk before anything starts. What it has grown by goes to
-the service from a thread of its own, half a second later at most as long as that answers. A head names the journal;
+The journal in the working directory comes first: it is on the disk before anything starts. What it has grown by goes
+to the service from a thread of its own, half a second later at most as long as that answers. A head names the journal;
 its text is in parts that are only written at the end, and each is replaced until it is full.
 """
 
@@ -34,14 +34,14 @@ _CLOSING = 5.0
 
 @frozen
 class Copied:
-    """A journal that was found beside a state: its id, and its bytes."""
+    """A journal that was found next to a state: its id, and its bytes."""
 
     id: str
     data: bytes
 
 
 def copied(client: RemoteStateClient) -> Copied | None:
-    """The journal beside the state; None when there is none. Raises ServiceError."""
+    """The journal next to the state; None when there is none. Raises ServiceError."""
     if not client.has_place_beside:
         return None
     head = client.get_beside(HEAD)
@@ -77,7 +77,7 @@ def forget(client: RemoteStateClient, journal: str, parts: int | None = None) ->
 
 
 def forget_all(client: RemoteStateClient) -> None:
-    """Remove everything beside a state that is gone. Raises ServiceError."""
+    """Remove everything next to a state that is gone. Raises ServiceError."""
     copy = copied(client)
     if copy is not None:
         forget(client, copy.id)
