@@ -24,15 +24,7 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error,
 from planner.foundation.vocabulary.records import field, frozen
 from planner.foundation.vocabulary.span import Span
 from planner.foundation.vocabulary.version_constraints import allowed
-from planner.language.syntax.rule_syntax import (
-    ColumnSyntax,
-    Constant,
-    Declaration,
-    Directive,
-    Name,
-    RuleFile,
-    Statement,
-)
+from planner.language.syntax import rule_syntax as syntax
 from planner.logic.datalog.engine.fact_base import FactBase, FactBuilder
 from planner.logic.datalog.language.model import atoms
 from planner.logic.datalog.language.spaces import FileSpace, bare, qualified
@@ -69,7 +61,7 @@ class Packs:
     spaces: dict[str, FileSpace] = field(factory=dict)
 
     @property
-    def made(self) -> list[RuleFile]:
+    def made(self) -> list[syntax.RuleFile]:
         """The relations of parameters and data as declarations whose place is the pack.toml."""
         return [_declarations(pack) for pack in self.packs.values()]
 
@@ -139,8 +131,8 @@ class Packs:
         rule has."""
         read = {atom.predicate for rule in program.rules for atom, _ in atoms(rule.body)}
         heads = [rule for rule in program.rules if rule.head.predicate in ("deny", "warn") and rule.head.arguments]
-        codes = {str(r.head.arguments[0].value) for r in heads if isinstance(r.head.arguments[0], Constant)}
-        is_open = any(not isinstance(rule.head.arguments[0], Constant) for rule in heads)
+        codes = {str(r.head.arguments[0].value) for r in heads if isinstance(r.head.arguments[0], syntax.Constant)}
+        is_open = any(not isinstance(rule.head.arguments[0], syntax.Constant) for rule in heads)
         for name, pack in self.packs.items():
             things: list[Parameter | DataFile] = [*pack.manifest.parameters.values(), *pack.manifest.data.values()]
             for thing in things:
@@ -282,32 +274,33 @@ def data_names(manifest: PackManifest, folder: str) -> list[str]:
 # ---------------------------------------------------------------- relations
 
 
-def _declarations(pack: Pack) -> RuleFile:
+def _declarations(pack: Pack) -> syntax.RuleFile:
     manifest, source = pack.manifest, pack.manifest.source
-    statements: list[Statement] = []
-    open_: list[Name] = []
+    statements: list[syntax.Statement] = []
+    open_: list[syntax.Name] = []
     for parameter in manifest.parameters.values():
         doc = f"{_shown(parameter.name, parameter.type.columns)}: {parameter.description}."
         statements.append(_declaration(pack, parameter.name, parameter.type.columns, doc, parameter.span))
-        open_.append(Name(qualified(pack.name, parameter.name), parameter.span.start, parameter.span.end))
-    given: list[Name] = []
+        open_.append(syntax.Name(qualified(pack.name, parameter.name), parameter.span.start, parameter.span.end))
+    given: list[syntax.Name] = []
     for data in manifest.data.values():
         columns = pack.data[data.name][0]
         doc = f"{_shown(data.name, columns)}: {data.description or f'the content of {data.file}'}."
         statements.append(_declaration(pack, data.name, columns, doc, data.span))
-        given.append(Name(qualified(pack.name, data.name), data.span.start, data.span.end))
+        given.append(syntax.Name(qualified(pack.name, data.name), data.span.start, data.span.end))
     for kind, names in (("open", open_), ("export", open_), ("output", open_), ("input", given)):
         if names:
-            statements.append(Directive(kind, tuple(names), source, 0, 1))
-    return RuleFile(source, statements, True)
+            statements.append(syntax.Directive(kind, tuple(names), source, 0, 1))
+    return syntax.RuleFile(source, statements, True)
 
 
-def _declaration(pack: Pack, name: str, columns: Columns, doc: str, span: Span) -> Declaration:
+def _declaration(pack: Pack, name: str, columns: Columns, doc: str, span: Span) -> syntax.Declaration:
     shown = tuple(
-        ColumnSyntax(column, Name(kind, span.start, span.end), span.start, span.end) for column, kind in columns
+        syntax.ColumnSyntax(column, syntax.Name(kind, span.start, span.end), span.start, span.end)
+        for column, kind in columns
     )
-    whole = Name(qualified(pack.name, name), span.start, span.end)
-    return Declaration(whole, shown, None, (), doc, span.source, span.start, span.end)
+    whole = syntax.Name(qualified(pack.name, name), span.start, span.end)
+    return syntax.Declaration(whole, shown, None, (), doc, span.source, span.start, span.end)
 
 
 def _shown(name: str, columns: Sequence[tuple[str, str]]) -> str:

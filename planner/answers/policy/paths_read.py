@@ -11,23 +11,14 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from itertools import product
 from typing import Any, TypeAlias
 
-from planner.language.syntax.rule_syntax import (
-    Atom,
-    Builtin,
-    Comparison,
-    Constant,
-    Literal,
-    RuleCall,
-    RuleVariable,
-    Term,
-)
+from planner.language.syntax import rule_syntax as syntax
 from planner.logic.datalog.engine.fact_base import FactBase
 from planner.logic.datalog.language.model import Rule, listed_values, name_of
 
 EACH, BELOW = None, ...
 Pattern: TypeAlias = tuple[Any, ...]
 Patterns: TypeAlias = frozenset[Pattern]
-Body: TypeAlias = tuple[Literal, ...]
+Body: TypeAlias = tuple[syntax.Literal, ...]
 _STEP = re.compile(r"\.?([^\W\d][\w-]*)|\[(0|[1-9][0-9]{0,9})\]")
 _MOST = 200
 """patterns of one term; of more, only what they begin with counts"""
@@ -91,37 +82,37 @@ class PathTerms:
         given: FactBase,
         of_packs: frozenset[str],
         readers: frozenset[str],
-        values: Callable[[Body, Term], frozenset[Any] | None],
+        values: Callable[[Body, syntax.Term], frozenset[Any] | None],
     ) -> None:
         self._rules, self._given, self._of_packs = rules, given, of_packs
         self._readers, self._values = readers, values
 
-    def patterns(self, body: Body, term: Term, around: frozenset[str] = frozenset()) -> Patterns | None:
+    def patterns(self, body: Body, term: syntax.Term, around: frozenset[str] = frozenset()) -> Patterns | None:
         """The possible paths of a term; None for any path."""
         found = self._joined(body, term, around) if _is_join(term) else self._single(body, term, around)
         if found is None or any(pattern[:1] in ((), (EACH,), (BELOW,)) for pattern in found):
             return None
         return found if len(found) <= _MOST else frozenset((pattern[0], BELOW) for pattern in found)
 
-    def _single(self, body: Body, term: Term, around: frozenset[str]) -> Patterns | None:
-        if isinstance(term, Constant):
+    def _single(self, body: Body, term: syntax.Term, around: frozenset[str]) -> Patterns | None:
+        if isinstance(term, syntax.Constant):
             return _all_read([term.value])
-        if not isinstance(term, RuleVariable) or term.name in around:
+        if not isinstance(term, syntax.RuleVariable) or term.name in around:
             return None
         within = around | {term.name}
         for literal in body:
             found: Patterns | None = None
-            if isinstance(literal, Builtin):
+            if isinstance(literal, syntax.Builtin):
                 listed = listed_values(literal, term)
                 found = None if listed is None else _all_read(listed)
-            elif isinstance(literal, Comparison) and literal.operator == "=":
+            elif isinstance(literal, syntax.Comparison) and literal.operator == "=":
                 equal = [other for one, other in literal.sides if name_of(one) == term.name]
                 found = self.patterns(body, equal[0], within) if equal else None
-            elif isinstance(literal, Atom) and literal.predicate == "part":
+            elif isinstance(literal, syntax.Atom) and literal.predicate == "part":
                 if name_of(literal.arguments[3]) == term.name:
                     outer = self.patterns(body, literal.arguments[1], within)
                     found = outer and frozenset(map(_each, outer))
-            elif isinstance(literal, Atom) and literal.predicate not in self._readers:
+            elif isinstance(literal, syntax.Atom) and literal.predicate not in self._readers:
                 columns = [i for i, argument in enumerate(literal.arguments) if name_of(argument) == term.name]
                 found = self._of_column(literal.predicate, columns[0], around) if columns else None
             if found is not None:
@@ -144,7 +135,7 @@ class PathTerms:
             found |= more
         return found
 
-    def _joined(self, body: Body, term: Term, around: frozenset[str]) -> Patterns | None:
+    def _joined(self, body: Body, term: syntax.Term, around: frozenset[str]) -> Patterns | None:
         """The possible values of a text that is joined of others: known ones, or a path and known ones behind it."""
         parts = _flat(term)
         begin, rest = self._known(body, parts)
@@ -159,7 +150,7 @@ class PathTerms:
             return frozenset(_with(one, more) for one in first for more in behind)
         return frozenset((*one[:-1], BELOW) for one in first)  # the last name may go on
 
-    def _known(self, body: Body, parts: list[Term]) -> tuple[list[str], list[Term]]:
+    def _known(self, body: Body, parts: list[syntax.Term]) -> tuple[list[str], list[syntax.Term]]:
         """The texts that the first parts make, and the parts from that on whose text is not known."""
         found: list[list[str]] = []
         many = 1
@@ -173,12 +164,12 @@ class PathTerms:
         return ["".join(texts) for texts in product(*found)], parts[len(found) :]
 
 
-def _is_join(term: Term) -> bool:
-    return isinstance(term, RuleCall) and term.function == "++"
+def _is_join(term: syntax.Term) -> bool:
+    return isinstance(term, syntax.RuleCall) and term.function == "++"
 
 
-def _flat(term: Term) -> list[Term]:
-    if isinstance(term, RuleCall) and term.function == "++":
+def _flat(term: syntax.Term) -> list[syntax.Term]:
+    if isinstance(term, syntax.RuleCall) and term.function == "++":
         return [part for argument in term.arguments for part in _flat(argument)]
     return [term]
 

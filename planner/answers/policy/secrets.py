@@ -19,18 +19,7 @@ from planner.answers.policy.facts.relations import CONTENTS, PATHS, PolicyFacts
 from planner.answers.policy.planned_values import AT_PATHS, END, root_of
 from planner.foundation.vocabulary.span import Span
 from planner.language.config.model import OutputDecl, VariableDecl
-from planner.language.syntax.rule_syntax import (
-    Aggregate,
-    Atom,
-    Builtin,
-    Comparison,
-    Literal,
-    Negation,
-    RuleCall,
-    RuleVariable,
-    Term,
-    Wildcard,
-)
+from planner.language.syntax import rule_syntax as syntax
 from planner.logic.datalog.engine.interpret import Assignment, value_of
 from planner.logic.datalog.explain.proof import proof_json
 from planner.logic.datalog.explain.render import Absence, AggregateValue, Condition, rendered
@@ -123,36 +112,36 @@ class Curtain:
         return self._secrets(rule.body, assignment, rows, outer_names(rule.head, rule.body))
 
     def _secrets(
-        self, body: tuple[Literal, ...], assignment: Assignment, rows: dict[int, Row], outer: set[str]
+        self, body: tuple[syntax.Literal, ...], assignment: Assignment, rows: dict[int, Row], outer: set[str]
     ) -> Assignment:
         secrets: Assignment = {}
         for literal in body:
-            if isinstance(literal, Atom) and literal.predicate in self.carriers:
+            if isinstance(literal, syntax.Atom) and literal.predicate in self.carriers:
                 row = rows[id(literal)]
                 for argument, value, shown in zip(
                     literal.arguments, row, self.row(literal.predicate, row), strict=True
                 ):
-                    if isinstance(argument, RuleVariable) and shown != value:
+                    if isinstance(argument, syntax.RuleVariable) and shown != value:
                         secrets[argument.name] = shown
-            elif isinstance(literal, Aggregate) and self._takes_secrets(literal, assignment, outer):
+            elif isinstance(literal, syntax.Aggregate) and self._takes_secrets(literal, assignment, outer):
                 secrets.update(dict.fromkeys(names(literal.result), MASK))
         for _ in body:
             for literal in body:
-                if isinstance(literal, Comparison) and literal.operator == "=":
+                if isinstance(literal, syntax.Comparison) and literal.operator == "=":
                     for target, term in literal.sides:
                         if (
-                            isinstance(target, RuleVariable)
+                            isinstance(target, syntax.RuleVariable)
                             and target.name not in secrets
                             and names(term) & secrets.keys()
                         ):
                             secrets[target.name] = shown_term(term, assignment, secrets, assignment[target.name])
-                elif isinstance(literal, Builtin) and names(*literal.inputs) & secrets.keys():
+                elif isinstance(literal, syntax.Builtin) and names(*literal.inputs) & secrets.keys():
                     for output in literal.outputs:
-                        if isinstance(output, RuleVariable):
+                        if isinstance(output, syntax.RuleVariable):
                             secrets.setdefault(output.name, MASK)
         return secrets
 
-    def _takes_secrets(self, literal: Aggregate, assignment: Assignment, outer: set[str]) -> bool:
+    def _takes_secrets(self, literal: syntax.Aggregate, assignment: Assignment, outer: set[str]) -> bool:
         """Whether one of the values that are added, or chosen from, is secret or computed from what is."""
         if literal.expression is None or not {a.predicate for a, _ in atoms(literal.body)} & self.carriers:
             return False
@@ -205,11 +194,11 @@ class Curtain:
         for literal, entry in pairs:
             if isinstance(entry, Proof):
                 body.append(copies[id(entry)])
-            elif isinstance(literal, Negation):
+            elif isinstance(literal, syntax.Negation):
                 terms = literal.atom.arguments
-                pattern = tuple(None if isinstance(t, Wildcard) else value_of(t, assignment) for t in terms)
+                pattern = tuple(None if isinstance(t, syntax.Wildcard) else value_of(t, assignment) for t in terms)
                 body.append(Absence(literal.atom.predicate, pattern))
-            elif isinstance(literal, Aggregate):
+            elif isinstance(literal, syntax.Aggregate):
                 fixed = {name: value for name, value in assignment.items() if name in outer}
                 body.append(AggregateValue(rendered(literal, fixed), value_of(literal.result, assignment)))
             else:
@@ -261,13 +250,13 @@ def secret_spans(decl: ResourceDecl | OutputDecl | VariableDecl | ProviderDecl, 
     return argument_spans(decl, root)
 
 
-def shown_term(term: Term, assignment: Assignment, secrets: Assignment, value: Value) -> Value:
+def shown_term(term: syntax.Term, assignment: Assignment, secrets: Assignment, value: Value) -> Value:
     """The part of a term's value that may be shown."""
     if not names(term) & secrets.keys():
         return value
-    if isinstance(term, RuleVariable):
+    if isinstance(term, syntax.RuleVariable):
         return secrets[term.name]
-    if isinstance(term, RuleCall) and term.function == "++":
+    if isinstance(term, syntax.RuleCall) and term.function == "++":
         shown = []
         for part in term.arguments:
             known = value_of(part, assignment)

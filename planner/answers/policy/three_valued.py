@@ -40,21 +40,7 @@ from planner.answers.policy.planned_values import AT_PATHS, END, LINKS, REACHED,
 from planner.answers.policy.undefined_values import broken_rules
 from planner.foundation.vocabulary.diagnostic import Diagnostic, error
 from planner.foundation.vocabulary.records import evolve, frozen
-from planner.language.syntax.rule_syntax import (
-    Aggregate,
-    Atom,
-    Builtin,
-    Comparison,
-    Constant,
-    Literal,
-    Negation,
-    RuleCall,
-    RuleFile,
-    RuleVariable,
-    Term,
-    Test,
-    Wildcard,
-)
+from planner.language.syntax import rule_syntax as syntax
 from planner.logic.datalog.engine.program import RuleProgram
 from planner.logic.datalog.language.checks import bound_names
 from planner.logic.datalog.language.constructed import (
@@ -93,7 +79,7 @@ class Modal:
     `doubts` the names of doubt_N; `broken` the predicate (code, address, message) of what has no value, "" where
     everything has one."""
 
-    file: RuleFile
+    file: syntax.RuleFile
     could: dict[str, str]
     doubts: tuple[str, ...]
     broken: str = ""
@@ -156,10 +142,10 @@ class _Rewriter:
         self.grain: dict[int, int] = {}
         """of rules with too many ways to hold: how many literals about values each of their parts has"""
         self.doubts: dict[str, int] = {}
-        self.rules: list[tuple[str, str, Atom, Sequence[Literal]]] = []
+        self.rules: list[tuple[str, str, syntax.Atom, Sequence[syntax.Literal]]] = []
         """name, reason, head and body of what is made"""
         self.numbers = count(1)
-        self._doubted: dict[int, tuple[Atom, set[str]]] = {}
+        self._doubted: dict[int, tuple[syntax.Atom, set[str]]] = {}
         self.broken = self._free("broken")
         self.parts: dict[str, int] = {}
         """the relations between the parts of large rules, which only what could hold has, with their arities"""
@@ -275,13 +261,13 @@ class _Rewriter:
                 self.lost.pop(name)
         return True
 
-    def _chunks(self, rule: Rule) -> list[list[Literal]]:
+    def _chunks(self, rule: Rule) -> list[list[syntax.Literal]]:
         """The body in an order in which it can be evaluated, in pieces with few literals about values each."""
         most = self.grain.get(rule.number, MOST_READ)
-        chunks: list[list[Literal]] = [[]]
+        chunks: list[list[syntax.Literal]] = [[]]
         read = 0
         for literal in join_order(rule.body, (), outer_names(rule.head, rule.body)):
-            weight = isinstance(literal, Atom | Aggregate) and self._reads_values((literal,))
+            weight = isinstance(literal, syntax.Atom | syntax.Aggregate) and self._reads_values((literal,))
             if weight and read == most:
                 chunks.append([])
                 read = 0
@@ -289,14 +275,14 @@ class _Rewriter:
             chunks[-1].append(literal)
         return chunks if len(chunks) > 2 or rule.number in self.grain else [list(rule.body)]
 
-    def _chain(self, rule: Rule, chunks: list[list[Literal]]) -> Iterator[Rule]:
+    def _chain(self, rule: Rule, chunks: list[list[syntax.Literal]]) -> Iterator[Rule]:
         head = rule.head.arguments[:2] if rule.head.predicate in VERDICTS else rule.head.arguments
         outer = outer_names(rule.head, rule.body)
         wanted = [names(*head)]
         for chunk in reversed(chunks[1:]):
             wanted.append(wanted[-1] | names(*chunk))
         bound: set[str] = set()
-        before: tuple[Literal, ...] = ()
+        before: tuple[syntax.Literal, ...] = ()
         for number, (chunk, needed) in enumerate(zip(chunks, reversed(wanted), strict=True), 1):
             body = (*before, *chunk)
             if number == len(chunks):
@@ -310,7 +296,7 @@ class _Rewriter:
             self.parts[name] = len(passed)
             self.dependent.add(name)
             self.could[name], self.lost[name] = name, set()
-            link = Atom(name, tuple(map(variable, passed)), 0, 0)
+            link = syntax.Atom(name, tuple(map(variable, passed)), 0, 0)
             yield evolve(rule, name=f"{rule.name} (part {number})", head=link, body=body, reason="")
             before = (link,)
 
@@ -325,15 +311,15 @@ class _Rewriter:
 
     # -------- what certainly holds
 
-    def _sure(self, rule: Rule, literal: Literal) -> Iterator[Literal]:
-        if isinstance(literal, Negation):
+    def _sure(self, rule: Rule, literal: syntax.Literal) -> Iterator[syntax.Literal]:
+        if isinstance(literal, syntax.Negation):
             yield from self._surely_absent(literal)
             return
         yield literal
-        if isinstance(literal, Aggregate) and self._reads_values((literal,)):
+        if isinstance(literal, syntax.Aggregate) and self._reads_values((literal,)):
             yield absent(self._doubt(rule, literal)[0])
 
-    def _surely_absent(self, literal: Negation) -> Iterator[Literal]:
+    def _surely_absent(self, literal: syntax.Negation) -> Iterator[syntax.Literal]:
         read = literal.atom
         if read.predicate in VALUES:
             yield literal
@@ -354,10 +340,10 @@ class _Rewriter:
         else:
             yield literal
 
-    def _uncovered(self, read: Atom) -> Iterator[Literal]:
+    def _uncovered(self, read: syntax.Atom) -> Iterator[syntax.Literal]:
         """The condition that no unknown value lies at or above the path of an atom."""
         address, path = self.place(read)
-        if isinstance(path, Wildcard):
+        if isinstance(path, syntax.Wildcard):
             yield absent(atom(self.maybe, *address, anything(), anything()))
             return
         number = next(self.numbers)
@@ -365,26 +351,26 @@ class _Rewriter:
         yield counted(covering, (atom(self.maybe, *address, anything(), begin), _begins(path, begin)))
         yield compared(variable(covering), "=", constant(0))
 
-    def place(self, read: Atom) -> tuple[tuple[Term, ...], Term]:
+    def place(self, read: syntax.Atom) -> tuple[tuple[syntax.Term, ...], syntax.Term]:
         """Of an atom about a value, whose it is, and the path."""
         return read.arguments[: self.keys], read.arguments[self.keys]
 
-    def linked(self, read: Atom) -> tuple[Atom, Atom]:
+    def linked(self, read: syntax.Atom) -> tuple[syntax.Atom, syntax.Atom]:
         """The atoms for: two objects may be linked, although it is not known."""
         number = next(self.numbers)
         group = variable(f"Group{number}")
         about, other = read.arguments
         return atom(THROUGH, about, anything(), group), atom(REACHED, group, other)
 
-    def _reads_values(self, body: tuple[Literal, ...]) -> bool:
+    def _reads_values(self, body: tuple[syntax.Literal, ...]) -> bool:
         read = VALUES | self.links
         return any(a.predicate in read or a.predicate in self.dependent for a, _ in atoms(body))
 
     # -------- what could hold
 
-    def _lost_sets(self, atom: Atom) -> list[tuple[int, ...]]:
+    def _lost_sets(self, atom: syntax.Atom) -> list[tuple[int, ...]]:
         """The sets of columns of an atom that could be LOST together, beginning with none."""
-        asked = {i for i, argument in enumerate(atom.arguments) if not isinstance(argument, Wildcard)}
+        asked = {i for i, argument in enumerate(atom.arguments) if not isinstance(argument, syntax.Wildcard)}
         found = {tuple(i for i in lost if i in asked) for lost in self.lost[atom.predicate]}
         return sorted({(), *found}, key=lambda lost: (len(lost), lost))
 
@@ -392,13 +378,13 @@ class _Rewriter:
         """The ways in which the body of a rule could hold."""
         choices: list[list[Choice]] = []
         for literal in rule.body:
-            if isinstance(literal, Atom) and literal.predicate in VALUES:
+            if isinstance(literal, syntax.Atom) and literal.predicate in VALUES:
                 choices.append([("known",), ("maybe",)])
-            elif isinstance(literal, Atom) and literal.predicate in self.links:
+            elif isinstance(literal, syntax.Atom) and literal.predicate in self.links:
                 choices.append([("known",), ("linked",)])
-            elif isinstance(literal, Atom) and literal.predicate in self.dependent:
+            elif isinstance(literal, syntax.Atom) and literal.predicate in self.dependent:
                 choices.append([("could", *columns) for columns in self._lost_sets(literal)])
-            elif isinstance(literal, Aggregate) and self._reads_values((literal,)):
+            elif isinstance(literal, syntax.Aggregate) and self._reads_values((literal,)):
                 choices.append([("known",), ("doubt",)])
             else:
                 choices.append([("plain",)])
@@ -407,17 +393,17 @@ class _Rewriter:
 
     # -------- aggregates
 
-    def _doubt(self, rule: Rule, literal: Aggregate) -> tuple[Atom, set[str]]:
+    def _doubt(self, rule: Rule, literal: syntax.Aggregate) -> tuple[syntax.Atom, set[str]]:
         """The atom that holds if unknown values could change an aggregate, and its variables. Its rules let one literal
         after the other be unknown and keep of the others only those that do not read values."""
         if id(literal) in self._doubted:
             return self._doubted[id(literal)]
         outer = outer_names(rule.head, rule.body)
         shared = sorted(inner_names(literal) & outer)
-        bodies: list[tuple[list[Literal], set[str]]] = []
+        bodies: list[tuple[list[syntax.Literal], set[str]]] = []
         for unsure in literal.body:
-            read = unsure.atom if isinstance(unsure, Negation) else unsure
-            if not isinstance(read, Atom) or not self._reads_values((read,)):
+            read = unsure.atom if isinstance(unsure, syntax.Negation) else unsure
+            if not isinstance(read, syntax.Atom) or not self._reads_values((read,)):
                 continue
             read = self._named_columns(read)
             others = tuple(x for x in literal.body if not self._reads_values((x,)))
@@ -441,12 +427,12 @@ class _Rewriter:
         self._doubted[id(literal)] = head, set(kept)
         return self._doubted[id(literal)]
 
-    def _named_columns(self, read: Atom) -> Atom:
+    def _named_columns(self, read: syntax.Atom) -> syntax.Atom:
         """The atom of a relation with a variable for each wildcard: certainty of a row is checked row by row."""
         if read.predicate in VALUES:
             return read
-        terms = [variable(f"Any{next(self.numbers)}") if isinstance(a, Wildcard) else a for a in read.arguments]
-        return Atom(read.predicate, tuple(terms), read.start, read.end)
+        terms = [variable(f"Any{next(self.numbers)}") if isinstance(a, syntax.Wildcard) else a for a in read.arguments]
+        return syntax.Atom(read.predicate, tuple(terms), read.start, read.end)
 
 
 class _Variant:
@@ -454,7 +440,7 @@ class _Variant:
 
     __slots__ = ("body", "bound")
 
-    def __init__(self, body: list[Literal], bound: set[str]) -> None:
+    def __init__(self, body: list[syntax.Literal], bound: set[str]) -> None:
         self.body, self.bound = body, bound
 
     def key(self) -> tuple[tuple[str, ...], frozenset[str]]:
@@ -468,7 +454,7 @@ class _Body:
         self,
         rewriter: _Rewriter,
         rule: Rule,
-        body: tuple[Literal, ...],
+        body: tuple[syntax.Literal, ...],
         chosen: tuple[Choice, ...],
         outer: set[str],
     ) -> None:
@@ -476,11 +462,11 @@ class _Body:
         self.body, self.chosen = body, chosen
 
     def variants(self) -> Iterator[_Variant]:
-        parts: list[Literal] = []
+        parts: list[syntax.Literal] = []
         given: set[str] = set()
-        unsure: list[Atom] = []
+        unsure: list[syntax.Atom] = []
         for literal, choice in zip(self.body, self.chosen, strict=True):
-            if not isinstance(literal, Atom):
+            if not isinstance(literal, syntax.Atom):
                 continue
             if choice[0] == "maybe":
                 unsure.append(literal)
@@ -498,7 +484,7 @@ class _Body:
                     argument = literal.arguments[i]
                     if i in lost:
                         kept[i] = _lost()
-                    elif isinstance(argument, RuleVariable):
+                    elif isinstance(argument, syntax.RuleVariable):
                         parts.append(compared(call("to_symbol", argument), "!=", _lost()))
                 width = 2 if predicate in VERDICTS else len(kept)
                 parts.append(atom(self.rewriter.could[predicate], *kept[:width]))
@@ -509,7 +495,7 @@ class _Body:
         yield from self._paths(parts, given, unsure, {})
 
     def _paths(
-        self, parts: list[Literal], given: set[str], unsure: list[Atom], below: dict[str, Term]
+        self, parts: list[syntax.Literal], given: set[str], unsure: list[syntax.Atom], below: dict[str, syntax.Term]
     ) -> Iterator[_Variant]:
         """Choose where the unknown values lie, for one literal after the other. `below` has, for lost variables that
         are paths, a path that they begin with."""
@@ -518,21 +504,21 @@ class _Body:
             yield self._finished(parts, bound, below)
             return
         paths = {id(a): self.rewriter.place(a)[1] for a in unsure}
-        known = [a for a in unsure if isinstance(paths[id(a)], Wildcard) or names(paths[id(a)]) <= bound]
+        known = [a for a in unsure if isinstance(paths[id(a)], syntax.Wildcard) or names(paths[id(a)]) <= bound]
         read = (known or unsure)[0]
         rest = [a for a in unsure if a is not read]
         address, path = self.rewriter.place(read)
         inner = self._inner(read)
         maybe = self.rewriter.maybe
-        if isinstance(path, Wildcard):
+        if isinstance(path, syntax.Wildcard):
             yield from self._paths([*parts, atom(maybe, *address, anything(), anything())], given, rest, below)
         elif known:
             begin = variable(f"Begin{next(self.rewriter.numbers)}")
-            more: list[Literal] = [atom(maybe, *address, anything(), begin), _begins(path, begin)]
+            more: list[syntax.Literal] = [atom(maybe, *address, anything(), begin), _begins(path, begin)]
             begun = {**below, inner: path} if inner and inner not in bound else below
             yield from self._paths([*parts, *more], given, rest, begun)
         else:
-            assert isinstance(path, RuleVariable)
+            assert isinstance(path, syntax.RuleVariable)
             start = self._beginning(path, below)
             if read.predicate in AT_PATHS or read.predicate in ("json_value", "json_part"):
                 exact = [*parts, atom(f"{maybe}_exact", *address, path)]
@@ -546,7 +532,7 @@ class _Body:
             begun = {**below, path.name: at, **({inner: at} if inner else {})}
             yield from self._paths(opened, given | {at.name}, rest, begun)
 
-    def _beginning(self, path: RuleVariable, below: dict[str, Term]) -> Term | None:
+    def _beginning(self, path: syntax.RuleVariable, below: dict[str, syntax.Term]) -> syntax.Term | None:
         """The known beginning of a lost path: it, or the lost path that it is put together from, is one below
         another."""
         seen = {path.name}
@@ -560,25 +546,27 @@ class _Body:
         return below[name]
 
     @staticmethod
-    def _inner(read: Atom) -> str | None:
+    def _inner(read: syntax.Atom) -> str | None:
         """The variable for the path of an element."""
         inner = read.arguments[-1]
-        return inner.name if read.predicate == "part" and isinstance(inner, RuleVariable) else None
+        return inner.name if read.predicate == "part" and isinstance(inner, syntax.RuleVariable) else None
 
     def _closed(self, given: set[str]) -> set[str]:
         """All variables that have a value once those in `given` have."""
-        body: list[Literal] = []
+        body: list[syntax.Literal] = []
         for literal, choice in zip(self.body, self.chosen, strict=True):
-            if isinstance(literal, Comparison | Builtin) or (isinstance(literal, Aggregate) and choice[0] != "doubt"):
+            if isinstance(literal, syntax.Comparison | syntax.Builtin) or (
+                isinstance(literal, syntax.Aggregate) and choice[0] != "doubt"
+            ):
                 body.append(literal)
         return bound_names(tuple(body), given, self.outer)
 
-    def _finished(self, parts: list[Literal], bound: set[str], below: dict[str, Term]) -> _Variant:
+    def _finished(self, parts: list[syntax.Literal], bound: set[str], below: dict[str, syntax.Term]) -> _Variant:
         parts = list(parts)
         for literal, choice in zip(self.body, self.chosen, strict=True):
-            if isinstance(literal, Atom):
+            if isinstance(literal, syntax.Atom):
                 continue
-            if isinstance(literal, Aggregate):
+            if isinstance(literal, syntax.Aggregate):
                 needed = inner_names(literal) & self.outer
                 if choice[0] == "doubt":
                     doubt, used = self.rewriter._doubt(self.rule, literal)
@@ -588,44 +576,44 @@ class _Body:
                     parts.append(literal)
             elif names(literal) <= bound:
                 parts.append(literal)
-            elif isinstance(literal, Comparison | Test):
+            elif isinstance(literal, syntax.Comparison | syntax.Test):
                 parts += _compatible(literal, bound, below)
         return _Variant(parts, bound)
 
 
-def _made_of(name: str) -> Callable[[Literal], str | None]:
+def _made_of(name: str) -> Callable[[syntax.Literal], str | None]:
     """A function for the known beginning of a text in a literal: `P = I ++ ".x"` has the beginning I of P."""
 
-    def first(literal: Literal) -> str | None:
-        if not isinstance(literal, Comparison) or literal.operator != "=":
+    def first(literal: syntax.Literal) -> str | None:
+        if not isinstance(literal, syntax.Comparison) or literal.operator != "=":
             return None
         for target, term in literal.sides:
-            if isinstance(target, RuleVariable) and target.name == name:
+            if isinstance(target, syntax.RuleVariable) and target.name == name:
                 begin = _first_of(term)
-                if isinstance(begin, RuleVariable) and begin.name != name:
+                if isinstance(begin, syntax.RuleVariable) and begin.name != name:
                     return begin.name
         return None
 
     return first
 
 
-def _first_of(term: Term) -> Term:
+def _first_of(term: syntax.Term) -> syntax.Term:
     """The beginning of a text that is put together."""
-    while isinstance(term, RuleCall) and term.function == "++":
+    while isinstance(term, syntax.RuleCall) and term.function == "++":
         term = term.arguments[0]
     return term
 
 
-def _agree(one: Term, other: Term) -> Comparison:
+def _agree(one: syntax.Term, other: syntax.Term) -> syntax.Comparison:
     """The literal for: one of two texts begins with the other."""
     nothing = constant(0)
     least = call("substring", one, nothing, call("length", other))
     return compared(least, "=", call("substring", other, nothing, call("length", one)))
 
 
-def _begins(path: Term, begin: Term) -> Test:
+def _begins(path: syntax.Term, begin: syntax.Term) -> syntax.Test:
     """The literal for: a path lies at or below an unknown one."""
-    if isinstance(path, Constant):
+    if isinstance(path, syntax.Constant):
         return holds("starts_with", constant(f"{path.value}{END}"), begin)
     return holds("starts_with", joined(path, constant(END)), begin)
 
@@ -633,13 +621,19 @@ def _begins(path: Term, begin: Term) -> Test:
 _LITERAL = re.compile(r"\^((?:[\w.:/ -](?![*+?{])|\\[^\w](?![*+?{]))*)")
 
 
-def _compatible(literal: Comparison | Test, bound: set[str], below: dict[str, Term]) -> Iterable[Literal]:
+def _compatible(
+    literal: syntax.Comparison | syntax.Test, bound: set[str], below: dict[str, syntax.Term]
+) -> Iterable[syntax.Literal]:
     """The remainder of a test of a lost path: the path that it lies below and the required beginning must not
     contradict each other."""
-    if not isinstance(literal, Test) or literal.negated or literal.function not in ("starts_with", "matches"):
+    if not isinstance(literal, syntax.Test) or literal.negated or literal.function not in ("starts_with", "matches"):
         return
     subject, pattern = literal.arguments
-    if not isinstance(subject, RuleVariable) or subject.name not in below or not isinstance(pattern, Constant):
+    if (
+        not isinstance(subject, syntax.RuleVariable)
+        or subject.name not in below
+        or not isinstance(pattern, syntax.Constant)
+    ):
         return
     text = str(pattern.value)
     if literal.function == "matches":
@@ -658,5 +652,5 @@ def _reason(reason: str, bound: set[str]) -> str:
     return re.sub(r"\{(\w+)\}", lambda m: m[0] if m[1] in bound else "(known after apply)", reason)
 
 
-def _lost() -> Constant:
+def _lost() -> syntax.Constant:
     return constant(LOST)

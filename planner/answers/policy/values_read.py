@@ -15,18 +15,7 @@ from typing import Any, TypeAlias
 
 from planner.answers.policy.paths_read import EVERYTHING, Looked, PathTerms, Pattern, Patterns
 from planner.answers.policy.planned_values import OTHERS, VALUES
-from planner.language.syntax.rule_syntax import (
-    Aggregate,
-    Atom,
-    Builtin,
-    Comparison,
-    Constant,
-    Literal,
-    Negation,
-    RuleVariable,
-    Term,
-    Test,
-)
+from planner.language.syntax import rule_syntax as syntax
 from planner.logic.datalog.engine.fact_base import FactBase
 from planner.logic.datalog.engine.interpret import value_of
 from planner.logic.datalog.engine.program import RuleProgram
@@ -41,7 +30,7 @@ Kind: TypeAlias = tuple[str, str, str, str, bool]
 ANY_REASON = "*"
 """the reason of an object whose reason is not known yet"""
 Condition: TypeAlias = Callable[[Kind], bool]
-Body: TypeAlias = tuple[Literal, ...]
+Body: TypeAlias = tuple[syntax.Literal, ...]
 
 
 class _Beginning(frozenset[Any]):
@@ -133,23 +122,23 @@ class Interest:
 
     # -------- whose values
 
-    def condition(self, rule: Rule, address: Term, bound: Bound = _UNBOUND) -> Condition:
+    def condition(self, rule: Rule, address: syntax.Term, bound: Bound = _UNBOUND) -> Condition:
         """The conditions of a rule on the objects of an address, when variables have some of the values in `bound`."""
-        if not isinstance(address, RuleVariable):
+        if not isinstance(address, syntax.RuleVariable):
             return _anything
         conditions = [
             self._asked(atom, self._columns(rule, atom, bound))
             for atom in rule.body
-            if isinstance(atom, Atom) and atom.arguments and str(atom.arguments[0]) == address.name
+            if isinstance(atom, syntax.Atom) and atom.arguments and str(atom.arguments[0]) == address.name
         ]
         return _all(conditions)
 
-    def _columns(self, rule: Rule, atom: Atom, bound: Bound) -> Columns:
+    def _columns(self, rule: Rule, atom: syntax.Atom, bound: Bound) -> Columns:
         """The possible values of an atom's columns, where they are known; without the first."""
         found = ((i, self._values(rule.body, term, bound)) for i, term in enumerate(atom.arguments) if i)
         return tuple((i, values) for i, values in found if values is not None)
 
-    def _asked(self, atom: Atom, columns: Columns) -> Condition:
+    def _asked(self, atom: syntax.Atom, columns: Columns) -> Condition:
         may = dict(columns)
         first = may.get(1)
         if atom.predicate == "change":
@@ -191,32 +180,32 @@ class Interest:
         bound: dict[str, frozenset[Any]] = {}
         for i, values in columns:
             term = rule.head.arguments[i]
-            if isinstance(term, Constant):
+            if isinstance(term, syntax.Constant):
                 if term.value not in values:
                     return None
-            elif isinstance(term, RuleVariable):
+            elif isinstance(term, syntax.RuleVariable):
                 bound[term.name] = bound.get(term.name, values) & values
         return bound
 
-    def _values(self, body: Body, term: Term, bound: Bound, around: frozenset[str] = frozenset()) -> Values:
+    def _values(self, body: Body, term: syntax.Term, bound: Bound, around: frozenset[str] = frozenset()) -> Values:
         """The possible values of a term; None where they are not known. `around` are the predicates that are being
         looked up already."""
-        if isinstance(term, Constant):
+        if isinstance(term, syntax.Constant):
             return frozenset((term.value,))
-        if not isinstance(term, RuleVariable):
+        if not isinstance(term, syntax.RuleVariable):
             return None
         if term.name in bound:
             return bound[term.name]
         for literal in body:
             found: Values = None
-            if isinstance(literal, Builtin):
+            if isinstance(literal, syntax.Builtin):
                 found = listed_values(literal, term)
-            elif isinstance(literal, Test):
+            elif isinstance(literal, syntax.Test):
                 found = _begins(literal, term)
-            elif isinstance(literal, Comparison) and literal.operator == "=":
-                equal = (x for y, x in literal.sides if name_of(y) == term.name and isinstance(x, Constant))
+            elif isinstance(literal, syntax.Comparison) and literal.operator == "=":
+                equal = (x for y, x in literal.sides if name_of(y) == term.name and isinstance(x, syntax.Constant))
                 found = next((frozenset((x.value,)) for x in equal), None)
-            elif isinstance(literal, Atom) and literal.predicate not in READERS:
+            elif isinstance(literal, syntax.Atom) and literal.predicate not in READERS:
                 columns = [i for i, argument in enumerate(literal.arguments) if name_of(argument) == term.name]
                 found = self._of_column(literal.predicate, columns[0], around) if columns else None
             if found is not None:
@@ -243,18 +232,18 @@ class Interest:
 
     # -------- which paths
 
-    def _listable(self, body: Body, term: Term) -> Values:
+    def _listable(self, body: Body, term: syntax.Term) -> Values:
         """The values that a term can have, where they can be listed."""
         values = self._values(body, term, _UNBOUND)
         return None if isinstance(values, _Beginning) else values
 
 
-def _begins(literal: Test, term: RuleVariable) -> Values:
+def _begins(literal: syntax.Test, term: syntax.RuleVariable) -> Values:
     """The values of a variable that has to begin with a text."""
     if literal.function not in ("starts_with", "matches") or literal.negated:
         return None
     subject, text = literal.arguments
-    if name_of(subject) != term.name or not isinstance(text, Constant):
+    if name_of(subject) != term.name or not isinstance(text, syntax.Constant):
         return None
     beginning = str(text.value) if literal.function == "starts_with" else _beginning(str(text.value))
     return _Beginning(beginning) if beginning else None
@@ -282,14 +271,14 @@ def _acts(action: str) -> frozenset[str]:
     return frozenset((*steps(action), *(["replace"] if does(action, "replaces") else [])))
 
 
-def _scoped(body: Body) -> Iterator[tuple[Atom, Body]]:
+def _scoped(body: Body) -> Iterator[tuple[syntax.Atom, Body]]:
     """The atoms of a body, each with the literals that hold together with it."""
     for literal in body:
-        if isinstance(literal, Atom):
+        if isinstance(literal, syntax.Atom):
             yield literal, body
-        elif isinstance(literal, Negation):
+        elif isinstance(literal, syntax.Negation):
             yield literal.atom, body
-        elif isinstance(literal, Aggregate):
+        elif isinstance(literal, syntax.Aggregate):
             for atom, inner in _scoped(literal.body):
                 yield atom, (*inner, *body)
 

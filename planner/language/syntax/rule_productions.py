@@ -8,31 +8,7 @@ from decimal import Decimal
 from typing import Any, Protocol
 
 from planner.foundation.vocabulary.span import Source
-from planner.language.syntax.rule_syntax import (
-    MEMBER,
-    Aggregate,
-    Atom,
-    Builtin,
-    CaseSyntax,
-    ColumnSyntax,
-    Comparison,
-    Constant,
-    Declaration,
-    Directive,
-    Either,
-    GivenSyntax,
-    ImportSyntax,
-    Name,
-    Negation,
-    RuleCall,
-    RuleSyntax,
-    RuleVariable,
-    Statement,
-    TypeDeclaration,
-    Want,
-    Wildcard,
-    Written,
-)
+from planner.language.syntax import rule_syntax as syntax
 
 Token = tuple[str, str, int, int]  # terminal, text, start, end
 
@@ -47,30 +23,30 @@ class ProductionReader(Protocol):
 
     def report(self, code: str, summary: str, detail: str, start: int, end: int) -> None: ...
 
-    def add(self, statement: Statement) -> None:
+    def add(self, statement: syntax.Statement) -> None:
         """A statement of the file is whole."""
 
 
 def _named(value: Any) -> Any:
-    return Name(value[1], value[2], value[3]) if type(value) is tuple else value
+    return syntax.Name(value[1], value[2], value[3]) if type(value) is tuple else value
 
 
 def _make_rule(
-    r: ProductionReader, annotations: list[Any], head: RuleCall, body: list[Written], stop: Token
-) -> RuleSyntax:
+    r: ProductionReader, annotations: list[Any], head: syntax.RuleCall, body: list[syntax.Written], stop: Token
+) -> syntax.RuleSyntax:
     start = annotations[0][0].start - 1 if annotations else head.start
-    return RuleSyntax(tuple(annotations), _atom(head), tuple(body), r.source, start, stop[3])
+    return syntax.RuleSyntax(tuple(annotations), _atom(head), tuple(body), r.source, start, stop[3])
 
 
-def _atom(call: RuleCall) -> Atom:
-    return Atom(call.function, call.arguments, call.start, call.end)
+def _atom(call: syntax.RuleCall) -> syntax.Atom:
+    return syntax.Atom(call.function, call.arguments, call.start, call.end)
 
 
 def file(_: ProductionReader, v: list[Any]) -> Any:
     return v[0]
 
 
-def query(_: ProductionReader, v: list[Any]) -> list[Written]:
+def query(_: ProductionReader, v: list[Any]) -> list[syntax.Written]:
     return _body(next(x for x in v if type(x) is list))
 
 
@@ -95,54 +71,54 @@ def list_more(_: ProductionReader, v: list[Any]) -> list[Any]:
     return v[0]  # type: ignore[no-any-return]
 
 
-def type_(r: ProductionReader, v: list[Any]) -> TypeDeclaration:
-    return TypeDeclaration(_named(v[1]), _named(v[3]), r.doc(v[0][2]), r.source, v[0][2], v[3][3])
+def type_(r: ProductionReader, v: list[Any]) -> syntax.TypeDeclaration:
+    return syntax.TypeDeclaration(_named(v[1]), _named(v[3]), r.doc(v[0][2]), r.source, v[0][2], v[3][3])
 
 
-def declaration(r: ProductionReader, v: list[Any]) -> Declaration:
-    return Declaration(_named(v[1]), tuple(v[3]), None, (), r.doc(v[0][2]), r.source, v[0][2], v[4][3])
+def declaration(r: ProductionReader, v: list[Any]) -> syntax.Declaration:
+    return syntax.Declaration(_named(v[1]), tuple(v[3]), None, (), r.doc(v[0][2]), r.source, v[0][2], v[4][3])
 
 
-def native(r: ProductionReader, v: list[Any]) -> Declaration:
+def native(r: ProductionReader, v: list[Any]) -> syntax.Declaration:
     name, columns, operator, inputs = _named(v[1]), tuple(v[3]), _named(v[6]), tuple(v[8])
-    return Declaration(name, columns, operator, inputs, r.doc(v[0][2]), r.source, v[0][2], v[9][3])
+    return syntax.Declaration(name, columns, operator, inputs, r.doc(v[0][2]), r.source, v[0][2], v[9][3])
 
 
-def directive(r: ProductionReader, v: list[Any]) -> Directive:
-    return Directive(v[0][1][1:], tuple(v[1]), r.source, v[0][2], v[1][-1].end)
+def directive(r: ProductionReader, v: list[Any]) -> syntax.Directive:
+    return syntax.Directive(v[0][1][1:], tuple(v[1]), r.source, v[0][2], v[1][-1].end)
 
 
-def import_(r: ProductionReader, v: list[Any]) -> ImportSyntax:
+def import_(r: ProductionReader, v: list[Any]) -> syntax.ImportSyntax:
     if v[2][1] != "as":
         detail = f"Write it like this: import {v[1][1]} as {v[1][1].rpartition('.')[2]}"
         r.report("rules.syntax", "Syntax error in an import", detail, v[0][2], v[2][3])
-    return ImportSyntax(_named(v[1]), _named(v[3]), r.source, v[0][2], v[3][3])
+    return syntax.ImportSyntax(_named(v[1]), _named(v[3]), r.source, v[0][2], v[3][3])
 
 
-def case(r: ProductionReader, v: list[Any]) -> CaseSyntax:
-    return CaseSyntax(_text(r, v[1]), r.source, v[0][2], v[1][3])
+def case(r: ProductionReader, v: list[Any]) -> syntax.CaseSyntax:
+    return syntax.CaseSyntax(_text(r, v[1]), r.source, v[0][2], v[1][3])
 
 
-def given(r: ProductionReader, v: list[Any]) -> GivenSyntax:
-    return GivenSyntax(_text(r, v[1]), r.source, v[0][2], v[1][3])
+def given(r: ProductionReader, v: list[Any]) -> syntax.GivenSyntax:
+    return syntax.GivenSyntax(_text(r, v[1]), r.source, v[0][2], v[1][3])
 
 
-def want(r: ProductionReader, v: list[Any]) -> Want:
-    return Want(tuple(map(_atom, v[1])), (), r.source, v[0][2], v[2][3])
+def want(r: ProductionReader, v: list[Any]) -> syntax.Want:
+    return syntax.Want(tuple(map(_atom, v[1])), (), r.source, v[0][2], v[2][3])
 
 
-def want_none(r: ProductionReader, v: list[Any]) -> Want:
+def want_none(r: ProductionReader, v: list[Any]) -> syntax.Want:
     if v[1][1] != "none":
         detail = f'Expected a tuple after .want, as in .want edge("a", "b"). or the word none, not {v[1][1]}.'
         r.report("rules.syntax", "Syntax error in a case", detail, v[1][2], v[1][3])
-    return Want((), tuple(v[2]), r.source, v[0][2], v[3][3])
+    return syntax.Want((), tuple(v[2]), r.source, v[0][2], v[3][3])
 
 
-def fact(r: ProductionReader, v: list[Any]) -> RuleSyntax:
+def fact(r: ProductionReader, v: list[Any]) -> syntax.RuleSyntax:
     return _make_rule(r, v[0], v[1], [], v[2])
 
 
-def rule(r: ProductionReader, v: list[Any]) -> RuleSyntax:
+def rule(r: ProductionReader, v: list[Any]) -> syntax.RuleSyntax:
     return _make_rule(r, v[0], v[1], _body(v[3]), v[4])
 
 
@@ -151,20 +127,20 @@ def annotation(r: ProductionReader, v: list[Any]) -> list[Any]:
     return v[0]  # type: ignore[no-any-return]
 
 
-def column(_: ProductionReader, v: list[Any]) -> ColumnSyntax:
-    return ColumnSyntax(v[0][1], _named(v[2]), v[0][2], v[2][3])
+def column(_: ProductionReader, v: list[Any]) -> syntax.ColumnSyntax:
+    return syntax.ColumnSyntax(v[0][1], _named(v[2]), v[0][2], v[2][3])
 
 
-def positive(_: ProductionReader, v: list[Any]) -> Atom:
+def positive(_: ProductionReader, v: list[Any]) -> syntax.Atom:
     return _atom(v[0])
 
 
-def negation(_: ProductionReader, v: list[Any]) -> Negation:
-    return Negation(_atom(v[1]), v[0][2], v[1].end)
+def negation(_: ProductionReader, v: list[Any]) -> syntax.Negation:
+    return syntax.Negation(_atom(v[1]), v[0][2], v[1].end)
 
 
-def comparison(_: ProductionReader, v: list[Any]) -> Comparison:
-    return Comparison(v[1][1], v[0], v[2], v[0].start, v[2].end)
+def comparison(_: ProductionReader, v: list[Any]) -> syntax.Comparison:
+    return syntax.Comparison(v[1][1], v[0], v[2], v[0].start, v[2].end)
 
 
 def first(_: ProductionReader, v: list[Any]) -> list[Any]:
@@ -176,38 +152,38 @@ def another(_: ProductionReader, v: list[Any]) -> list[Any]:
     return v[0]  # type: ignore[no-any-return]
 
 
-def member(_: ProductionReader, v: list[Any]) -> Builtin:
+def member(_: ProductionReader, v: list[Any]) -> syntax.Builtin:
     negated = len(v) > 5
-    return Builtin(MEMBER, tuple(v[-2]), (v[0],), negated, v[0].start, v[-1][3])
+    return syntax.Builtin(syntax.MEMBER, tuple(v[-2]), (v[0],), negated, v[0].start, v[-1][3])
 
 
-def no_member(_: ProductionReader, v: list[Any]) -> Builtin:
-    return Builtin(MEMBER, tuple(v[4]), (v[1],), True, v[0][2], v[5][3])
+def no_member(_: ProductionReader, v: list[Any]) -> syntax.Builtin:
+    return syntax.Builtin(syntax.MEMBER, tuple(v[4]), (v[1],), True, v[0][2], v[5][3])
 
 
-def group_and(r: ProductionReader, v: list[Any]) -> Either:
+def group_and(r: ProductionReader, v: list[Any]) -> syntax.Either:
     (first, *others) = v[3]
     return _either([[v[1], *first], *others], v[0][2], v[4][3])
 
 
-def group_or(r: ProductionReader, v: list[Any]) -> Either:
+def group_or(r: ProductionReader, v: list[Any]) -> syntax.Either:
     return _either([[v[1]], *v[3]], v[0][2], v[4][3])
 
 
-def _either(alternatives: list[list[Written]], start: int, end: int) -> Either:
-    return Either(tuple(map(tuple, alternatives)), start, end)
+def _either(alternatives: list[list[syntax.Written]], start: int, end: int) -> syntax.Either:
+    return syntax.Either(tuple(map(tuple, alternatives)), start, end)
 
 
-def _body(alternatives: list[list[Written]]) -> list[Written]:
+def _body(alternatives: list[list[syntax.Written]]) -> list[syntax.Written]:
     """The literals of one body, or the choice between several."""
     if len(alternatives) == 1:
         return alternatives[0]
     return [_either(alternatives, alternatives[0][0].start, alternatives[-1][-1].end)]
 
 
-def aggregation(_: ProductionReader, v: list[Any]) -> Aggregate:
+def aggregation(_: ProductionReader, v: list[Any]) -> syntax.Aggregate:
     function, expression, body, end = v[2]
-    return Aggregate(v[0], function, expression, tuple(body), v[0].start, end)
+    return syntax.Aggregate(v[0], function, expression, tuple(body), v[0].start, end)
 
 
 def count(_: ProductionReader, v: list[Any]) -> Any:
@@ -218,42 +194,42 @@ def fold_(_: ProductionReader, v: list[Any]) -> Any:
     return v[0][1], v[1], v[4], v[5][3]
 
 
-def operation(r: ProductionReader, v: list[Any]) -> RuleCall | Constant:
-    return _bounded(r, RuleCall(v[1][1], (v[0], v[2]), v[0].start, v[2].end))
+def operation(r: ProductionReader, v: list[Any]) -> syntax.RuleCall | syntax.Constant:
+    return _bounded(r, syntax.RuleCall(v[1][1], (v[0], v[2]), v[0].start, v[2].end))
 
 
-def variable(_: ProductionReader, v: list[Any]) -> RuleVariable | Wildcard:
+def variable(_: ProductionReader, v: list[Any]) -> syntax.RuleVariable | syntax.Wildcard:
     _kind, word, start, end = v[0]
-    return Wildcard(start, end) if word == "_" else RuleVariable(word, start, end)
+    return syntax.Wildcard(start, end) if word == "_" else syntax.RuleVariable(word, start, end)
 
 
-def string(r: ProductionReader, v: list[Any]) -> Constant:
-    return Constant(_text(r, v[0]), v[0][2], v[0][3])
+def string(r: ProductionReader, v: list[Any]) -> syntax.Constant:
+    return syntax.Constant(_text(r, v[0]), v[0][2], v[0][3])
 
 
-def number(r: ProductionReader, v: list[Any]) -> Constant:
-    return Constant(_numeral(r, v[0]), v[0][2], v[0][3])
+def number(r: ProductionReader, v: list[Any]) -> syntax.Constant:
+    return syntax.Constant(_numeral(r, v[0]), v[0][2], v[0][3])
 
 
-def negative(r: ProductionReader, v: list[Any]) -> Constant:
+def negative(r: ProductionReader, v: list[Any]) -> syntax.Constant:
     number = _numeral(r, v[1])
-    return Constant(-number if isinstance(number, int) else number.copy_negate(), v[0][2], v[1][3])
+    return syntax.Constant(-number if isinstance(number, int) else number.copy_negate(), v[0][2], v[1][3])
 
 
-def truth(_: ProductionReader, v: list[Any]) -> Constant:
-    return Constant(v[0][1] == "true", v[0][2], v[0][3])
+def truth(_: ProductionReader, v: list[Any]) -> syntax.Constant:
+    return syntax.Constant(v[0][1] == "true", v[0][2], v[0][3])
 
 
 def parenthesised(_: ProductionReader, v: list[Any]) -> Any:
     return v[1]
 
 
-def call_empty(_: ProductionReader, v: list[Any]) -> RuleCall:
-    return RuleCall(v[0][1], (), v[0][2], v[2][3])
+def call_empty(_: ProductionReader, v: list[Any]) -> syntax.RuleCall:
+    return syntax.RuleCall(v[0][1], (), v[0][2], v[2][3])
 
 
-def call(r: ProductionReader, v: list[Any]) -> RuleCall | Constant:
-    return _bounded(r, RuleCall(v[0][1], tuple(v[2]), v[0][2], v[3][3]))
+def call(r: ProductionReader, v: list[Any]) -> syntax.RuleCall | syntax.Constant:
+    return _bounded(r, syntax.RuleCall(v[0][1], tuple(v[2]), v[0][2], v[3][3]))
 
 
 PRODUCTIONS: dict[str, Callable[[ProductionReader, list[Any]], Any]] = {
@@ -307,14 +283,18 @@ _MOST_DIGITS = 1000  # Python refuses to read more than 4,300
 _DEEPEST = 50  # later stages walk expressions recursively
 
 
-def _bounded(r: ProductionReader, made: RuleCall) -> RuleCall | Constant:
+def _bounded(r: ProductionReader, made: syntax.RuleCall) -> syntax.RuleCall | syntax.Constant:
     """The call, or something small in its place."""
     if made.depth <= _DEEPEST:
         return made
     detail = f"An expression is nested at most {_DEEPEST} deep. Name a part of it: X = ..., and use X."
     r.report("rules.syntax", "Expression nested too deep", detail, made.start, made.end)
     operator = not made.function.isidentifier()
-    return Constant(0, made.start, made.end) if operator else RuleCall(made.function, (), made.start, made.end)
+    return (
+        syntax.Constant(0, made.start, made.end)
+        if operator
+        else syntax.RuleCall(made.function, (), made.start, made.end)
+    )
 
 
 def _numeral(r: ProductionReader, token: Token) -> int | Decimal:

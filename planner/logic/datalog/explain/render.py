@@ -5,21 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from planner.language.syntax.rule_syntax import (
-    MEMBER,
-    Aggregate,
-    Atom,
-    Builtin,
-    Comparison,
-    Constant,
-    Literal,
-    Negation,
-    RuleCall,
-    RuleVariable,
-    Term,
-    Test,
-    quote,
-)
+from planner.language.syntax import rule_syntax as syntax
 from planner.logic.datalog.engine.interpret import Assignment
 from planner.logic.datalog.language.model import Rule
 from planner.logic.datalog.language.values import Row, Value, decode
@@ -55,7 +41,7 @@ class AggregateValue:
 def plain(value: Value) -> str:
     """A value in readable form: strings without quotes unless that would mislead."""
     if type(value) is str:
-        return value if value and value == value.strip() and "\n" not in value else quote(value)
+        return value if value and value == value.strip() and "\n" not in value else syntax.quote(value)
     return repr(value)
 
 
@@ -67,12 +53,12 @@ def short(text: str) -> str:
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
 
 
-def _term(term: Term, assignment: Assignment) -> str:
-    if isinstance(term, RuleVariable):
+def _term(term: syntax.Term, assignment: Assignment) -> str:
+    if isinstance(term, syntax.RuleVariable):
         return plain(assignment[term.name]) if term.name in assignment else term.name
-    if isinstance(term, Constant):
+    if isinstance(term, syntax.Constant):
         return plain(term.value) if type(term.value) is str else str(term)
-    if isinstance(term, RuleCall):
+    if isinstance(term, syntax.RuleCall):
         arguments = [_term(a, assignment) for a in term.arguments]
         if len(arguments) == 2 and not term.function.isidentifier():
             return f"{arguments[0]} {term.function} {arguments[1]}"
@@ -80,24 +66,24 @@ def _term(term: Term, assignment: Assignment) -> str:
     return str(term)
 
 
-def rendered(literal: Literal, assignment: Assignment) -> str:
+def rendered(literal: syntax.Literal, assignment: Assignment) -> str:
     """The text of a literal with values for the variables that have one. Of an aggregate, the part behind `=`."""
-    if isinstance(literal, Atom):
+    if isinstance(literal, syntax.Atom):
         return f"{literal.predicate}({', '.join(_term(a, assignment) for a in literal.arguments)})"
-    if isinstance(literal, Negation):
+    if isinstance(literal, syntax.Negation):
         return f"not {rendered(literal.atom, assignment)}"
-    if isinstance(literal, Comparison):
+    if isinstance(literal, syntax.Comparison):
         return f"{_term(literal.left, assignment)} {literal.operator} {_term(literal.right, assignment)}"
-    if isinstance(literal, Test):
+    if isinstance(literal, syntax.Test):
         negation = "not " if literal.negated else ""
         return f"{negation}{literal.function}({', '.join(_term(a, assignment) for a in literal.arguments)})"
-    if isinstance(literal, Builtin):
+    if isinstance(literal, syntax.Builtin):
         inputs, outputs = ([_term(a, assignment) for a in terms] for terms in (literal.inputs, literal.outputs))
-        if literal.relation == MEMBER:
+        if literal.relation == syntax.MEMBER:
             return f"{outputs[0]} {'not ' if literal.negated else ''}in [{', '.join(inputs)}]"
         shown = [short(text) for text in inputs] + outputs
         return f"{'not ' if literal.negated else ''}{literal.relation}({', '.join(shown)})"
-    assert isinstance(literal, Aggregate)
+    assert isinstance(literal, syntax.Aggregate)
     of = "" if literal.expression is None else f" {_term(literal.expression, assignment)}"
     return f"{literal.function}{of} : {{ {', '.join(rendered(x, assignment) for x in literal.body)} }}"
 

@@ -12,14 +12,7 @@ from collections.abc import Set as AbstractSet
 from operator import itemgetter
 from typing import Any, TypeAlias
 
-from planner.language.syntax.rule_syntax import (
-    Aggregate,
-    Atom,
-    Literal,
-    Negation,
-    RuleVariable,
-    Wildcard,
-)
+from planner.language.syntax import rule_syntax as syntax
 from planner.logic.datalog.engine.evaluate import Database
 from planner.logic.datalog.engine.interpret import Assignment, Interpreter, Solution, value_of
 from planner.logic.datalog.engine.program import RuleProgram
@@ -88,7 +81,7 @@ class Relations(Interpreter):
         self._indexes: dict[tuple[str, tuple[int, ...]], dict[Any, list[Row]]] = {}
         self._asked: dict[tuple[str, tuple[int, ...]], int] = {}
 
-    def rows(self, atom: Atom, assignment: Assignment) -> Iterable[Row]:
+    def rows(self, atom: syntax.Atom, assignment: Assignment) -> Iterable[Row]:
         values = [value_of(a, assignment) for a in atom.arguments]
         keys = tuple(i for i, value in enumerate(values) if value is not None)
         rows = self.database[atom.predicate]
@@ -127,10 +120,12 @@ class Prover:
         self.relations = Relations(database)
         self._proofs: dict[Goal, Proof] = {}
         self._rules: dict[str, list[Rule]] = {}
-        self._orders: dict[tuple[int, tuple[str, ...]], tuple[list[Literal], set[str]]] = {}
+        self._orders: dict[tuple[int, tuple[str, ...]], tuple[list[syntax.Literal], set[str]]] = {}
         empty = {name for name in program.predicates if name in database and not database[name]}
         for rule in program.rules:
-            if not any(isinstance(x, Atom) and x.predicate in empty for x in rule.body):  # else it derives nothing
+            if not any(
+                isinstance(x, syntax.Atom) and x.predicate in empty for x in rule.body
+            ):  # else it derives nothing
                 self._rules.setdefault(rule.head.predicate, []).append(rule)
         self._component = {p: n for n, stratum in enumerate(program.strata) for p in stratum.predicates}
         self._least = self._least_heights()
@@ -159,7 +154,7 @@ class Prover:
                 changed = False
                 for number in stratum.rules:
                     rule = self.program.rules[number]
-                    height = 1 + max((least[x.predicate] for x in rule.body if isinstance(x, Atom)), default=0)
+                    height = 1 + max((least[x.predicate] for x in rule.body if isinstance(x, syntax.Atom)), default=0)
                     if height < least[rule.head.predicate]:
                         least[rule.head.predicate] = height
                         changed = True
@@ -207,14 +202,14 @@ class Prover:
             for assignment, rows in self.rule_solutions(rule, row):
                 bound = 0
                 for literal in rule.body:
-                    if isinstance(literal, Atom):
+                    if isinstance(literal, syntax.Atom):
                         used = rows[id(literal)]
                         within = self._component[literal.predicate] == component
                         if within and self.database.rank(literal.predicate, used) >= rank:
                             break
                         bound = max(bound, self._bound((literal.predicate, used)))
                 else:
-                    body = tuple(rows[id(x)] for x in rule.body if isinstance(x, Atom))
+                    body = tuple(rows[id(x)] for x in rule.body if isinstance(x, syntax.Atom))
                     ways.append((bound + 1, rule.number, body, assignment, rows))
         return ways
 
@@ -237,13 +232,13 @@ class Prover:
         outer = outer_names(rule.head, rule.body)
         listed: list[Entry] = []
         for literal in rule.body:
-            if isinstance(literal, Atom):
+            if isinstance(literal, syntax.Atom):
                 listed.append(self._proofs[literal.predicate, rows[id(literal)]])
-            elif isinstance(literal, Negation):
+            elif isinstance(literal, syntax.Negation):
                 arguments = literal.atom.arguments
-                pattern = tuple(None if isinstance(a, Wildcard) else value_of(a, assignment) for a in arguments)
+                pattern = tuple(None if isinstance(a, syntax.Wildcard) else value_of(a, assignment) for a in arguments)
                 listed.append(Absence(literal.atom.predicate, pattern))
-            elif isinstance(literal, Aggregate):
+            elif isinstance(literal, syntax.Aggregate):
                 inner = {name: value for name, value in assignment.items() if name in outer}
                 value = value_of(literal.result, assignment)
                 listed.append(AggregateValue(rendered(literal, inner), value))
@@ -256,7 +251,7 @@ def matched_head(rule: Rule, row: Row) -> Assignment | None:
     """The assignment under which a head is a row, as far as it follows from plain arguments; None if there is none."""
     assignment: Assignment = {}
     for term, value in zip(rule.head.arguments, row, strict=True):
-        if isinstance(term, RuleVariable):
+        if isinstance(term, syntax.RuleVariable):
             if assignment.setdefault(term.name, value) != value:
                 return None
         else:
@@ -292,7 +287,7 @@ class _Search:
             rule = prover.program.rules[number]
             height = 0
             for literal in rule.body:
-                if isinstance(literal, Atom):
+                if isinstance(literal, syntax.Atom):
                     goal = (literal.predicate, rows[id(literal)])
                     proof = prover._proofs.get(goal)
                     if proof is None:

@@ -11,22 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from planner.foundation.support.lazy import MOST_NESTED, is_too_deep
 from planner.foundation.vocabulary.diagnostic import Diagnostic, error, warning
 from planner.foundation.vocabulary.span import Span
-from planner.language.syntax.rule_syntax import (
-    MEMBER,
-    Aggregate,
-    Atom,
-    Builtin,
-    Comparison,
-    Constant,
-    Literal,
-    RuleCall,
-    RuleNode,
-    RulePart,
-    RuleVariable,
-    Term,
-    Test,
-    Wildcard,
-)
+from planner.language.syntax import rule_syntax as syntax
 from planner.logic.datalog.language.builtins import FUNCTIONS, KINDS, RELATIONS, TESTS
 from planner.logic.datalog.language.builtins import BuiltinPredicate as Entry
 from planner.logic.datalog.language.link import nearest
@@ -46,12 +31,12 @@ from planner.logic.datalog.language.strata import components
 Predicates = Mapping[str, Predicate]
 
 
-def at(rule: Rule, node: RuleNode) -> Span:
+def at(rule: Rule, node: syntax.RuleNode) -> Span:
     """The span of a part of a rule."""
     return Span(rule.span.source, node.start, node.end)
 
 
-def all_atoms(rule: Rule) -> Iterator[Atom]:
+def all_atoms(rule: Rule) -> Iterator[syntax.Atom]:
     yield rule.head
     for atom, _how in atoms(rule.body):
         yield atom
@@ -172,7 +157,7 @@ def unsafe_rule(rule: Rule) -> Iterator[Diagnostic]:
             reported.add(variable.name)
             yield error("rules.unsafe_variable", *_without_value(rule.body, variable.name, bound), at(rule, variable))
     for literal in rule.body:
-        if isinstance(literal, Aggregate):
+        if isinstance(literal, syntax.Aggregate):
             inner = bound_names(literal.body, bound & outer, outer | names(literal.result))
             for variable in inner_variables(literal):
                 if variable.name not in inner and variable.name not in reported:
@@ -181,10 +166,10 @@ def unsafe_rule(rule: Rule) -> Iterator[Diagnostic]:
                     yield error("rules.unsafe_variable", "Variable without a value", detail, at(rule, variable))
 
 
-def _without_value(body: tuple[Literal, ...], name: str, bound: set[str]) -> tuple[str, str]:
+def _without_value(body: tuple[syntax.Literal, ...], name: str, bound: set[str]) -> tuple[str, str]:
     """The explanation of a variable without a value."""
     for literal in body:
-        if isinstance(literal, Builtin) and not literal.negated and literal.relation != MEMBER:
+        if isinstance(literal, syntax.Builtin) and not literal.negated and literal.relation != syntax.MEMBER:
             waiting = sorted(names(*literal.inputs) - bound)
             columns = [column for column, _ in RELATIONS[literal.relation].inputs]
             if not waiting or name not in names(literal):
@@ -201,22 +186,22 @@ def _without_value(body: tuple[Literal, ...], name: str, bound: set[str]) -> tup
     return "Variable without a value", detail
 
 
-def _read(literal: Literal, outer: set[str]) -> Iterator[RuleVariable]:
+def _read(literal: syntax.Literal, outer: set[str]) -> Iterator[syntax.RuleVariable]:
     """The variables that have to have a value: of an aggregate, the result and those from outside the braces."""
-    if isinstance(literal, Aggregate):
+    if isinstance(literal, syntax.Aggregate):
         yield from variables(literal.result)
         yield from (v for v in inner_variables(literal) if v.name in outer)
     else:
         yield from variables(literal)
 
 
-def bound_names(body: tuple[Literal, ...], given: set[str], outer: set[str]) -> set[str]:
+def bound_names(body: tuple[syntax.Literal, ...], given: set[str], outer: set[str]) -> set[str]:
     """The variables that a body gives values to, beginning with those in `given`. `outer` are the names that are not
     local to an aggregate of the body."""
     bound = set(given)
     for literal in body:
-        if isinstance(literal, Atom):
-            bound |= {a.name for a in literal.arguments if isinstance(a, RuleVariable)}
+        if isinstance(literal, syntax.Atom):
+            bound |= {a.name for a in literal.arguments if isinstance(a, syntax.RuleVariable)}
     changed = True
     while changed:
         changed = False
@@ -225,45 +210,45 @@ def bound_names(body: tuple[Literal, ...], given: set[str], outer: set[str]) -> 
             if target is not None:
                 bound.add(target)
                 changed = True
-            elif isinstance(literal, Builtin) and (more := generated(literal, bound)):
+            elif isinstance(literal, syntax.Builtin) and (more := generated(literal, bound)):
                 bound |= more
                 changed = True
     return bound
 
 
-def generated(literal: Builtin, bound: set[str]) -> set[str]:
+def generated(literal: syntax.Builtin, bound: set[str]) -> set[str]:
     """The variables that a built-in relation gives values to, once those in `bound` have theirs."""
     if literal.negated or not names(*literal.inputs) <= bound:
         return set()
-    return {a.name for a in literal.outputs if isinstance(a, RuleVariable)} - bound
+    return {a.name for a in literal.outputs if isinstance(a, syntax.RuleVariable)} - bound
 
 
-def assigned(literal: Literal, bound: set[str], outer: set[str]) -> str | None:
+def assigned(literal: syntax.Literal, bound: set[str], outer: set[str]) -> str | None:
     """The variable that a literal gives a value to, once those in `bound` have theirs."""
-    if isinstance(literal, Comparison) and literal.operator == "=":
+    if isinstance(literal, syntax.Comparison) and literal.operator == "=":
         for target, value in literal.sides:
-            if isinstance(target, RuleVariable) and target.name not in bound and names(value) <= bound:
+            if isinstance(target, syntax.RuleVariable) and target.name not in bound and names(value) <= bound:
                 return target.name
-    if isinstance(literal, Aggregate) and inner_names(literal) & outer <= bound:
+    if isinstance(literal, syntax.Aggregate) and inner_names(literal) & outer <= bound:
         target = literal.result
-        return target.name if isinstance(target, RuleVariable) and target.name not in bound else None
+        return target.name if isinstance(target, syntax.RuleVariable) and target.name not in bound else None
     return None
 
 
-def _wildcards(rule: Rule, literal: Literal, is_head: bool) -> Iterator[Diagnostic]:
+def _wildcards(rule: Rule, literal: syntax.Literal, is_head: bool) -> Iterator[Diagnostic]:
     for wildcard in _misplaced(literal, is_head):
         where = "The head of a rule" if is_head else "A test or a computation"
         detail = f"{where} needs a value; the wildcard _ has none. Use a variable."
         yield error("rules.unsafe_variable", "Wildcard without a value", detail, at(rule, wildcard))
 
 
-def _misplaced(node: RulePart, is_head: bool = False) -> Iterator[Wildcard]:
+def _misplaced(node: syntax.RulePart, is_head: bool = False) -> Iterator[syntax.Wildcard]:
     """Wildcards where a value is needed: outside the arguments of a body atom and the outputs of a relation."""
-    free: tuple[Term, ...] = node.arguments if isinstance(node, Atom) and not is_head else ()
-    if isinstance(node, Builtin) and node.relation != MEMBER:
+    free: tuple[syntax.Term, ...] = node.arguments if isinstance(node, syntax.Atom) and not is_head else ()
+    if isinstance(node, syntax.Builtin) and node.relation != syntax.MEMBER:
         free = node.outputs
     for child in node.children():
-        if not isinstance(child, Wildcard):
+        if not isinstance(child, syntax.Wildcard):
             yield from _misplaced(child)
         elif child not in free:
             yield child
@@ -284,22 +269,22 @@ def form(rules: Iterable[Rule], most: int = MOST_LITERALS) -> Iterator[Diagnosti
     for rule in rules:
         for literal in (rule.head, *rule.body):
             yield from _form(rule, literal, literal is rule.head, False)
-        length = len(rule.body) + max((len(x.body) for x in rule.body if isinstance(x, Aggregate)), default=0)
+        length = len(rule.body) + max((len(x.body) for x in rule.body if isinstance(x, syntax.Aggregate)), default=0)
         if length > most:
             detail = f"A body has at most {most} literals. Name a part of it as a predicate of its own."
             yield error("rules.too_long", "Rule too long", detail, rule.span)
 
 
-def _form(rule: Rule, node: RulePart, is_head: bool, inside: bool) -> Iterator[Diagnostic]:
-    if isinstance(node, Atom) and not is_head:
+def _form(rule: Rule, node: syntax.RulePart, is_head: bool, inside: bool) -> Iterator[Diagnostic]:
+    if isinstance(node, syntax.Atom) and not is_head:
         yield from _plain_columns(rule, node.arguments)
-    elif isinstance(node, Builtin) and node.relation != MEMBER:
+    elif isinstance(node, syntax.Builtin) and node.relation != syntax.MEMBER:
         yield from _builtin_form(rule, node)
-    elif isinstance(node, RuleCall | Test):
-        table = FUNCTIONS if isinstance(node, RuleCall) else TESTS
+    elif isinstance(node, syntax.RuleCall | syntax.Test):
+        table = FUNCTIONS if isinstance(node, syntax.RuleCall) else TESTS
         signature = table.get(node.function)
         (asked, *_) = node.arguments or (None,)
-        if node.function == "undefined" and isinstance(asked, RuleCall) and asked.function in RELATIONS:
+        if node.function == "undefined" and isinstance(asked, syntax.RuleCall) and asked.function in RELATIONS:
             table = RELATIONS  # whether it has rows at all
             node = asked
             signature = table[node.function]
@@ -315,11 +300,11 @@ def _form(rule: Rule, node: RulePart, is_head: bool, inside: bool) -> Iterator[D
             yield error("rules.function", "Wrong number of arguments", detail, at(rule, node))
         else:
             yield from _constants(rule, signature, node.arguments)
-    elif isinstance(node, Aggregate):
+    elif isinstance(node, syntax.Aggregate):
         if inside:
             detail = "Aggregates cannot be nested. Derive the inner one as a predicate first."
             yield error("rules.form", "Aggregate inside an aggregate", detail, at(rule, node))
-        if not isinstance(node.result, RuleVariable):
+        if not isinstance(node.result, syntax.RuleVariable):
             detail = f"Write the result as a variable: N = {node.formula}, and compare N."
             yield error("rules.form", "Aggregate without a result", detail, at(rule, node.result))
         elif node.result.name in inner_names(node):
@@ -330,14 +315,14 @@ def _form(rule: Rule, node: RulePart, is_head: bool, inside: bool) -> Iterator[D
         yield from _form(rule, child, False, inside)
 
 
-def _plain_columns(rule: Rule, columns: Iterable[Term]) -> Iterator[Diagnostic]:
+def _plain_columns(rule: Rule, columns: Iterable[syntax.Term]) -> Iterator[Diagnostic]:
     for argument in columns:
-        if isinstance(argument, RuleCall):
+        if isinstance(argument, syntax.RuleCall):
             detail = f"Name the value first: X = {argument}, and write X here."
             yield error("rules.form", "Computation inside a literal", detail, at(rule, argument))
 
 
-def _builtin_form(rule: Rule, node: Builtin) -> Iterator[Diagnostic]:
+def _builtin_form(rule: Rule, node: syntax.Builtin) -> Iterator[Diagnostic]:
     """A built-in relation has its columns; inputs may be computed, outputs not."""
     relation = RELATIONS[node.relation]
     if len(node.outputs) != len(relation.outputs) or len(node.inputs) != len(relation.inputs):
@@ -362,10 +347,10 @@ _KINDS = {
 }
 
 
-def _constants(rule: Rule, builtin: Entry, arguments: Sequence[Term]) -> Iterator[Diagnostic]:
+def _constants(rule: Rule, builtin: Entry, arguments: Sequence[syntax.Term]) -> Iterator[Diagnostic]:
     """Constants are of the kind of text that a built-in function takes."""
     for argument, (_, kind) in zip(arguments, builtin.inputs, strict=True):
-        if kind not in KINDS or not isinstance(argument, Constant) or not isinstance(argument.value, str):
+        if kind not in KINDS or not isinstance(argument, syntax.Constant) or not isinstance(argument.value, str):
             continue
         if TESTS[KINDS[kind]].function(argument.value):
             continue
@@ -420,40 +405,46 @@ def unknown_words(rules: Iterable[Rule], predicates: Predicates) -> Iterator[Dia
                 yield warning("rules.unknown_word", "A word that nothing has", detail, place)
 
 
-def _asked_words(rule: Rule, predicates: Predicates) -> Iterator[tuple[Constant, Predicate, str]]:
+def _asked_words(rule: Rule, predicates: Predicates) -> Iterator[tuple[syntax.Constant, Predicate, str]]:
     """The texts that columns of relations are compared with: in an atom, with `=`, `!=` and `in`."""
     sources: dict[str, tuple[Predicate, str]] = {}
     for atom, how in atoms(rule.body):
         predicate = predicates[atom.predicate]
         for term, column in zip(atom.arguments, predicate.columns, strict=True):
-            if isinstance(term, Constant) and isinstance(term.value, str):
+            if isinstance(term, syntax.Constant) and isinstance(term.value, str):
                 yield term, predicate, column.name
-            elif isinstance(term, RuleVariable) and how == "positive" and listed_words(predicate, column.name):
+            elif isinstance(term, syntax.RuleVariable) and how == "positive" and listed_words(predicate, column.name):
                 sources.setdefault(term.name, (predicate, column.name))
     for literal in rule.body if sources else ():
         compared = _compared(literal)
-        source = next((sources[t.name] for t in compared if isinstance(t, RuleVariable) and t.name in sources), None)
+        source = next(
+            (sources[t.name] for t in compared if isinstance(t, syntax.RuleVariable) and t.name in sources), None
+        )
         if source is not None:
-            written = (t for t in compared if isinstance(t, Constant) and isinstance(t.value, str))
+            written = (t for t in compared if isinstance(t, syntax.Constant) and isinstance(t.value, str))
             yield from ((term, *source) for term in written)
 
 
-def _compared(literal: Literal) -> list[Term]:
+def _compared(literal: syntax.Literal) -> list[syntax.Term]:
     """The terms that `=`, `!=` or `in` compares."""
-    if isinstance(literal, Comparison):
+    if isinstance(literal, syntax.Comparison):
         return literal.children() if literal.operator in ("=", "!=") else []
-    return literal.children() if isinstance(literal, Builtin) and literal.relation == MEMBER else []
+    return literal.children() if isinstance(literal, syntax.Builtin) and literal.relation == syntax.MEMBER else []
 
 
 def whole_decimals(rules: Iterable[Rule]) -> Iterator[Diagnostic]:
     """A decimal that is whole is another value than the whole number, and no value that is given or computed is one."""
     told: set[Span] = set()
     for rule in rules:
-        terms: list[Term] = [t for atom, _ in atoms(rule.body) for t in atom.arguments]
+        terms: list[syntax.Term] = [t for atom, _ in atoms(rule.body) for t in atom.arguments]
         terms += rule.head.arguments
         terms += (term for literal in rule.body for term in _compared(literal))
         for term in terms:
-            if not isinstance(term, Constant) or isinstance(term.value, str | int) or term.value != int(term.value):
+            if (
+                not isinstance(term, syntax.Constant)
+                or isinstance(term.value, str | int)
+                or term.value != int(term.value)
+            ):
                 continue
             place = at(rule, term)
             if place not in told:
@@ -483,10 +474,13 @@ def single_use(rules: Iterable[Rule]) -> Iterator[Diagnostic]:
         written.setdefault(key, []).append(rule)
     for alternatives in written.values():
         rule = alternatives[0]
-        seen: dict[str, list[RuleVariable]] = {}
+        seen: dict[str, list[syntax.RuleVariable]] = {}
         literals = {(x.start, x.end) if x.end else id(x): x for each in alternatives for x in (each.head, *each.body)}
         for literal in literals.values():
-            everything = (*variables(literal), *(inner_variables(literal) if isinstance(literal, Aggregate) else ()))
+            everything = (
+                *variables(literal),
+                *(inner_variables(literal) if isinstance(literal, syntax.Aggregate) else ()),
+            )
             for variable in everything:
                 seen.setdefault(variable.name, []).append(variable)
         for name, places in seen.items():
@@ -514,14 +508,14 @@ Place = tuple[str, int]
 
 def _flows(stratum: Stratum, rules: list[Rule]) -> Iterator[Diagnostic]:
     graph: dict[Place, dict[Place, None]] = {}
-    computed: list[tuple[Place, Place, Rule, Term]] = []
+    computed: list[tuple[Place, Place, Rule, syntax.Term]] = []
     for rule in rules:
         places: dict[str, set[Place]] = {}
         finite: set[str] = set()
         for literal in rule.body:
-            if isinstance(literal, Atom):
+            if isinstance(literal, syntax.Atom):
                 for i, argument in enumerate(literal.arguments):
-                    if isinstance(argument, RuleVariable):
+                    if isinstance(argument, syntax.RuleVariable):
                         if literal.predicate in stratum.predicates:
                             places.setdefault(argument.name, set()).add((literal.predicate, i))
                         else:
@@ -531,7 +525,7 @@ def _flows(stratum: Stratum, rules: list[Rule]) -> Iterator[Diagnostic]:
         origins = _origins(rule.body, places)
         for i, argument in enumerate(rule.head.arguments):
             target = (rule.head.predicate, i)
-            if isinstance(argument, RuleVariable) and argument.name in places:
+            if isinstance(argument, syntax.RuleVariable) and argument.name in places:
                 for place in places[argument.name]:
                     graph.setdefault(place, {})[target] = None
                     graph.setdefault(target, {})
@@ -553,15 +547,15 @@ def _flows(stratum: Stratum, rules: list[Rule]) -> Iterator[Diagnostic]:
             yield error("rules.computed_recursion", "Computation within a recursion", detail, at(rule, argument))
 
 
-def _origins(body: tuple[Literal, ...], places: dict[str, set[Place]]) -> dict[str, set[Place]]:
+def _origins(body: tuple[syntax.Literal, ...], places: dict[str, set[Place]]) -> dict[str, set[Place]]:
     """For each variable that `=` computes: the recursive columns that its value comes from."""
-    computations: list[tuple[Term, set[str]]] = []
+    computations: list[tuple[syntax.Term, set[str]]] = []
     for literal in body:
-        if isinstance(literal, Comparison) and literal.operator == "=":
+        if isinstance(literal, syntax.Comparison) and literal.operator == "=":
             computations += [(target, names(term)) for target, term in literal.sides]
-        elif isinstance(literal, Aggregate):
+        elif isinstance(literal, syntax.Aggregate):
             computations.append((literal.result, inner_names(literal)))
-        elif isinstance(literal, Builtin) and not literal.negated:
+        elif isinstance(literal, syntax.Builtin) and not literal.negated:
             given = names(*literal.inputs)
             computations += [(output, given) for output in literal.outputs]
     origins: dict[str, set[Place]] = {}
@@ -569,7 +563,7 @@ def _origins(body: tuple[Literal, ...], places: dict[str, set[Place]]) -> dict[s
     while changed:
         changed = False
         for target, read in computations:
-            if isinstance(target, RuleVariable) and target.name not in places:
+            if isinstance(target, syntax.RuleVariable) and target.name not in places:
                 found: set[Place] = set()
                 for name in read:
                     found |= origins.get(name, places.get(name, set()))

@@ -10,23 +10,7 @@ from typing import NamedTuple
 from planner.foundation.vocabulary.diagnostic import Diagnostic, error
 from planner.foundation.vocabulary.records import evolve
 from planner.foundation.vocabulary.span import Span
-from planner.language.syntax.rule_syntax import (
-    Aggregate,
-    Atom,
-    Builtin,
-    Constant,
-    Declaration,
-    Directive,
-    Literal,
-    Name,
-    Negation,
-    RuleFile,
-    RuleSyntax,
-    RuleVariable,
-    Statement,
-    Test,
-    TypeDeclaration,
-)
+from planner.language.syntax import rule_syntax as syntax
 from planner.logic.datalog.language.alternatives import expanded, written_body
 from planner.logic.datalog.language.builtins import FUNCTIONS, RELATIONS, TESTS
 from planner.logic.datalog.language.model import (
@@ -56,19 +40,23 @@ class Linker:
         self.rules: list[Rule] = []
         self.diagnostics: list[Diagnostic] = []
 
-    def link(self, files: Iterable[RuleFile]) -> None:
+    def link(self, files: Iterable[syntax.RuleFile]) -> None:
         """Link files. Declarations may come after their uses and in other files."""
         files = list(files)
-        declarations = [s for f in files for s in f.statements if isinstance(s, Declaration)]
-        self._types([s for f in files for s in f.statements if isinstance(s, TypeDeclaration)])
-        flags = self._directives([s for f in files for s in f.statements if isinstance(s, Directive)], declarations)
+        declarations = [s for f in files for s in f.statements if isinstance(s, syntax.Declaration)]
+        self._types([s for f in files for s in f.statements if isinstance(s, syntax.TypeDeclaration)])
+        flags = self._directives(
+            [s for f in files for s in f.statements if isinstance(s, syntax.Directive)], declarations
+        )
         for declaration in declarations:
             self._declare(declaration, flags)
         self._native_inputs(declarations)
         for file in files:
             self._rules(file)
             for statement in file.statements:
-                if not isinstance(statement, TypeDeclaration | Declaration | Directive | RuleSyntax):
+                if not isinstance(
+                    statement, syntax.TypeDeclaration | syntax.Declaration | syntax.Directive | syntax.RuleSyntax
+                ):
                     detail = "Cases (.case, .want) belong in a file of their own, with the ending .case."
                     self._error("rules.syntax", "Case in a rule file", detail, statement.span)
 
@@ -80,8 +68,8 @@ class Linker:
 
     # -------- declarations
 
-    def _types(self, statements: list[TypeDeclaration]) -> None:
-        declared: dict[str, TypeDeclaration] = {}
+    def _types(self, statements: list[syntax.TypeDeclaration]) -> None:
+        declared: dict[str, syntax.TypeDeclaration] = {}
         for statement in statements:
             name = statement.name.text
             if name in BASE_TYPES:
@@ -110,11 +98,13 @@ class Linker:
                 break
             self.types.setdefault(name, ANY)  # reported; no echoes
 
-    def _unknown_type(self, statement: Statement, name: Name, known: Iterable[str]) -> None:
+    def _unknown_type(self, statement: syntax.Statement, name: syntax.Name, known: Iterable[str]) -> None:
         detail = f"There is no type {name.text}.{nearest(name.text, [*known, *self.types])} Declare it with .type."
         self._error("rules.unknown_type", "Unknown type", detail, statement.within(name))
 
-    def _directives(self, directives: list[Directive], declarations: list[Declaration]) -> dict[str, set[str]]:
+    def _directives(
+        self, directives: list[syntax.Directive], declarations: list[syntax.Declaration]
+    ) -> dict[str, set[str]]:
         flags: dict[str, set[str]] = {"input": set(), "output": set(), "open": set(), "export": set()}
         declared = {d.name.text: d for d in reversed(declarations)}
         for directive in directives:
@@ -137,7 +127,7 @@ class Linker:
         detail = f"There is no predicate {name}.{nearest(name, known)}"
         self._error("rules.unknown_predicate", "Unknown predicate", detail, span)
 
-    def _declare(self, d: Declaration, flags: dict[str, set[str]]) -> None:
+    def _declare(self, d: syntax.Declaration, flags: dict[str, set[str]]) -> None:
         name, span = d.name.text, d.within(d.name)
         core = self.is_core(d.source.filename)
         if bare(name) in TESTS or bare(name) in FUNCTIONS or bare(name) in RELATIONS:
@@ -184,7 +174,7 @@ class Linker:
             name in flags["export"],
         )
 
-    def _native_inputs(self, declarations: list[Declaration]) -> None:
+    def _native_inputs(self, declarations: list[syntax.Declaration]) -> None:
         for d in declarations:
             if d.operator is None or self.predicates.get(d.name.text) is None:
                 continue
@@ -206,7 +196,7 @@ class Linker:
 
     # -------- rules
 
-    def _rules(self, file: RuleFile) -> None:
+    def _rules(self, file: syntax.RuleFile) -> None:
         """A rule without a name is called after its place; a fact of the product after its text, which stays. In a name
         space the name begins with that."""
         entry = self.spaces.get(file.source.filename)
@@ -216,14 +206,14 @@ class Linker:
         facts: set[str] = set()
         is_core = self.core is not None and file.source.filename in self.core
         for statement in file.statements:
-            if isinstance(statement, RuleSyntax):
+            if isinstance(statement, syntax.RuleSyntax):
                 ordinal += 1
                 text = "" if statement.body else str(statement.head)
                 is_fact = is_core and text and len(text) <= LONGEST_NAME and text not in facts
                 self._rule(statement, f"{stem}.{text}" if is_fact else f"{stem}.{ordinal}", space)
                 facts.add(text)
 
-    def _rule(self, statement: RuleSyntax, default_name: str, space: str) -> None:
+    def _rule(self, statement: syntax.RuleSyntax, default_name: str, space: str) -> None:
         given: dict[str, str] = {}
         for key, value in statement.annotations:
             if key.text not in ("name", "reason"):
@@ -248,13 +238,13 @@ class Linker:
             self.rules.append(Rule(len(self.rules), called, head, body, reason, text, span, core))
 
 
-def linked_body(head: Atom | None, body: Iterable[Literal]) -> tuple[Literal, ...]:
+def linked_body(head: syntax.Atom | None, body: Iterable[syntax.Literal]) -> tuple[syntax.Literal, ...]:
     """A body with builtins distinguished from atoms, and the locals of its aggregates from each other."""
     literals = tuple(map(linked, body))
     taken = outer_names(head, literals)
-    separated: list[Literal] = []
+    separated: list[syntax.Literal] = []
     for literal in literals:
-        if isinstance(literal, Aggregate):
+        if isinstance(literal, syntax.Aggregate):
             local = dict.fromkeys(v.name for v in inner_variables(literal) if v.name not in outer_names(head, literals))
             fresh = {name: _unused(name, taken) for name in local if name in taken}
             taken |= {fresh.get(name, name) for name in local}
@@ -267,18 +257,18 @@ def _unused(name: str, taken: set[str]) -> str:
     return next(n for n in (f"{name}_{i}" for i in count(2)) if n not in taken)
 
 
-def linked(literal: Literal) -> Literal:
+def linked(literal: syntax.Literal) -> syntax.Literal:
     """The literal, with built-in tests and relations distinguished from atoms."""
-    if isinstance(literal, Atom) and literal.predicate in TESTS:
-        return Test(literal.predicate, literal.arguments, False, literal.start, literal.end)
-    if isinstance(literal, Negation) and literal.atom.predicate in TESTS:
-        return Test(literal.atom.predicate, literal.atom.arguments, True, literal.start, literal.end)
-    read = literal.atom if isinstance(literal, Negation) else literal
-    if isinstance(read, Atom) and read.predicate in RELATIONS:
+    if isinstance(literal, syntax.Atom) and literal.predicate in TESTS:
+        return syntax.Test(literal.predicate, literal.arguments, False, literal.start, literal.end)
+    if isinstance(literal, syntax.Negation) and literal.atom.predicate in TESTS:
+        return syntax.Test(literal.atom.predicate, literal.atom.arguments, True, literal.start, literal.end)
+    read = literal.atom if isinstance(literal, syntax.Negation) else literal
+    if isinstance(read, syntax.Atom) and read.predicate in RELATIONS:
         count = len(RELATIONS[read.predicate].inputs)
         inputs, outputs = read.arguments[:count], read.arguments[count:]
-        return Builtin(read.predicate, inputs, outputs, read is not literal, literal.start, literal.end)
-    if isinstance(literal, Aggregate):
+        return syntax.Builtin(read.predicate, inputs, outputs, read is not literal, literal.start, literal.end)
+    if isinstance(literal, syntax.Aggregate):
         return literal.mapped(linked)
     return literal
 
@@ -336,9 +326,9 @@ def with_reason(rule: Rule, predicates: Mapping[str, Predicate]) -> Rule:
         return rule
     meaning = {}
     for column, argument in zip(predicate.columns, rule.head.arguments, strict=True):
-        if isinstance(argument, RuleVariable):
+        if isinstance(argument, syntax.RuleVariable):
             meaning[column.name] = f"{{{argument.name}}}"
-        elif isinstance(argument, Constant):
+        elif isinstance(argument, syntax.Constant):
             meaning[column.name] = str(argument.value)
     sentence = first.replace("{", "(").replace("}", ")")
     return evolve(rule, reason=re.sub(r"`(\w+)`", lambda m: meaning.get(m[1], m[1]), sentence))

@@ -13,20 +13,7 @@ from typing import NamedTuple
 
 from planner.foundation.vocabulary.diagnostic import Diagnostic, error, warning
 from planner.foundation.vocabulary.span import Span
-from planner.language.syntax.rule_syntax import (
-    Atom,
-    ColumnSyntax,
-    Declaration,
-    Directive,
-    ImportSyntax,
-    Name,
-    RuleFile,
-    RuleNode,
-    RuleSyntax,
-    Statement,
-    TypeDeclaration,
-    Written,
-)
+from planner.language.syntax import rule_syntax as syntax
 from planner.logic.datalog.language.builtins import FUNCTIONS, RELATIONS, TESTS
 
 
@@ -52,23 +39,25 @@ def bare(name: str) -> str:
 
 
 def resolve(
-    files: Sequence[RuleFile], spaces: Spaces, core: Collection[str] | None
-) -> tuple[list[RuleFile], list[Diagnostic]]:
+    files: Sequence[syntax.RuleFile], spaces: Spaces, core: Collection[str] | None
+) -> tuple[list[syntax.RuleFile], list[Diagnostic]]:
     """The files with full names."""
-    if not spaces and not any(isinstance(s, ImportSyntax) or _exports(s) for file in files for s in file.statements):
+    if not spaces and not any(
+        isinstance(s, syntax.ImportSyntax) or _exports(s) for file in files for s in file.statements
+    ):
         return list(files), []
     world = _World(files, spaces, core)
     return [world.resolved(file) for file in files], world.diagnostics
 
 
-def _exports(statement: Statement) -> bool:
-    return isinstance(statement, Directive) and statement.kind == "export"
+def _exports(statement: syntax.Statement) -> bool:
+    return isinstance(statement, syntax.Directive) and statement.kind == "export"
 
 
 class _World:
-    def __init__(self, files: Sequence[RuleFile], spaces: Spaces, core: Collection[str] | None) -> None:
+    def __init__(self, files: Sequence[syntax.RuleFile], spaces: Spaces, core: Collection[str] | None) -> None:
         self.spaces, self.core = spaces, core
-        self.declared: dict[str, Declaration] = {}
+        self.declared: dict[str, syntax.Declaration] = {}
         self.types: set[str] = set()
         self.flagged: dict[str, set[str]] = {"export": set(), "open": set()}
         self.product: set[str] = set()
@@ -76,14 +65,14 @@ class _World:
         for file in files:
             space = self.space(file)
             for s in file.statements:
-                if isinstance(s, Declaration):
+                if isinstance(s, syntax.Declaration):
                     name = qualified(space, s.name.text) if not file.is_whole else s.name.text
                     self.declared.setdefault(name, s)
                     if self.is_core(file):
                         self.product.add(name)
-                elif isinstance(s, TypeDeclaration):
+                elif isinstance(s, syntax.TypeDeclaration):
                     self.types.add(qualified(space, s.name.text))
-                elif isinstance(s, Directive) and s.kind in self.flagged:
+                elif isinstance(s, syntax.Directive) and s.kind in self.flagged:
                     own = (n.text if file.is_whole else qualified(space, n.text) for n in s.names)
                     self.flagged[s.kind].update(own)
         self.names = sorted({entry.space for entry in spaces.values()})
@@ -92,20 +81,20 @@ class _World:
             if "." in name:
                 self.by_bare.setdefault(bare(name), []).append(name)
 
-    def space(self, file: RuleFile) -> str:
+    def space(self, file: syntax.RuleFile) -> str:
         entry = self.spaces.get(file.source.filename)
         return entry.space if entry is not None else ""
 
-    def is_core(self, file: RuleFile) -> bool:
+    def is_core(self, file: syntax.RuleFile) -> bool:
         return self.core is not None and file.source.filename in self.core
 
-    def resolved(self, file: RuleFile) -> RuleFile:
+    def resolved(self, file: syntax.RuleFile) -> syntax.RuleFile:
         if self.is_core(file) or file.is_whole:
             return file
         resolver = _Resolver(self, self.space(file))
         statements = [made for statement in file.statements if (made := resolver.statement(statement)) is not None]
         self.diagnostics += resolver.unused()
-        return RuleFile(file.source, statements)
+        return syntax.RuleFile(file.source, statements)
 
 
 class _Resolver:
@@ -113,7 +102,7 @@ class _Resolver:
 
     def __init__(self, world: _World, space: str) -> None:
         self.world, self.own = world, space
-        self.imports: dict[str, ImportSyntax] = {}
+        self.imports: dict[str, syntax.ImportSyntax] = {}
         self.used: set[str] = set()
 
     def _error(self, code: str, summary: str, detail: str, span: Span) -> None:
@@ -127,38 +116,38 @@ class _Resolver:
 
     # -------- statements
 
-    def statement(self, s: Statement) -> Statement | None:
-        if isinstance(s, ImportSyntax):
+    def statement(self, s: syntax.Statement) -> syntax.Statement | None:
+        if isinstance(s, syntax.ImportSyntax):
             self._import(s)
             return None
-        if isinstance(s, TypeDeclaration):
-            return TypeDeclaration(self._here(s.name), self._type(s.base), s.doc, s.source, s.start, s.end)
-        if isinstance(s, Declaration):
-            columns = tuple(ColumnSyntax(c.name, self._type(c.type), c.start, c.end) for c in s.columns)
-            inputs = tuple(Name(self.name(n.text, s.within(n), n), n.start, n.end) for n in s.inputs)
-            return Declaration(self._here(s.name), columns, s.operator, inputs, s.doc, s.source, s.start, s.end)
-        if isinstance(s, Directive):
+        if isinstance(s, syntax.TypeDeclaration):
+            return syntax.TypeDeclaration(self._here(s.name), self._type(s.base), s.doc, s.source, s.start, s.end)
+        if isinstance(s, syntax.Declaration):
+            columns = tuple(syntax.ColumnSyntax(c.name, self._type(c.type), c.start, c.end) for c in s.columns)
+            inputs = tuple(syntax.Name(self.name(n.text, s.within(n), n), n.start, n.end) for n in s.inputs)
+            return syntax.Declaration(self._here(s.name), columns, s.operator, inputs, s.doc, s.source, s.start, s.end)
+        if isinstance(s, syntax.Directive):
             if s.kind == "export" and not self.own:
                 detail = "Only files of a pack export names; all others see them as it is."
                 self._error("rules.export", "Export without a pack", detail, s.span)
                 return None
             names = tuple(map(self._here, s.names))
-            return Directive(s.kind, names, s.source, s.start, s.end)
-        if isinstance(s, RuleSyntax):
+            return syntax.Directive(s.kind, names, s.source, s.start, s.end)
+        if isinstance(s, syntax.RuleSyntax):
             head = self._atom(s, s.head)
             self._may_derive(s, s.head, head.predicate)
             body = tuple(requalified(literal, lambda atom: self._atom(s, atom)) for literal in s.body)
-            return RuleSyntax(s.annotations, head, body, s.source, s.start, s.end)
+            return syntax.RuleSyntax(s.annotations, head, body, s.source, s.start, s.end)
         return s
 
-    def _here(self, name: Name) -> Name:
-        return Name(qualified(self.own, name.text), name.start, name.end)
+    def _here(self, name: syntax.Name) -> syntax.Name:
+        return syntax.Name(qualified(self.own, name.text), name.start, name.end)
 
-    def _type(self, name: Name) -> Name:
+    def _type(self, name: syntax.Name) -> syntax.Name:
         own = qualified(self.own, name.text)
-        return Name(own, name.start, name.end) if own in self.world.types else name
+        return syntax.Name(own, name.start, name.end) if own in self.world.types else name
 
-    def _import(self, s: ImportSyntax) -> None:
+    def _import(self, s: syntax.ImportSyntax) -> None:
         space, alias = s.space.text, s.alias.text
         if space not in self.world.names:
             known = f" There are {', '.join(self.world.names)}." if self.world.names else " No pack is loaded."
@@ -173,7 +162,7 @@ class _Resolver:
             return
         self.imports[alias] = s
 
-    def _may_derive(self, s: RuleSyntax, at: Atom, name: str) -> None:
+    def _may_derive(self, s: syntax.RuleSyntax, at: syntax.Atom, name: str) -> None:
         """Rules for a predicate of another space are allowed only where it is open."""
         space = name.rpartition(".")[0]
         if space and space != self.own and name in self.world.declared and name not in self.world.flagged["open"]:
@@ -182,12 +171,12 @@ class _Resolver:
 
     # -------- names
 
-    def _atom(self, s: RuleSyntax, atom: Atom) -> Atom:
-        at = Name(atom.predicate, atom.start, atom.start + len(atom.predicate))
+    def _atom(self, s: syntax.RuleSyntax, atom: syntax.Atom) -> syntax.Atom:
+        at = syntax.Name(atom.predicate, atom.start, atom.start + len(atom.predicate))
         name = self.name(atom.predicate, s.within(atom), at)
-        return atom if name == atom.predicate else Atom(name, atom.arguments, atom.start, atom.end)
+        return atom if name == atom.predicate else syntax.Atom(name, atom.arguments, atom.start, atom.end)
 
-    def name(self, text: str, span: Span, node: RuleNode) -> str:
+    def name(self, text: str, span: Span, node: syntax.RuleNode) -> str:
         """The whole name of what a file calls so; what it means nowhere stays as it is."""
         world = self.world
         if "." in text:
@@ -253,9 +242,9 @@ class _Resolver:
         return f"{name}({', '.join(f'{c.name}: {c.type}' for c in found.columns)})"
 
 
-def requalified(literal: Written, to: Callable[[Atom], Atom]) -> Written:
+def requalified(literal: syntax.Written, to: Callable[[syntax.Atom], syntax.Atom]) -> syntax.Written:
     """A literal with other atoms."""
-    if isinstance(literal, Atom):
+    if isinstance(literal, syntax.Atom):
         return to(literal)
     return literal.mapped(lambda part: requalified(part, to))
 
