@@ -1,4 +1,4 @@
-"""Policies from Python: what `planner policy check` does, for programs that embed it.
+"""Policies from Python: `planner policy check` for programs that embed it.
 
 from planner.api import judge
 

@@ -83,7 +83,7 @@ def asking(settings: OperationOptions, terminal: Terminal, may_ask: bool) -> Ope
 
 @contextmanager
 def _unseen(terminal: Terminal) -> Iterator[None]:
-    """A terminal that does not show what is typed."""
+    """A terminal that does not echo the input."""
     import termios
 
     number = terminal.stdin.fileno()

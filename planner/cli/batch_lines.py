@@ -53,7 +53,7 @@ class BatchLines(BatchListener):
 
 
 def share_text(share: Share, selected: int) -> str:
-    """Which part of a batch this is, and what is planned next to it."""
+    """The sentence about the shard of a batch, and the units planned in addition."""
     units = f"{len(share.units):,} of {selected:,} units"
     if not share.beside:
         return f"Shard {share.number} of {share.count}: {units}."

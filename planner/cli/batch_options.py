@@ -1,4 +1,4 @@
-"""Flags of the batch commands, and what they mean."""
+"""Flags of the batch commands, and their meaning for operations."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def _around(arguments: Arguments) -> tuple[tuple[str, str, str], ...]:
 
 
 def _judging(arguments: Arguments) -> tuple[tuple[str, ...], tuple[str, ...], str]:
-    """The policies for each unit, what may pass and why. Raises UsageError."""
+    """The policies for each unit, the overridden codes and the reason. Raises UsageError."""
     if arguments.get("policy-override") is None:  # `batch policy -policy` is about all units together
         return (), (), ""
     overrides, reason = tuple(arguments["policy-override"]), arguments["reason"].strip()

@@ -63,7 +63,7 @@ def _may_be_orphaned(document: dict[str, Any], report: Any) -> bool:
 
 
 def is_brief(arguments: Arguments) -> bool:
-    """Whether nothing that is written names the changes of units, or is compared with what others write."""
+    """Whether no output names the changes of units, or is compared with those of others."""
     return not any(arguments.get(name) for name in ("json", "junit", "markdown", "html", "show", "report", "shard"))
 
 
@@ -243,7 +243,7 @@ SOONEST = 0.1
 
 
 class Live(BatchLines):
-    """Lines for what has ended, and the table."""
+    """Lines for finished units, and the table."""
 
     def __init__(self, terminal: Terminal, show: bool = False) -> None:
         super().__init__(terminal, show)

@@ -31,7 +31,7 @@ def json_text(document: Any) -> str:
 
 
 def write_page(path: str, text: str, mode: int = 0o666) -> list[Diagnostic]:
-    """Write the page; what went wrong. `mode`: the permissions of a new file, before the umask."""
+    """Write the page; returns the problems. `mode`: the permissions of a new file, before the umask."""
 
     def opened(name: str, flags: int) -> int:
         return os.open(name, flags, mode)

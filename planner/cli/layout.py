@@ -60,7 +60,7 @@ class Layout:
 
 
 class FormattedFile:
-    """A file, and what is wrong with it; `result` is its text in the standard layout, None if that cannot be made."""
+    """A file, and its problems; `result` is its text in the standard layout, None if that cannot be made."""
 
     __slots__ = ("data", "name", "problems", "result")
 
@@ -125,7 +125,7 @@ class _KnownLayouts:
             self._found.add(_digest(file))
 
     def keep(self) -> None:
-        """Write down what was found."""
+        """Write the known layouts to the cache."""
         if self._found:
             every = self._found | self._before
             KNOWN.store(self._name, b"".join(sorted(every if len(every) <= _MOST_KNOWN else self._found)))

@@ -1,4 +1,4 @@
-"""Flags that several commands share, and what they mean for operations."""
+"""Flags that several commands share, and their meaning for operations."""
 
 from __future__ import annotations
 

@@ -125,7 +125,7 @@ def _broken(job: Job, problem: BaseException | None) -> Diagnostic:
 
 
 def _show(answer: JobOutput, view: View) -> None:
-    """Show what a job had to show."""
+    """Print the output of a job."""
     for one in _views(view):
         if isinstance(one, HumanView):
             one.terminal.stdout.write(answer.text)

@@ -1,4 +1,4 @@
-"""Test files in processes: each writes into memory, and what it wrote is written here, file by file in their order."""
+"""Test files in processes: each writes into memory, and its output is written here, file by file in their order."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class TestJobResult:
 
 
 class _CopyingStream:
-    """A stream that keeps what is written, in one list with the others."""
+    """A stream that keeps its output, in one list with the others."""
 
     def __init__(self, like: TextIO, number: int, written: list[tuple[int, str]]) -> None:
         self.like, self.number, self.kept = like, number, written
@@ -236,7 +236,7 @@ def _ended(reading: int, process: int) -> _KnownTests | None:
 
 
 def _interrupted(process: int) -> int:
-    """Interrupt what is under way, and again when interrupted again; its exit code."""
+    """Interrupt the running process, and again when interrupted again; its exit code."""
     while True:
         try:
             with suppress(ProcessLookupError):

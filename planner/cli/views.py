@@ -75,7 +75,7 @@ def how_told(changes: int, arguments: Arguments, terminal: Terminal) -> str:
 
 
 def show_summary(made: MadePlan[Any], terminal: Terminal, everything: bool = False) -> None:
-    """The causes of a plan, each with what it sets off."""
+    """Print the causes of a plan, each with its consequences."""
     from planner.operations.explanations import causes, changed_actions
     from planner.render.cause_summary import groups_of, summary_text
 

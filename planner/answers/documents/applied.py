@@ -13,8 +13,8 @@ from planner.world.state.model import State
 
 
 def was_applied(plan: Plan, current: State) -> bool:
-    """Whether a state looks as it does after applying a plan that changes something: what it creates and updates is
-    there with everything that was known of it, what it destroys and forgets is not."""
+    """Whether a state looks as it does after applying a plan with changes: created and updated objects are there with
+    all values that were known, destroyed and forgotten ones are not."""
     # decided in Python: whether a stale plan was applied already -- a comparison of a state with a plan, value by value
     objects = {
         (resource.address + format_key(instance.key), deposed): record

@@ -1,4 +1,4 @@
-"""The `configuration` member of plan JSON: what is declared, with the constants and references of every expression."""
+"""The `configuration` member of plan JSON: declarations, with the constants and references of every expression."""
 
 from __future__ import annotations
 
@@ -267,7 +267,7 @@ def _sorted(data: Any) -> Any:
 
 
 def reference_texts(node: nodes.Traversal | nodes.Variable) -> list[str]:
-    """The names for what a traversal refers to: with all its steps, then with fewer, and without an instance key."""
+    """The names for the target of a traversal: with all its steps, then with fewer, and without an instance key."""
     ref = parse_reference(node)
     if isinstance(ref, BadReference):
         return []

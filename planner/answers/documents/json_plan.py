@@ -1,4 +1,4 @@
-"""Plan JSON: what `show -json PLANFILE` prints, format version 1.2 of the ecosystem."""
+"""Plan JSON: the output of `show -json PLANFILE`, format version 1.2 of the ecosystem."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ class _PlanWriter:
 
 
 def importing_json(importing: Importing) -> dict[str, Any]:
-    """The id, or what else identifies the object, of an import."""
+    """The id, or the identity of the object, of an import."""
     if importing.id:
         return {"id": importing.id}
     return {} if importing.identity is None else {"identity": plain(importing.identity)}

@@ -18,7 +18,7 @@ def schemas_json(schemas: Mapping[str, ProviderSchema]) -> dict[str, Any]:
 
 
 def provider_json(schema: ProviderSchema) -> dict[str, Any]:
-    """All that one provider offers; what it has nothing of is left out."""
+    """The schemas of one provider; empty parts are left out."""
     provider: dict[str, Any] = {"version": schema.version}
     if schema.is_configurable:
         provider["block"] = block_json(schema.provider)

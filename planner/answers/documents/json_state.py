@@ -1,4 +1,4 @@
-"""State JSON: what `show -json` prints of a state, and the member `prior_state` of plan JSON."""
+"""State JSON: the output of `show -json` for a state, and the member `prior_state` of plan JSON."""
 
 from __future__ import annotations
 

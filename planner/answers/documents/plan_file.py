@@ -133,7 +133,7 @@ def _sum(members: Iterable[tuple[str, bytes]]) -> bytes:
 
 
 def read_plan(path: str, seal: Seal = PLAIN) -> tuple[Plan | None, dict[str, bytes], list[Diagnostic]]:
-    """The plan in a file, the files of its configuration, and what is wrong with the file (then no plan)."""
+    """The plan in a file, the files of its configuration, and the problems of the file (then no plan)."""
     from zipfile import BadZipFile, LargeZipFile, ZipFile
 
     from planner.foundation.support.archive import members
@@ -224,7 +224,7 @@ def _head(data: bytes, path: str) -> tuple[dict[str, Any], Diagnostic | None]:
 
 
 def _check(plan: Plan) -> None:
-    """Refuse what the plan's stages could stumble over."""
+    """Reject plans that later stages could stumble over."""
     shapes: tuple[tuple[tuple[Any, ...], type], ...] = (
         (plan.changes, ResourceChange),
         (plan.drift, ResourceChange),

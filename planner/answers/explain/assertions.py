@@ -1,5 +1,6 @@
-"""Why a condition sees what it sees: each value that it mentions, followed from expression to expression to the inputs
-that it comes from: variables and who gave them, constants, and what providers decided or tests made up."""
+"""Causes of failed conditions: each value that a condition mentions, followed from expression to expression to the
+inputs that it comes from: variables and their sources, constants, and values decided by providers or mocked by
+tests."""
 
 from __future__ import annotations
 

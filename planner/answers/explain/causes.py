@@ -1,4 +1,4 @@
-"""The causes of all changes of a plan at once: for each the chain of steps to what set it off, and all root causes.
+"""The causes of all changes of a plan at once: for each the chain of steps to its cause, and all root causes.
 
 `chains_of` reads the relations of rules/plan/because.dl. Of several chains the one without guesses comes first, then
 the shortest, then the first by name.
@@ -101,7 +101,7 @@ def _variables(relations: Mapping[str, Collection[Any]], facts: FactBase) -> dic
 
 @frozen
 class RootCause:
-    """A root cause with what it sets off: (name, action) of each change, the riskiest first. `is_certain`: no change
+    """A root cause with its consequences: (name, action) of each change, the riskiest first. `is_certain`: no change
     has it as a mere candidate."""
 
     root: CauseStep

@@ -142,8 +142,8 @@ def denial_fixes(finding: Finding, plain: PlainProofs, explainer: Explainer) -> 
 
 
 class _Denial:
-    """Derivations of one finding's code and address, whatever its message. Values that are taken away are not there;
-    what is missing is given some value."""
+    """Derivations of one finding's code and address, whatever its message. Removed values are absent; missing ones have
+    some value."""
 
     def __init__(self, finding: Finding, plain: PlainProofs, culprits: Culprits) -> None:
         self.finding, self.plain, self.culprits = finding, plain, culprits
@@ -184,7 +184,7 @@ class _Denial:
 
 @frozen
 class Cause:
-    """A root cause of a change as a place, and what it was before, where that is known: for a variable its value as an
+    """A root cause of a change as a place, and its former value, where that is known: for a variable its value as an
     expression; True for an option that was not there."""
 
     root: Root

@@ -36,7 +36,7 @@ class FormerNames:
         return _renamed(name, self.instances)
 
     def text(self, name: str) -> str:
-        """The former name of what has a text: `module.new.var.size`."""
+        """The former name of an object with an expression: `module.new.var.size`."""
         return _renamed(name, self.blocks)
 
 

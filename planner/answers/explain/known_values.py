@@ -42,7 +42,7 @@ class KnownValues:
         return self._numbers[place]
 
     def file_status(self, path: str) -> Status:
-        """Whether a file is what it was."""
+        """Whether a file is unchanged."""
         try:
             data = read_whole(path)
         except (OSError, ValueError):

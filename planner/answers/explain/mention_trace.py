@@ -1,4 +1,4 @@
-"""Facts about what the expressions at places mention. See planner.answers.explain.trace."""
+"""Facts about mentions in the expressions at places. See planner.answers.explain.trace."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from planner.world.state.value_record import Status
 
 
 class MentionTrace:
-    """Gathers facts about what expressions mention."""
+    """Gathers facts about mentions in expressions."""
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class MentionTrace:
     # ---------------------------------------------------------------- what is on record
 
     def _on_record(self, place: ValueLocation, value: Value, source: Any) -> None:
-        """Whether the value is what it was when it was last applied, where that is known."""
+        """Add whether the value is unchanged since the last apply, where that is known."""
         status = self.on_record.value(place, value)
         if status == "same":
             self._facts.add("stayed", str(place), source=source)
@@ -98,8 +98,8 @@ class MentionTrace:
     # ---------------------------------------------------------------- mentions
 
     def _mentions(self, place: ValueLocation, unknown: bool, before: Value = None, after: Value = None) -> bool:
-        """Facts about what the expressions at a place mention, with `unknown` only of what is not known; whether there
-        is something of that kind. `before` and `after`: the values, where both are known."""
+        """Facts about mentions in the expressions at a place, with `unknown` only those of unknown values; whether
+        there is something of that kind. `before` and `after`: the values, where both are known."""
         status = self.on_record.text(place)
         found = self.places.origins(place, before if status != "other" else None, status == "same")
         if found is None:
@@ -200,7 +200,7 @@ class MentionTrace:
 
 
 def _has_text(given: GivenExpression, mentioned: Sequence[Chain]) -> bool:
-    """Whether an expression is more than a mention, or than what is made of the keys of a loop."""
+    """Whether an expression is more than a mention, or than a computation from the keys of a loop."""
     node, names = given.node, [c.base.root if isinstance(c.base, Traversal) else c.base.name for c in mentioned]
     if any(chain.start == node.start and chain.end == node.end for chain in mentioned):
         return False
@@ -251,7 +251,7 @@ class OnRecord:
     places: LocationLookup
 
     def value(self, place: ValueLocation, value: Value) -> Status:
-        """Whether the value at a place is what it was."""
+        """Whether the value at a place is unchanged."""
         if self.known is None or place.kind in _WITHOUT_VALUES:
             return "unknown"
         return self.known.status(self.names.value(str(place)), value, self.names.value(place.root_text))
@@ -270,7 +270,7 @@ class OnRecord:
         return self.known is not None and bool(self.known.record.texts.get(self.names.text(place.text_name)))
 
     def file(self, path: str) -> Status:
-        """Whether a file is what it was."""
+        """Whether a file is unchanged."""
         return self.known.file_status(path) if self.known is not None else "unknown"
 
     def repeats_otherwise(self, at: RepetitionLocation, place: ValueLocation, goes: bool) -> bool:

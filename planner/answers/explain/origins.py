@@ -64,9 +64,9 @@ _SECRET = frozenset((SENSITIVE, EPHEMERAL))
 
 
 class GivenExpression(NamedTuple):
-    """The expression that gives the value at a place: `rest` is the path into its value, `scope` what names mean and
-    `bound` what the names of the `for` expressions around it do. `fresh`: before or after the plan there is nothing at
-    `rest`. `before`: what the value at `rest` was, unless the text is known to have been another; `same_text`: it is
+    """The expression that gives the value at a place: `rest` is the path into its value, `scope` has the values of
+    names and `bound` those of the `for` expressions around it. `fresh`: before or after the plan there is nothing at
+    `rest`. `before`: the former value at `rest`, unless the expression is known to have been edited; `same_text`: it is
     known to have been the same."""
 
     node: Expression
@@ -215,8 +215,8 @@ def _of_object(given: GivenExpression, node: Object) -> list[GivenExpression] | 
 
 
 def _of_loop(given: GivenExpression, node: For) -> list[GivenExpression] | None:
-    """The result of the round that gives the part, and what made its key; where the part is new or gone, what the
-    loop goes over and chooses by."""
+    """The result of the round that produces the part, and the source of its key; where the part is new or removed, the
+    collection and the condition of the loop."""
     collection = given.evaluate(node.collection)
     if collection.__class__ is Unknown or node.group or (node.condition is not None and node.key_expr is None):
         return None
@@ -316,7 +316,7 @@ def _differing(before: Value, after: Value, path: Path) -> Iterator[tuple[Path, 
 
 
 def _named_parts(value: Value) -> tuple[str, dict[Any, tuple[tuple[str, Any], Value]]] | None:
-    """Whether the value is a list or has names, with its parts by name; None for what has no named parts."""
+    """Whether the value is a list or has names, with its parts by name; None for values without named parts."""
     value = unmark(value)[0]
     if value.__class__ in (dict, Map, tuple, List):
         kind = "named" if value.__class__ in (dict, Map) else "list"
@@ -419,7 +419,7 @@ def _fits(text: str, pieces: Sequence[str | None]) -> bool:
 
 
 def _is_mention(node: Expression) -> bool:
-    """Whether there is nothing to an expression but what it mentions: a value, or a file."""
+    """Whether an expression is only a mention: of a value, or a file."""
     return isinstance(node, (Traversal, Variable)) or (isinstance(node, Call) and reads_files((node.name,)))
 
 

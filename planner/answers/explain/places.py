@@ -316,7 +316,7 @@ class LocationLookup:
     # ---------------------------------------------------------------- mentions
 
     def meant(self, chain: Chain, given: GivenExpression, inside: ValueLocation) -> ValueLocation | None:
-        """The place that a chain in an expression means; None for what has no place (path, terraform, ...)."""
+        """The place that a chain in an expression means; None for names without a place (path, terraform, ...)."""
         steps: list[Step] = list(chain.base.steps) if isinstance(chain.base, Traversal) else []
         after: Path = ()
         for index, step in enumerate(chain.suffix):
@@ -474,7 +474,7 @@ def select(value: Value, path: Path) -> list[tuple[Path, Value]]:
 
 
 def open_parts(value: Value) -> Iterator[Path]:
-    """The paths of what is not known in a value; a set that is not wholly known is one of them itself."""
+    """The paths of unknown parts of a value; a set that is not wholly known is one of them itself."""
     stack: list[tuple[Path, Value]] = [((), value)]
     while stack:
         path, here = stack.pop()

@@ -31,7 +31,7 @@ class Trace(ValueTrace):
     # ---------------------------------------------------------------- actions
 
     def change(self, change: ResourceChange) -> None:
-        """The facts of a decision, and what they are about."""
+        """Add the facts of a decision, and of its subject."""
         name = change_name(change)
         if name in self._explained:
             return
@@ -84,7 +84,7 @@ class Trace(ValueTrace):
             self._facts.add("repeats", name, str(place), place.repeated, source=self._source(place))
 
     def output(self, change: OutputChange) -> None:
-        """The facts of the decision about a root output, and what they are about."""
+        """Add the facts of the decision about a root output, and of its subject."""
         name = f"output.{change.name}"
         for predicate, _, *columns in change.facts:
             self._facts.add(predicate, name, *columns, source=output_source(self.config, change.name, predicate))
@@ -94,7 +94,7 @@ class Trace(ValueTrace):
             self.value(place)
 
     def drift(self, change: ResourceChange) -> None:
-        """The facts about what has happened to an object outside of any plan."""
+        """Add the facts about changes of an object outside of any plan."""
         for predicate, _, *columns in change.facts:
             source = decision_source(self.plan, self.config, change, predicate, columns)
             self._facts.add(predicate, change.address, *columns, source=source)

@@ -40,7 +40,7 @@ class ValueTrace(MentionTrace):
         return self._facts.build()
 
     def change(self, change: ResourceChange) -> None:
-        """The facts of a decision, and what they are about."""
+        """Add the facts of a decision, and of its subject."""
         raise NotImplementedError
 
     # ---------------------------------------------------------------- values

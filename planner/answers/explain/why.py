@@ -97,8 +97,8 @@ class Explainer:
     # ---------------------------------------------------------------- actions
 
     def action(self, address: str, verb: str = "") -> dict[str, Any]:
-        """The proof of a change's action, followed to what set it off. With `verb` (a key of `verbs`) it must be one of
-        those actions. Raises Failure, with what keeps every rule from deriving it."""
+        """The proof of a change's action, followed to its cause. With `verb` (a key of `verbs`) it must be one of those
+        actions. Raises Failure, with the obstacles of every rule for it."""
         asked = self.find(address)
         name = asked.name
         base = self.facts(asked)
@@ -216,8 +216,8 @@ class Explainer:
         return trace.build(), open_ones
 
     def not_unknown(self, text: str) -> dict[str, Any]:
-        """Why a value is known: what keeps every rule from deriving that it is not. Raises Failure when it is not
-        known, or there is no such value."""
+        """Why a value is known: the obstacles of every rule for the opposite. Raises Failure when it is not known, or
+        there is no such value."""
         trace = self.trace()
         read = self._values(trace, text)
         if not all(is_wholly_known(value) for _, value in read):

@@ -1,4 +1,5 @@
-"""Policies while applying: what waited for a value is decided when the value is known, before the object is touched."""
+"""Policies while applying: verdicts that waited for a value are decided when it is known, before the object is
+changed."""
 
 from __future__ import annotations
 
@@ -78,7 +79,8 @@ class PolicyGuard:
 
     @staticmethod
     def _unknown(facts: PolicyFacts) -> set[str]:
-        """Whatever has values that are not known yet: a verdict may come to hinge on what it does not wait for now."""
+        """The objects with values that are not known yet: a verdict may come to depend on others than those that it
+        waits for now."""
         return {str(row[0]) for name in MAYBE for row in facts.relation(name)}
 
     def _new(self, address: str | None) -> list[Finding]:

@@ -72,7 +72,8 @@ class Inconclusive(Exception):
 
 
 class Cases:
-    """Decides verdicts of one plan. `database` has what certainly holds; `unknown` the values that are not known."""
+    """Decides verdicts of one plan. `database` has the rows that certainly hold; `unknown` the values that are not
+    known."""
 
     def __init__(self, policies: Policies, database: Database, unknown: Unknowns) -> None:
         self.program, self.database, self.unknown = policies.program, database, dict(unknown)

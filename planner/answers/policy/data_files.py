@@ -1,7 +1,7 @@
 """Data files of packs as rows: CSV with a column a field; JSON and YAML as (path, value), or, with columns, as a table.
 
-They are text and nothing else: a cell `=1+1` is these four characters. What cannot be read as a whole is an error with
-its line.
+They are text and nothing else: a cell `=1+1` is these four characters. A file that cannot be read as a whole is an
+error with its line.
 """
 
 from __future__ import annotations

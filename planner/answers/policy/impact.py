@@ -255,7 +255,7 @@ def _among(targets: set[Target], others: Instances) -> set[str]:
 
 
 def _dependencies_first(edges: dict[str, tuple[str, ...]]) -> Iterator[str]:
-    """The nodes of a graph, each behind what its edges lead to. (The graph of a plan has no cycles.)"""
+    """The nodes of a graph, each behind the targets of its edges. (The graph of a plan has no cycles.)"""
     done: set[str] = set()
     for start in edges:
         stack = [(start, False)]

@@ -1,4 +1,4 @@
-"""The relations of policies one by one: what each certainly holds over a plan, as it may be shown."""
+"""The relations of policies one by one: their certain rows over a plan, as they may be shown."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Relation:
         return row not in self.certain and row in self.prover.database[self.name]
 
     def proof(self, row: Row) -> dict[str, Any] | None:
-        """Why a row certainly holds, in the documented format, without what is sensitive; None if it does not."""
+        """Why a row certainly holds, in the documented format, without sensitive values; None if it does not."""
         proof = self.prover.why(self.name, row) if row in self.certain else None
         return self.curtain.proof(proof) if proof is not None else None
 

@@ -108,7 +108,7 @@ class Curtain:
     # -------- variables
 
     def secrets(self, rule: Rule, assignment: Assignment, rows: dict[int, Row]) -> Assignment:
-        """The variables of one application of a rule that hold secrets, with what may be shown instead."""
+        """The variables of one application of a rule that hold secrets, with their replacements for output."""
         return self._secrets(rule.body, assignment, rows, outer_names(rule.head, rule.body))
 
     def _secrets(

@@ -63,7 +63,7 @@ _WRITTEN = {STRING: "text", NUMBER: "a number", BOOL: "a truth value"}
 
 
 def steps(path: str) -> list[str | int] | None:
-    """The steps of a path such as `ingress[0].cidr_blocks[1]` or `tags["a.b"]`; None for what is none."""
+    """The steps of a path such as `ingress[0].cidr_blocks[1]` or `tags["a.b"]`; None if it is not valid."""
     found: list[str | int] = []
     at = 0
     while at < len(path):

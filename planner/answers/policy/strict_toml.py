@@ -31,7 +31,7 @@ _WORD = re.compile(r"[^\s,\]}#]+(?: \d\d:[^\s,\]}#]+)?")
 
 
 class TomlTable:
-    """A table of a file with its place; what is read from it counts as used. Problems are collected in `problems`."""
+    """A table of a file with its place; entries that are read count as used. Problems are collected in `problems`."""
 
     def __init__(self, data: Mapping[str, Any], path: Path, file: TomlFile) -> None:
         self.data, self.path, self.file = data, path, file

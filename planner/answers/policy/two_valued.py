@@ -58,7 +58,7 @@ class PlainProofs:
         self.curtain = Curtain(self.prover, facts)
 
     def proof(self, finding: Finding) -> Proof | None:
-        """The proof of a denial or warning; None for what does not certainly hold."""
+        """The proof of a denial or warning; None if it does not certainly hold."""
         predicate = "warn" if finding.origin == "warn" else "deny"
         if finding.origin in ("undecided", "broken") or finding.by_cases:
             return None
@@ -96,7 +96,7 @@ class PlainProofs:
         return self.curtain.obstacles(found)
 
     def document(self, proof: Proof) -> dict[str, Any]:
-        """The proof in the documented format, without what is sensitive."""
+        """The proof in the documented format, without sensitive values."""
         return self.curtain.proof(proof)
 
     def culprits(self, proof: Proof, prover: Prover | None = None) -> list[Culprit]:

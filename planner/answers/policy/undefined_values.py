@@ -224,7 +224,7 @@ class Flaws:
                 yield _flaw(needed, *before, holds(KINDS[kind], plain, negated=True))
 
     def _of_relation(self, literal: Builtin, narrowed: dict[str, str]) -> Iterator[Flaw]:
-        """A built-in relation that has no rows because what it is given makes no sense."""
+        """A built-in relation that has no rows because its arguments make no sense."""
         for argument in literal.inputs:
             yield from self._of_term(argument, narrowed)
         if literal.relation == MEMBER:

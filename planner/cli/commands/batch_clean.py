@@ -23,7 +23,7 @@ FLAGS = (
 
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
-    """0; what cannot be removed is a Failure."""
+    """0; Failure if a record cannot be removed."""
     from planner.workflows.batch.remove_records import clean
 
     if arguments.words:

@@ -1,4 +1,4 @@
-"""`batch join`: one report and one saved plan of what the jobs of a command left behind."""
+"""`batch join`: one report and one saved plan from the results of a command's jobs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`batch plan`: what applying a fleet would do."""
+"""`batch plan`: the changes that applying a fleet would make."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def plan(arguments: Arguments, terminal: Terminal, command: str) -> int:
 
 
 def _warm_up(arguments: Arguments) -> None:
-    """Let processes begin to load what they need before this one does."""
+    """Let processes begin to load their modules before this one does."""
     if not is_known("."):  # all units will be looked at
         warm_up(arguments.get("executor", ""))
 

@@ -34,7 +34,7 @@ PENDING = "pending"
 
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
-    """0; what cannot be explained is a Failure."""
+    """0; Failure for a question without an explanation."""
     from planner.render.proof import proof_text
     from planner.render.why import why_text
     from planner.workflows.batch.questions import chosen, why, why_outcome, why_pending
@@ -63,7 +63,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def _pending(found: dict[str, Any], arguments: Arguments, terminal: Terminal) -> int:
-    """Print what parts of a plan wait for, or why they do not."""
+    """Print the values that parts of a plan wait for, or why they do not wait."""
     from planner.render.proof import proof_text
 
     if arguments["json"]:

@@ -1,4 +1,4 @@
-"""`plan`: what apply would do."""
+"""`plan`: the changes that apply would make."""
 
 from __future__ import annotations
 

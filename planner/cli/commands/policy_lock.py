@@ -1,4 +1,4 @@
-"""`policy lock`: write what packs are into the lock file."""
+"""`policy lock`: write the hashes of packs into the lock file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FLAGS: tuple[Flag, ...] = ()
 
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
-    """0, or 1 when a pack cannot be had or is not what it should be."""
+    """0, or 1 when a pack cannot be fetched or does not match."""
     from planner.operations import policy_packs
 
     if len(arguments.words) > 1:

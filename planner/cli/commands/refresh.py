@@ -1,4 +1,4 @@
-"""`refresh`: record in the state what changed outside, without prompting."""
+"""`refresh`: record changes made outside in the state, without prompting."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`rules check`: what is wrong with rule files."""
+"""`rules check`: errors in rule files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`rules doc`: what the predicates of the rules mean."""
+"""`rules doc`: the documentation of the rules' predicates."""
 
 from __future__ import annotations
 

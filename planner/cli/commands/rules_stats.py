@@ -1,4 +1,4 @@
-"""`rules stats`: what the rules derive from a configuration, and what it costs."""
+"""`rules stats`: the derivations of the rules from a configuration, and their cost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`stacks init`: install what a stack calls, and select its providers."""
+"""`stacks init`: install the modules and stacks that a stack calls, and select its providers."""
 
 from __future__ import annotations
 

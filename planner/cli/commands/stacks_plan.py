@@ -1,4 +1,4 @@
-"""`stacks plan`: what applying deployments of a stack would do."""
+"""`stacks plan`: the changes that applying deployments of a stack would make."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`stacks show`: what deployments have."""
+"""`stacks show`: the components and outputs of deployments."""
 
 from __future__ import annotations
 

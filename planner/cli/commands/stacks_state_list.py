@@ -1,4 +1,4 @@
-"""`stacks state list`: what the states of deployments have."""
+"""`stacks state list`: the objects in the states of deployments."""
 
 from __future__ import annotations
 

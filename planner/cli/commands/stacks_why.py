@@ -1,5 +1,5 @@
-"""`stacks why`: why an instance of a component is deferred, what it is made from, who approves a plan; and why
-something in a component is planned."""
+"""`stacks why`: why an instance of a component is deferred, its dependencies, the approval of a plan; and why something
+in a component is planned."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ FLAGS = (
 
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
-    """0; what cannot be explained is a Failure."""
+    """0; Failure for a question without an explanation."""
     from planner.render.proof import proof_text
 
     if not 1 <= len(arguments.words) <= 3 or (len(arguments.words) == 3 and arguments.words[0] not in VERDICTS):
@@ -133,7 +133,7 @@ def _verdicts(arguments: Arguments, asked: PendingDeployment) -> list[dict[str, 
 
 
 def waiting(plan: Any, name: str) -> list[dict[str, Any]]:
-    """The proofs of what a deferred instance waits for."""
+    """The proofs of the dependencies that a deferred instance waits for."""
     from planner.workflows.stacks.why import why
 
     try:

@@ -1,4 +1,4 @@
-"""`state journal`: what operations that were cut off left behind."""
+"""`state journal`: the journals of interrupted operations."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ usage_error = usage_error_lines
 
 
 def only(resource: ResourceState, instance: InstanceState) -> State:
-    """A state of one instance, without what it has deposed."""
+    """A state of one instance, without its deposed objects."""
     alone = evolve(resource, instances={instance.key: evolve(instance, deposed={})})
     return State(resources={resource.address: alone})
 

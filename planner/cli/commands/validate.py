@@ -65,7 +65,7 @@ def report(diagnostics: list[Diagnostic], as_json: bool, terminal: Terminal, wha
 
 
 def failure(diagnostics: list[Diagnostic], terminal: Terminal) -> int:
-    """With -json, what stopped the command is in the document too."""
+    """With -json, the diagnostics that stopped the command are in the document too."""
     return report(diagnostics, True, terminal)
 
 

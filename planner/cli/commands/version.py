@@ -1,4 +1,4 @@
-"""`version`: who we are, what we are compatible with, which providers are locked here."""
+"""`version`: the version of planner, the compatible version of the ecosystem, and the locked providers."""
 
 from __future__ import annotations
 

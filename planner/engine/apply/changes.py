@@ -25,7 +25,7 @@ from planner.world.provider.interface import PlanRequest
 
 
 def apply_managed(walk: ApplyWork, it: Instance, change: ResourceChange) -> list[Diagnostic]:
-    """Create or update the object of an instance, or check again what is unchanged. Raises Failure."""
+    """Create or update the object of an instance, or check an unchanged one again. Raises Failure."""
     deposed = walk.depose(it) if does(change.action, "sets_aside") else ""
     current, problems = recorded_object(walk, it)
     extend(problems, walk.conditions(it, "precondition"))

@@ -112,7 +112,7 @@ def carry_out(
 
 
 def _marks_only(operation: Operation, before: Value, after: Value) -> bool:
-    """Whether only what is sensitive changes, which is none of the provider's business."""
+    """Whether only the marks of sensitive values change, which providers do not see."""
     return same_value(before, after) and sensitive_paths(operation.before) != sensitive_paths(operation.after)
 
 

@@ -1,4 +1,4 @@
-"""Provisioners: what runs after an object was created or before it is destroyed. Only `local-exec` is supported.
+"""Provisioners, which run after an object was created or before it is destroyed. Only `local-exec` is supported.
 
 A command runs in a process group of its own with no input; its output, standard error included, is reported line by
 line. Stopping ends the whole group: first SIGTERM, a moment later SIGKILL.

@@ -68,8 +68,8 @@ class RuleResult:
 
 
 def check_rule(rule: CheckRule, kind: RuleKind, scope: Scope, severity: Severity = "error") -> RuleResult:
-    """Whether a condition holds. A failed one gives a diagnostic of that severity; what is wrong with the condition
-    itself is always an error."""
+    """Whether a condition holds. A failed one gives a diagnostic of that severity; problems of the condition itself are
+    always errors."""
     message, problems = message_of(rule.error_message, scope)
     value, more = try_evaluate(rule.condition.node, scope, rule.condition.source)
     problems += [d for d in more if d not in problems]
@@ -328,7 +328,7 @@ def path_name(path: Iterable[tuple[str, Any]]) -> str:
 
 
 def extend(problems: list[Diagnostic], found: list[Diagnostic]) -> None:
-    """Add what was found; errors end the work on this instance."""
+    """Add problems; errors end the work on this instance."""
     problems += found
     if has_errors(found):
         raise Failure(list(problems))
@@ -383,7 +383,7 @@ def ephemeral_values(decl: ResourceDecl, schema: BlockSchema, config: Value, add
 
 
 def forget_compiled(body: Body) -> None:
-    """Let go of what the expressions of a body were compiled to; who evaluates them again compiles them again."""
+    """Release the compiled expressions of a body; they are compiled again on their next evaluation."""
     if isinstance(body, NativeBody):
         for attribute in body.attributes.values():
             with suppress(AttributeError):

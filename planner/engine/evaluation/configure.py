@@ -144,8 +144,8 @@ class ConfiguredProviders:
         config_address: str,
         decl: ResourceDecl | None,
     ) -> Provider:
-        """The provider of an object: a configured one, or what a test puts in its place. Raises Failure when there is
-        no such instance."""
+        """The provider of an object: a configured one, or its replacement in a test. Raises Failure when there is no
+        such instance."""
         found = self.instance(address, key, wanted_by)
         if decl is not None and decl.made_up is not None:
             return _mocked(found, decl.made_up.values, decl.made_up.known_late)

@@ -58,7 +58,7 @@ class ObjectSource(Protocol):
 
 
 class NoObjects:
-    """There is nothing but what the walk sets."""
+    """A source without objects: only those that the walk sets."""
 
     def keys(self, module: ModuleInstance, resource: ResourceDecl) -> Collection[InstanceKey] | None:
         return None

@@ -34,7 +34,7 @@ from planner.language.syntax.nodes import Expression, GetAttr, GetIndex, Index, 
 
 @frozen(eq=False)
 class ImportTarget:
-    """An object to import into an instance, found by its id or, if that is "", by what identifies it."""
+    """An object to import into an instance, found by its id or, if that is "", by its identity."""
 
     address: ResourceAddress
     id: str
@@ -131,7 +131,7 @@ def import_identity(
 
 
 def identity_type(context: EvaluationContext, address: ResourceAddress, expr: Expr) -> Type:
-    """The type of what identifies objects of a declared resource. Raises Failure when there is no such thing."""
+    """The type of the identity of a declared resource's objects. Raises Failure when there is none."""
     module = context.config.root.descendant(address.path)
     decl = module.resources.get(address.relative) if module is not None else None
     if module is None or decl is None:

@@ -1,7 +1,7 @@
 """Objects between state and values: read from the state through a provider's schema, and written back.
 
-A `RemoteObject` is the value of an object with its marks beside what the state records about it. Writing keeps the
-recorded form where nothing changed, so that unchanged objects cost nothing and stay byte for byte what they were.
+A `RemoteObject` is the value of an object with its marks with its record in the state. Writing keeps the recorded form
+where nothing changed, so that unchanged objects cost nothing and stay the same byte for byte.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ _SENSITIVE = frozenset((SENSITIVE,))
 
 @frozen(eq=False)
 class RemoteObject:
-    """An object: its value with marks (never null), its record in the state, and what identifies it for its provider
-    (None when there is no such thing)."""
+    """An object: its value with marks (never null), its record in the state, and its identity for the provider (None
+    when there is none)."""
 
     value: Value
     record: ObjectState

@@ -87,13 +87,13 @@ class OpenResources:
         return node in self._open
 
     def close(self, node: str) -> list[Diagnostic]:
-        """Close what a vertex has to close."""
+        """Close the resources of a vertex."""
         with self._lock:
             resources = self._open.pop(node, [])
         return _close(resources)
 
     def close_all(self) -> list[Diagnostic]:
-        """Close what is left open because the walk did not come to its end."""
+        """Close the resources left open because the walk did not finish."""
         with self._lock:
             resources = [resource for node in sorted(self._open) for resource in self._open[node]]
             self._open.clear()

@@ -1,4 +1,4 @@
-"""`count`, `for_each` and `enabled`: which instances a block has, and what `count.index` and `each` mean in each.
+"""`count`, `for_each` and `enabled`: the instances of a block, and the values of `count.index` and `each` in each.
 
 The instances must be known while planning: a value that will only be known after apply is an error here (not while
 validating, where `repetition_problems` only looks at what is known).

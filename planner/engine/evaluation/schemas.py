@@ -125,7 +125,7 @@ class Schemas:
         return implied_type(self.of(module, decl).block)
 
     def unknown_object(self, module: ModuleConfig, decl: ResourceDecl) -> Value:
-        """An object of which only the type and what is sensitive are known. Raises Failure."""
+        """An object of which only the type and the sensitive parts are known. Raises Failure."""
         block = self.of(module, decl).block
         t = implied_type(block)
         if not contains_sensitive(block):
@@ -187,7 +187,7 @@ def sensitive_paths(value: Value) -> frozenset[str]:
 
 
 def deprecation_marks(block: BlockSchema, value: Value, by: Deprecation) -> list[PathMarks]:
-    """The paths of what the schema calls deprecated in a value of its type, which `by` names."""
+    """The paths of deprecated parts in a value of the schema's type, which `by` names."""
     return list(_deprecated(block, value, (), by)) if block.deprecated or contains_deprecated(block) else []
 
 
@@ -308,7 +308,7 @@ def contains_write_only(block: BlockSchema) -> bool:
 
 
 def without_write_only(value: Value, block: BlockSchema) -> Value:
-    """The value with write-only arguments null: what plan and state may keep."""
+    """The value with write-only arguments null, as plan and state may keep it."""
     if not contains_write_only(block):
         return value
     cls = value.__class__

@@ -1,4 +1,4 @@
-"""The action of one object, as the rules of rules/plan/actions.dl and reasons.dl derive it from what is known about it.
+"""The action of one object, as the rules of rules/plan/actions.dl and reasons.dl derive it from its facts.
 
 Only the shape of the facts matters (which predicates hold, not for which instance or path), so each shape is derived
 once per process and remembered: ten thousand resources that are created alike cost one derivation. A value is part of
@@ -98,7 +98,7 @@ def _seen() -> dict[str, tuple[frozenset[object] | None, ...]]:
 
 
 def rows(instance: str, facts: Facts) -> tuple[tuple[str, ...], ...]:
-    """The facts about an instance as rows with the predicate in front, sorted: what the plan keeps for `why`."""
+    """The facts about an instance as rows with the predicate in front, sorted: kept in the plan for `why`."""
     found: list[tuple[str, ...]] = []
     for name in sorted(facts):
         found += [(name, instance, *_columns(value)) for value in facts[name]] or [(name, instance)]

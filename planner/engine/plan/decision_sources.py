@@ -25,7 +25,7 @@ _OPTIONS = {"destroy": "-destroy", "refresh_only": "-refresh-only", "offline": "
 
 @cache
 def _kinds() -> dict[str, str]:
-    """predicate -> what kind of thing its facts come from, as the rules declare it (fact_source)."""
+    """predicate -> the kind of its facts' source, as the rules declare it (fact_source)."""
     rows = evaluate(decision_program(), FactBuilder().build(), ["fact_source"])["fact_source"]
     return {str(predicate): str(source) for predicate, source in rows}
 

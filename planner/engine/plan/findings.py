@@ -69,7 +69,7 @@ class PlanRecord:
             self._decided.append(facts)
 
     def facts(self) -> tuple[tuple[str, ...], ...]:
-        """The facts of decisions about what has no change, those about one object together."""
+        """The facts of decisions without a change, those about one object together."""
         return tuple(row for facts in sorted(self._decided) for row in facts)
 
     def changes(self) -> tuple[ResourceChange, ...]:

@@ -102,7 +102,7 @@ def generate(it: Instance, value: Value, path: str) -> str:
 
 
 def write_generated(plan: Plan, path: str) -> list[Diagnostic]:
-    """Write what was generated to a new file; nothing when nothing was."""
+    """Write the generated configuration to a new file; none if there is none."""
     texts = []
     for change in sorted(plan.changes, key=lambda c: c.address):
         if change.generated_config:

@@ -1,8 +1,8 @@
-"""Making a plan: what comes before the walk and after it.
+"""Making a plan: the steps before the walk and after it.
 
 The state's objects move to their present addresses first; a plan that destroys everything is preceded by an ordinary
-plan, for the sake of what that learns about the state. The graphs come from the caller, since what they are made from
-(facts and rules) is another stage.
+plan, which reads the present state of objects. The graphs come from the caller, since what they are made from (facts
+and rules) is another stage.
 """
 
 from __future__ import annotations

@@ -281,7 +281,7 @@ def _describe(walk: PlanWork, it: Instance, current: RemoteObject | None, facts:
 
 
 def differences(it: Instance, prior: Value, planned: Value, answer: PlanAnswer, facts: Facts) -> tuple[Any, ...]:
-    """Facts about what is different; gives the paths that require replacement."""
+    """Facts about the differences; returns the paths that require replacement."""
     before, after = unmark_deep(prior)[0], unmark_deep(planned)[0]
     different = tuple(name for name in sorted(after) if not _same(before[name], after[name]))
     if different:
@@ -325,7 +325,7 @@ def _same(a: Value, b: Value) -> bool:
 
 
 def seen(expr: Expr, ref: Ref, module: ModuleInstance, changes: Sequence[ResourceChange]) -> set[tuple[str, str, str]]:
-    """The facts (columns of `watched`) about what an element names; `changes` are those planned for the resource or
+    """The facts (columns of `watched`) about the target of an element; `changes` are those planned for the resource or
     instance. Raises Failure."""
     text = expr.span.text
     decl = module.config.resources.get(ref.name)

@@ -1,7 +1,7 @@
-"""The algebra of move statements: what an end of a statement selects, and where it carries an address.
+"""The algebra of move statements: the addresses that an end of a statement selects, and their new addresses.
 
-An end is a pattern over module instance steps: steps of the declaring module have any key, and where neither end gives
-a key for what is moved (a whole resource, a whole module call) any key goes along.
+An end is a pattern over module instance steps: steps of the declaring module have any key, and where neither end has a
+key for the moved object (a whole resource, a whole module call) any key goes along.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Endpoint:
         return self.kind == other.kind and self.resource == other.resource and self.key == other.key
 
     def within(self, other: Endpoint) -> bool:
-        """Whether what this end names is inside what `other` names."""
+        """Whether the object that this end names is inside the one that `other` names."""
         if len(other.steps) > len(self.steps) or not _overlap(other.steps, self.steps):
             return False
         if other.resource is None:

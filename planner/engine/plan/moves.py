@@ -44,7 +44,7 @@ from planner.world.state.model import State
 
 @frozen(eq=False)
 class MoveStatement:
-    """A moved block, or a move that a change of `count` implies. `name` is what facts and messages call it."""
+    """A moved block, or a move that a change of `count` implies. `name` is its name in facts and messages."""
 
     name: str
     position: int
@@ -64,7 +64,8 @@ class Move:
 
 @frozen(eq=False)
 class MoveResults:
-    """The state after all moves; what moved, by new instance address; what could not: (where it is, what is taken)."""
+    """The state after all moves; the moves, by new instance address; and failed ones: (present address, occupied
+    address)."""
 
     state: State
     statements: tuple[MoveStatement, ...] = ()

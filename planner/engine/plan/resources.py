@@ -151,7 +151,7 @@ class ResourceVertices:
     def _start(
         self, tasks: list[InstanceTask], problems: list[Diagnostic], own_references: Iterable[str] = ()
     ) -> WorkResult:
-        """Plan here what only computes; the rest become vertices of their own."""
+        """Plan inline work here; the rest become vertices of their own."""
         waits: Waits = {}
         order: dict[str, int] | None = {}
         if own_references:
@@ -376,7 +376,7 @@ class ResourceVertices:
 
 
 def _own_instances(tasks: Iterable[InstanceTask], mentioned: Iterable[str]) -> FactBase:
-    """The declared instances of a resource, and what its block names of itself."""
+    """The declared instances of a resource, and the references of its block to itself."""
     facts = FactBuilder()
     for it in (task.instance for task in tasks):
         if it.is_orphan or it.decl is None:

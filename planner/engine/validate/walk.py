@@ -1,7 +1,7 @@
-"""The validate walk: is the configuration right, whatever variables, state and the world turn out to be?
+"""The validate walk: whether the configuration is valid, whatever variables, state and the world turn out to be.
 
-Every module has one instance and everything that a plan would learn is unknown; what is wrong all the same is wrong for
-good. Bodies are read through their schemas and shown to their providers.
+Every module has one instance and everything that a plan would read is unknown; errors found nevertheless are always
+errors. Bodies are read through their schemas and shown to their providers.
 """
 
 from __future__ import annotations

@@ -139,7 +139,7 @@ del _name
 
 
 class PrefixedHooks(Hooks):
-    """Passes on what walks of something larger do, with where they do it before every address."""
+    """Passes on the events of walks of something larger, with its name before every address."""
 
     def __init__(self, hooks: Hooks, prefix: str) -> None:
         self.hooks, self.prefix = hooks, prefix

@@ -158,7 +158,7 @@ def walk_pool(
     run, is_inline, finish, bounded = work.run, work.is_inline, machine.finish, bool(slots.bounds)
 
     def compute(node: str) -> None:
-        """Run and report where no group has a bound, without what only bounds and answers of threads need."""
+        """Run and report where no group has a bound, without the steps that only bounds and results of threads need."""
         try:
             result = run(node)
         except Exception as problem:

@@ -1,1 +1,1 @@
-"""Clients of services, imported by what needs them: HTTP with retries, and what the large providers sign."""
+"""Clients of services, imported where they are used: HTTP with retries, and the signatures of the large providers."""

@@ -1,4 +1,4 @@
-"""Requests to AWS, signed (Signature Version 4), and what comes back: the few calls that states and keys need.
+"""Requests to AWS, signed (Signature Version 4), and their responses: the few calls that states and keys need.
 
 https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
 """

@@ -80,7 +80,7 @@ def account_of(settings: Mapping[str, Any], environment: Mapping[str, str] = os.
 
 @frozen
 class Cloud:
-    """The addresses of a cloud, without a slash at the end; `storage` is what names of storage accounts end with."""
+    """The addresses of a cloud, without a slash at the end; `storage` is the suffix of storage accounts' names."""
 
     login: str
     management: str

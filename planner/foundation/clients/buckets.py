@@ -1,4 +1,4 @@
-"""Objects in a bucket whose service speaks much as S3 does: what OSS and COS have in common."""
+"""Objects in a bucket whose service speaks much as S3 does: the common part of OSS and COS."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ class Cluster:
         return found[0]
 
     def together(self, *steps: dict[str, Any]) -> tuple[list[dict[str, Any]], str]:
-        """All of these steps or none: their results, and what was wrong, "" for nothing."""
+        """Run all of these steps or none: their results, and the problem, "" for none."""
         answer = self.ask("PUT", "txn", json.dumps([{"KV": step} for step in steps]).encode())
         said = answer.json()
         if answer.status == 409:

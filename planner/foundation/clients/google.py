@@ -133,7 +133,7 @@ def check(account: GoogleAccount) -> None:
 
 
 def contents_of(text: str, what: str = "credentials") -> str:
-    """The text, or what is in the file that it names. Raises ServiceError."""
+    """The text, or the content of the file that it names. Raises ServiceError."""
     path = os.path.expanduser(text)
     if "\n" not in text and len(text) < 4096 and os.path.exists(path):
         try:

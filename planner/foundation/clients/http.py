@@ -194,7 +194,7 @@ class Http:
         raise AssertionError
 
     def close(self) -> None:
-        """Close what is idle."""
+        """Close idle connections."""
         with self._lock:
             idle, self._idle = self._idle, {}
         for connections in idle.values():
@@ -469,7 +469,7 @@ _SECRET = re.compile(r"(?i)(?<=[?&])([^=&]*(?:token|secret|passw|signature|crede
 
 
 def shown(url: str) -> str:
-    """A URL without user and password, and without what gives access besides."""
+    """A URL without user and password, and without other parts that grant access."""
     parts = urlsplit(url)
     if parts.query:
         url = _SECRET.sub(r"\1=***", url)

@@ -62,12 +62,12 @@ class Target:
 
     @property
     def is_plain(self) -> bool:
-        """Whether what is written is written in clear."""
+        """Whether data are written in clear."""
         return self._first is None
 
     @property
     def allows_clear(self) -> bool:
-        """Whether what is read may be in clear."""
+        """Whether data read may be in clear."""
         return any(candidate.is_unencrypted for candidate in self._candidates)
 
     def encrypt(self, data: bytes, head: Mapping[str, Any]) -> bytes:

@@ -1,9 +1,9 @@
-"""Archives that others made, unpacked so that whatever is in them stays in the directory that they are unpacked into.
+"""Archives from other sources, unpacked so that all of their content stays in the target directory.
 
 Members are written one by one below a descriptor of that directory, opened without following links, and never over
 something that is there. A member with a name that leads elsewhere, a link that does, anything but files, directories
 and links, two members of one name, and an archive that grows out of proportion are refused. Python's own `tarfile` is
-not used: what it refuses can be got around, and its reader can be made to loop.
+not used: its checks can be circumvented, and its reader can be made to loop.
 """
 
 from __future__ import annotations

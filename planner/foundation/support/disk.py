@@ -105,7 +105,7 @@ def read_text(path: str | os.PathLike[str], given: bool = False) -> str:
 
 
 def check_kind(descriptor: int, path: str | os.PathLike[str]) -> None:
-    """Raises OSError for what is neither a regular file nor the null device."""
+    """Raises OSError for a file that is neither regular nor the null device."""
     status = os.fstat(descriptor)
     if stat.S_ISREG(status.st_mode):
         return
@@ -152,8 +152,8 @@ def sync_directory(path: str) -> None:
 
 
 def remove_leftovers(path: str) -> None:
-    """Remove what processes that were killed while they replaced a file, or one whose name begins like its own (as that
-    of a backup does), left in its directory."""
+    """Remove leftovers of killed processes that were replacing a file, or one whose name begins like its own (as that
+    of a backup does), from its directory."""
     folder, name = os.path.split(os.path.realpath(path))
     with suppress(OSError):
         for entry in os.listdir(folder):

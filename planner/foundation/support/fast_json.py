@@ -21,7 +21,7 @@ __all__ = ["orjson", "uninterrupted"]
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Hold back what signals that interrupt would do until the block has ended, and do it then."""
+    """Delay signals that would interrupt until the block has ended."""
     if current_thread() is not main_thread():  # no handler ever runs on another thread
         yield
         return

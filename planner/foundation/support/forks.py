@@ -136,7 +136,7 @@ def send_frame(pipe: int, data: bytes) -> None:
 
 
 def take_frames(data: bytearray) -> list[bytes]:
-    """The contents of all complete frames at the beginning of what came through a pipe, which are taken away."""
+    """The contents of all complete frames at the beginning of the data from a pipe, which are removed from them."""
     frames: list[bytes] = []
     while len(data) >= _SIZE and len(data) - _SIZE >= (size := int.from_bytes(data[:_SIZE], "little")):
         frames.append(bytes(memoryview(data)[_SIZE : _SIZE + size]))

@@ -1,4 +1,4 @@
-"""The random numbers of Go's math/rand: what other programs made up with them can be made up again."""
+"""The random numbers of Go's math/rand: values that other programs generated with them can be generated again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Looking now and then at what all threads do: where time goes, for next to nothing."""
+"""Sampling of all threads: where time goes, at almost no cost."""
 
 from __future__ import annotations
 

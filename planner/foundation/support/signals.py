@@ -102,7 +102,7 @@ def reading() -> Iterator[None]:
 
 
 def is_reading() -> bool:
-    """Whether a stop ends what this thread waits for."""
+    """Whether a stop ends the wait of this thread."""
     return _READING.depth > 0
 
 

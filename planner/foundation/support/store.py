@@ -153,7 +153,7 @@ class Shelf:
         self.store(name, data)
 
     def trim(self) -> None:
-        """Delete the oldest entries beyond what may stay."""
+        """Delete the oldest entries beyond the limits."""
         at = _open_folder(self.folder)
         if at is None:
             return
@@ -187,7 +187,7 @@ class StoreEntry:
 
 
 def is_writable() -> bool:
-    """Whether what is put on a shelf stays there."""
+    """Whether entries put on a shelf are kept."""
     return _is_on() and _key_of(*_environment()) is not None
 
 

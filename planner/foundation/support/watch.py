@@ -32,7 +32,7 @@ class Watch:
         self._seen: dict[str, dict[str, tuple[int, int]]] = {}
 
     def also(self, paths: Iterable[str], since: int = 0) -> None:
-        """Look at these, too, from now on. What was changed after `since` (nanoseconds) counts as changed."""
+        """Look at these, too, from now on. Files changed after `since` (nanoseconds) count as changed."""
         for path in paths:
             if path not in self._seen:
                 found = _look_at(path)

@@ -117,7 +117,7 @@ def _equal_unknown(a: Value, b: Value) -> bool | None:
 
 
 def _excluded(unknown: Unknown, value: Value) -> bool:
-    """Whether a known value lies outside what the unknown one can become."""
+    """Whether a known value is outside the range of the unknown one."""
     refinement = unknown.refinement
     if value.__class__ is Null:
         return refinement is not None and bool(refinement.not_null)

@@ -1,4 +1,4 @@
-"""Refinements: what is known of an unknown value, and values that become known because nothing else is left.
+"""Refinements: known properties of unknown values, and values that become known because nothing else is left.
 
 After go-cty (unknown_refinement.go, value_range.go): an unknown whose range has shrunk to one value is that value.
 """

@@ -1,4 +1,4 @@
-"""Schemas of provider objects: what attributes and blocks a body may have, and the type that decoding it gives.
+"""Schemas of provider objects: the attributes and blocks of a body, and the type of the decoded value.
 
 After OpenTofu's configschema. How a body is read through a schema: planner.language.expressions.decode.
 """

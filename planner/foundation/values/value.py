@@ -406,5 +406,5 @@ def without_refinements(value: Value) -> Value:
 
 
 def same_but_refinements(a: Value, b: Value) -> bool:
-    """Whether two values are the same when what is known of unknown parts does not count. Marks must be gone."""
+    """Whether two values are the same apart from refinements of unknown parts. Marks must be gone."""
     return identical(a, b) or identical(without_refinements(a), without_refinements(b))

@@ -14,7 +14,7 @@ _DIGITS = bytes.maketrans(b"01", b"\0\1")
 
 
 class Addresses:
-    """Addresses, sorted, with the place of each one: what sets of them share."""
+    """Addresses, sorted, with the place of each one: shared by sets of them."""
 
     __slots__ = ("names", "places")
 

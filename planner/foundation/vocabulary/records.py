@@ -59,7 +59,7 @@ def _field(
     eq: Any = True,
     kw_only: bool = False,
 ) -> Any:
-    """`eq` may be a function that gives what is compared (and hashed)."""
+    """`eq` may be a function that returns the value to compare (and hash)."""
     return Field(default, factory, init, repr, eq, kw_only)
 
 
@@ -297,7 +297,7 @@ def _compiled_init(record: _Record) -> Callable[..., Any]:
 
 
 def _compared(record: _Record) -> tuple[tuple[str, Any], ...]:
-    """The fields that are compared, with the functions that give what is compared of them."""
+    """The fields that are compared, with the functions for their compared values."""
     if record.compared is None:
         record.compared = tuple([(one.name, one.eq if callable(one.eq) else None) for one in record.fields if one.eq])
     found: tuple[tuple[str, Any], ...] = record.compared

@@ -1,1 +1,1 @@
-"""The module tree: what the files of a configuration declare, as typed values."""
+"""The module tree: the declarations in the files of a configuration, as typed values."""

@@ -1,5 +1,5 @@
-"""`terraform { encryption { ... } }` and the variable TF_ENCRYPTION: which key providers and methods there are, and
-which methods count for what. Nothing is evaluated here."""
+"""`terraform { encryption { ... } }` and the variable TF_ENCRYPTION: the key providers and methods, and the methods of
+each target. Nothing is evaluated here."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class RemoteTarget:
 
 @frozen(eq=False)
 class EncryptionDecl:
-    """An encryption block, or what several come to. `span`: the block's header; None where there is none."""
+    """An encryption block, or several combined. `span`: the block's header; None where there is none."""
 
     key_providers: tuple[NamedBlock, ...] = ()
     methods: tuple[NamedBlock, ...] = ()

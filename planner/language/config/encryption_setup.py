@@ -1,7 +1,7 @@
 """An encryption block evaluated: its targets with their methods, the methods with their keys.
 
 Settings are evaluated when a method is set up, because those of a key provider may need the keys of another one. Only
-what the first method of a target needs is looked at from the start.
+the needs of a target's first method are looked at from the start.
 """
 
 from __future__ import annotations

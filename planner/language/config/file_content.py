@@ -70,7 +70,7 @@ class FileContent:
 
 
 def read_file(body: Body, filename: str, override: bool, problems: Problems) -> FileContent:
-    """Everything that a file declares; what is wrong with single blocks is reported."""
+    """All declarations of a file; problems of single blocks are reported."""
     file = FileContent()
     check_versions(body, filename, problems)
     for block in read(body, _FILE, problems).blocks:

@@ -76,7 +76,8 @@ def load_config(
 def load_root(
     root_dir: str = ".", *, variables: RawVariables | None = None, workspace: str = "default"
 ) -> tuple[Config | None, list[Diagnostic]]:
-    """The root module alone, without what it calls: enough to know the backend. None when there are errors."""
+    """The root module alone, without the modules that it calls: enough to know the backend. None when there are
+    errors."""
     config, problems = _ConfigLoader(root_dir, variables or {}, workspace, lambda *call: None).load_root()
     return (None if any(d.is_error for d in problems) else config), problems
 

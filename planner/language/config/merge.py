@@ -135,7 +135,7 @@ def optional(schema: BodySchema) -> BodySchema:
 
 class OverriddenBody:
     """`over` laid over `base`: its arguments win one by one, its blocks replace all base blocks of their type (and
-    dynamic blocks that make them). What the schema does not know is ignored in both."""
+    dynamic blocks that make them). Parts that the schema does not know are ignored in both."""
 
     __slots__ = ("base", "over")
 

@@ -51,7 +51,7 @@ class Mocking:
         return Mocking({**other.defaults, **self.defaults}, (*self.overrides, *more), self.known_late, late)
 
     def is_late(self, mode: str, type: str, config_address: str) -> bool:
-        """Whether what is made up of a new object is not known when it is planned."""
+        """Whether generated values of a new object are not known when it is planned."""
         override = self.override(mode, config_address)
         return self.late_types.get(type, self.known_late) if override is None else override.known_late
 

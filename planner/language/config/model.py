@@ -1,6 +1,6 @@
 """The configuration as later stages read it: a tree of modules, each a set of declared objects with their syntax.
 
-Nothing here is evaluated, except what must be known early (module sources, backend settings, type constraints,
+Nothing here is evaluated, except values that must be known early (module sources, backend settings, type constraints,
 defaults). Every object keeps the span of its declaration.
 """
 
@@ -150,7 +150,8 @@ class ProviderRef:
 
 @frozen(eq=False)
 class ResourceDecl:
-    """`resource`, `data` or `ephemeral`: `body` is what the provider's schema decodes; meta arguments are taken out."""
+    """`resource`, `data` or `ephemeral`: `body` is the part decoded by the provider's schema, without meta
+    arguments."""
 
     mode: Mode
     type: str

@@ -1,4 +1,4 @@
-"""One module: its files put together, overrides applied, and what needs static evaluation evaluated."""
+"""One module: its files merged, overrides applied, and static expressions evaluated."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Whether provider configurations fit together over the module tree: what calls pass, what modules expect.
+"""Checks that provider configurations fit together over the module tree: those passed by calls, and those expected by
+modules.
 
-Checks run only on a tree that has no other errors.
+They run only on a tree that has no other errors.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ class ExpressionPiece:
 
 
 def read(body: Body, schema: BodySchema, problems: Problems) -> Content:
-    """The body's content; what the schema does not know is reported."""
+    """The body's content; parts that the schema does not know are reported."""
     content = body.content(schema)
     problems.extend(content.diagnostics)
     return content
@@ -259,7 +259,7 @@ def steps_of(node: nodes.Traversal | nodes.Variable) -> list[TraversalStep]:
 
 
 def _key(value: Value) -> str | int | float:
-    """A constant as a key. What can be none (a fraction, a truth value, null) is a float."""
+    """A constant as a key. A value that cannot be one (a fraction, a truth value, null) is a float."""
     return value if value.__class__ in (str, int) else math.nan
 
 

@@ -1,4 +1,5 @@
-"""Static evaluation: what must be known before anything is planned (module sources, backends, provider for_each).
+"""Static evaluation of values that must be known before anything is planned (module sources, backends, provider
+for_each).
 
 Only input variables, local values, `path` and `terraform.workspace` can be used, as far as they in turn need nothing
 else. A failure is reported where it arises and again at every declaration that it passes through, so that the way from

@@ -230,7 +230,7 @@ def _values_body(data: bytes, filename: str, keep: bool) -> tuple[Body | None, P
 
 
 def given_values(given: RawVariables) -> Given:
-    """Root variables for static evaluation: what was given, else the default."""
+    """Root variables for static evaluation: the supplied values, else the defaults."""
 
     def value(variable: VariableDecl, problems: Problems) -> Value | None:
         raw = given.get(variable.name)

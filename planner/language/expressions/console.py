@@ -1,4 +1,4 @@
-"""One expression in, one answer as data: what `console -json` prints for a request."""
+"""One expression in, one answer as data: the output of `console -json` for a request."""
 
 from __future__ import annotations
 

@@ -120,7 +120,7 @@ def _output_value(output: OutputChange, value: Value) -> Value:
 
 
 def maybe_rows(rows: ValueRows) -> set[Row]:
-    """The unknown paths with what the paths at or below them begin with."""
+    """The unknown paths with the beginnings of the paths at or below them."""
     unsure = {*((place, True) for place in rows.open), *((place, False) for place in rows.exact - rows.open)}
     return {(address, at, begin) for (address, at), is_open in unsure for begin in beginnings(at, is_open)}
 

@@ -138,7 +138,7 @@ class _Share:
 
 
 def _packed(finding: Finding) -> tuple[Any, ...]:
-    """A finding without what every process has."""
+    """A finding without the data that every process has."""
     f = finding
     return f.kind, f.code, f.address, f.message, f.rule, f.proof, f.would, f.waits_for, f.by_cases, f.is_organisations
 

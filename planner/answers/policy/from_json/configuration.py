@@ -147,7 +147,7 @@ class ShownConfiguration:
 
 
 def _evaluated(expressions: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The constants of a body, and what is not known of it."""
+    """The constants of a body, and its unknown parts."""
     values: dict[str, Any] = {}
     unknowns: dict[str, Any] = {}
     for name, entry in expressions.items():

@@ -1,4 +1,4 @@
-"""JSON values with what is unknown and sensitive in them, as rows."""
+"""JSON values with their unknown and sensitive parts, as rows."""
 
 from __future__ import annotations
 

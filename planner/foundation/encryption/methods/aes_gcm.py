@@ -1,4 +1,4 @@
-"""`aes_gcm`: AES in Galois/Counter Mode. A nonce of 12 bytes, what is encrypted, a tag of 16 bytes."""
+"""`aes_gcm`: AES in Galois/Counter Mode. A nonce of 12 bytes, the encrypted data, a tag of 16 bytes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _random = os.urandom
 
 @frozen(eq=False, repr=False)
 class AesGcm:
-    """The keys, and what is authenticated besides."""
+    """The keys, and the additional authenticated data."""
 
     keys: Keys
     aad: bytes

@@ -25,7 +25,7 @@ Mention = nodes.Traversal | nodes.Variable
 
 
 def check_stack(config: StackConfig) -> list[Diagnostic]:
-    """All that is wrong with what a loaded stack refers to, stack by stack, then with its deployments."""
+    """All problems of a loaded stack's references, stack by stack, then of its deployments."""
     problems = Problems()
     for module in config.root.walk():
         _StackChecks(module, problems).check()
@@ -181,7 +181,7 @@ class _StackChecks:
                 self.mention(node, expr.source, place)
 
     def mention(self, node: Mention, source: Source, place: ExpressionSite, whole: bool = False) -> None:
-        """A reference. `whole`: to a component itself rather than to what it gives."""
+        """Check a reference. `whole`: to a component itself rather than to its outputs."""
         root = node.name if isinstance(node, nodes.Variable) else node.root
         steps = () if isinstance(node, nodes.Variable) else node.steps
         span = Span(source, node.start, node.end)

@@ -61,7 +61,7 @@ EMPTY_PLAN = "empty_plan"
 
 
 class DeploymentFiles:
-    """The declarations of deployment files, as they are found; what is there twice is reported."""
+    """The declarations of deployment files, as they are found; duplicates are reported."""
 
     def __init__(self) -> None:
         self.found: dict[str, dict[str, Any]] = {

@@ -74,7 +74,7 @@ class ComponentDecl(StackCall):
 
 @frozen(eq=False)
 class StackProvider:
-    """`provider "TYPE" "ALIAS"`: `config` is what the provider's schema decodes."""
+    """`provider "TYPE" "ALIAS"`: `config` is the part decoded by the provider's schema."""
 
     type: str
     alias: str
@@ -198,7 +198,7 @@ class PublishedOutput:
 
 @frozen(eq=False)
 class UpstreamInput:
-    """`upstream_input "NAME"`: what the stack at `source` has published last."""
+    """`upstream_input "NAME"`: the last published outputs of the stack at `source`."""
 
     name: str
     source: str

@@ -37,7 +37,8 @@ class PlanSettings:
 
 @frozen(eq=False)
 class RunModule:
-    """`module` of a run: what is run instead of the root module. `written` is the source as it is written."""
+    """`module` of a run: the module that is run instead of the root module. `written` is the source as it is
+    written."""
 
     source: str
     source_kind: str
