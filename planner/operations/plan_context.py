@@ -45,7 +45,7 @@ def _rows(made: MadePlan[Any]) -> Iterator[tuple[str, ...]]:
     loaded = made.loaded
     directory = loaded.options.directory
     if made.plan.timestamp:
-        yield ("now", made.plan.timestamp)
+        yield ("plan_time", made.plan.timestamp)
     for key, value in (
         ("workspace", loaded.workspace),
         ("command", loaded.options.command),

@@ -138,7 +138,7 @@ def _judge(policies: Policies, made: MadePlan[L], clock: int | None = None) -> t
 def _time_of(made: MadePlan[L]) -> int | None:
     """When a plan was made, in seconds since 1970, as its record has it."""
     recorded = made.plan.policy.facts if made.plan.policy is not None else ()
-    text = next((row[1] for row in recorded if row[0] == "now" and len(row) == 2), made.plan.timestamp)
+    text = next((row[1] for row in recorded if row[0] == "plan_time" and len(row) == 2), made.plan.timestamp)
     try:
         return int(datetime.fromisoformat(text).timestamp())
     except ValueError:

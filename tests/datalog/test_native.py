@@ -69,7 +69,7 @@ lies_behind(A, L) :- path(A, B), labelled(B, L), not labelled(A, L).
 /// n_level
 .native n_level(a: number, n: number) = levels(edge)
 /// n_behind
-.native n_behind(a: number, label: symbol) = behind(edge, labelled)
+.native n_behind(a: number, label: symbol) = reachable_labels(edge, labelled)
 .output n_reduced, n_path, n_reached, n_representative, n_level, n_behind
 """
 

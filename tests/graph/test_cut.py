@@ -122,13 +122,13 @@ def test_the_diagnostic_explains_every_edge(work: Path) -> None:
         problem.detail.replace("[graph/references.by-reference]", "[rule]")
         == """There is no order in which these could be done:
   local.a (expand) needs local.b (expand):
-    local.a (expand) refers to local.b in value, and local.b (expand) answers to that name [rule]
+    local.a (expand) refers to local.b in value, whose vertex is local.b (expand) [rule]
     main.tf:2: a = local.b
   local.b (expand) needs local.c (expand):
-    local.b (expand) refers to local.c in value, and local.c (expand) answers to that name [rule]
+    local.b (expand) refers to local.c in value, whose vertex is local.c (expand) [rule]
     main.tf:3: b = "${local.c}-${local.d}"
   local.c (expand) needs local.a (expand):
-    local.c (expand) refers to local.a in value, and local.a (expand) answers to that name [rule]
+    local.c (expand) refers to local.a in value, whose vertex is local.a (expand) [rule]
     main.tf:4: c = local.a
 1 more depends on each other in the same knot.
 To break it, remove the reference from local.a to local.b (main.tf:2: a = local.b)."""

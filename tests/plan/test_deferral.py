@@ -103,7 +103,7 @@ deny("bucket", A, "is a bucket") :- change(A, "aws_s3_bucket", _, _, _, _).
 deny("many", "", "too many") :- N = count : { change(_, _, _, _, _, _) }, N > 10.
 deny("why", A, "is replaced by request") :- reason(A, "replace_by_request").
 deny("place", A, "is replaced for its input") :- replace_path(A, "input").
-deny("late", "", "too late") :- now("2000-01-01T00:00:00Z").
+deny("late", "", "too late") :- plan_time("2000-01-01T00:00:00Z").
 """
 
 

@@ -28,7 +28,7 @@ TOLD = frozenset(
             "size_of",
             "part",
         ),
-        *("unknown_after", "output", "plan_mode", "now"),
+        *("unknown_after", "output", "plan_mode", "plan_time"),
     )
 )
 

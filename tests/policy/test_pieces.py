@@ -54,7 +54,7 @@ TOGETHER = {
     "elsewhere": """.decl listed(a: address)
         deny("x", A, "m") :- listed(A), not change(A, _, _, _, _, _).
         listed("t_a.r0").""",
-    "about none": 'deny("x", "", "m") :- now(T), T != "".',
+    "about none": 'deny("x", "", "m") :- plan_time(T), T != "".',
     "mode": 'deny("x", A, "m") :- change(A, _, _, _, _, _), plan_mode("normal").',
     "pair": """.decl both(t: word, a: address)
         both(T, A) :- change(A, T, _, _, _, _), acts(A, "create").

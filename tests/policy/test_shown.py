@@ -158,7 +158,7 @@ def rows(relation: str, document: dict[str, Any] = PLAN) -> set[tuple[Any, ...]]
         ("output", {("output.url", "url", "create")}),
         ("plan_mode", {("normal",)}),
         ("module_call", {("module.net", "./net", "")}),
-        ("now", {("2026-03-02T09:30:00Z",)}),
+        ("plan_time", {("2026-03-02T09:30:00Z",)}),
         ("provider_argument", {(WEST, "region", "us-west-2"), (WEST, "assume_role[0].role_arn", "r")}),
         ("data_value", {("data.aws_ami.base", "owner_id", "1"), ("data.aws_ami.base", "secret", "s")}),
         ("blast", None),

@@ -130,7 +130,7 @@ def test_every_relation(place: Place) -> None:
             told("variable_origin", "addr", "kind", "place"),
             told("run", "key", "value"),
             'deny("data", A, P ++ "=" ++ V) :- data_value(A, P, V), P = "name".\n',
-            'deny("now", "it", "is a time") :- now(T), matches(T, "^20..-..-..T..:..:..Z$").\n',
+            'deny("now", "it", "is a time") :- plan_time(T), matches(T, "^20..-..-..T..:..:..Z$").\n',
             'deny("reference", O, T ++ "|" ++ P) :- reference(O, T, P), P = "prefix".\n',
         )
     )
@@ -180,7 +180,7 @@ def test_unknown_arguments_of_providers_stay_undecided_until_they_are_known(plac
 def test_a_saved_plan_repeats_its_verdict(place: Place) -> None:
     rules = (
         told("run", "key", "value")
-        + told("now", "time")
+        + told("plan_time", "time")
         + told("locked_provider", "source", "version", "constraint")
         + told("variable_origin", "addr", "kind", "place")
     )

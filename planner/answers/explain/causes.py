@@ -89,7 +89,7 @@ def chains_of(relations: Mapping[str, Collection[Any]], facts: FactBase, names: 
 
 def _variables(relations: Mapping[str, Collection[Any]], facts: FactBase) -> dict[str, tuple[str, str]]:
     """The kind of each root variable, and the source of its value where its place does not show it."""
-    before = dict(sorted(relations["was"], reverse=True))
+    before = dict(sorted(relations["former_value"], reverse=True))
     told = {}
     for name, text, origin in facts.relation("root_variable"):
         value = f"{before[name]} to {text}" if name in before else text
@@ -207,7 +207,7 @@ class _Ways:
         for what, whence in sorted(relations["because"]):
             self._further.setdefault(what, []).append(whence)
             backwards.setdefault(whence, []).append(what)
-        guessed = {row[0] for row in relations["guess"]}
+        guessed = {row[0] for row in relations["unrecorded_value"]}
         self._spread(sorted(self.leaves), backwards, guessed)
         reached = sorted({*self.leaves, *self._next})
         self._guesses = {*backwards, *self._further} - set(reached)

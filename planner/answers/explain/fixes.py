@@ -194,7 +194,7 @@ class Cause:
 
 def causes_of(because: Because, relations: Mapping[str, Collection[Any]]) -> list[tuple[Cause, ...]]:
     """Sets of causes: all that are certain together; of candidates each by itself."""
-    known = [*sorted(relations["planned_change"], reverse=True), *sorted(relations["was"], reverse=True)]
+    known = [*sorted(relations["planned_change"], reverse=True), *sorted(relations["former_value"], reverse=True)]
     before = {str(row[0]): str(row[1]) for row in known}
     causes = sorted((_cause(root, before) for root in because.roots), key=lambda cause: order(cause.place))
     unique = list({cause.place: cause for cause in causes}.values())

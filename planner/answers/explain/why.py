@@ -133,13 +133,13 @@ class Explainer:
                 trace.output(output)
                 names.append(f"output.{output.name}")
         facts = trace.build()
-        relations = evaluate(cause_program(), facts, ("because", "leaf", "guess", "was"))
+        relations = evaluate(cause_program(), facts, ("because", "leaf", "unrecorded_value", "former_value"))
         return chains_of(relations, facts, names)
 
     def what_was(self, asked: QuestionSubject) -> Mapping[str, Collection[Any]]:
-        """Known former values, about all objects related to a change: `was` of inputs, and `planned_change` of the
+        """Known former values, about all objects related to a change: `former_value` of inputs, and `planned_change` of the
         values of an object."""
-        return evaluate(cause_program(), self.facts(asked), ("was", "planned_change"))
+        return evaluate(cause_program(), self.facts(asked), ("former_value", "planned_change"))
 
     def not_action(self, address: str, verb: str) -> dict[str, Any]:
         """Why the change is none of the actions of a verb. Raises Failure if it is one."""

@@ -85,7 +85,7 @@ def _facts(
     for number, finding in enumerate(findings):
         facts.add("finding", number, finding.kind, finding.code, finding.address)
         if finding.kind == "undecided":
-            facts.add("becomes", number, finding.would)
+            facts.add("may_become", number, finding.would)
     codes, is_open = _codes(policies)
     chosen = {p.code for c in settings.configs for p in c.policies if p.override}
     for info in policies.packs.policies.values():
@@ -120,11 +120,11 @@ def _facts(
         for group in _groups(policies):
             facts.add("member", group)
     facts.add("clock", int(time.time()) if clock is None else clock)
-    facts.add("notice", settings.notice)
+    facts.add("waiver_notice", settings.notice)
     if settings.is_named_only:
         facts.add("named_only")
     if settings.longest is not None:
-        facts.add("longest", settings.longest)
+        facts.add("longest_waiver", settings.longest)
     if is_whole:
         facts.add("whole_plan")
     if settings.waivers:
@@ -144,7 +144,7 @@ def _add_waivers(facts: FactBuilder, findings: Sequence[Finding], waivers: Seque
         pattern = glob(waiver.address)
         for finding_number, address in by_code.get(waiver.code, ()):
             if address == waiver.address or (pattern is not None and pattern.fullmatch(address)):
-                facts.add("meets", number, finding_number)
+                facts.add("waiver_matches", number, finding_number)
 
 
 def _codes(policies: Policies) -> tuple[dict[str, set[str]], bool]:

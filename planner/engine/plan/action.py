@@ -34,7 +34,7 @@ Facts: TypeAlias = dict[str, tuple[Any, ...]]
 """predicate -> for each fact the columns after the instance, a string or (for several columns) a tuple of strings; an
 empty tuple for predicates about the instance alone"""
 
-_DERIVED = ("action", "reason", "destroy_prevented", "undecided", "unforeseen", "read_now")
+_DERIVED = ("action", "reason", "destroy_prevented", "undecided", "differs_from_plan", "read_now")
 _INSTANCE = "instance"
 _OTHER = "\0"
 """in the place of every value that no rule looks at; no text of a rule has it"""
@@ -134,7 +134,7 @@ def _decide(shape: frozenset[tuple[str, ...]]) -> Decision:
         reasons[0][1] if reasons else "",
         bool(found["destroy_prevented"]),
         tuple(str(row[1]) for row in found.sorted("undecided")),
-        bool(found["unforeseen"]),
+        bool(found["differs_from_plan"]),
         bool(found["read_now"]),
     )
 

@@ -166,7 +166,7 @@ def _with_key(thing: Address, key: int | None) -> Address:
 
 # ---------------------------------------------------------------- moving
 
-_DERIVED = ("moved", "arrives", "move_blocked", "move_cycle", "crowded_out", "moved_by_block")
+_DERIVED = ("moved", "arrives_at", "move_blocked", "move_cycle", "crowded_out", "moved_by_block")
 
 
 def apply_moves(config: Config, state: State) -> MoveResults:
@@ -275,7 +275,7 @@ def _state_steps(facts: FactBuilder, statements: list[MoveStatement], state: Sta
                 if step is None or step[0] == at:
                     continue
                 to, whole, vacancy = step
-                facts.add("carries", s.name, str(at), str(to), whole, vacancy, source=s.span)
+                facts.add("statement_moves", s.name, str(at), str(to), whole, vacancy, source=s.span)
                 vacancies.add((whole, vacancy))
                 if at in origins:
                     facts.add("in_prior_state", str(at), source=StateEntry(str(at)))
@@ -284,7 +284,7 @@ def _state_steps(facts: FactBuilder, statements: list[MoveStatement], state: Sta
                     beyond.append(to)
         front = beyond
     for whole, vacancy in vacancies & present:
-        facts.add("taken", whole, vacancy, source=StateEntry(vacancy))
+        facts.add("occupied", whole, vacancy, source=StateEntry(vacancy))
 
 
 def _moved_state(state: State, statements: list[MoveStatement], derived: Database) -> MoveResults:
@@ -292,7 +292,7 @@ def _moved_state(state: State, statements: list[MoveStatement], derived: Databas
     stopped: dict[str, str] = {**dict(derived.sorted("move_blocked")), **dict(derived.sorted("crowded_out"))}
     moves: dict[str, Move] = {}
     by_block = {row[0] for row in derived["moved_by_block"]}
-    ranks = {(origin, at): rank for origin, at, rank in derived["arrives"]}
+    ranks = {(origin, at): rank for origin, at, rank in derived["arrives_at"]}
     # what makes room goes before what comes there
     for origin, to in sorted(derived["moved"], key=lambda row: (ranks[row], sort_key(row[0]))):
         _move(builder, origin, to)

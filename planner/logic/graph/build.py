@@ -26,7 +26,7 @@ from planner.logic.programs.rule_programs import Files, load
 # The meaning of vertex names and addresses, according to the rules.
 
 
-SPOKEN = ("spoken", "may_mean_vertex")
+SPOKEN = ("address_means", "may_mean_vertex")
 """the relations that names are read from"""
 SPOKEN_AT_FIRST = ("spoken_at_first", "may_mean")
 """those that also have vertices left out of the graph"""

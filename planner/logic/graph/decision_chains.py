@@ -16,7 +16,7 @@ FORCED = "forced_create_before_destroy"
 SAFE = "replaces_safely"
 _SUPPORTS = "supports_safe_replacement"
 _ASKED = ("create_before_destroy", "state_create_before_destroy", "action")
-_WAITS = ("delays", "module_delays", "data_waits", "may_wait", "below", "leads_on")
+_WAITS = ("delays", "module_delays", "data_waits", "may_wait", "delaying_resource", "leads_on")
 
 
 @frozen

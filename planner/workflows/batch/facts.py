@@ -61,7 +61,7 @@ def fleet_facts(fleet: Fleet, surveys: Mapping[str, Survey], before: Mapping[str
         for other in unit.stood_on:
             facts.add("stood_on", name, other, source=unit.place)
         if unit.is_outside:
-            facts.add("outside", name, source=unit.place)
+            facts.add("outside_unit", name, source=unit.place)
         survey = surveys.get(name)
         if unit.offers and (survey is None or survey.variables is None):
             facts.add("hides_variables", name)

@@ -35,7 +35,7 @@ from planner.workflows.batch.run import BatchReport
 from planner.workflows.batch.schedule import BatchListener
 from planner.workflows.batch.session import Batch, BatchOptions, own_rules
 
-OUTCOMES = ("earlier", "result", "changed_output", "unknown_output", "awaits", "status")
+OUTCOMES = ("earlier", "result", "changed_output", "unknown_output", "waits_for_output", "status")
 """relations about the outcomes of units' plans"""
 
 
@@ -227,7 +227,7 @@ def with_contents(analysis: Analysis, done: dict[str, FinishedUnit]) -> FactBase
             for output, path in end.result.unknown:
                 builder.add("unknown_output", unit, output, path)
             for awaited in end.result.rests_on:
-                builder.add("awaits", unit, *awaited)
+                builder.add("waits_for_output", unit, *awaited)
         for name, rows in (end.result.facts if end.result is not None else {}).items():
             for row in rows:
                 if None not in row:

@@ -129,7 +129,7 @@ def decided(request: Request, about: str, most: int = 0, tries: int = 0) -> dict
         facts.add("about_unit", request.unit)
     else:
         facts.add("worth_a_try", request.unit, most)
-        facts.add("tried", request.unit, tries)
+        facts.add("attempts", request.unit, tries)
         if request.command == "apply_plan":
             facts.add("applies_plan", request.unit)
     database = evaluate(batch_program(), facts.build(), ("tries_again", "refuses_destroy"))

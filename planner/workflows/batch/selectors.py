@@ -82,7 +82,7 @@ class _Selecting:
     def _word(self, word: str) -> str:
         """Add the facts of a word; the name of its set."""
         if word in self.fleet.units:
-            self.facts.add("names", word, word, source=CommandLine(word))
+            self.facts.add("name_matches", word, word, source=CommandLine(word))
             return word
         return self._set(parse_node_set(word, "units", _VERBS, commas_unite=True))
 
@@ -131,7 +131,7 @@ class _Selecting:
         asked = _ASKED.get(kind) if colon and text not in self.fleet.units else None
         if asked is None:
             for name in _matching(self.fleet, text):
-                self.facts.add("names", text, name, source=CommandLine(text))
+                self.facts.add("name_matches", text, name, source=CommandLine(text))
             return
         asked(self, text, value)
 

@@ -130,7 +130,7 @@ def _decide(
         if kind.changes_outputs:
             facts.add("changed_output", other, "")
         if kind.is_awaited:
-            facts.add("awaits", _UNIT, "", other, "", "")
+            facts.add("waits_for_output", _UNIT, "", other, "", "")
             facts.add("unknown_output", other, "", "")
     if kept is not None:
         facts.add("same_inputs", _UNIT)

@@ -106,7 +106,7 @@ def _verdict(found: frozenset[str]) -> tuple[bool, bool]:
     """Whether nothing is kept, and whether a plan can only be made anew as a whole."""
     facts = FactBuilder()
     for what in found:
-        facts.add("found", what)
+        facts.add("content_kind", what)
     verdict = evaluate(renewal_program(), facts.build(), ["not_kept", "only_whole"])
     return bool(verdict["not_kept"]), bool(verdict["only_whole"])
 

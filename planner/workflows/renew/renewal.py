@@ -122,7 +122,7 @@ class Renewal:
     def _tell_uses(self, facts: FactBuilder, instead: Mapping[str, list[str]]) -> None:
         for name, used in {**self.parts.uses, **instead}.items():
             for other in used:
-                facts.add("uses", name, other)
+                facts.add("block_uses", name, other)
             if _is_expression(name):
                 facts.add("is_expression", name)
 

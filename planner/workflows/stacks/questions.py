@@ -95,7 +95,7 @@ def _vertices(plan: DeploymentPlan, graph: Graph) -> Any:
         "edge": graph.edge_rows,
         "local_name": [(name, name) for name in graph.nodes],
         "instance": [(name, name, "", graph.nodes[name].module) for name in done],
-        "spoken": [(name, name) for name in graph.nodes],
+        "address_means": [(name, name) for name in graph.nodes],
         "may_mean_vertex": [(name, "", name) for name in graph.nodes],
         "operation": done.items(),
         "instance_node": [(name, name) for name in done],

@@ -121,7 +121,7 @@ class ConfiguredOwners:
         if predicate in ("backend", "backend_argument"):
             backend = self.config.root.backend
             return backend.span if backend is not None else None
-        if predicate in ("run", "now", "locked_provider"):
+        if predicate in ("run", "plan_time", "locked_provider"):
             return None
         if predicate == "move_block":
             return next((span for where, span in self.moves() if where == row), None)

@@ -15,7 +15,7 @@ from planner.logic.datalog.engine.fact_base import FactBase
 from planner.logic.datalog.language.values import FALSE, TRUE, Row, member, number
 from planner.logic.model.plan import Plan
 
-RECORDED = ("run", "now", "variable_origin", "module_version", "locked_provider")
+RECORDED = ("run", "plan_time", "variable_origin", "module_version", "locked_provider")
 """the relations that a plan's record keeps, so that judging it again comes to the same"""
 
 
@@ -49,8 +49,8 @@ class Around:
     def run(self) -> Iterable[Row]:
         return self._recorded("run")
 
-    def now(self) -> Iterable[Row]:
-        return self._recorded("now")
+    def plan_time(self) -> Iterable[Row]:
+        return self._recorded("plan_time")
 
     def variable_origin(self) -> Iterable[Row]:
         return self._recorded("variable_origin")

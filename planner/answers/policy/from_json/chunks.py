@@ -201,7 +201,7 @@ OF_ONE = frozenset(
     )
 )
 """the relations whose first column is the address, and whose rows come from the plan of that object alone"""
-OF_NONE = frozenset(("now",))
+OF_NONE = frozenset(("plan_time",))
 """the relations whose rows do not depend on the object"""
 _OPERATORS = frozenset(("json_parts", "json_values"))
 """those whose rows about an address come from rows about it"""

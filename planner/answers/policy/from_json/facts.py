@@ -64,7 +64,7 @@ UNTOLD = (
 OF_PLANS = frozenset(
     (
         *("configured", "resource", "variable", "module_call", "provider_instance", "provider_argument"),
-        *("check_result", "now", "plan_mode"),
+        *("check_result", "plan_time", "plan_mode"),
     )
 )
 """relations that a plan's document has, and a state does not"""
@@ -153,7 +153,7 @@ def _facts(
     if not plan.mode:
         untold.add("plan_mode")
     if not plan.timestamp:
-        untold.add("now")
+        untold.add("plan_time")
     untold |= configuration.untold if is_plan else OF_PLANS
     relations = told(PolicyInputs(reads.predicates - untold), tellers)
     unknown = {**contents.after.unknown, **contents.elsewhere, **shown.unknown}
@@ -293,7 +293,7 @@ class ShownPlan:
         self.unknown_arguments: frozenset[tuple[str, str]] = frozenset()
         """unknown parts of provider configurations, by address and path, once provider_argument was stated"""
 
-    def now(self) -> Iterable[Row]:
+    def plan_time(self) -> Iterable[Row]:
         return [(self.plan.timestamp,)]
 
     def provider_argument(self) -> Iterable[Row]:

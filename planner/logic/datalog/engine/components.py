@@ -91,7 +91,7 @@ def _condense(edges: Relation, shared: Shared) -> Condensed:
     return made
 
 
-# The operator `behind`: which labels lie behind each node, along any path. A relation that makes its rows when read.
+# The operator `reachable_labels`: which labels lie behind each node, along any path. A relation that makes its rows when read.
 #
 #     behind(A, L) :- path(A, B), label(B, L), not label(A, L).
 #

@@ -177,10 +177,10 @@ def reachable(edges: Relation, starts: Relation, _shared: Shared) -> Relation:
     return {(a,) for a in visited}
 
 
-def behind(edges: Relation, labels: Relation, _shared: Shared) -> Relation:
+def reachable_labels(edges: Relation, labels: Relation, _shared: Shared) -> Relation:
     """The labels that a path of one or more edges leads to, without those that a node has itself.
 
-    behind(A, L) :- path(A, B), label(B, L), not label(A, L)."""
+    reachable_labels(A, L) :- path(A, B), label(B, L), not label(A, L)."""
     return Behind(edges, labels)
 
 
@@ -251,7 +251,7 @@ def _leads(graph: dict[Any, list[Any]], start: Any, end: Any) -> bool:
 
 
 OPERATORS: dict[str, Callable[..., Relation]] = {
-    "behind": behind,
+    "reachable_labels": reachable_labels,
     "closing": closing,
     "closure": closure,
     "json_parts": json_parts,

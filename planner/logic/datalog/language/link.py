@@ -292,7 +292,7 @@ class Operator(NamedTuple):
 
 
 OPERATORS: dict[str, Operator] = {
-    "behind": Operator((2, 2), 2),
+    "reachable_labels": Operator((2, 2), 2),
     "closing": Operator((2, 2), 2),
     "closure": Operator((2,), 2),
     "json_parts": Operator((3,), 5),
