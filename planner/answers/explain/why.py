@@ -137,8 +137,8 @@ class Explainer:
         return chains_of(relations, facts, names)
 
     def what_was(self, asked: QuestionSubject) -> Mapping[str, Collection[Any]]:
-        """Known former values, about all objects related to a change: `former_value` of inputs, and `planned_change` of the
-        values of an object."""
+        """Known former values, about all objects related to a change: `former_value` of inputs, and
+        `planned_change` of the values of an object."""
         return evaluate(cause_program(), self.facts(asked), ("former_value", "planned_change"))
 
     def not_action(self, address: str, verb: str) -> dict[str, Any]:

@@ -91,9 +91,9 @@ def _condense(edges: Relation, shared: Shared) -> Condensed:
     return made
 
 
-# The operator `reachable_labels`: which labels lie behind each node, along any path. A relation that makes its rows when read.
+# The operator `reachable_labels`: the labels that each node reaches along any path. A relation that makes its rows when read.
 #
-#     behind(A, L) :- path(A, B), label(B, L), not label(A, L).
+#     reachable_labels(A, L) :- path(A, B), label(B, L), not label(A, L).
 #
 # There may be as many pairs as nodes times labels, and most readers want those of single nodes: they are kept as one
 # integer bitset a node (bit n: the n-th label), computed on first use.
