@@ -91,7 +91,7 @@ def _condense(edges: Relation, shared: Shared) -> Condensed:
     return made
 
 
-# The operator `reachable_labels`: the labels that each node reaches along any path. A relation that makes its rows when read.
+# The operator `reachable_labels`: the labels that each node reaches. A relation that makes its rows when it is read.
 #
 #     reachable_labels(A, L) :- path(A, B), label(B, L), not label(A, L).
 #
