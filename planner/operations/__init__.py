@@ -1,1 +1,1 @@
-"""One verb a file: what commands do, joined from the stages."""
+"""The operations of commands, one verb a file, joined from the stages."""

@@ -148,7 +148,7 @@ def _source(configuration: str) -> str:
 
 
 def refresh(options: OperationOptions, hooks: Hooks) -> Applied:
-    """Plan, and record in the state only what looking at the real objects has shown."""
+    """Plan, and record in the state only the results of refreshing."""
     planned = plan(options, hooks, to_apply=True, remarks=_nothing_to_refresh)
     made = planned.complete
     if made is None:

@@ -62,8 +62,7 @@ def _pack_of(file: str) -> str | None:
 
 
 def _not_in_a_pack(path: str, pack: str) -> str:
-    """Why a configuration is none that a case of a pack may plan: what is wrong with the directory; "" if nothing
-    is."""
+    """Why a case of a pack may not plan a configuration: the problem of the directory; "" if there is none."""
     if os.path.commonpath((os.path.realpath(path), pack)) != pack:
         return "lies outside of the pack"
     if os.path.lexists(os.path.join(path, data_directory(os.environ))):

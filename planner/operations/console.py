@@ -1,4 +1,4 @@
-"""`console`: what names mean in the root module, as things are or as they are planned."""
+"""`console`: the values of names in the root module, at present or as planned."""
 
 from __future__ import annotations
 

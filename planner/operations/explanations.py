@@ -232,8 +232,8 @@ def why_in_plan(
 
 
 def with_chains(made: MadePlan[Unstored], proof: dict[str, Any]) -> dict[str, Any]:
-    """The proof of an action, with what decided about it along the edges of the plan graph: why the new object is
-    created first, and why a data source is read only after others."""
+    """The proof of an action, with its decisive edges in the plan graph: why the new object is created first, and why a
+    data source is read only after others."""
     from planner.logic.graph.decision_chains import replacement_chain, waiting_chain
     from planner.logic.graph.why import vertices_meant
 

@@ -1,4 +1,4 @@
-"""Judging documents that others wrote: what `show -json` prints of plans and states, and state files."""
+"""Checks of documents written by others: the output of `show -json` for plans and states, and state files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loading: from options to a configuration with all that it needs. What is loaded grows in steps (Begun, Loaded, and in
+"""Loading: from options to a configuration with all that it needs. The loaded data grow in steps (Begun, Loaded, and in
 state_access.py Opened, Stored), and each step is a type that has everything of the steps before."""
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Derived:
 
 @frozen(eq=False)
 class Loaded(RunInputs[O]):
-    """A configuration without errors, and what goes with it."""
+    """A configuration without errors, and the data loaded with it."""
 
     config: Config
     schemas: Schemas
@@ -96,7 +96,7 @@ def _fields(kind: type[RunInputs[Any]]) -> list[str]:
 
 
 def begin(options: A) -> tuple[RunInputs[A], list[Diagnostic]]:
-    """The workspace and the given values, and what is wrong with them."""
+    """The workspace and the supplied values, and their problems."""
     workspace, _, problems = current_workspace(options.directory, os.environ)
     given, more = load_variables(options)
     return RunInputs(options, workspace, given), [*problems, *more]
@@ -131,7 +131,7 @@ def load(options: A, told: Diagnostics) -> Loaded[A]:
 
 
 def load_rules(options: Options) -> tuple[UserRules, list[Diagnostic]]:
-    """The user's own rule files, and what is wrong with them."""
+    """The user's own rule files, and their problems."""
     if not options.rules:
         return (), []
     return _load_rules(options)

@@ -132,7 +132,7 @@ def provider_limits(options: OperationOptions, config: Config, state: State) -> 
 
 
 def _known(config: Config, state: State) -> list[str]:
-    """The providers of the configuration and of what the state has."""
+    """The providers of the configuration and of the state's objects."""
     return sorted(needed_providers(config, state).all)
 
 

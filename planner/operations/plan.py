@@ -1,4 +1,4 @@
-"""`plan`: what would have to be done."""
+"""`plan`: decide the actions of an apply."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ L = TypeVar("L", bound=Loaded[OperationOptions], covariant=True)
 
 @frozen(eq=False)
 class MadePlan(Generic[L]):
-    """A plan, and what it was made from."""
+    """A plan, and its inputs."""
 
     plan: Plan
     loaded: L

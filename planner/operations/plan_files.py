@@ -89,8 +89,8 @@ def saved(options: OperationOptions, path: str) -> Planned[Start]:
 
 
 def open_plan(options: OperationOptions, path: str, told: Diagnostics) -> MadePlan[Unstored]:
-    """A saved plan, and what it was made from: its configuration, the values of its variables, its targets and
-    excludes, and the user's rules. Raises Failure."""
+    """A saved plan, and its inputs: its configuration, the values of its variables, its targets and excludes, and the
+    user's rules. Raises Failure."""
     import tempfile
 
     from planner.answers.documents.plan_file import ABSOLUTE, read_plan, unpack_sources
@@ -118,14 +118,14 @@ def open_plan(options: OperationOptions, path: str, told: Diagnostics) -> MadePl
 def recorded_variables(
     config: Config, given: RawVariables, plan: Plan
 ) -> tuple[dict[str, RootVariable], list[Diagnostic]]:
-    """The values of the variables of a plan, and what keeps it from being applied with what is given now: another
+    """The values of the variables of a plan, and the reasons why it cannot be applied with the present ones: another
     value for one on record, none for an ephemeral one."""
     recorded = {name: value for name, value in plan.variables.items() if value is not None}
     return check_plan_variables(recorded, config.root.variables, given)
 
 
 def planned_variables(plan: Plan, given: RawVariables) -> RawVariables:
-    """The values that the plan recorded, as given values; what is given now for the others (ephemeral ones)."""
+    """The values that the plan recorded, as supplied values; the present ones for the others (ephemeral variables)."""
     from planner.foundation.values.expression_text import expression_text
     from planner.language.syntax.parse import parse_expression
 

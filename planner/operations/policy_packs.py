@@ -40,7 +40,7 @@ OWN = SETTINGS[0]
 
 
 def packs(verb: Verb, config: str, say: Callable[[str], None]) -> list[Diagnostic]:
-    """Install the packs of a policy.toml (init), write what they are into the lock file without installing anything
+    """Install the packs of a policy.toml (init), write their hashes into the lock file without installing anything
     (lock), or choose and install the newest that the constraints allow (update). Raises Failure."""
     try:
         text = read_text(config)

@@ -1,5 +1,5 @@
-"""`providers lock` and `providers mirror`, of the providers of a configuration. What they do is in
-install_providers.py, which is loaded when the configuration is right."""
+"""`providers lock` and `providers mirror`, of the providers of a configuration. The work is in install_providers.py,
+which is loaded when the configuration is valid."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which providers a configuration needs, and what keeps them from being had."""
+"""The providers that a configuration needs, and the reasons why they cannot be installed."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _KNOWN: WeakKeyDictionary[Config, Needed] = WeakKeyDictionary()
 
 
 def needed_providers(config: Config, state: State | None = None) -> Needed:
-    """Which providers a configuration, and what a state records, need."""
+    """The providers needed by a configuration and by the records of a state."""
     if state is not None:
         return _derived(config, state)
     if config not in _KNOWN:

@@ -1,4 +1,4 @@
-"""`query`: questions in Datalog about what the rules derive, and verbs about the graph.
+"""`query`: queries in Datalog about the derivations of the rules, and verbs about the graph.
 
 A query is about a directory, a saved plan or a state alone. Its input is loaded here (and planned, for queries about
 actions); deriving and answering happen in a separate process, which ends at the time limit.
@@ -248,7 +248,8 @@ def _actions(made: MadePlan[Unstored]) -> Actions:
 def _answer(
     program: RuleProgram, facts: FactBase, parsed: Query, draw: bool, given: Mapping[str, Iterable[Row]] | None = None
 ) -> tuple[Answers, list[Diagnostic]]:
-    """Derive what a question needs and answer it. `given`: the rows of relations that another program derives."""
+    """Derive the relations that a query needs and answer it. `given`: the rows of relations that another program
+    derives."""
     want = {"vertex", *SPOKEN, *parsed.predicates} - {CLOSURE} - (given or {}).keys()
     if draw:
         want.update(DRAWN)

@@ -159,8 +159,8 @@ def choose(files: Files) -> str:
 
 
 def about(case: tuple[str, str], rules: Files) -> Files:
-    """The rule files that a file of cases is about: its namesake and the files that declare what it reads, directly or
-    through others; all of them if it has no namesake."""
+    """The rule files that a file of cases tests: its namesake and the files that declare the relations that it reads,
+    directly or through others; all of them if it has no namesake."""
     namesake = f"{case[0].removesuffix('.case')}.dl"
     names = {file[0]: _names(file) for file in rules if file[0].endswith(".dl")}
     if namesake not in names:
@@ -178,7 +178,7 @@ def about(case: tuple[str, str], rules: Files) -> Files:
 
 
 def load(files: Files, name: str) -> tuple[RuleProgram | None, list[Diagnostic]]:
-    """The rules of a program of the product together with these files, which may not change what it declares."""
+    """The rules of a program of the product together with these files, which may not change its declarations."""
     core = rulebook.program(name).files
     names = {file for file, _text in core}
     # a user's file may have the name of one of the product's without being part of it
@@ -195,7 +195,7 @@ def load(files: Files, name: str) -> tuple[RuleProgram | None, list[Diagnostic]]
 
 @frozen
 class CheckedFiles:
-    """The name of the program that files were checked with, and what is wrong."""
+    """The name of the program that files were checked with, and the problems."""
 
     program: str
     diagnostics: list[Diagnostic]

@@ -1,5 +1,5 @@
-"""Cases of rule files, run: of users' rules, of policies in three values, and of the product's own rules. What they
-exercise, and which mistakes they notice."""
+"""Cases of rule files, run: of users' rules, of policies in three values, and of the product's own rules. Their
+coverage, and the mistakes that they detect."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ CASE_SECONDS = 10.0
 
 @frozen
 class Tested:
-    """The outcomes of the cases of each file; and what is wrong with the input: broken rules, broken cases, rules that
+    """The outcomes of the cases of each file; and the problems of the input: broken rules, broken cases, rules that
     deny and are not tested."""
 
     outcomes: dict[str, list[CaseResult]] = field(factory=dict)
@@ -51,8 +51,8 @@ class Tested:
 
 @frozen(eq=False)
 class CaseFile:
-    """A file of cases with the rules that it is about: rule files, the program made of them and the product's, and what
-    derives what holds in a case."""
+    """A file of cases with the rules that it tests: rule files, the program made of them and the product's, and the
+    function that derives the rows of a case."""
 
     path: str
     text: str

@@ -68,7 +68,7 @@ def read_state(opened: Opened[O], told: Diagnostics) -> Stored[O]:
 
 
 def load_stored(options: A, told: Diagnostics) -> Stored[A]:
-    """Configuration, backend and state of a working directory: what graphs are made from. Raises Failure."""
+    """Configuration, backend and state of a working directory: the source of graphs. Raises Failure."""
     return read_state(open_backend(load(options, told), told), told)
 
 

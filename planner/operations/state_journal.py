@@ -1,4 +1,4 @@
-"""`state journal`: what operations that were cut off left behind; it is adopted or discarded."""
+"""`state journal`: the journals of interrupted operations, which are adopted or discarded."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ class Adopted:
 
 
 def adopt_journal(options: OperationOptions, hooks: Hooks) -> tuple[Adopted, list[Diagnostic]]:
-    """Save the state with what journals add to it. The objects of those whose state has moved on are read first, and
-    only those that exist are added."""
+    """Save the state with the changes in journals. The objects of journals whose state has changed since are read
+    first, and only those that exist are added."""
     told = Diagnostics()
     with told.until_an_error():
         store = kept_state(options, told).store
@@ -92,7 +92,7 @@ def adopt_journal(options: OperationOptions, hooks: Hooks) -> tuple[Adopted, lis
 
 
 def _save(store: Store, told: Diagnostics) -> Adopted:
-    """Write what journals add to the state, which only planner knows of until then. Raises Failure."""
+    """Write the changes of journals to the state, which only planner knows until then. Raises Failure."""
     state, problems = store.read()
     told.check(problems)
     if state is None or store.missing:

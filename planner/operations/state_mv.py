@@ -22,7 +22,8 @@ Moved: TypeAlias = tuple[str, str]
 
 
 def state_mv(options: StateOptions, old: str, new: str, dry_run: bool = False) -> tuple[list[Moved], list[Diagnostic]]:
-    """Give objects another address (in another state file with `state_out`); what moved as a whole, from and to."""
+    """Give objects another address (in another state file with `state_out`); returns the objects that moved as a whole,
+    from and to."""
     source, target = parse(old), parse(new)
     moved: list[Moved] = []
     if options.state_out:

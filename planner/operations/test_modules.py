@@ -46,7 +46,7 @@ def configurations(begun: RunInputs[StateOptions], test_directory: str = "") -> 
 
 
 def named_providers(tests: TestFiles | None, config: Config) -> set[str]:
-    """The providers that test files configure. One that is only mocked must be required by what is tested."""
+    """The providers that test files configure. One that is only mocked must be required by the tested configuration."""
     if tests is None:
         return set()
     return {config.root.provider_source(block.name) for file in tests.files for block in file.providers.values()}

@@ -1,4 +1,4 @@
-"""The record of what values were when they were last applied: written after an apply, read by explanations."""
+"""The record of values at the last apply: written after an apply, read by explanations."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def keep_record(
     values: Mapping[str, str],
     whole: bool,
 ) -> None:
-    """Write down what values and texts an apply was made with. `values`: digests that only the apply could make;
+    """Record the values and expressions that an apply was made with. `values`: digests that only the apply could make;
     `whole`: it did everything that was planned, and the plan left nothing out."""
     from planner.engine.evaluation.text_digests import text_digests
 

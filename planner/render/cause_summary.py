@@ -1,4 +1,4 @@
-"""Which causes a plan has, each with what it sets off: the riskiest first, by module and type.
+"""The causes of a plan, each with its consequences: the riskiest first, by module and type.
 
 var.image: "1.2" to "1.3" (prod.tfvars:4) causes 9 of 11 changes: 2 replacements, 7 updates
   replace  module.web.aws_instance.a
@@ -31,7 +31,7 @@ _THEMSELVES = {
 
 
 def risks() -> dict[str, int]:
-    """How early an action comes in a list: what destroys first, then what is forgotten, changed and created."""
+    """How early an action comes in a list: destroys first, then forgotten, changed and created objects."""
     order = sorted(actions(), key=lambda a: (words_for(a).risk, a))
     return {action: at for at, action in enumerate(order)}
 

@@ -211,7 +211,7 @@ def diff_nested(change: ValueChange, nesting: str, attributes: Mapping[str, Attr
 
 
 def _block_group(change: ValueChange, nesting: str, schema: BlockSchema) -> tuple[BlockGroup | None, str]:
-    """All blocks of one type, and what happens to them together; None when there are none on either side."""
+    """All blocks of one type with their changes together; None when there are none on either side."""
 
     def differ(inner: ValueChange) -> Diff:
         return diff_block(inner, schema)

@@ -141,7 +141,7 @@ class PlanText:
         return [f"{sign} {attribute_name(name):<{width}} = {value}" for name, sign, value in parts if sign]
 
     def output_parts(self) -> list[tuple[str, str, str]]:
-        """Of each root output, by name: the sign of what happens ("" for nothing), and the value."""
+        """The sign of the change ("" for none) and the value of each root output, by name."""
         parts = []
         for output in sorted(self.plan.outputs, key=lambda o: o.name):
             diff = _output_diff(output)
@@ -160,7 +160,7 @@ class PlanText:
         return Paths(paths, deep=True)
 
     def _drift(self, others: bool) -> bool:
-        """Print what changed outside; whether there was anything to print."""
+        """Print the changes made outside; whether there were any."""
         plan, out = self.plan, self.terminal.out
         refresh_only = plan.mode == "refresh-only"
         drifted = [c for c in plan.drift if self._drift_is_shown(c)]

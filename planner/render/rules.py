@@ -207,7 +207,7 @@ def costs_json(database: Database) -> str:
 
 
 def tested_text(tested: Tested, paint: Paint) -> str:
-    """The cases of each file as a tree, with what came out otherwise, and the count."""
+    """The cases of each file as a tree, with the differences from the expected rows, and the count."""
     lines: list[str] = []
     for path, outcomes in tested.outcomes.items():
         lines.append(visible(path))
@@ -283,8 +283,8 @@ _MOST_WIDTH = 200  # of a line that is shown: a file may be one line of a megaby
 
 
 def show(diagnostics: Iterable[Diagnostic], terminal: Terminal) -> None:
-    """Print diagnostics as compilers do, with a caret under what is meant: errors on standard error, warnings on
-    standard output."""
+    """Print diagnostics as compilers do, with a caret under the subject: errors on standard error, warnings on standard
+    output."""
     for diagnostic in sort_diagnostics(diagnostics):
         paint = terminal.error_paint if diagnostic.is_error else terminal.paint
         (terminal.err if diagnostic.is_error else terminal.out)(rendered(diagnostic, paint) + "\n")

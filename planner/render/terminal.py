@@ -192,9 +192,10 @@ _PIECE = 1024
 
 
 class Output:
-    """A text stream whose `write` and `flush` never fail. `name` is what messages call it, `problem` the first failure.
+    """A text stream whose `write` and `flush` never fail. `name` is its name in messages, `problem` the first failure.
 
-    Characters that UTF-8 has not (halves of surrogate pairs) are written as U+FFFD."""
+    Characters that UTF-8 has not (halves of surrogate pairs) are written as U+FFFD.
+    """
 
     def __init__(self, stream: TextIO, name: str) -> None:
         self.stream, self.name = stream, name

@@ -31,7 +31,7 @@ class View:
         """Problems, in the order of the run."""
 
     def plan(self, plan: Plan, schema_of: SchemaOf, causes: Causes | None = None) -> None:
-        """The finished plan, with what set off its changes."""
+        """The finished plan, with the causes of its changes."""
 
     def saved_plan(self, plan: Plan) -> None:
         """The plan of a file, which is applied without prompting."""

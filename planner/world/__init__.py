@@ -1,1 +1,1 @@
-"""Everything outside of the configuration: states, providers, and what has to be installed."""
+"""Everything outside of the configuration: states, providers, and packages to install."""

@@ -73,7 +73,7 @@ Reference = nodes.Traversal | nodes.Variable
 
 
 class Program:
-    """A compiled expression. `references`: what it reads from its scope; `lazy`: those that a run may not come to;
+    """A compiled expression. `references`: those that it reads from its scope; `lazy`: those that a run may not reach;
     `local_names`: where (start, end) which local names have which slots, outer before inner."""
 
     __slots__ = ("lazy", "local_names", "references", "run", "slots")

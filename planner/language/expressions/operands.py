@@ -32,7 +32,7 @@ class Compiled(Protocol):
 
 
 class EvaluationMoment(Protocol):
-    """An evaluation at the moment of a problem: its expression, and what names have for values."""
+    """An evaluation at the moment of a problem: its expression, and the values of names."""
 
     @property
     def node(self) -> Any: ...

@@ -1,4 +1,4 @@
-"""Conversions, attempts, and what marks values as sensitive or ephemeral."""
+"""Conversions, attempts, and functions that mark values as sensitive or ephemeral."""
 
 from __future__ import annotations
 

@@ -130,7 +130,7 @@ def _part(data: bytes, span: tuple[int, int]) -> str:
 )
 def regex(pattern: str, string: str) -> Value:
     """Finds the first part of a string that a regular expression matches: the part itself or, when the expression has
-    groups, a tuple of what they matched, or an object when they have names. It is an error when nothing matches."""
+    groups, a tuple of their parts, or an object when they have names. Fails when nothing matches."""
     expression, data = compiled(pattern), string.encode("utf-8", "surrogateescape")
     spans = expression.search(data)
     if spans is None:

@@ -9,7 +9,7 @@ from planner.language.functions.protocol import Function, Param
 
 
 def signature(function: Function) -> dict[str, Any]:
-    """Description, return type and parameters of a function; what is empty is left out."""
+    """Description, return type and parameters of a function; empty members are left out."""
     out: dict[str, Any] = {"description": function.description, "return_type": type_to_json(function.return_type)}
     if function.params:
         out["parameters"] = [_parameter(p) for p in function.params]

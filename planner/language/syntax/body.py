@@ -95,7 +95,7 @@ class Block(SyntaxNode):
 
     @property
     def header_span(self) -> Span:
-        """From the block type to the last label: what diagnostics point at."""
+        """From the block type to the last label: the span of diagnostics."""
         return Span(self.source, self.start, self.header_end)
 
 
@@ -320,7 +320,7 @@ PARTS: dict[Any, tuple[str, ...]] = {
 
 
 def variables(node: Mentioning) -> list[Traversal | Variable]:
-    """All free references: what for expressions and template loops bind inside themselves is left out."""
+    """All free references, without the names that for expressions and template loops bind inside themselves."""
     return [n for n in _mentions(node) if n.__class__ is not Call]
 
 

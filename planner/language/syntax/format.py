@@ -56,7 +56,7 @@ Pieces = list[FormatToken]
 
 
 def format_file(data: bytes, name: str) -> tuple[str | None, list[Diagnostic]]:
-    """The text of a configuration file in the standard layout, None where there are mistakes; and what is wrong."""
+    """The text of a configuration file in the standard layout, None where there are mistakes; and the problems."""
     source, problems = decoded(data, name)
     if problems:
         return None, problems
@@ -66,9 +66,8 @@ def format_file(data: bytes, name: str) -> tuple[str | None, list[Diagnostic]]:
 
 
 def format_text(text: str) -> str:
-    """The text of a configuration file, which must be free of mistakes, in the standard layout.
-
-    What is formatted stays as it is when formatted again."""
+    """The text of a configuration file, which must be free of mistakes, in the standard layout. Formatting the result
+    again does not change it."""
     return _formatted(text, tokenize(text))
 
 

@@ -25,7 +25,7 @@ class _NotJsonError(Exception):
 
 
 def read_json(source: Source) -> tuple[JsonValue | None, list[Diagnostic]]:
-    """The one value of a JSON text, and what is wrong with it; None when hardly anything of it can be read."""
+    """The one value of a JSON text, and its problems; None when hardly anything of it can be read."""
     text = source.text
     try:
         value, at = _value(text, _skip(text, 0), 0)

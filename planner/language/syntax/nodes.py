@@ -1,4 +1,5 @@
-"""The typed syntax of expressions: what `parse` gives and every later stage reads. Attributes and blocks: body.
+"""The typed syntax of expressions: the output of `parse` and the input of every later stage. Attributes and blocks:
+body.
 
 Nodes are slotted, compared by identity and never changed after parsing. `start` and `end` are code point offsets into
 the text of the file (`Source`), end exclusive. An expression does not know its file: the `Attribute` or `Block` that

@@ -1,6 +1,6 @@
 """Text in native syntax to typed syntax: configuration files, expressions and templates.
 
-Every function gives what it could read and the problems; it never raises.
+Every function returns the readable part and the problems; it never raises.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ _tables: Tables | None = None
 
 
 def parse_config(source: Source, tokens: list[Token] | None = None) -> tuple[FileBody, list[Diagnostic]]:
-    """A configuration file, or the tokens of one. After a mistake reading goes on, so several are reported; what was
-    whole is in the body."""
+    """A configuration file, or the tokens of one. Reading continues after a mistake, so several are reported; whole
+    parts are in the body."""
     body, diagnostics = _parse(source, "file", 0, lexer.BODY, tokens)
     if body is None:
         body = NativeBody({}, [], source, 0, 0)

@@ -1,4 +1,4 @@
-"""The typed syntax of the rule language: what `rule_parse` gives and the rule engine reads.
+"""The typed syntax of the rule language: the output of `rule_parse` and the input of the rule engine.
 
 Nodes are slotted, compared by identity and never changed after parsing. `start` and `end` are code point offsets into
 the text of the file, end exclusive. `str(node)` is the node as rule text.
@@ -363,7 +363,7 @@ class Directive(Statement):
 
 
 class ImportSyntax(Statement):
-    """`import acme.tags as t`: what the name space exports is called `t.NAME` in this file."""
+    """`import acme.tags as t`: exports of the name space are `t.NAME` in this file."""
 
     __slots__ = ("alias", "space")
 

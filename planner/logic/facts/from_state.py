@@ -25,7 +25,7 @@ def module_path(instance: str) -> str:
 def add_instance(
     facts: FactBuilder, module: str, mode: str, type: str, name: str, key: InstanceKey, source: object
 ) -> str:
-    """Add the facts about what a resource instance is, and return its address."""
+    """Add the facts about the identity of a resource instance, and return its address."""
     path = module_path(module)
     object = format_resource(path, mode, type, name)
     suffix = format_key(key)
@@ -37,7 +37,7 @@ def add_instance(
 
 
 def from_state(facts: FactBuilder, state: State) -> None:
-    """Add what the state records."""
+    """Add the facts recorded in the state."""
     add = facts.add
     for resource in state.resources.values():
         parts = (resource.module, resource.mode, resource.type, resource.name)

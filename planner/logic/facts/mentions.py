@@ -178,7 +178,7 @@ def _is_address(expr: Expr | None, node: Traversal | Variable | Call) -> bool:
 
 
 def provider_mentions(facts: FactBuilder, config: Config, state: State | None = None) -> None:
-    """Add what a configuration and a state name."""
+    """Add the providers that a configuration and a state name."""
     sources: set[str] = set()
     for module in config.root.walk():
         path = ".".join(f"module.{name}" for name in module.path)

@@ -1,4 +1,4 @@
-"""Attributes that are not wholly known, and what their configuration mentions, to facts: the predicates of
+"""Attributes that are not wholly known, and the mentions of their configuration, as facts: the predicates of
 rules/plan/unknown_causes.dl."""
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class UnknownFacts:
-    """Adds facts about the changes of one plan; what a declaration mentions is looked up once."""
+    """Adds facts about the changes of one plan; the mentions of a declaration are looked up once."""
 
     def __init__(self, facts: FactBuilder, config: Config, changes: Iterable[ResourceChange]) -> None:
         self.facts, self.config = facts, config

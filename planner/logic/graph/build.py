@@ -92,8 +92,8 @@ def _graph_program(own: Files) -> RuleProgram:  # without a default: one entry f
 
 
 def user_files(folders: tuple[str, ...]) -> Files:
-    """(path, text) of the rule files in users' directories, sorted within each. Raises Failure for what cannot be
-    read."""
+    """(path, text) of the rule files in users' directories, sorted within each. Raises Failure for an unreadable
+    one."""
     found: list[tuple[str, str]] = []
     problems: list[Diagnostic] = []
     for folder in folders:

@@ -1,4 +1,4 @@
-"""Cycles that explain themselves: the shortest one of each knot, why each of its edges is there, and what to remove."""
+"""Cycles that explain themselves: the shortest one of each knot, the reason of each edge, and the edges to remove."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class EdgeRemoval:
 
 @frozen(eq=False)
 class Knot:
-    """Vertices that wait for each other: a shortest cycle, how many vertices there are in all, what to remove."""
+    """Vertices that wait for each other: a shortest cycle, the number of vertices in all, the edges to remove."""
 
     edges: tuple[CycleEdge, ...]
     size: int
@@ -172,7 +172,7 @@ def removal_text(removal: EdgeRemoval) -> str:
 
 
 def knot_lines(knot: Knot) -> list[str]:
-    """The cycle edge by edge, and what breaks it."""
+    """The cycle edge by edge, and the removals that break it."""
     lines = []
     for edge in knot.edges:
         lines.append(f"  {edge.dependent} needs {edge.dependency}:")

@@ -1,5 +1,5 @@
-"""Chains that decide something along the edges of a graph, step by step with the line of each: what forces
-create_before_destroy on a vertex, and what a data source waits for."""
+"""Chains that decide something along the edges of a graph, step by step with the line of each: those that force
+create_before_destroy on a vertex, and those that a data source waits for."""
 
 from __future__ import annotations
 

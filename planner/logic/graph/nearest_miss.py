@@ -1,8 +1,6 @@
-"""Why one vertex does not wait for another, in a few sentences: what comes nearest to the edge that is not there.
-
-What the rules derived is read and nothing decided: the way through others, the order that holds the other way round or
-was given up, what is left out, the mentions that there are. The table of all rules is planner.logic.graph.why.why_not.
-"""
+"""Why one vertex does not wait for another, in a few sentences: the relations nearest to the missing edge. The
+derivations of the rules are read and nothing decided: the way through others, the order that is opposite or was
+dropped, the parts left out, the existing mentions. The table of all rules is planner.logic.graph.why.why_not."""
 
 from __future__ import annotations
 

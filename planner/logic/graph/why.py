@@ -75,7 +75,7 @@ def prove_wait(
 
 
 def not_an_edge(graph: Graph, dependent: str, dependency: str, notes: Sequence[str] = ()) -> dict[str, Any]:
-    """Why there is no edge: what comes nearest to one, and what keeps each rule from deriving it."""
+    """Why there is no edge: the relations nearest to one, and the obstacles of each rule for it."""
     rules, _ = why_not(graph, "edge", (dependent, dependency))
     near = [found.json for found in nearest_misses(graph, dependent, dependency)]
     goal = ["edge", dependent, dependency]
@@ -123,8 +123,8 @@ def prove(graph: Graph, predicate: str, row: tuple[Any, ...]) -> dict[str, Any] 
 
 
 def why_not(graph: Graph, predicate: str, row: tuple[Any, ...]) -> tuple[list[dict[str, Any]], str]:
-    """For each rule that could derive the tuple, the first condition that fails, and what in turn keeps that from
-    holding (planner.logic.datalog.explain.why_not); as data and as text."""
+    """For each rule that could derive the tuple, the first condition that fails, and its own obstacles
+    (planner.logic.datalog.explain.why_not); as data and as text."""
     from planner.logic.datalog.explain.why_not import obstacles, obstacles_text
 
     rules = obstacles(Prover(graph.program, graph.database), predicate, row)

@@ -1,4 +1,4 @@
-"""Plan: what will be done, and everything needed to do it, show it and explain it. Frozen."""
+"""Plan: the actions, and everything needed to apply, show and explain them. Frozen."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ class PageNode:
 
 @frozen
 class PageView:
-    """A graph to look at. `boxes`: the parent of each box but the whole, and what it is called there."""
+    """A graph to look at. `boxes`: the parent of each box but the whole, and its name there."""
 
     name: str
     title: str

@@ -139,8 +139,8 @@ def analyse(
     want: Iterable[str] = (),
     known: Mapping[str, str] = {},
 ) -> Analysis:
-    """Derive the order of a fleet and what is selected. Raises Failure for a selection that makes no sense and for
-    broken rules. `known`: the states of units that earlier commands knew."""
+    """Derive the order of a fleet and the selection. Raises Failure for a selection that makes no sense and for broken
+    rules. `known`: the states of units that earlier commands knew."""
     facts = fleet_facts(fleet, surveys, known)
     facts.add("command", command)
     if command == "destroy":

@@ -92,7 +92,7 @@ class _Draft:
 
 
 def read_batch_file(path: str, memory: Callable[[str], FolderMemory]) -> Fleet:
-    """The fleet that a file describes; what is wrong is in its diagnostics. `memory` as for find_fleet."""
+    """The fleet that a file describes, with its problems as diagnostics. `memory` as for find_fleet."""
     root = os.path.dirname(os.path.abspath(path))
     problems = Problems()
     parts = gathered(path, root, problems)

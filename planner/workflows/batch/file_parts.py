@@ -1,4 +1,4 @@
-"""The blocks of a fleet's file and of those that it includes, and what each may contain."""
+"""The blocks of a fleet's file and of those that it includes, and the permitted content of each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Joining what the jobs of one command left behind (-shard): one report of all units, and one saved plan.
+"""Joining the results of one command's jobs (-shard): one report of all units, and one saved plan.
 
 Whether the parts make a whole is derived by rules/batch/shards.dl.
 """
@@ -30,7 +30,7 @@ SHOWN = 20
 
 @frozen(eq=False)
 class Joined:
-    """The report of all parts together (reports/document.py), what is wrong with it, and whether plans were saved."""
+    """The report of all shards together (reports/document.py), its problems, and whether plans were saved."""
 
     document: dict[str, Any]
     diagnostics: tuple[Diagnostic, ...] = ()

@@ -30,7 +30,7 @@ NO_OPTIONS = OperationOptions()
 
 @frozen
 class FileLocation:
-    """A place in a file, with the text of its line: what proofs and reports show."""
+    """A place in a file, with the text of its line, as shown by proofs and reports."""
 
     file: str
     line: int

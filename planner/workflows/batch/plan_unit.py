@@ -1,4 +1,4 @@
-"""Planning one unit in this process, and what its plan comes to in short."""
+"""Planning one unit in this process, and the short form of its plan."""
 
 from __future__ import annotations
 

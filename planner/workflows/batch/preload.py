@@ -1,4 +1,4 @@
-"""Everything that planning a unit needs, imported and compiled: what a server of processes loads before it forks."""
+"""Everything that planning a unit needs, imported and compiled: loaded by a server of processes before it forks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questions to a fleet: its graph, why one unit waits for another, what holds over all plans."""
+"""Queries about a fleet: its graph, why one unit waits for another, relations over all plans."""
 
 from __future__ import annotations
 

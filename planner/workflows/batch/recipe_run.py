@@ -1,6 +1,6 @@
-"""A unit's work with what its recipe puts around it: an environment of its own, hooks, tries, a time limit.
+"""A unit's work with its recipe: an environment of its own, hooks, tries, a time limit.
 
-What decides (whether there is another try, whether anything may be destroyed) is derived by rules/batch/recipe.dl.
+The decisions (whether there is another try, whether anything may be destroyed) are derived by rules/batch/recipe.dl.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Going on with a run that was cut off: what had ended stays as it is, what was in work is named and run again."""
+"""Resuming an interrupted run: finished units stay unchanged, running ones are named and run again."""
 
 from __future__ import annotations
 

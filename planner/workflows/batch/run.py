@@ -1,4 +1,4 @@
-"""A run: what is selected of a fleet, planned or applied in its order, with a record."""
+"""A run: the selected units of a fleet, planned or applied in their order, with a record."""
 
 from __future__ import annotations
 

@@ -78,8 +78,8 @@ def worker_count(options: BatchOptions) -> int:
 
 
 class Batch:
-    """A fleet with its cache and executors: what one command works with. `keeps_pool`: the processes that survey the
-    units stay for what runs next, until `close`."""
+    """A fleet with its cache and executors: the session of one command. `keeps_pool`: the processes that survey the
+    units stay for the next run, until `close`."""
 
     def __init__(self, options: BatchOptions, command: str, keeps_pool: bool = False) -> None:
         self.options, self.command = options, command

@@ -1,1 +1,1 @@
-"""A plan that was made before, made again from what is kept of it: as it was, but for the blocks that were edited."""
+"""An earlier plan, made again from the stored data: unchanged but for the blocks that were edited."""

@@ -1,4 +1,5 @@
-"""A kept plan after edits of its configuration: what has to be planned anew is, all else is taken as it was."""
+"""A kept plan after edits of its configuration: the necessary parts are planned anew, all else is taken over
+unchanged."""
 
 from __future__ import annotations
 
@@ -216,7 +217,7 @@ Spans = dict[str, tuple[int, int]]
 
 @frozen(eq=False)
 class EditedBlock:
-    """A top-level block, or a local value (`local`): its type, and what expressions call it (others by their words and
+    """A top-level block, or a local value (`local`): its type, and its name in expressions (others by their words and
     number)."""
 
     type: str

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Standing:
-    """A whole plan that was made, and what may be planned in parts of it."""
+    """A whole plan, and the parts of it that may be planned separately."""
 
     def __init__(self, made: MadePlan[Any], has_remarks: bool, terminal: Terminal) -> None:
         self.made = made

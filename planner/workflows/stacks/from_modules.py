@@ -1,6 +1,5 @@
 """A first stack for a root module: each module that it calls becomes a component, its providers those of the stack, its
-state is divided among the components. What has no place in a stack is named, and nothing is written then.
-"""
+state is divided among the components. Parts without a place in a stack are reported, and nothing is written then."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""`stacks init` and `stacks providers-lock`: what a stack calls is installed, its providers are selected and locked."""
+"""`stacks init` and `stacks providers-lock`: the modules and stacks that a stack calls are installed, its providers are
+selected and locked."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """`stacks from-modules`: a root module becomes a stack; `stacks to-modules`: a deployment becomes a root module. It is
-proven first, in another directory, that a plan of what was made touches no object; only then files and states are
+proven first, in another directory, that a plan of the result touches no object; only then files and states are
 written."""
 
 from __future__ import annotations

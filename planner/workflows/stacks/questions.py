@@ -1,4 +1,4 @@
-"""Questions about a plan of a deployment: its graph, and what holds of all its components."""
+"""Queries about a plan of a deployment: its graph, and relations over all its components."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`planner.stack.hcl`: what a stack's own files have no words for: where its states are kept."""
+"""`planner.stack.hcl`: settings without words in a stack's own files: the backend of its states."""
 
 from __future__ import annotations
 

@@ -50,8 +50,7 @@ class InstanceStep:
 
 @frozen(eq=False)
 class DeploymentPlan:
-    """A plan of a deployment: what is done about each instance, in an order in which it can be done; and the outputs as
-    they will be."""
+    """A plan of a deployment: the step of each instance, in a possible order of execution; and the planned outputs."""
 
     deployment: str
     mode: str

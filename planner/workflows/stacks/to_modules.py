@@ -1,6 +1,5 @@
 """A root module for one deployment of a stack: the way back. Each component becomes a module call, and the states of
-its instances one state. What has no place in a root module is named, and nothing is written then.
-"""
+its instances one state. Parts without a place in a root module are reported, and nothing is written then."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questions about deployments: why an instance is deferred, what it is made from, who approves a plan."""
+"""Queries about deployments: why an instance is deferred, its dependencies, the approval of a plan."""
 
 from __future__ import annotations
 

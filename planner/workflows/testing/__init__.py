@@ -1,1 +1,1 @@
-"""`test`: runs of test files, each a plan or an apply of a module with states in memory, and what is to be so then."""
+"""`test`: runs of test files, each a plan or an apply of a module with states in memory, and its assertions."""

@@ -1,4 +1,4 @@
-"""Assertions of runs: what holds when a module is planned or applied, seen from inside of it."""
+"""Assertions of runs: conditions when a module is planned or applied, seen from inside of it."""
 
 from __future__ import annotations
 

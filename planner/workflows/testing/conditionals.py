@@ -1,5 +1,5 @@
-"""The conditionals of a module, and what the names in them stood for: those of the module, of the instances of a
-resource, and of what repeats around them (`for`, template directives, `dynamic` blocks)."""
+"""The conditionals of a module, and the values of the names in them: those of the module, of the instances of a
+resource, and of the repetitions around them (`for`, template directives, `dynamic` blocks)."""
 
 from __future__ import annotations
 

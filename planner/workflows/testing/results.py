@@ -116,7 +116,7 @@ class Interrupted:
 
 
 class TestListener(Protocol):
-    """Hears what happens while tests run."""
+    """Receives the events of running tests."""
 
     def abstract(self, files: list[TestFileResult]) -> None:
         """These files are going to be run."""

@@ -1,5 +1,5 @@
 """The configuration as a run sees it: with the providers of the test file, mocked ones, and made-up resources and
-modules. What a run changes is changed in a copy, so that nothing of it reaches another run or file."""
+modules. Changes for a run are made in a copy, so that none of them reaches another run or file."""
 
 from __future__ import annotations
 

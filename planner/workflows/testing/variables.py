@@ -1,4 +1,4 @@
-"""Values in test files: of the variables of a run, and what expressions there may refer to."""
+"""Values in test files: of the variables of a run, and of references in expressions there."""
 
 from __future__ import annotations
 

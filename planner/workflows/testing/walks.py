@@ -32,7 +32,7 @@ Variables = Mapping[str, RootVariable]
 
 @define(eq=False)
 class TestedConfiguration:
-    """A configuration as runs see it; what is wrong with it by itself is looked for once."""
+    """A configuration as runs see it; its own errors are looked for once."""
 
     loaded: Loaded[Options]
     remarks: tuple[Diagnostic, ...] = ()

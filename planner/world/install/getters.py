@@ -1,7 +1,7 @@
 """Fetching the packages that module sources name: git repositories, archives over http and from files, directories.
 
-The addresses are in the normal form of planner.language.config.sources: `git::https://...?ref=v1`, `https://host/module.zip`,
-`file:///directory`. What they mean is what the ecosystem's downloader (go-getter) makes of them.
+The addresses are in the normal form of planner.language.config.sources: `git::https://...?ref=v1`,
+`https://host/module.zip`, `file:///directory`. Their meaning is that of the ecosystem's downloader (go-getter).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A package of a provider: where it is, and what vouches for its content."""
+"""A package of a provider: its location, and the evidence for its content."""
 
 from __future__ import annotations
 

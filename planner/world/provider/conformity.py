@@ -1,6 +1,6 @@
-"""Does a provider keep its promises? What it plans must fit the configuration, what it answers must fit the plan.
+"""Checks that a provider keeps its promises: its plan must fit the configuration, its results must fit the plan.
 
-After OpenTofu's objchange.AssertPlanValid and AssertObjectCompatible. Both give problems, which are bugs of the
+After OpenTofu's objchange.AssertPlanValid and AssertObjectCompatible. Both return problems, which are bugs of the
 provider: the walk reports them, or only notes them for a provider of the legacy kind.
 """
 

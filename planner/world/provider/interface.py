@@ -101,7 +101,7 @@ class ApplyRequest:
 
 @frozen(eq=False)
 class ApplyAnswer:
-    """`value` is Null after a delete; on failure what is known of the object all the same."""
+    """`value` is Null after a delete; on failure the value as far as it is known."""
 
     value: Value
     private: str | None = None

@@ -1,4 +1,5 @@
-"""The proposed new state of an object: the configuration, with what only the provider knows taken from the prior state.
+"""The proposed new state of an object: the configuration, with values known only to the provider taken from the prior
+state.
 
 After OpenTofu's objchange.ProposedNew. All values are unmarked values of the schema's type.
 """

@@ -1,4 +1,4 @@
-"""Whether the lock file selects what a configuration needs: what is checked before anything is planned."""
+"""Whether the lock file selects the providers that a configuration needs: checked before anything is planned."""
 
 from __future__ import annotations
 

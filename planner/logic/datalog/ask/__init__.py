@@ -1,1 +1,1 @@
-"""Questions to what was derived, with limits of time and memory."""
+"""Queries over derivations, with limits of time and memory."""

@@ -1,1 +1,1 @@
-"""Evaluation: programs, facts, and what follows from them."""
+"""Evaluation: programs, facts, and their consequences."""

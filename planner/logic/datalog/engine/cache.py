@@ -1,6 +1,6 @@
 """Compiled programs in the user's cache, so that a start reads instead of compiling. The name of an entry is made from
 all rule text, the engine's own files and Python's version. An entry is code that is run:
-planner.foundation.support.store gives only what this user wrote."""
+planner.foundation.support.store returns only entries that this user wrote."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ _Looks = dict[_Place, Look]
 
 
 def looks(rules: Iterable[Rule], predicates: Mapping[str, Predicate]) -> dict[str, tuple[Look, ...]]:
-    """For each input, what the rules look at in each of its columns."""
+    """For each input, the use of each of its columns by the rules."""
     seen: _Looks = {}
     passed: dict[_Place, set[_Place]] = {}
     """column -> the columns of heads to which its values go"""

@@ -1,4 +1,4 @@
-"""Strongly connected components of a relation, and the acyclic graph of them: what most operators begin with."""
+"""Strongly connected components of a relation, and the acyclic graph of them: the first step of most operators."""
 
 from __future__ import annotations
 

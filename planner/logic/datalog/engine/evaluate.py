@@ -233,7 +233,7 @@ class _Evaluation:
         self.functions[f"x{number}"](self.relations[index.predicate], made)
 
     def fixpoint(self, step: CompiledStratum) -> None:
-        """Rounds: each joins what the last one found with all that is known, until nothing new is found."""
+        """Rounds: each joins the rows of the last one with all known rows, until nothing new is found."""
         relations, members = self.relations, step.predicates
         used = {n for f in step.functions for n in f.needs if self.program.compiled.indexes[n].predicate in members}
         own: dict[int, list[int]] = {n: [] for n in members}

@@ -1,4 +1,4 @@
-"""FactBase: what is asserted, with where it comes from. It does not change; FactBuilder makes one."""
+"""FactBase: asserted facts, with their sources. It does not change; FactBuilder makes one."""
 
 from __future__ import annotations
 

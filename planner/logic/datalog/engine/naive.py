@@ -1,4 +1,4 @@
-"""The naive evaluator: what rules mean, as plainly as possible. The oracle of evaluate.py on small fact bases."""
+"""The naive evaluator: the meaning of rules, as plainly as possible. The oracle of evaluate.py on small fact bases."""
 
 from __future__ import annotations
 

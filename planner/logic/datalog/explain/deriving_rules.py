@@ -1,7 +1,7 @@
-"""Which rules derive each row of a relation, for all rows at once.
+"""The rules that derive each row of a relation, for all rows at once.
 
-A proof of every edge of a large graph takes minutes. Here each rule is run once more over what holds already, so that
-it gives all its rows; rules that only pass a relation on are followed down to those that do not.
+A proof of every edge of a large graph takes minutes. Here each rule is run once more over the derived rows, so that it
+returns all of its own; rules that only pass a relation on are followed down to those that do not.
 """
 
 from __future__ import annotations

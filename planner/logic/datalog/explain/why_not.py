@@ -1,4 +1,4 @@
-"""Why does a row not hold: for each rule that could derive it, how far it gets and what then fails."""
+"""Why a row does not hold: for each rule that could derive it, how far it gets and which condition then fails."""
 
 from __future__ import annotations
 

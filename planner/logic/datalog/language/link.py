@@ -1,4 +1,4 @@
-"""Syntax to model: declared types and predicates, rules with their names and reasons; what is declared wrongly."""
+"""Syntax to model: declared types and predicates, rules with their names and reasons; errors in declarations."""
 
 from __future__ import annotations
 

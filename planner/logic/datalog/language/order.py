@@ -1,9 +1,9 @@
-"""In which order a body is joined.
+"""The order of joins in a body.
 
 The order of the text is the author's; the engine may take another. Here: tests, negations and computations as soon as
 their variables have values; an atom that only has to be looked up; a built-in relation whose inputs have values; then
-the atom with the most columns bound by what came before, then with the most constants, of equals the first in the text;
-aggregates last.
+the atom with the most columns bound before, then with the most constants, of equals the first in the text; aggregates
+last.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Built-in relations that take texts apart, and that of a range of numbers. Each gives the rows of its other columns,
-or None where what it is given makes no sense."""
+"""Built-in relations that take texts apart, and that of a range of numbers. Each returns the rows of its other columns,
+or None where its arguments make no sense."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def split(text: Value, separator: Value) -> list[Row] | None:
 
 
 def captures(text: Value, pattern: Value) -> list[Row] | None:
-    """(group, part): what the groups of the first match matched; 0 is the whole. A group with a name has two rows. One
-    that took no part has none."""
+    """(group, part): the parts of the first match's groups; 0 is the whole. A group with a name has two rows. One that
+    took no part has none."""
     if type(text) is not str or type(pattern) is not str:
         return None
     expression = compiled_pattern(pattern)
@@ -42,7 +42,7 @@ def captures(text: Value, pattern: Value) -> list[Row] | None:
 
 
 def find_all(text: Value, pattern: Value) -> list[Row] | None:
-    """(index, part), from 0: what the pattern matches, one behind the other."""
+    """(index, part), from 0: the matches of the pattern, one behind the other."""
     if type(text) is not str or type(pattern) is not str:
         return None
     expression = compiled_pattern(pattern)

@@ -18,7 +18,7 @@ from planner.logic.datalog.language.builtins import FUNCTIONS, RELATIONS, TESTS
 
 
 class FileSpace(NamedTuple):
-    """The name space of a file, and what the file is called in it: rules without a name are called after that."""
+    """The name space of a file, and the file's name in it: rules without a name are called after that."""
 
     space: str
     stem: str
@@ -177,7 +177,7 @@ class _Resolver:
         return atom if name == atom.predicate else syntax.Atom(name, atom.arguments, atom.start, atom.end)
 
     def name(self, text: str, span: Span, node: syntax.RuleNode) -> str:
-        """The whole name of what a file calls so; what it means nowhere stays as it is."""
+        """The full name of a name in a file; an unknown one is unchanged."""
         world = self.world
         if "." in text:
             return self._imported(text, span)

@@ -95,7 +95,7 @@ def dependencies(predicates: Iterable[Predicate], rules: Iterable[Rule]) -> dict
 
 
 def stratify(predicates: list[Predicate], rules: list[Rule]) -> tuple[list[Stratum], list[Diagnostic]]:
-    """The strata, lowest first; or what cannot be ordered: a predicate that needs itself to be complete first."""
+    """The strata, lowest first; or predicates that cannot be ordered: one that needs itself to be complete first."""
     graph = dependencies(predicates, rules)
     by_head: dict[str, list[Rule]] = {}
     for rule in rules:

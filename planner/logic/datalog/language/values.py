@@ -139,7 +139,7 @@ side in memory, so that going through a million rows waits half as long for it a
 
 
 def encode(value: Any) -> Value:
-    """The engine's form of a plain value. Raises TypeError for what cannot be in a column."""
+    """The engine's form of a plain value. Raises TypeError for a value that cannot be in a column."""
     kind = type(value)
     if kind is str or kind is int or kind is Truth or kind is Fraction:
         return value  # type: ignore[no-any-return]

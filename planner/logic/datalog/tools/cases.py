@@ -163,7 +163,7 @@ class _CaseReader:
         return False
 
     def _name(self, name: str) -> str:
-        """The whole name of what the file calls so."""
+        """The full name of a name in the file."""
         predicates = self.program.predicates
         qualifier, _, last = name.rpartition(".")
         if qualifier:

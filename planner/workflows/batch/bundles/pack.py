@@ -30,7 +30,7 @@ _OF_DATA = frozenset(("modules",))
 
 @frozen
 class Bundle:
-    """An archive (tar, gzip), its SHA-256, and what is in it, relative to the root."""
+    """An archive (tar, gzip), its SHA-256, and its content, relative to the root."""
 
     digest: str
     data: bytes

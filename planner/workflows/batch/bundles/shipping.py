@@ -1,4 +1,4 @@
-"""Sending units to other machines and taking back what became of them, as an executor that a schedule works with.
+"""Sending units to other machines and receiving their results, as an executor for a schedule.
 
 A carrier brings bytes to a worker and brings back its answer; it needs three methods, and knows nothing of units. That
 is all that another engine has to have.
