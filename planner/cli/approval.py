@@ -6,11 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
-from planner.foundation.support.signals import at_once
 from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.foundation.vocabulary.records import evolve
 from planner.render.terminal import Terminal
-from planner.world.state.backend import DEFAULT_WORKSPACE
 
 if TYPE_CHECKING:
     from planner.operations.options import OperationOptions
@@ -32,6 +30,8 @@ QUESTIONS = {
 def approved(mode: str, start: Start, terminal: Terminal, may_ask: bool) -> bool:
     """Prompt for approval of a plan of this mode, naming the workspace; only the word `yes` approves. Raises Failure
     when prompting is not possible."""
+    from planner.world.state.backend import DEFAULT_WORKSPACE
+
     question, remark = QUESTIONS[mode]
     inside = f' in workspace "{start.workspace}"' if start.workspace != DEFAULT_WORKSPACE else ""
     remark += f"\nWorkspace: {start.workspace}. State: {start.store.place} (backend {start.backend.type})."
@@ -98,6 +98,8 @@ def _unseen(terminal: Terminal) -> Iterator[None]:
 
 
 def _line(terminal: Terminal) -> str:
+    from planner.foundation.support.signals import at_once
+
     if not terminal.owns_process:
         return terminal.stdin.readline()
     with at_once():

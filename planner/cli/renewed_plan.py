@@ -13,15 +13,10 @@ from planner.foundation.support.disk import read_whole, service_reads
 from planner.foundation.support.store import Shelf
 from planner.foundation.vocabulary.records import define, evolve
 from planner.operations.standing_policies import OWN, SETTINGS
-from planner.render.diff_block import SchemaLookup
 from planner.render.terminal import Terminal
 from planner.render.view import HumanView
 from planner.workflows.batch.files_read import RECORDER, ReadComparison, entries
-from planner.workflows.renew.keep import Printed, gathered, kept
 from planner.workflows.renew.kept import KeptPlan, read, rules_stamp, shelf, write
-from planner.workflows.renew.renewal import Renewal, hides_causes
-from planner.workflows.renew.splice import SplicedText
-from planner.world.state.lock import FileLock
 
 if TYPE_CHECKING:
     from planner.operations.options import OperationOptions
@@ -48,6 +43,8 @@ class Watched:
 
     def gathers(self, made: MadePlan[Start], has_remarks: bool, needs_values: bool) -> MadePlan[Start]:
         """A plan was made; returns it without its values and its graph, unless they are still needed."""
+        from planner.workflows.renew.keep import gathered
+
         self.gathered = gathered(made, has_remarks)
         if not needs_values and made.context is not None:
             made.context.take_apart()
@@ -139,6 +136,8 @@ def _edited(known: KeptPlan, changed: set[str]) -> dict[str, str] | None:
 
 def _lock(known: KeptPlan) -> Callable[[], object] | None:
     """Take the lock of the state; returns the function that releases it, None when it cannot be had at once."""
+    from planner.world.state.lock import FileLock
+
     if not known.lock:
         return lambda: None
     lock = FileLock(known.lock)
@@ -146,12 +145,18 @@ def _lock(known: KeptPlan) -> Callable[[], object] | None:
 
 
 def _renewed(known: KeptPlan, texts: dict[str, str], settings: OperationOptions) -> Renewed | None:
+    from planner.workflows.renew.renewal import Renewal
+
     assert known.parts is not None
     return Renewal(known, known.parts, texts, settings).renewed()
 
 
 def _tell_renewed(known: KeptPlan, renewed: Renewed, terminal: Terminal, arguments: Arguments) -> int | None:
     """The exit code, when all output is known; else nothing is printed."""
+    from planner.render.diff_block import SchemaLookup
+    from planner.workflows.renew.renewal import hides_causes
+    from planner.workflows.renew.splice import SplicedText
+
     parts = known.parts
     assert parts is not None
     lookup = SchemaLookup(renewed.made.loaded.schemas).resource_schema
@@ -199,6 +204,8 @@ def _made_and_kept(
 
 
 def _keep(at: Shelf, name: str, watched: Watched, reads: list[list[Any]], code: int, terminal: Terminal) -> None:
+    from planner.workflows.renew.keep import Printed, kept
+
     assert watched.made is not None
     assert watched.gathered is not None
     assert watched.text is not None

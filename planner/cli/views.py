@@ -7,10 +7,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from planner.cli.flags import Arguments, UsageError
-from planner.foundation.support import signals
 from planner.foundation.vocabulary.diagnostic import Diagnostic, error
 from planner.logic.programs.actions import Counts
-from planner.render.plan import plan_summary
 from planner.render.terminal import Output, Terminal, is_terminal
 from planner.render.view import BothViews, HumanView, JsonView, View
 
@@ -30,6 +28,8 @@ def open_view(arguments: Arguments, terminal: Terminal) -> View:
 
 def hear_interrupts(view: View) -> None:
     """Let the first interrupt stop the walk, and report it."""
+    from planner.foundation.support import signals
+
     signals.STOP.listen(view.hooks.stopping)
     signals.install()
 
@@ -78,6 +78,7 @@ def show_summary(made: MadePlan[Any], terminal: Terminal, everything: bool = Fal
     """Print the causes of a plan, each with its consequences."""
     from planner.operations.explanations import causes, changed_actions
     from planner.render.cause_summary import groups_of, summary_text
+    from planner.render.plan import plan_summary
 
     planned = changed_actions(made)
     if planned:

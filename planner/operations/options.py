@@ -14,7 +14,6 @@ from planner.foundation.vocabulary.limits import UNLIMITED, Limits, Mode
 from planner.foundation.vocabulary.nearest import nearest
 from planner.foundation.vocabulary.provider_address import provider_source
 from planner.foundation.vocabulary.records import field, frozen
-from planner.operations.providers_needed import needed_providers
 
 if TYPE_CHECKING:
     from planner.engine.plan.options import ComingState, Settled
@@ -133,6 +132,8 @@ def provider_limits(options: OperationOptions, config: Config, state: State) -> 
 
 def _known(config: Config, state: State) -> list[str]:
     """The providers of the configuration and of the state's objects."""
+    from planner.operations.providers_needed import needed_providers
+
     return sorted(needed_providers(config, state).all)
 
 

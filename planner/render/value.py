@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -160,6 +159,8 @@ def json_value(text: str | None) -> Value:
 
 
 def _json_value(text: str) -> Value:
+    import json
+
     try:
         return _from_json(json.loads(text, parse_int=Digits, parse_float=Digits, parse_constant=_no_constant))
     except (ValueError, RecursionError):

@@ -9,16 +9,14 @@ from planner.engine.walk.hooks import HookGroup, Hooks
 from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
 from planner.foundation.vocabulary.nearest import file
 from planner.logic.programs.actions import Counts
-from planner.render.plan import PlanText, apply_summary
 from planner.render.terminal import Terminal, wrap
-from planner.render.value import all_outputs
 
 if TYPE_CHECKING:
     from planner.answers.policy.model import Verdict
     from planner.logic.model.plan import Plan
     from planner.render.cause_line import Causes
     from planner.render.json_ui import JsonLines
-    from planner.render.plan import SchemaOf
+    from planner.render.plan import PlanText, SchemaOf
     from planner.world.state.model import OutputState
 
 
@@ -94,6 +92,8 @@ class HumanView(View):
         show(diagnostics, self.terminal)
 
     def plan(self, plan: Plan, schema_of: SchemaOf, causes: Causes | None = None) -> None:
+        from planner.render.plan import PlanText
+
         text = PlanText(plan, schema_of, self.terminal, self.show_sensitive, causes)
         if self.keep is not None:
             self.keep(text)
@@ -122,6 +122,8 @@ class HumanView(View):
         terminal.out(wrap(text, width))
 
     def finished(self, counts: Counts, destroyed: bool) -> None:
+        from planner.render.plan import apply_summary
+
         text = apply_summary(counts, destroyed)
         self.terminal.out(f"\n{self.terminal.paint(text, 'bold', 'green')}")
 
@@ -130,6 +132,8 @@ class HumanView(View):
             self._outputs(outputs)
 
     def _outputs(self, outputs: Mapping[str, OutputState]) -> None:
+        from planner.render.value import all_outputs
+
         self.terminal.out(f"\n{self.terminal.paint('Outputs:', 'bold', 'green')}\n")
         self.terminal.out(all_outputs(outputs, self.show_sensitive))
 
@@ -187,6 +191,8 @@ class JsonView(View):
         self.lines.planned_changes(change for change in plan.changes if change.action != "no-op")
 
     def finished(self, counts: Counts, destroyed: bool) -> None:
+        from planner.render.plan import apply_summary
+
         self.lines.summary(apply_summary(counts, destroyed), counts, "destroy" if destroyed else "apply")
 
     def outputs(self, outputs: Mapping[str, OutputState]) -> None:

@@ -172,6 +172,17 @@ def test_start_imports_only_what_version_needs():
     }
 
 
+def test_a_plan_of_one_resource_loads_little(tmp_path):
+    (tmp_path / "main.tf").write_text('resource "terraform_data" "a" {}\n')
+    for _ in range(2):  # the first one fills the caches
+        done = run("plan", cwd=tmp_path, env={**os.environ, "PYTHONPROFILEIMPORTTIME": "1"})
+    assert done.returncode == 0
+    loaded = {line.rsplit("|", 1)[-1].strip() for line in done.stderr.split("\n") if "|" in line}
+    heavy = loaded & {"subprocess", "tempfile", "ssl", "lark", "attrs", "cattrs", "asyncio"}
+    assert not heavy
+    assert len([name for name in loaded if name.startswith("planner")]) <= 210
+
+
 def test_a_command_that_a_family_does_not_have(planner):
     said = planner("batch", "plam")
     assert said.code == 1 and "There is no command batch plam" in said.err

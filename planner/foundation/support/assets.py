@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Mapping
-from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 """the folder of this program's code"""
@@ -56,6 +59,8 @@ def cache_dir() -> Path | None:
 
 
 def _path(path: str) -> Path:
+    from pathlib import Path
+
     return Path(path)
 
 
@@ -92,11 +97,7 @@ def _may_hold(status: os.stat_result) -> bool:
 
 def home(environ: Mapping[str, str]) -> Path:
     """The user's home directory."""
-    return _cli_files_path(_home(environ))
-
-
-def _cli_files_path(path: str) -> Path:
-    return Path(path)
+    return _path(_home(environ))
 
 
 def _home(environ: Mapping[str, str]) -> str:
@@ -105,7 +106,7 @@ def _home(environ: Mapping[str, str]) -> str:
 
 def setting_files(environ: Mapping[str, str]) -> list[Path]:
     """The files that are there, in the order in which they are read."""
-    return [_cli_files_path(name) for name in _setting_files(environ)]
+    return [_path(name) for name in _setting_files(environ)]
 
 
 def _setting_files(environ: Mapping[str, str]) -> list[str]:

@@ -7,7 +7,6 @@ int beyond 64 bits. So the text of a number survives reading and writing, up to 
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from functools import cache
@@ -62,6 +61,8 @@ def reader() -> Callable[[bytes], Any]:
 
 
 def _loads_exactly(data: bytes) -> Any:
+    import json
+
     try:
         text = data.decode("utf-8")
         return json.loads(text, parse_float=_decimal, parse_constant=_no_constant)

@@ -6,8 +6,7 @@ from collections import deque
 from collections.abc import Collection, Mapping
 from functools import cache
 from operator import itemgetter
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from planner.foundation.support.disk import read_text
 from planner.foundation.vocabulary.address import AddressError, parse_address
@@ -22,6 +21,9 @@ from planner.logic.datalog.engine.fact_base import FactBase
 from planner.logic.datalog.engine.program import RuleProgram
 from planner.logic.model.graph import Graph, Node, adjacency
 from planner.logic.programs.rule_programs import Files, load
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 # The meaning of vertex names and addresses, according to the rules.
 
@@ -108,6 +110,8 @@ def user_files(folders: tuple[str, ...]) -> Files:
 
 
 def _rule_files(folder: str, problems: list[Diagnostic]) -> list[Path]:
+    from pathlib import Path
+
     if not Path(folder).is_dir():
         problems.append(error("rules.no_folder", "No such folder of rules", f"{folder} is not a directory."))
     return sorted(Path(folder).glob("*.dl"))

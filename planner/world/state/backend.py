@@ -3,7 +3,6 @@ found on first use; nothing else knows which types there are."""
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
@@ -226,4 +225,6 @@ def state_identity(
     if backend is not None:
         return str(backend.identity({k: v for k, v in settings.items() if v is not None}, workspace, directory))
     shown = {k: v for k, v in sorted(settings.items()) if v is not None and k not in SECRETS}
+    import json
+
     return f"{kind}:{json.dumps(shown, sort_keys=True, default=str)}#{workspace}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -100,6 +99,8 @@ def read_pointer(data_directory: str) -> tuple[BackendPointer | None, list[Diagn
 
 
 def _pointer(data: bytes, path: str) -> tuple[BackendPointer | None, list[Diagnostic]]:
+    import json
+
     try:
         backend = json.loads(data).get("backend") or {}
         settings, hash = backend.get("config") or {}, backend.get("hash") or 0
@@ -114,6 +115,8 @@ def _pointer(data: bytes, path: str) -> tuple[BackendPointer | None, list[Diagno
 def write_pointer(data_directory: str, pointer: BackendPointer | None) -> list[Diagnostic]:
     """Remember the backend that is set up now, or that there is none."""
     path = os.path.join(data_directory, FILE)
+    import json
+
     document: dict[str, Any] = {"version": _FORMAT}
     if pointer is not None:
         settings = dict(sorted(pointer.settings.items()))

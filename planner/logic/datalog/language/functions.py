@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import lru_cache
-from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Any
 
 from planner.foundation.support.lazy import is_too_deep
@@ -141,6 +140,8 @@ def is_number(value: Value) -> bool:
 def _range(text: str) -> tuple[int, int, int, int] | None:
     """Of an address or a range such as 10.0.0.0/8: version, first and last address as numbers, length of the prefix.
     Bits behind the prefix do not count."""
+    from ipaddress import ip_network
+
     try:
         network = ip_network(text.strip(), strict=False)
     except ValueError:
@@ -186,6 +187,8 @@ def cidr_network(text: Value) -> str | None:
     parts = cidr(text)
     if parts is None:
         return None
+    from ipaddress import IPv4Network, IPv6Network
+
     return str((IPv4Network if parts[0] == 4 else IPv6Network)((parts[1], parts[3])))
 
 

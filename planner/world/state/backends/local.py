@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import builtins
 import os
-import shutil
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -432,6 +431,8 @@ class LocalBackend:
 
     def delete_workspace(self, workspace: str) -> None:
         """Remove a workspace and its state. Raises OSError."""
+        import shutil
+
         shutil.rmtree(os.path.join(self.workspace_directory, workspace))
 
 
