@@ -102,6 +102,7 @@ class Cases:
         self.messages: dict[tuple[str, Any, Any], frozenset[str]] = {}
         """the message in each case, for verdicts that hold in all cases"""
         self._orders: dict[tuple[int, tuple[str, ...]], tuple[list[Literal], set[str]]] = {}
+        self.inner_orders: dict[tuple[int, frozenset[str]], list[Literal]] = {}
         self._saying: dict[tuple[str, Any], list[Rule]] = {}
 
     @property
@@ -231,7 +232,7 @@ class _CaseEvaluation(Interpreter):
 
     def extensions(self, literal: Literal, assignment: Values, outer: set[str]) -> Iterator[Way]:
         self.step()
-        yield from super().extensions(literal, assignment, outer)
+        return super().extensions(literal, assignment, outer)
 
     def step(self) -> None:
         """Count a step. Raises Inconclusive after too many."""
@@ -242,8 +243,9 @@ class _CaseEvaluation(Interpreter):
     # -------- values
 
     def value(self, term: Term, assignment: Values) -> Any:
-        known = super().value(term, assignment)
-        return self.case.resolved(known) if isinstance(term, RuleVariable) else known
+        if isinstance(term, RuleVariable):
+            return self.case.resolved(assignment.get(term.name))
+        return super().value(term, assignment)
 
     def equal(self, one: Any, other: Any) -> bool:
         return self.case.equal(one, other)
@@ -577,6 +579,12 @@ class _CaseEvaluation(Interpreter):
             yield None, values
 
     # -------- aggregates
+
+    def inner_order(self, literal: Aggregate, bound: Iterable[str], scope: set[str]) -> list[Literal]:
+        orders, key = self.cases.inner_orders, (id(literal), frozenset(bound))
+        if key not in orders:
+            orders[key] = super().inner_order(literal, bound, scope)
+        return orders[key]
 
     def aggregate_of(self, literal: Aggregate, ordered: list[Literal], fixed: Values, scope: set[str]) -> Any:
         apart = self.apart(literal, ordered, fixed, scope)

@@ -190,7 +190,10 @@ class Interpreter:
         """The value of an aggregate: over all distinct assignments to its variables and wildcards."""
         fixed = {name: value for name, value in assignment.items() if name in outer}
         scope = outer | inner_names(literal)
-        return self.aggregate_of(literal, self.order(without_wildcards(literal.body), fixed, scope), fixed, scope)
+        return self.aggregate_of(literal, self.inner_order(literal, fixed, scope), fixed, scope)
+
+    def inner_order(self, literal: Aggregate, bound: Iterable[str], scope: set[str]) -> list[Literal]:
+        return self.order(without_wildcards(literal.body), bound, scope)
 
     def aggregate_of(self, literal: Aggregate, ordered: list[Literal], fixed: Assignment, scope: set[str]) -> Any:
         """The value of an aggregate with its body in order, and the values of variables outside its braces."""
