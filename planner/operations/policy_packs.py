@@ -165,7 +165,7 @@ def _checked(use: PackUse, folder: Path) -> Locked:
     found = folder_hash(folder)
     path = folder / MANIFEST
     if not path.is_file():
-        detail = f"There is no {MANIFEST} in what {use.source} gives. Name a folder in it with //FOLDER."
+        detail = f"There is no {MANIFEST} in what {use.source} gives. Name a directory in it with //DIRECTORY."
         raise Failure(error("policy.install", "Not a pack", detail, use.span))
     manifest = read_manifest(f"{use.name}/{MANIFEST}", read_text(path))
     if manifest.name != use.name:

@@ -18,7 +18,7 @@ _NEW = "because it is declared{place} and does not exist yet"
 _GONE = "because it was removed outside"
 _KINDS = {
     "drift": "what was changed outside",
-    "as-before": "nothing that gives it is another than when it was last applied",
+    "as-before": "none of its inputs changed since the last apply",
     "gone": "removed outside",
     "no-call": "not called any more",
     "read": "as it was read",

@@ -326,7 +326,7 @@ WRONG = {
     'unit "a" {\n  hook "h" {\n    when = "after"\n    run = []\n  }\n}\n': "run of the hook h is empty",
     'unit "a" {\n  retry {\n    matches = ["("]\n    times = 2\n  }\n}\n': "not a regular expression",
     'unit "a" {\n  retry {\n    matches = ["x"]\n    times = 0\n  }\n}\n': "from 1 to 100",
-    'unit "a" {\n  generate "../x" {\n    content = ""\n  }\n}\n': "A file of the unit's folder",
+    'unit "a" {\n  generate "../x" {\n    content = ""\n  }\n}\n': "A file of the unit's directory",
     'unit "a" { environment = { "a=b" = "c" } }\n': "cannot be a variable",
     'unit "a" { environment = ["x"] }\n': "An object is required",
     'unit "a" { auth = "x" }\n': "A list in brackets",

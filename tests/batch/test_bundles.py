@@ -277,7 +277,7 @@ def test_another_archive_than_the_digest_says(tmp_path: Path) -> None:
 def test_a_folder_that_is_not_in_it(folder: str, tmp_path: Path) -> None:
     made, root = parcel(tmp_path)
     request = evolve(made.request, directory=folder.format(root=root))
-    assert "names a folder that is not in it" in answer_to(evolve(made, request=request), root).problem
+    assert "names a directory that is not in it" in answer_to(evolve(made, request=request), root).problem
 
 
 class Replies:

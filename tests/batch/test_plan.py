@@ -269,7 +269,7 @@ def test_an_analysis_from_before_is_the_same(tmp_path: Path, monkeypatch: pytest
     write(tmp_path, {"c/main.tf": unit({"up": "a"})})
     assert seen()[1] == [["b", "a"], ["c", "a"]]
     write(tmp_path, {"planner.batch.hcl": 'units "*" {}\nunit "a" { depends_on = [unit.c] }\n'})
-    assert "circle" in batch(tmp_path, "plan").errors
+    assert "cycle" in batch(tmp_path, "plan").errors
     write(tmp_path, {"planner.batch.hcl": 'units "[ab]" {}\n'})
     assert seen()[1] == [["b", "a"]]
 

@@ -162,17 +162,17 @@ CHANGES: list[tuple[Callable[[Path], object], str]] = [
         lambda root: write(root, {"planner.batch.hcl": 'unit "a" {}\nunit "b" {}\nunit "c" {}\n'}),
         "It came after a; now that has changed",
     ),
-    (lambda root: replace(root, "saved/plans/a.tfplan", "x"), "its SHA-256 is another"),
+    (lambda root: replace(root, "saved/plans/a.tfplan", "x"), "its SHA-256 differs"),
     (lambda root: (root / "saved/plans/a.tfplan").unlink(), "No such file"),
     (
         lambda root: (
             (root / "saved/plans/a.tfplan").rename(root / "x") and (root / "saved/plans/a.tfplan").symlink_to("../../x")
         ),
-        "is a link, or its folder is",
+        "is a link, or its directory is",
     ),
     (
         lambda root: (root / "saved/plans").rename(root / "x") and (root / "saved/plans").symlink_to("../x"),
-        "is a link, or its folder is",
+        "is a link, or its directory is",
     ),
     (
         lambda root: (
@@ -184,9 +184,12 @@ CHANGES: list[tuple[Callable[[Path], object], str]] = [
     (lambda root: replace(root, "saved/manifest.json", "[" * 100_000), "is no"),
     (
         lambda root: replace(root, "saved/manifest.json", DEEP_MANIFEST),
-        "its sum is another",
+        "its checksum differs",
     ),
-    (lambda root: edit(root / "saved/manifest.json", lambda d: d.update(mode="destroy"), False), "its sum is another"),
+    (
+        lambda root: edit(root / "saved/manifest.json", lambda d: d.update(mode="destroy"), False),
+        "its checksum differs",
+    ),
     (lambda root: edit(root / "saved/manifest.json", lambda d: d.update(planner_version="0.0.1")), "planner 0.0.1"),
     (
         lambda root: edit(root / "saved/manifest.json", lambda d: d.update(words=["../x"])),

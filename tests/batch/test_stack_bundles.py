@@ -80,7 +80,7 @@ def test_plans_in_files_are_checked(tmp_path: Path) -> None:
     for damaged in (b"", b"PK", data[:-200], data.replace(b'"us"', b'"eu"', 1)):
         path.write_bytes(damaged)
         ran = batch(tmp_path, "apply", "-auto-approve", "saved")
-        assert ran.code == 1 and "is not the file that was saved" in " ".join(ran.errors.split())
+        assert ran.code == 1 and "is not the saved file" in " ".join(ran.errors.split())
     plan = SimpleNamespace(deployment="us", steps=())
     for damaged in (b"", b"PK", data[:-200], b"{}", archive({}), archive({"deployment.json": b"[]"}), DEEP, UNKNOWN):
         path.write_bytes(damaged)

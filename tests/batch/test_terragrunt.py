@@ -441,7 +441,7 @@ def test_the_units_of_a_stack(repository: Path) -> None:
         "live/u/first/mine.txt": "mine",
     })  # fmt: skip
     ran = batch(repository, "graph", "live/u")
-    assert ran.code == 1 and "A folder would be overwritten" in ran.errors
+    assert ran.code == 1 and "A directory would be overwritten" in ran.errors
 
 
 def test_a_dependency_on_a_stack_has_the_outputs_of_its_units(repository: Path) -> None:
@@ -500,20 +500,20 @@ WRONG = {
     "download_dir = local.c\n": "No local value is named c",
     'download_dir = get_env("NOBODY_SETS_THIS")\n': "The environment has no variable NOBODY_SETS_THIS",
     'download_dir = run_cmd("false")\n': "false ended with 1",
-    'download_dir = find_in_parent_folders("none")\n': "No folder above",
+    'download_dir = find_in_parent_folders("none")\n': "No directory above",
     'inputs = { x = sops_decrypt_file("terragrunt.hcl") }\n': "encrypted with sops",
     'inputs = { x = get_aws_account_id() }\n': "calls AWS",
     'include "x" {\n  path = "nowhere.hcl"\n}\n': "nowhere.hcl to include",
     'include "x" {\n  path = "../env.hcl"\n  merge_strategy = "deeep"\n}\n': 'Did you mean "deep"?',
     'inputs = ["x"]\n': "An object is required",
-    'terraform {\n  source = "../nowhere"\n}\n': "There is no folder {root}/live/nowhere",
+    'terraform {\n  source = "../nowhere"\n}\n': "There is no directory {root}/live/nowhere",
     'terraform {\n  source = "../../modules//../live"\n}\n': "leads out of ../../modules",
     'generate "x" {\n  path = "x.tf"\n  if_exists = "sometimes"\n  contents = ""\n}\n': "if_exists is one of",
     'errors {\n  retry "x" {\n    retryable_errors = ["("]\n    max_attempts = 1\n    sleep_interval_sec = 1\n  }\n}\n':
         "not a regular expression",
     'inputs = { x = dependency.y.outputs.z }\n': "No dependency is named y here",
     'inputs = { x = feature.y.value }\n': "No feature is named y here",
-    'dependency "x" {\n  config_path = ""\n}\n': "dependency.x names no folder",
+    'dependency "x" {\n  config_path = ""\n}\n': "dependency.x names no directory",
 }  # fmt: skip
 
 

@@ -224,7 +224,7 @@ def _data(name: str, table: TomlTable) -> DataFile:
     file = table.needed("file")
     parts = file.split("/")
     if file and (file.startswith("/") or ".." in parts or "\\" in file or any(p.startswith(".") for p in parts)):
-        table.problem("file", f'"{file}" is not a file of the pack: name one below its folder.')
+        table.problem("file", f'"{file}" is not a file of the pack: name one below its directory.')
         file = ""
     elif file and not file.endswith((".csv", ".json", ".yaml", ".yml")):
         table.problem("file", f'"{file}" is not in a supported format: .csv, .json, .yaml or .yml.')

@@ -38,7 +38,7 @@ def policy_files(words: Iterable[str], workspace: str = "default") -> Files:
         files = files_below(word, problems) if os.path.isdir(word) else [Path(word)]
         if not files:
             detail = f"{word} holds no file that ends in .dl."
-            problems.append(error("policy.no_files", "No policies in the folder", detail))
+            problems.append(error("policy.no_files", "No policies in the directory", detail))
         for file in files:
             _read(file, texts, problems)
             if is_pack_file(str(file)):
@@ -122,7 +122,7 @@ def _read_around(file: Path, texts: dict[str, str], problems: list[Diagnostic]) 
     for data in data_names(manifest, str(file.parent)):
         if os.path.isfile(data):
             if not Path(os.path.realpath(data)).is_relative_to(os.path.realpath(file.parent)):
-                detail = f"{data} leads out of the folder of the pack."
+                detail = f"{data} leads out of the directory of the pack."
                 problems.append(error("policy.data", "Data file outside the pack", detail))
                 continue
             _read(Path(data), texts, problems)

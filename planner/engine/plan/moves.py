@@ -372,7 +372,7 @@ def _move_errors(results: MoveResults, by_name: dict[str, MoveStatement], found:
     if not problems:
         for cycle in results.cycles:
             lines = "".join(f"\n  - {name}" for name in cycle)
-            detail = f"These statements lead in a circle, so that there is no place to move the objects to:{lines}"
+            detail = f"These statements form a cycle, so the objects have no address to move to:{lines}"
             problems.append((0, error("plan.move_cycle", "Cyclic dependency in move statements", detail)))
     return [d for _, d in sorted(problems, key=lambda p: p[0])]
 

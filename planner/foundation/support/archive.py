@@ -212,7 +212,7 @@ class _UnpackDirectory:
             raise InstallError(f"the archive has several members that are named {member.name!r}") from None
         except OSError as problem:
             if problem.errno in (errno.ELOOP, errno.ENOTDIR):
-                raise InstallError(f"the archive has {member.name!r} below something that is not a folder") from None
+                raise InstallError(f"the archive has {member.name!r} below something that is not a directory") from None
             raise
 
     @contextmanager
@@ -282,7 +282,7 @@ def _zip_member(package: ZipFile, entry: ZipInfo) -> Member:
             raise InstallError(f"the archive has a link that leads out of it ({name!r})")
         return Member(name, parts, "link", entry.file_size)
     if stat.S_IFMT(mode) not in (0, stat.S_IFREG):
-        raise InstallError(f"the archive has a member that is neither file nor folder ({name!r})")
+        raise InstallError(f"the archive has a member that is neither file nor directory ({name!r})")
     return Member(name, parts, "file", entry.file_size, not mode or bool(mode & 0o100))
 
 
@@ -391,7 +391,7 @@ def _tar_member(header: bytes, flag: bytes, size: int, more: dict[str, str]) -> 
     if flag in b"12":
         target = more.get("linkpath") or _text(header[157:257])
         return Member(name, parts, "same" if flag == b"1" else "link", target=target)
-    raise InstallError(f"the archive has a member that is neither file nor folder ({name!r})")
+    raise InstallError(f"the archive has a member that is neither file nor directory ({name!r})")
 
 
 def _extended(data: bytes) -> dict[str, str]:

@@ -113,7 +113,7 @@ def _rule_files(folder: str, problems: list[Diagnostic]) -> list[Path]:
     from pathlib import Path
 
     if not Path(folder).is_dir():
-        problems.append(error("rules.no_folder", "No such folder of rules", f"{folder} is not a directory."))
+        problems.append(error("rules.no_folder", "No such directory of rules", f"{folder} is not a directory."))
     return sorted(Path(folder).glob("*.dl"))
 
 

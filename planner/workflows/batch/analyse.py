@@ -267,7 +267,7 @@ def _cycle_text(members: set[str], database: Database) -> str:
     for a, b in zip(way, [*way[1:], start], strict=True):
         proof = prover.why("edge", (a, b))
         lines.append(f"  {a} waits for {b}: {edge_reason(proof, database)}")
-    return "The shortest circle:\n" + "\n".join(lines) + "\nRemove one of these."
+    return "The shortest cycle:\n" + "\n".join(lines) + "\nRemove one of these."
 
 
 def edge_reason(proof: Any, database: Database) -> str:

@@ -216,7 +216,7 @@ class _BatchFileReader:
         normal = os.path.relpath(os.path.join(self.root, folder), self.root)
         if not os.path.isdir(os.path.join(self.root, folder)):
             detail = f"The directory {folder} of the unit {name} does not exist."
-            self.problems.error("no_unit_folder", "Unit without a folder", detail, span)
+            self.problems.error("no_unit_folder", "Unit without a directory", detail, span)
         variables: dict[str, str] = {}
         inputs: dict[str, ExpressionPiece] = {}
         after: list[Expr] = []
@@ -245,7 +245,7 @@ class _BatchFileReader:
         folders = root_modules(self.root, self.memory, pattern, stacks=stacks)
         stacks = {folder: stack for folder, stack in stacks.items() if stack.deployments}
         if not (folders or stacks):
-            detail = f"No folder that {pattern} matches is a root module."
+            detail = f"No directory that {pattern} matches is a root module."
             self.problems.warning("no_units", "Pattern without units", detail, block.header_span)
         for folder in folders:
             self.found[folder] = self._draft(folder, folder, [content], self.scope, block.header_span)

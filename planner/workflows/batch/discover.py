@@ -67,7 +67,7 @@ def find_fleet(words: Iterable[str], file: str, memory: Callable[[str], FolderMe
         problems = _add_stacks(units, stacks)
     units = {name: units[name] for name in sorted(units)}
     detail = (
-        "A unit is a folder with configuration that is named, or one with a backend, cloud or required_ setting in "
+        "A unit is a directory with configuration that is named, or one with a backend, cloud or required_ setting in "
         f"a terraform block, or with a file {MARKERS[0]}; or each deployment of a stack; or it is named in a file "
         f"{NAME}."
     )
@@ -87,7 +87,7 @@ def _add_stacks(units: dict[str, Unit], stacks: dict[str, StackFolder]) -> tuple
         for name, unit in units_of(folder, folder, stack.deployments).items():
             if name in units:
                 detail = (
-                    f"{name} is a folder with configuration, and the deployment {unit.deployment} of the stack in "
+                    f"{name} is a directory with configuration, and the deployment {unit.deployment} of the stack in "
                     f"{folder}. Name them in a file {NAME}."
                 )
                 problems.append(error("batch.same_name", "Two units of one name", detail))

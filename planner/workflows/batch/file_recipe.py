@@ -199,7 +199,7 @@ class AroundReader:
         if "if_exists" in content.attributes:
             self._one_of(exists, EXISTS, "if_exists", content.attributes["if_exists"].expr_span)
         if not name or "/" in name or "\0" in name or name in (".", "..", ".terraform"):
-            detail = f'A file of the unit\'s folder is named here, not "{name}".'
+            detail = f'A file of the unit\'s directory is named here, not "{name}".'
             self.problems.error("file_name", "Invalid file name", detail, span)
             return None
         return GeneratedFile(name, self._text(content, "content"), exists, self._text(content, "comment", "# "), span)

@@ -139,7 +139,7 @@ def _problems(numbered: Mapping[str, PartRead], facts: FactBuilder) -> Iterable[
             continue
         detail = (
             f"{of(first)} was planned with outputs of {unit} that are not those that {of(second)} has: the state or "
-            "the objects have changed in between, or a value is another one each time. Plan all shards again."
+            "the objects have changed in between, or a value differs each time. Plan all shards again."
         )
         yield error("batch.join_seen", "The parts do not agree", detail)
     for there, wanted in found.sorted("lacks_units"):
@@ -156,7 +156,7 @@ _WHY = {
 
 def _broken(part: PartRead) -> Diagnostic:
     said = "; ".join(f"{d['summary']}: {d['detail']}" for d in part.report["diagnostics"] if d["severity"] == "error")
-    return error("batch.join", "A part has come to nothing", f"{part.name}: {said}")
+    return error("batch.join", "A part failed", f"{part.name}: {said}")
 
 
 # ---------------------------------------------------------------- the whole
@@ -223,7 +223,9 @@ def _save(parts: Sequence[PartRead], document: Mapping[str, Any], out: str) -> b
         raise _without_plans("parts of plan have plans, and of nothing else")
     lacking = [part.name for part in parts if part.manifest is None]
     if lacking:
-        raise _without_plans(f"there are none in {', '.join(lacking[:SHOWN])}: name the folders of batch plan -out=DIR")
+        raise _without_plans(
+            f"there are none in {', '.join(lacking[:SHOWN])}: name the directories of batch plan -out=DIR"
+        )
     manifests = [part.manifest for part in parts if part.manifest is not None]
     units: dict[str, Saved] = {}
     problems: list[Diagnostic] = []
@@ -248,7 +250,7 @@ def _copied(folder: str, out: str, saved: Saved) -> list[Diagnostic]:
         if sha256(data).hexdigest() == saved.plan and not os.path.islink(os.path.dirname(path)):
             replace_file(saved_plan.plan_path(out, saved.unit), data, 0o600)
             return []
-        why = "is not the file that was saved: its SHA-256 is another"
+        why = "is not the saved file: its SHA-256 differs"
     except OSError as problem:
         why = f"cannot be copied: {problem.strerror or problem}"
     return [error("batch.join", "A plan is not as it was saved", f"{path} {why}.")]

@@ -368,7 +368,7 @@ def policy(options: BatchOptions, words: tuple[str, ...], listener: BatchListene
     rules = dict(own_rules(options, fleet))
     own = {**rules, **dict(policy_files((*own_folder(fleet.root, FLEET), *words), _OF_PACKS))}
     if not standing and not any(name not in rules for name in own):
-        detail = "Name files or folders with -policy, or put rules into .planner/batch-policies."
+        detail = "Name files or directories with -policy, or put rules into .planner/batch-policies."
         raise Failure(error("batch.no_policies", "No policies", detail))
     modal, program, problems = three_valued((*{**own, **dict(standing)}.items(),), frozenset(dict(standing)), "batch")
     database, report, more = over_plans(options, program, modal.verdicts, listener)

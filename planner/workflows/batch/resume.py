@@ -38,9 +38,7 @@ def resume(
     named (`began`) and run again. Raises Failure."""
     started = time.monotonic()
     if name and not is_run(name):
-        detail = (
-            f"{name} is not a valid name of a run: a folder of .planner/batch is meant, such as 20260131T120000Z-000."
-        )
+        detail = f"{name} is not a valid name of a run, such as 20260131T120000Z-000: a directory of .planner/batch."
         raise Failure(error("batch.no_run", "No such run", detail))
     record = Record(root, name) if name else Record.last(root)
     asked = record.asked()

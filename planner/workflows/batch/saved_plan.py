@@ -159,7 +159,7 @@ def prepare(folder: str) -> None:
     try:
         names = os.listdir(folder) if os.path.isdir(folder) else []
         if names and NAME not in names and REPORT not in names and set(names) != {PLANS}:
-            detail = f"{folder} is not empty and has no saved plan of a fleet: name another folder."
+            detail = f"{folder} is not empty and has no saved plan of a fleet: name another directory."
             raise Failure(error("batch.out", "Plans cannot be saved", detail))
         plans = os.path.join(folder, PLANS)
         os.makedirs(plans, mode=0o700, exist_ok=True)
@@ -269,7 +269,7 @@ def read(folder: str) -> SavedManifest:
     except TypeError:  # it is nested deeper than anything that was ever written
         is_as_saved = False
     if not is_as_saved:
-        raise _unusable(folder, f"{NAME} is not what was saved: its sum is another")
+        raise _unusable(folder, f"{NAME} is not the saved file: its checksum differs")
     try:
         return evolve(_manifest(document), data=data)
     except (ValueError, KeyError, TypeError, AttributeError) as bad:

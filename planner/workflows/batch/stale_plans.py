@@ -72,7 +72,7 @@ def refusals(
 def _places(analysis: Analysis, saved: Saved) -> Iterable[Moved]:
     unit = analysis.fleet.units[saved.unit]
     if (unit.folder, unit.workspace) != (saved.folder, saved.workspace):
-        text = f"It was the folder {saved.folder} with the workspace {saved.workspace or 'default'}."
+        text = f"It was the directory {saved.folder} with the workspace {saved.workspace or 'default'}."
         yield saved.unit, "folder", saved.folder, text
     if analysis.state_of.get(saved.unit, "") and os.path.basename(analysis.state_of[saved.unit]) != os.path.basename(
         saved.state
@@ -88,7 +88,7 @@ def _plan(saved: Saved, folder: str, plans: dict[str, bytes]) -> Iterable[Moved]
         return
     path = saved_plan.plan_path(folder, saved.unit)
     if os.path.realpath(path) != os.path.join(os.path.realpath(folder), saved_plan.PLANS, os.path.basename(path)):
-        yield saved.unit, "plan", path, f"{path} is a link, or its folder is."
+        yield saved.unit, "plan", path, f"{path} is a link, or its directory is."
         return
     try:
         data = saved_plan.read_bounded(path)
@@ -96,7 +96,7 @@ def _plan(saved: Saved, folder: str, plans: dict[str, bytes]) -> Iterable[Moved]
         yield saved.unit, "plan", path, f"{path}: {problem.strerror or problem}."
         return
     if sha256(data).hexdigest() != saved.plan:
-        yield saved.unit, "plan", path, f"{path} is not the file that was saved: its SHA-256 is another."
+        yield saved.unit, "plan", path, f"{path} is not the saved file: its SHA-256 differs."
         return
     plans[saved.unit] = data
 

@@ -190,7 +190,7 @@ def _tfvars(folder: str, name: str, span: Span) -> dict[str, Value]:
     path = os.path.join(folder, f"{name}.tfvars")
     if not os.path.lexists(path):
         detail = (
-            f"The variable set {name} is not here: write its values into {path}, or name another folder with "
+            f"The variable set {name} is not here: write its values into {path}, or name another directory with "
             "-varset-dir."
         )
         raise Failure(error("stack.varset", "No such variable set", detail, span))

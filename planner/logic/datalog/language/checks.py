@@ -433,7 +433,7 @@ def _compared(literal: syntax.Literal) -> list[syntax.Term]:
 
 
 def whole_decimals(rules: Iterable[Rule]) -> Iterator[Diagnostic]:
-    """A decimal that is whole is another value than the whole number, and no value that is given or computed is one."""
+    """A decimal that is whole is not the whole number, and no value that is given or computed is one."""
     told: set[Span] = set()
     for rule in rules:
         terms: list[syntax.Term] = [t for atom, _ in atoms(rule.body) for t in atom.arguments]
@@ -449,9 +449,7 @@ def whole_decimals(rules: Iterable[Rule]) -> Iterator[Diagnostic]:
             place = at(rule, term)
             if place not in told:
                 told.add(place)
-                detail = (
-                    f"{term} is another value than {int(term.value)}, and what is computed is a whole one. Write that."
-                )
+                detail = f"{term} never equals {int(term.value)}, and computed whole numbers are whole. Write {int(term.value)}."
                 yield warning("rules.whole_decimal", "Whole number as a decimal", detail, place)
 
 

@@ -127,9 +127,9 @@ def _kept(left: list[str]) -> str:
 def _refusal(request: Request, tree: str) -> str:
     """Why nothing of this is done."""
     if request.directory != tree and not request.directory.startswith(f"{tree}/"):
-        return "The bundle names a folder that is not in it."
+        return "The bundle names a directory that is not in it."
     if ".." in request.directory.split("/"):
-        return "The bundle names a folder that is not in it."
+        return "The bundle names a directory that is not in it."
     if any(not name or "=" in name or "\0" in name + text for name, text in request.environment):
         return "The bundle has a variable of the environment that there cannot be."
     states = [request.state, *(u.state for u in request.upstream)]

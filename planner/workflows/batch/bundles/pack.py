@@ -110,7 +110,7 @@ def _through_link(root: str, path: str) -> Iterator[str]:
         raise _refused(f"{path} is a link that leads out of {root}, where a bundle has nothing from.")
     inner = os.path.relpath(target, real).replace(os.sep, "/")
     if inner in (".", path) or path.startswith(f"{inner}/"):
-        raise _refused(f"{path} is a link to a folder that it is in.")
+        raise _refused(f"{path} is a link to a directory that it is in.")
     for found in _below(real, inner):
         yield f"{path}/{os.path.relpath(found, inner)}".replace(os.sep, "/")
 

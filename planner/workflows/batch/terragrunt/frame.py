@@ -292,7 +292,7 @@ class Frame(Scope):
         enabled = "enabled" not in part.attributes or self.truth(part.attributes["enabled"])
         path = self.text(at)
         if enabled and not path:
-            detail = f"dependency.{part.label} names no folder."
+            detail = f"dependency.{part.label} names no directory."
             raise Failure(error("terragrunt.no_dependency", "Dependency without a unit", detail, at.span))
         target = os.path.normpath(os.path.join(self.folder, path))
         if target.endswith((".hcl", ".hcl.json")):

@@ -93,7 +93,7 @@ class Functions:
             return found
         if len(words) > 1:
             return words[1]
-        raise FunctionError(f"No folder above {self.frame.folder} has {wanted or NAME}.")
+        raise FunctionError(f"No directory above {self.frame.folder} has {wanted or NAME}.")
 
     def _above(self, wanted: str) -> str | None:
         folder = os.path.dirname(self.frame.folder)

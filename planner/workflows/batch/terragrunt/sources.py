@@ -39,11 +39,11 @@ def locate(source: str, folder: str, version: str, library: Library, span: Span)
     if is_local(source, folder):
         package, sub = split_subdirectory(source)
         if sub.partition("/")[0] == "..":
-            detail = f"The folder {sub} behind the double slash leads out of {package}."
+            detail = f"The directory {sub} behind the double slash leads out of {package}."
             raise Failure(error("terragrunt.source", "Invalid source", detail, span))
         found = os.path.normpath(os.path.join(folder, package))
         if not os.path.isdir(os.path.join(found, sub)):
-            detail = f"There is no folder {os.path.join(found, sub)}, which the source names."
+            detail = f"There is no directory {os.path.join(found, sub)}, which the source names."
             raise Failure(error("terragrunt.no_source", "No such source", detail, span))
         return SourcePackage(found, sub)
     return _installed(source, version, library, span)
@@ -80,7 +80,7 @@ def _installed(source: str, version: str, library: Library, span: Span) -> Sourc
             library.failed[name] = list(problems)
             raise Failure(problems)
     if not os.path.isdir(os.path.join(inside, sub)):
-        detail = f"{without_secrets(whole)} has no folder {sub}."
+        detail = f"{without_secrets(whole)} has no directory {sub}."
         raise Failure(error("terragrunt.no_source", "No such source", detail, span))
     return SourcePackage(inside, sub)
 

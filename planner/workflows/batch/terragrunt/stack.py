@@ -136,7 +136,7 @@ def _values(values: Value, part: DocumentBlock) -> str | None:
 def _copy(origin: str, target: str, values: str | None, part: DocumentBlock) -> None:
     if os.path.isdir(target) and os.listdir(target) and not _is_made(target):
         detail = f"{target} is there already, and neither planner nor Terragrunt made it."
-        raise Failure(error("terragrunt.exists", "A folder would be overwritten", detail, part.header))
+        raise Failure(error("terragrunt.exists", "A directory would be overwritten", detail, part.header))
     os.makedirs(target, exist_ok=True)
     wanted = {
         name for name in os.listdir(origin) if name not in (".git", ".terragrunt-cache", ".terraform", ".planner")

@@ -107,7 +107,7 @@ def make_working(reading: UnitReading) -> None:
         reading.problems += [d for d in failure.diagnostics if d not in reading.problems]
     except OSError as problem:
         detail = f"{problem.filename or reading.working}: {problem.strerror or problem}."
-        reading.problems.append(error("terragrunt.working", "The working folder cannot be made", detail))
+        reading.problems.append(error("terragrunt.working", "The working directory cannot be made", detail))
     if not os.path.isdir(reading.working):
         os.makedirs(reading.working, exist_ok=True)  # so that problems in it can be reported
 

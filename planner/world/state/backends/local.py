@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 DEFAULT_PATH = "terraform.tfstate"
 DEFAULT_WORKSPACE_DIRECTORY = "terraform.tfstate.d"
 SCHEMA = BlockSchema(
-    {"path": setting("The file of the default state."), "workspace_dir": setting("The folder of others.")}
+    {"path": setting("The file of the default state."), "workspace_dir": setting("The directory of others.")}
 )
 
 
