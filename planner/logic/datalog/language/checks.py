@@ -449,7 +449,8 @@ def whole_decimals(rules: Iterable[Rule]) -> Iterator[Diagnostic]:
             place = at(rule, term)
             if place not in told:
                 told.add(place)
-                detail = f"{term} never equals {int(term.value)}, and computed whole numbers are whole. Write {int(term.value)}."
+                whole = int(term.value)
+                detail = f"{term} never equals {whole}, and computed whole numbers are whole. Write {whole}."
                 yield warning("rules.whole_decimal", "Whole number as a decimal", detail, place)
 
 
