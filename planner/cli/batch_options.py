@@ -117,12 +117,12 @@ def batch_options(arguments: Arguments) -> BatchOptions:
 
 def _around(arguments: Arguments) -> tuple[tuple[str, str, str], ...]:
     """The stand-ins for services of stacks, in the form of Request. Raises UsageError."""
-    found = []
+    items = []
     for flag, kind in (("identity-token", "token"), ("upstream", "upstream")):
         for name, value in named_values(arguments, flag).items():
-            found.append((kind, name, os.path.abspath(value)))
+            items.append((kind, name, os.path.abspath(value)))
     folder = arguments.get("varset-dir", "")
-    return (*found, ("varsets", "", os.path.abspath(folder))) if folder else tuple(found)
+    return (*items, ("varsets", "", os.path.abspath(folder))) if folder else tuple(items)
 
 
 def _judging(arguments: Arguments) -> tuple[tuple[str, ...], tuple[str, ...], str]:
@@ -148,9 +148,9 @@ def _shard(text: str) -> tuple[int, int]:
 def _shard_of(text: str) -> tuple[int, int]:
     number, slash, count = text.partition("/")
     if slash and all(part.isascii() and part.isdigit() and len(part) <= 5 for part in (number, count)):
-        found = int(number), int(count)
-        if 1 <= found[0] <= found[1] <= MOST_SHARDS:
-            return found
+        result = int(number), int(count)
+        if 1 <= result[0] <= result[1] <= MOST_SHARDS:
+            return result
     raise UsageError("Option -shard is not K/N", f"{text}: 3/20 is the third of twenty, of at most {MOST_SHARDS:,}.")
 
 

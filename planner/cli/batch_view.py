@@ -99,13 +99,13 @@ def _tell_errors(document: dict[str, Any], terminal: Terminal) -> None:
 def blocked(document: dict[str, Any]) -> dict[str, list[str]]:
     """The units that were skipped, by the unit that all of it began with, in the order of the report."""
     because = {unit["unit"]: unit["because"] for unit in document["units"] if unit["outcome"] == "skipped"}
-    found: dict[str, list[str]] = {}
+    result: dict[str, list[str]] = {}
     for name in because:
         first = name
         while first in because:
             first = because[first]
-        found.setdefault(first, []).append(name)
-    return found
+        result.setdefault(first, []).append(name)
+    return result
 
 
 def _annotate(document: dict[str, Any], report: Any, terminal: Terminal) -> None:

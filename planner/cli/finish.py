@@ -12,12 +12,12 @@ from planner.render.terminal import Terminal
 
 def finish(diagnostics: Iterable[Diagnostic], terminal: Terminal) -> int:
     """0, or 1 when there is an error among them."""
-    found = list(diagnostics)
-    if found:
+    items = list(diagnostics)
+    if items:
         from planner.render.diagnostics import show
 
-        show(found, terminal)
-    return int(has_errors(found))
+        show(items, terminal)
+    return int(has_errors(items))
 
 
 def json_text(document: Any) -> str:

@@ -196,18 +196,18 @@ def _read_files(
     layout: Layout, words: list[str], arguments: Arguments, terminal: Terminal, problems: list[Diagnostic]
 ) -> Iterator[FormattedFile]:
     """The files that the words name, read; an unreadable one has diagnostics instead of data."""
-    found: list[Diagnostic] = []
-    names = iter(words) if words == [STDIN] else _files(layout, words, arguments["recursive"], found)
+    diagnostics: list[Diagnostic] = []
+    names = iter(words) if words == [STDIN] else _files(layout, words, arguments["recursive"], diagnostics)
     for name in names:
-        if found:
-            yield _told(name, found)
-        data = _read(name, terminal, found)
-        yield FormattedFile(name, data) if data is not None else _told(name, found)
-    if found:
-        yield _told("", found)
+        if diagnostics:
+            yield _with_problems(name, diagnostics)
+        data = _read(name, terminal, diagnostics)
+        yield FormattedFile(name, data) if data is not None else _with_problems(name, diagnostics)
+    if diagnostics:
+        yield _with_problems("", diagnostics)
 
 
-def _told(name: str, found: list[Diagnostic]) -> FormattedFile:
+def _with_problems(name: str, found: list[Diagnostic]) -> FormattedFile:
     file = FormattedFile(name, b"")
     file.problems += found
     found.clear()

@@ -220,7 +220,7 @@ def _state_path(arguments: Arguments) -> str | None:
 
 def _replaced(arguments: Arguments) -> tuple[ResourceAddress, ...]:
     """The addresses of -replace: instances of managed resources. Raises Failure for others."""
-    found: list[ResourceAddress] = []
+    items: list[ResourceAddress] = []
     problems: list[Diagnostic] = []
     for text in arguments.get("replace", ()):
         title = f'-replace="{text}" names nothing that can be replaced'
@@ -231,19 +231,19 @@ def _replaced(arguments: Arguments) -> tuple[ResourceAddress, ...]:
             continue
         if address.mode != "managed":
             problems.append(error("cli.address", title, "Only instances of managed resources can be replaced."))
-        found.append(address)
+        items.append(address)
     if problems:
         raise Failure(problems)
-    return tuple(found)
+    return tuple(items)
 
 
 def _addresses(arguments: Arguments, name: str) -> tuple[Address, ...]:
     """The addresses of -NAME and of the files of -NAME-file, checked."""
-    found: list[Address] = []
+    items: list[Address] = []
     problems: list[Diagnostic] = []
     for text in arguments.get(name, ()):
         try:
-            found.append(parse_target(text))
+            items.append(parse_target(text))
         except AddressError as problem:
             problems.append(error("cli.address", f'-{name}="{text}" is not a valid address', problem.detail))
     for path in arguments.get(f"{name}-file", ()):
@@ -257,14 +257,14 @@ def _addresses(arguments: Arguments, name: str) -> tuple[Address, ...]:
             if not line.strip() or line.lstrip().startswith("#"):
                 continue
             try:
-                found.append(parse_target(line))
+                items.append(parse_target(line))
             except AddressError as problem:
                 end = problem.end if problem.end > problem.start else len(line)
                 span = Span(source, start + problem.start, start + end)
                 problems.append(error("cli.address", problem.summary, problem.detail, span))
     if problems:
         raise Failure(problems)
-    return tuple(found)
+    return tuple(items)
 
 
 def named_values(arguments: Arguments, flag: str) -> dict[str, str]:

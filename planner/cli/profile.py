@@ -77,7 +77,7 @@ def _about(frame: FrameType) -> str:
 
 def _stage(stack: Stack, functions: Mapping[str, str]) -> str:
     """The innermost stage of a stack; outside of all stages, the name of its room."""
-    found = "rest"
+    result = "rest"
     for code in stack:
         if isinstance(code, str):
             continue
@@ -86,9 +86,9 @@ def _stage(stack: Stack, functions: Mapping[str, str]) -> str:
         if code.co_filename.startswith(_HERE):
             name = code.co_filename[len(_HERE) + 1 :]
             if name.startswith("render/"):
-                found = "show"
-            found = functions.get(f"{name} {code.co_name}", found)
-    return found
+                result = "show"
+            result = functions.get(f"{name} {code.co_name}", result)
+    return result
 
 
 def _text(sampler: Sampler, before: float) -> str:

@@ -93,7 +93,7 @@ def spread(jobs: list[Job], do: Do, view: View, is_harmless: bool) -> Iterator[D
                 _show(answer, view)
                 yield pickle.loads(answer.result)
             else:
-                yield DeploymentResult(job.deployment, (_broken(job, answer),), 1)
+                yield DeploymentResult(job.deployment, (_failure(job, answer),), 1)
     except BaseException:
         place.end()
         raise
@@ -113,7 +113,7 @@ def _answer(future: Future[JobOutput], place: Workplace) -> JobOutput | BaseExce
     return None if is_death(problem) else problem
 
 
-def _broken(job: Job, problem: BaseException | None) -> Diagnostic:
+def _failure(job: Job, problem: BaseException | None) -> Diagnostic:
     if problem is not None:
         detail = f"{type(problem).__name__}: {problem}. This is a mistake in planner: please report it."
         return error("stack.internal", f"{job.deployment}: internal error", detail)
@@ -191,14 +191,14 @@ def run(job: Job, do: Do) -> JobOutput:
     terminal.paint = terminal.error_paint = Paint(job.colour)
     with busy, ALONE, home(request):
         result = _result(job, do, _view(job, terminal, lines), terminal)
-    return JobOutput(_packed(result), out.getvalue(), lines.getvalue())
+    return JobOutput(_pack(result), out.getvalue(), lines.getvalue())
 
 
 def _result(job: Job, do: Do, view: View, terminal: Terminal) -> DeploymentResult:
     if STOP.requested:
         return DeploymentResult(job.deployment, code=1)
     try:
-        session, policies = _opened(job)
+        session, policies = _open(job)
         (deployment,) = session.chosen([job.deployment])
         work = StackWork(session, policies, operation_options(job.arguments, job.mode), view, terminal, job.turn)
         return do(deployment, job.arguments, work)
@@ -215,7 +215,7 @@ def _view(job: Job, terminal: Terminal, lines: io.StringIO) -> View:
     return views[0] if len(views) == 1 else BothViews(*views)
 
 
-def _opened(job: Job) -> tuple[OpenedStack, DeploymentPolicies | None]:
+def _open(job: Job) -> tuple[OpenedStack, DeploymentPolicies | None]:
     """The stack; its diagnostics were reported by the command. Raises Failure."""
     if job.command not in _OPENED:
         _OPENED.clear()
@@ -227,7 +227,7 @@ def _opened(job: Job) -> tuple[OpenedStack, DeploymentPolicies | None]:
     return _OPENED[job.command]
 
 
-def _packed(result: DeploymentResult) -> bytes:
+def _pack(result: DeploymentResult) -> bytes:
     try:
         return pickled_with_texts(result)
     except Exception:  # something in what only explains more

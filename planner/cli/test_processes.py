@@ -147,10 +147,10 @@ class FilesInProcesses:
         except KeyboardInterrupt:
             interrupted = True
             end_all()  # this process ends without a word to them
-        return _said(self.runner.results[index], written, interrupted)
+        return _job_result(self.runner.results[index], written, interrupted)
 
 
-def _said(result: TestFileResult, written: list[tuple[int, str]], interrupted: bool) -> TestJobResult:
+def _job_result(result: TestFileResult, written: list[tuple[int, str]], interrupted: bool) -> TestJobResult:
     runs: list[Any] = [(run.status, run.began, run.seconds, run.texts) for run in result.runs]
     reached = tuple(result.reached)
     return TestJobResult(
@@ -201,9 +201,9 @@ def watch(options: TestOptions, run: Run, terminal: Terminal) -> int:
     try:
         while True:
             reading, process = _started(known, changed, run, terminal)
-            found = _ended(reading, process)
+            result = _end(reading, process)
             process = 0
-            known, changed = (known, changed) if found is None else (found, frozenset())
+            known, changed = (known, changed) if result is None else (result, frozenset())
             looking.also(known.paths())
             terminal.out("\nWaiting for changes; interrupt to end.")
             terminal.stdout.flush()
@@ -228,7 +228,7 @@ def _started(known: _KnownTests, changed: frozenset[str], run: Run, terminal: Te
     return reading, process
 
 
-def _ended(reading: int, process: int) -> _KnownTests | None:
+def _end(reading: int, process: int) -> _KnownTests | None:
     with os.fdopen(reading, "rb") as pipe:
         data = pipe.read()
     os.waitpid(process, 0)

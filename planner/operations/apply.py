@@ -13,7 +13,7 @@ from planner.logic.programs.actions import Counts
 from planner.operations.graphs import apply_graph
 from planner.operations.options import OperationOptions, provider_limits
 from planner.operations.plan import MadePlan, Planned, Start, plan, release
-from planner.operations.plan_files import saved
+from planner.operations.plan_files import open_saved_plan
 from planner.operations.state_access import locked
 from planner.world.state.model import State, same_managed
 
@@ -40,7 +40,7 @@ def apply(options: OperationOptions, planned: Planned[Start] | str, hooks: Hooks
     applied = Applied(None)
     with told.until_an_error():
         if isinstance(planned, str):
-            planned = saved(options, planned)
+            planned = open_saved_plan(options, planned)
             told += planned.diagnostics
         if planned.complete is None:
             raise Failure(() if told else planned.diagnostics)

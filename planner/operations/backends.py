@@ -61,10 +61,10 @@ def wanted_backend(
     """The backend block of the root module; None when there is no block, or with errors."""
     if config is None or config.root.backend is None:
         return None, []
-    return _wanted(config, config.root.backend.type, given, workspace, overrides)
+    return _wants(config, config.root.backend.type, given, workspace, overrides)
 
 
-def _wanted(
+def _wants(
     config: Config, kind: str, given: RawVariables, workspace: str, overrides: Overrides | None
 ) -> tuple[BackendRequest | None, list[Diagnostic]]:
     from planner.language.config.backend import backend_settings
@@ -124,8 +124,8 @@ def _current(
             reason = f'Backend type changed from "{pointer.type}" to "{wanted.type}"'
     if reason:
         return None, [*problems, _init_required(reason, mark)]
-    backend, found = saved_backend(pointer, seal)
-    return backend, [*problems, *found]
+    backend, item = saved_backend(pointer, seal)
+    return backend, [*problems, *item]
 
 
 def _init_required(reason: str, mark: str) -> Diagnostic:
@@ -184,14 +184,14 @@ def _init(how: BackendInit, config: Config, workspace: str, given: RawVariables)
     schema = schema_of(block.type)
     if schema is None:
         return [*problems, evolve(unknown_type(block.type), subject=block.span)]
-    overrides, found = read_overrides(how.config, schema)
-    if has_errors(found):
-        return problems + found
-    wanted, found = wanted_backend(config, given, workspace, overrides)
-    problems += found
+    overrides, item = read_overrides(how.config, schema)
+    if has_errors(item):
+        return problems + item
+    wanted, item = wanted_backend(config, given, workspace, overrides)
+    problems += item
     if wanted is None:
         return problems
-    wanted = _asked(how, wanted)
+    wanted = _request(how, wanted)
     if pointer is None or how.reconfigure:
         return problems + _first(how, wanted, folder, workspace)
     same = pointer.hash == wanted.hash and not how.config
@@ -213,7 +213,7 @@ def _as_before(
     return problems
 
 
-def _asked(how: BackendInit, wanted: BackendRequest) -> BackendRequest:
+def _request(how: BackendInit, wanted: BackendRequest) -> BackendRequest:
     """The request completed with required settings, as far as the user can be prompted for them."""
     schema = schema_of(wanted.type)
     if how.ask is None or schema is None:
@@ -244,7 +244,7 @@ def _first(how: BackendInit, wanted: BackendRequest, folder: str, workspace: str
     copied is emptied here, after a backup of it; what was not stays."""
     from planner.world.state.migrate import has_objects, migrate
 
-    default, backend, problems = _opened(how, None, wanted)
+    default, backend, problems = _open(how, None, wanted)
     if default is None or backend is None:
         return problems
     if any(has_objects(default.store(name)) for name in default.workspaces()):
@@ -269,7 +269,7 @@ def _change(
         how.log(f'The backend type changed from "{pointer.type}" to "{wanted.type}".')
     else:
         how.log("Backend configuration changed! Looking for states in the former backend.")
-    old, new, problems = _opened(how, pointer, wanted)
+    old, new, problems = _open(how, pointer, wanted)
     if old is None or new is None:
         return problems
     migrate(old, new, _migration(how, pointer.type, wanted.type, problems))
@@ -283,8 +283,8 @@ def _unset(how: BackendInit, pointer: BackendPointer, folder: str) -> list[Diagn
     if not how.migrate_state:
         return [_changed()]
     old, problems = saved_backend(pointer, how.seal)
-    default, found = saved_backend(None, how.seal)
-    problems += found
+    default, item = saved_backend(None, how.seal)
+    problems += item
     if old is None or default is None:
         return problems
     migrate(old, default, _migration(how, pointer.type, "local", problems))
@@ -303,12 +303,12 @@ def _changed() -> Diagnostic:
     return error("backend.changed", "Backend configuration changed", detail)
 
 
-def _opened(
+def _open(
     how: BackendInit, pointer: BackendPointer | None, wanted: BackendRequest
 ) -> tuple[Backend | None, Backend | None, list[Diagnostic]]:
     old, problems = saved_backend(pointer, how.seal)
-    new, found = open_backend(wanted.type, wanted.settings, how.seal)
-    return old, new, [*problems, *found]
+    new, item = open_backend(wanted.type, wanted.settings, how.seal)
+    return old, new, [*problems, *item]
 
 
 def _remember(

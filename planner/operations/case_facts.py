@@ -15,7 +15,7 @@ from planner.logic.datalog.tools.cases import Case
 from planner.operations.judge_documents import read_document
 from planner.operations.load import load_variables
 from planner.operations.options import OperationOptions
-from planner.operations.plan_files import planned
+from planner.operations.plan_files import open_or_make_plan
 from planner.operations.policies import facts_of
 from planner.operations.providers_needed import needed_providers
 from planner.world.state.workspace import data_directory
@@ -33,18 +33,18 @@ def given_facts(case: Case, reads: PolicyInputs) -> PolicyFacts | None:
 
 def _facts(path: str, span: Span, reads: PolicyInputs) -> PolicyFacts:
     if os.path.isdir(path):
-        return _planned(path, span, reads)
+        return _plan(path, span, reads)
     if not os.path.isfile(path):
         raise Failure(error("rules.case", "No such plan", f"There is no file or directory {path}.", span))
     return shown_facts(read_document(path), reads)
 
 
-def _planned(path: str, span: Span, reads: PolicyInputs) -> PolicyFacts:
+def _plan(path: str, span: Span, reads: PolicyInputs) -> PolicyFacts:
     pack = _pack_of(span.filename)
     if pack is not None and (why := _not_in_a_pack(path, pack)):
         detail = f"{path} {why}. Cases of external packs must not start programs or call services."
         raise Failure(error("rules.case", "Not in a case of a pack", detail, span))
-    answer = planned(OperationOptions(path, refresh=False, needs_configuration=True))
+    answer = open_or_make_plan(OperationOptions(path, refresh=False, needs_configuration=True))
     if answer.complete is None:
         raise Failure([_of_the_case(path, span), *(d for d in answer.diagnostics if d.is_error)])
     return facts_of(answer.complete, reads)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from planner.foundation.encryption.target import Target
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, has_errors
-from planner.language.config.encryption import from_text, merged
+from planner.language.config.encryption import from_text, override_encryption
 from planner.language.config.encryption_model import EncryptionDecl, TargetDecl
 from planner.language.config.encryption_setup import method_warnings, set_up_target
 from planner.language.config.model import Config
@@ -46,7 +46,7 @@ class Encrypted:
             over, problems = from_text(self._text)
             if over is None or has_errors(problems):
                 return problems
-            decl = merged(decl, over)
+            decl = override_encryption(decl, over)
         assert decl is not None
         problems = [*problems, *method_warnings(decl)]
         state = self._target(decl, decl.state, "state", no_state, problems)

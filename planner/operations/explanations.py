@@ -20,7 +20,7 @@ from planner.logic.programs.rule_programs import cause_program, moving_program, 
 from planner.operations import graphs
 from planner.operations.options import OperationOptions
 from planner.operations.plan import MadePlan, Planned
-from planner.operations.plan_files import Unstored, open_plan, planned
+from planner.operations.plan_files import Unstored, open_or_make_plan, open_plan
 from planner.operations.state_access import load_stored
 from planner.world.state.backend import open_backend
 
@@ -132,7 +132,7 @@ def relevance_ground(options: OperationOptions, plan_file: str | None = None) ->
     from planner.logic.facts.relevance import RelevanceFacts
     from planner.logic.facts.unknowns import UnknownFacts
 
-    answer = planned(options, plan_file)
+    answer = open_or_make_plan(options, plan_file)
     if answer.made is None:
         return None, list(answer.diagnostics)
     plan, loaded = answer.made.plan, answer.made.loaded
@@ -164,7 +164,7 @@ def decision_ground(
 def explainer(options: OperationOptions, plan_file: str | None = None) -> tuple[Explainer | None, list[Diagnostic]]:
     """The explainer of a plan: the one in a file, or one made for the purpose, without locking the state. None when
     there is no plan."""
-    answer = planned(options, plan_file)
+    answer = open_or_make_plan(options, plan_file)
     return (explainer_of(answer.made) if answer.made is not None else None), list(answer.diagnostics)
 
 
@@ -186,13 +186,13 @@ def explainer_of(made: MadePlan[Unstored]) -> Explainer:
 def known_values(made: MadePlan[Unstored]) -> KnownValues | None:
     """The recorded values from before a plan; None where there are none."""
     from planner.answers.explain.known_values import KnownValues
-    from planner.operations.value_record import digester, recorded
+    from planner.operations.value_record import digester, record_for_state
 
     makes, plan = digester(), made.plan
     if makes is None:
         return None
     store = getattr(made.loaded, "store", None) or _store_of(plan, made.loaded)
-    record = recorded(store, plan.previous_state) if store is not None else None
+    record = record_for_state(store, plan.previous_state) if store is not None else None
     return KnownValues(record, makes) if record is not None else None
 
 
@@ -209,7 +209,7 @@ def why_planned(
 ) -> tuple[dict[str, Any] | None, list[Diagnostic]]:
     """The proof of a planned action (`verb`: its short name, or "" for any action) or of an unknown value. Raises
     Failure."""
-    return why_in_plan(planned(options, plan_file), verb, what, negated)
+    return why_in_plan(open_or_make_plan(options, plan_file), verb, what, negated)
 
 
 def why_in_plan(
@@ -219,13 +219,13 @@ def why_in_plan(
     problems = list(answer.diagnostics)
     if answer.made is None:
         return None, problems
-    found = explainer_of(answer.made)
+    result = explainer_of(answer.made)
     failed = problems if has_errors(problems) else []
     try:
         if verb == UNKNOWN:
-            proof = found.not_unknown(what) if negated else found.unknown(what)
+            proof = result.not_unknown(what) if negated else result.unknown(what)
         else:
-            proof = found.not_action(what, verb) if negated else with_chains(answer.made, found.action(what, verb))
+            proof = result.not_action(what, verb) if negated else with_chains(answer.made, result.action(what, verb))
     except Failure as failure:  # planning failed, so the object in question may never have been planned
         raise Failure([*failed, *_with_limits(answer.made, what, failure.diagnostics)]) from None
     return proof, [_as_warning(d) for d in failed]

@@ -26,7 +26,7 @@ from planner.operations.explanations import (
 )
 from planner.operations.graph import graph
 from planner.operations.options import OperationOptions
-from planner.operations.plan_files import planned
+from planner.operations.plan_files import open_or_make_plan
 from planner.operations.verdicts import WORDS, judged_for, the_findings
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def _rules(options: OperationOptions, plan_file: str | None) -> Files:
     """The user's rules that a graph was made by."""
     if plan_file is None:
         return user_files(options.rules)
-    answer = planned(options, plan_file)
+    answer = open_or_make_plan(options, plan_file)
     return answer.made.loaded.rules if answer.made is not None else ()
 
 
@@ -90,8 +90,8 @@ def _of_wait(options: OperationOptions, words: tuple[str, ...], kind: str, plan_
     pair = (dependent, dependency)
     if pair not in asked.database["waits_for"]:
         return prove_wait(asked, dependent, dependency, notes)
-    found = fact_fixes(asked, "waits_for", pair, _rules(options, plan_file))
-    return {**_document(["waits_for", *pair], found), **({"notes": notes} if notes else {})}, []
+    result = fact_fixes(asked, "waits_for", pair, _rules(options, plan_file))
+    return {**_document(["waits_for", *pair], result), **({"notes": notes} if notes else {})}, []
 
 
 def _of_fact(options: OperationOptions, text: str, kind: str, plan_file: str | None) -> Found:
@@ -108,15 +108,15 @@ def _of_fact(options: OperationOptions, text: str, kind: str, plan_file: str | N
         raise Failure(
             [*unknown, error("why.fails", "It does not hold", f"{atom} does not hold: there is nothing to fix.")]
         )
-    found = fact_fixes(asked, atom.predicate, row, _rules(options, plan_file))
-    return _document([atom.predicate, *row], found), problems
+    result = fact_fixes(asked, atom.predicate, row, _rules(options, plan_file))
+    return _document([atom.predicate, *row], result), problems
 
 
 # ---------------------------------------------------------------- plans
 
 
 def _made(options: OperationOptions, plan_file: str | None) -> MadePlan[Unstored]:
-    answer = planned(options, plan_file)
+    answer = open_or_make_plan(options, plan_file)
     if answer.made is None:
         raise Failure(list(answer.diagnostics))
     return answer.made
@@ -137,8 +137,8 @@ def _of_verdict(options: OperationOptions, words: tuple[str, ...], plan_file: st
         if finding.by_cases:
             detail = f"{finding.code} holds for all possible unknown values. For its rules: planner why deny"
             raise Failure(error("why.no_fix", "No single thing to fix", detail))
-        found = denial_fixes(finding, plain, explainer_of(made))
-        documents.append(_document([finding.kind, finding.code, finding.address, finding.message], found))
+        result = denial_fixes(finding, plain, explainer_of(made))
+        documents.append(_document([finding.kind, finding.code, finding.address, finding.message], result))
     first, *others = documents
     return {**first, **({"also": others} if others else {})}, []
 
@@ -154,14 +154,14 @@ def _of_change(options: OperationOptions, words: tuple[str, ...], plan_file: str
     if because is None:
         return _document(goal, Fixes(stuck="There is no cause to take away.")), []
     sets = causes_of(because, explainer.what_was(asked))
-    tried = [_tried(options, plan_file, made, asked, causes) for causes in sets[:MOST_SETS]]
+    tried = [_attempt(options, plan_file, made, asked, causes) for causes in sets[:MOST_SETS]]
     limit = f"There are {len(sets) - MOST_SETS} more candidates." if len(sets) > MOST_SETS else ""
     if because.is_guess:
         limit = " ".join(text for text in ("These are candidates: what they were is not on record.", limit) if text)
     return _document(goal, Fixes(tuple(tried), limit)), []
 
 
-def _tried(
+def _attempt(
     options: OperationOptions,
     plan_file: str | None,
     made: MadePlan[Unstored],
@@ -193,7 +193,7 @@ def _tried(
             mode = "normal"
         else:
             replace = tuple(address for address in replace if str(address) != what)
-    again = planned(evolve(options, inputs=inputs, limits=evolve(options.limits, replace=replace), mode=mode))
+    again = open_or_make_plan(evolve(options, inputs=inputs, limits=evolve(options.limits, replace=replace), mode=mode))
     how = f" with {', '.join(said)}" if said else " without it"
     action = changed_actions(again.complete).get(asked.name, "no-op") if again.complete is not None else None
     if action == "no-op":

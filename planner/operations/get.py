@@ -38,7 +38,7 @@ def get(
     say = hooks.log if hooks is not None else (lambda text: None)
     data_dir = data_directory(os.environ)
     with _Fetching(options.directory, data_dir, upgrade, say, progress) as fetch:
-        installed, found = install_modules(
+        installed, item = install_modules(
             options.directory,
             variables=begun.given,
             workspace=begun.workspace,
@@ -49,7 +49,7 @@ def get(
         )
     for record in installed:
         say(f"- {record.key} in {record.directory}")
-    return problems + found
+    return problems + item
 
 
 def get_stack(directory: str, *, upgrade: bool, hooks: Hooks | None, progress: Progress | None) -> list[Diagnostic]:
@@ -58,8 +58,8 @@ def get_stack(directory: str, *, upgrade: bool, hooks: Hooks | None, progress: P
     from planner.language.config.stack_files.load import StackSources, load_stack
 
     def load(recorder: ModuleRecorder, problems: Problems) -> None:
-        _, found = load_stack(directory, places=StackSources(recorder.locate, recorder.below, False))
-        problems.extend(found)
+        _, item = load_stack(directory, places=StackSources(recorder.locate, recorder.below, False))
+        problems.extend(item)
 
     say = hooks.log if hooks is not None else (lambda text: None)
     data_dir = data_directory(os.environ)

@@ -18,7 +18,7 @@ from planner.operations.explanations import causes, changed_actions
 from planner.operations.load import load_values
 from planner.operations.options import OperationOptions
 from planner.operations.plan import Start, refreshed_to_destroy
-from planner.operations.plan_files import Unstored, planned
+from planner.operations.plan_files import Unstored, open_or_make_plan
 from planner.operations.policies import judged
 from planner.operations.state_access import load_stored
 from planner.world.state.model import State
@@ -64,7 +64,7 @@ def graph(
 
 
 def _of_plan(options: OperationOptions, kind: str, plan_file: str, queried_address: str | None) -> Graph:
-    answer = planned(options, plan_file)
+    answer = open_or_make_plan(options, plan_file)
     made = answer.complete
     if made is None:
         return _none(answer.diagnostics)
@@ -103,7 +103,7 @@ def cut(
 
 
 def _apply_knots(options: OperationOptions) -> tuple[list[Knot] | None, list[Diagnostic]]:
-    answer = planned(options)
+    answer = open_or_make_plan(options)
     made = answer.made
     if made is None:
         return None, list(answer.diagnostics)
@@ -131,7 +131,7 @@ def explore(
 ) -> tuple[Explored | None, list[Diagnostic]]:
     """The data for exploring the plan in a file, or one made for it; `kinds` of graphs: plan, apply. It has been
     checked by policies that the options name, and those on record. None without a plan."""
-    answer = planned(options, plan_file, hooks)
+    answer = open_or_make_plan(options, plan_file, hooks)
     made = answer.complete
     if made is None:
         return None, list(answer.diagnostics)

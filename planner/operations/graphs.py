@@ -35,7 +35,7 @@ def graph_facts(
     from planner.logic.facts.from_state import from_changes
     from planner.logic.model.graph import CommandLine
 
-    known = _declared(loaded, imports)
+    known = _declarations(loaded, imports)
     if walk != "validate":
         known = _with_state(loaded, known, state, imports)
     facts = FactBuilder(known)
@@ -46,7 +46,7 @@ def graph_facts(
     return facts.build()
 
 
-def _declared(loaded: Loaded[Any], imports: bool) -> FactBase:
+def _declarations(loaded: Loaded[Any], imports: bool) -> FactBase:
     """The facts of the configuration; made once a command."""
     from planner.logic.datalog.engine.fact_base import FactBuilder
     from planner.logic.facts.from_config import from_config
@@ -59,9 +59,9 @@ def _declared(loaded: Loaded[Any], imports: bool) -> FactBase:
     return made[imports]
 
 
-def declared(loaded: Loaded[Any]) -> FactBase:
+def configuration_facts(loaded: Loaded[Any]) -> FactBase:
     """The facts of the declarations and references of the configuration."""
-    return _declared(loaded, True)
+    return _declarations(loaded, True)
 
 
 def _with_state(loaded: Loaded[Any], declared: FactBase, state: State, imports: bool) -> FactBase:

@@ -81,8 +81,8 @@ def requirements(
     needed = {*needed_providers(config, state).all, *names}
     for other in others:
         needed |= needed_providers(other).all
-        for address, found in provider_constraints(other).items():
-            texts[address] = tuple(sorted({*texts.get(address, ()), *found}))
+        for address, item in provider_constraints(other).items():
+            texts[address] = tuple(sorted({*texts.get(address, ()), *item}))
     try:
         return {address: VersionSet(texts.get(address, ())) for address in sorted(needed)}
     except ValueError as bad:
@@ -193,16 +193,16 @@ def _similar(wanted: Iterable[str]) -> list[Diagnostic]:
         warning(
             "install.two_registries",
             "Potential provider misconfiguration",
-            f"Two providers of type {name} are needed, which are probably meant to be one: {', '.join(found)}.",
+            f"Two providers of type {name} are needed, which are probably meant to be one: {', '.join(item)}.",
         )
-        for name, found in sorted(names.items())
-        if len(found) > 1
+        for name, item in sorted(names.items())
+        if len(item) > 1
     ]
 
 
 def _legacy(wanted: Iterable[str]) -> list[Diagnostic]:
     """Providers without a namespace, from before there were any: only an old state names them."""
-    found = [address for address in wanted if address.split("/")[1] == "-"]
+    items = [address for address in wanted if address.split("/")[1] == "-"]
     return [
         error(
             "install.legacy_provider",
@@ -210,7 +210,7 @@ def _legacy(wanted: Iterable[str]) -> list[Diagnostic]:
             f"The state has the provider {address} without a namespace, from an old version. Set the namespace with "
             f"planner state replace-provider {address} NAMESPACE/{address.split('/')[2]}",
         )
-        for address in found
+        for address in items
     ]
 
 
@@ -257,7 +257,7 @@ def lock_providers(
 ) -> list[Diagnostic]:
     """Record checksums of the providers' packages for several platforms, from their registries or from a mirror."""
     try:
-        wanted = _chosen({a: w for a, w in requirements(config, None, others).items() if lockable(a)}, addresses)
+        wanted = _select({a: w for a, w in requirements(config, None, others).items() if lockable(a)}, addresses)
         before, problems = read_locks(directory)
         before, more = upgraded(before)
         net = connections()
@@ -283,16 +283,16 @@ def lock_providers(
         if has_errors(outcome.diagnostics):
             return problems
         for address in sorted(wanted):
-            found = outcome.locks[address]
-            word = _change(before.get(address), found)
+            result = outcome.locks[address]
+            word = _change(before.get(address), result)
             changed |= word != "had"
             say(f"- {display(address)} {word} the checksums for {platform}")
             old = new.get(address)
             kept = old.hashes if old is not None else ()
-            if old is not None and old.version != found.version and address not in before:
+            if old is not None and old.version != result.version and address not in before:
                 detail = f"For {display(address)}, different platforms have different newest versions. Try again."
                 return [*problems, error("install.versions_differ", "Inconsistent provider versions", detail)]
-            new[address] = lock(address, found.version, found.constraints, {*kept, *found.hashes})
+            new[address] = lock(address, result.version, result.constraints, {*kept, *result.hashes})
     try:
         write_locks(directory, new)
     except Failure as failure:
@@ -307,7 +307,7 @@ def _change(old: Lock | None, new: Lock) -> str:
     return "had" if set(new.hashes) <= set(old.hashes) else "got"
 
 
-def _chosen(wanted: dict[str, VersionSet], names: tuple[str, ...]) -> dict[str, VersionSet]:
+def _select(wanted: dict[str, VersionSet], names: tuple[str, ...]) -> dict[str, VersionSet]:
     """The providers that the words of a command name; all when there are none. Raises Failure."""
     chosen, problems = {}, []
     for name in names:

@@ -47,8 +47,8 @@ def judged_document(
         with collector_paused():
             name, data = _read(path, ahead)
             if processes and kind == "plan" and not _has_configuration(options):
-                found = suggested(data)
-                said = _in_pieces(found, name, policies, processes) if found is not None else None
+                result = suggested(data)
+                said = _in_pieces(result, name, policies, processes) if result is not None else None
                 if said is not None:
                     return verdict_of(policies, said, overrides), []
             document = parse(data, name)

@@ -92,12 +92,12 @@ def _login_service(host: Host, base: str, said: object) -> tuple[LoginService | 
     if said is None:
         return None, []
     summary = "Host does not support planner login"
-    found = as_object(said)
+    result = as_object(said)
     try:
-        if found is None:
+        if result is None:
             text = "service login.v1 must be declared with an object value in the service discovery document"
             raise ServiceError(text)
-        service = login_service(found, base)
+        service = login_service(result, base)
     except ServiceError as problem:
         detail = f'The given hostname "{host.name}" cannot support "planner login": {problem.text}.'
         return None, [warning("login.service", summary, detail)]
@@ -169,12 +169,12 @@ def _by_hand(host: Host, address: str, ask: Ask, say: Say) -> str:
     if not token:
         raise Failure(_wrong("Token is invalid", "No token was given."))
     try:
-        found = Tfe(address, token, Http(retries=Retries(2, 0.5, 5.0, refused=False))).ask("GET", "account/details")
-        said = (found or {}).get("data", {}).get("attributes", {}).get("username")
+        result = Tfe(address, token, Http(retries=Retries(2, 0.5, 5.0, refused=False))).ask("GET", "account/details")
+        said = (result or {}).get("data", {}).get("attributes", {}).get("username")
     except ServiceError as problem:
         summary = "Token is invalid" if problem.code == "401" else "Failed to retrieve user account details"
         raise Failure(_wrong(summary, f"{problem.text}.")) from None
-    if found is None:
+    if result is None:
         raise Failure(_wrong("Failed to retrieve user account details", "resource not found."))
     say(f"\nRetrieved token for user {said}\n")
     return token

@@ -195,7 +195,7 @@ def _unknown_repetitions(config: Config, problems: list[Diagnostic]) -> list[tup
 
 
 def _repeated(config: Config, places: set[Any]) -> list[tuple[str, str, str]]:
-    found = []
+    items = []
     for module in config.root.walk():
         prefix = "".join(f"module.{name}." for name in module.path)
         blocks: list[tuple[str, Any]] = [(key, resource) for key, resource in module.resources.items()]
@@ -204,8 +204,8 @@ def _repeated(config: Config, places: set[Any]) -> list[tuple[str, str, str]]:
             for argument in ("count", "for_each"):
                 expr = getattr(block, argument)
                 if expr is not None and expr.span in places:
-                    found.append((f"{prefix}{key}", argument, expr.span.place))
-    return sorted(set(found))
+                    items.append((f"{prefix}{key}", argument, expr.span.place))
+    return sorted(set(items))
 
 
 def _make_plan(

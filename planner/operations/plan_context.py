@@ -34,7 +34,7 @@ _KINDS = {
 Rows = tuple[tuple[str, ...], ...]
 
 
-def recorded(made: MadePlan[Any]) -> Rows:
+def record_rows(made: MadePlan[Any]) -> Rows:
     """The rows (relation, columns...) that a plan's record keeps: those that it has, else those of this run. Raises
     Failure when the lock file or the list of installed modules cannot be read."""
     record = made.plan.policy

@@ -55,7 +55,9 @@ def save_plan(made: MadePlan[Unstored], path: str, mode: int = 0o666) -> list[Di
         return [error("plan.unwritable", "Failed to write plan file", detail)]
 
 
-def planned(options: OperationOptions, plan_file: str | None = None, hooks: Hooks | None = None) -> Planned[Unstored]:
+def open_or_make_plan(
+    options: OperationOptions, plan_file: str | None = None, hooks: Hooks | None = None
+) -> Planned[Unstored]:
     """The plan in a file, or one made to be explained: without locking the state."""
     from planner.engine.walk.hooks import Hooks
 
@@ -68,7 +70,7 @@ def planned(options: OperationOptions, plan_file: str | None = None, hooks: Hook
     return Planned(made, tuple(told))
 
 
-def saved(options: OperationOptions, path: str) -> Planned[Start]:
+def open_saved_plan(options: OperationOptions, path: str) -> Planned[Start]:
     """The plan in a file as one that was just made: with its variables, and the state that is stored now."""
     told = Diagnostics()
     made = None
@@ -154,28 +156,28 @@ def compared(approved: Plan, now: Plan) -> Differences:
     """(address, action or value) of the changes in a plan that the approved one did not announce. Announced changes
     that are no longer needed do not count."""
     # decided in Python: whether a plan made again equals the approved one -- a comparison of plans, value by value
-    found: set[tuple[str, str]] = set()
-    known = {change_name(change): change for change in counted(approved)}
-    for change in counted(now):
+    items: set[tuple[str, str]] = set()
+    known = {change_name(change): change for change in counted_changes(approved)}
+    for change in counted_changes(now):
         name = change_name(change)
         before = known.get(name)
         if before is None or before.action != change.action or before.previous_address != change.previous_address:
-            found.add((name, "action"))
+            items.add((name, "action"))
         elif not _fits(before.after, change.after):
-            found.add((name, "value"))
+            items.add((name, "value"))
     outputs = {output.name: output for output in approved.outputs}
     for output in now.outputs:
         if output.action == "no-op":
             continue
         said = outputs.get(output.name)
         if said is None or said.action == "no-op":
-            found.add((f"output.{output.name}", "action"))
+            items.add((f"output.{output.name}", "action"))
         elif not _fits(said.after, output.after):
-            found.add((f"output.{output.name}", "value"))
-    return tuple(sorted(found))
+            items.add((f"output.{output.name}", "value"))
+    return tuple(sorted(items))
 
 
-def counted(plan: Plan) -> list[ResourceChange]:
+def counted_changes(plan: Plan) -> list[ResourceChange]:
     """The changes of objects; reading data needs no approval."""
     return [c for c in plan.changes if c.mode != "data" and (c.action != "no-op" or c.importing is not None)]
 

@@ -21,7 +21,7 @@ from planner.operations import graphs
 from planner.operations.judge_documents import check_document, policies_of
 from planner.operations.options import OperationOptions
 from planner.operations.plan import L, MadePlan
-from planner.operations.plan_files import planned
+from planner.operations.plan_files import open_or_make_plan
 from planner.operations.policy_shapes import MISFITS, misfits_of
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def check(
     as a whole, which measures the cost of each rule."""
     if plan_file is not None and is_document(plan_file):
         return check_document(options, plan_file, "plan", processes)
-    answer = planned(options, plan_file, hooks)
+    answer = open_or_make_plan(options, plan_file, hooks)
     if answer.complete is None:
         return None, list(answer.diagnostics)
     _, verdict, problems = judged(answer.complete)
@@ -67,7 +67,7 @@ def judged_plainly(made: MadePlan[L]) -> tuple[Verdict | None, PlainProofs | Non
 
 def judged(made: MadePlan[L]) -> tuple[MadePlan[L], Verdict | None, list[Diagnostic]]:
     """A plan with its policies and their results on record; no verdict when a policy is wrong."""
-    from planner.operations.plan_context import recorded
+    from planner.operations.plan_context import record_rows
 
     try:
         with collector_paused():
@@ -79,7 +79,7 @@ def judged(made: MadePlan[L]) -> tuple[MadePlan[L], Verdict | None, list[Diagnos
             verdict, _ = _judge(policies, made)
     except Failure as failure:
         return made, None, failure.diagnostics
-    record = _record(policies.files, _overrides(made.loaded.options, made.plan.policy), verdict, recorded(made))
+    record = _record(policies.files, _overrides(made.loaded.options, made.plan.policy), verdict, record_rows(made))
     return evolve(made, plan=evolve(made.plan, policy=record)), verdict, problems
 
 
@@ -147,10 +147,10 @@ def _time_of(made: MadePlan[L]) -> int | None:
 
 def surroundings(made: MadePlan[L]) -> PlanSurroundings:
     """The context of a plan: from its record if it has one, else the present one."""
-    from planner.operations.plan_context import recorded, values_read
+    from planner.operations.plan_context import record_rows, values_read
 
-    rows = recorded(made)
-    return PlanSurroundings(rows, lambda: graphs.declared(made.loaded), lambda: values_read(made))
+    rows = record_rows(made)
+    return PlanSurroundings(rows, lambda: graphs.configuration_facts(made.loaded), lambda: values_read(made))
 
 
 def plan_graph(made: MadePlan[L]) -> Graph:

@@ -24,7 +24,7 @@ from planner.answers.policy.strict_toml import TomlFile
 from planner.foundation.support.archive import ArchiveLimits
 from planner.foundation.support.disk import read_text, replace_file
 from planner.foundation.support.problem import InstallError
-from planner.foundation.support.put_files import beside, copied, locked, remove
+from planner.foundation.support.put_files import beside, copy_directory, locked, remove
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.foundation.vocabulary.span import Source
 from planner.foundation.vocabulary.version_constraints import allowed
@@ -113,15 +113,15 @@ def _remote(config: str, text: str) -> dict[str, PackUse]:
     """The packs from elsewhere, in whatever workspace: those of one come with all."""
     workspaces = TomlFile(Source(config, text), "a policy file", "policy.settings").data.get("workspace", {})
     names = ["", *workspaces] if isinstance(workspaces, dict) else [""]
-    found: dict[str, PackUse] = {}
+    result: dict[str, PackUse] = {}
     for name in names:
         for use in read_config(config, text, name, True).packs:
             if use.source and not use.source.startswith(("./", "../", "/")):
-                other = found.setdefault(use.name, use)
+                other = result.setdefault(use.name, use)
                 if other.source != use.source:
                     detail = f"{use.name} comes from {other.source} elsewhere ({other.span}): a pack has one source."
                     raise Failure(error("policy.settings", "Pack with two sources", detail, use.span))
-    return found
+    return result
 
 
 def _one(
@@ -146,7 +146,7 @@ def _one(
             detail += f"{known.version}: it is not what it was. If that is right, choose it with: planner policy update"
             raise Failure(error("policy.lock", "Changed pack", detail, use.span))
         if verb != "lock":
-            copied(fresh, work / "pack")
+            copy_directory(fresh, work / "pack")
             remove(place)
             os.replace(work / "pack", place)
             say(f"- {use.name} {entry.version} in {place}")
@@ -162,7 +162,7 @@ def _is_as_locked(place: Path, known: Locked) -> bool:
 
 def _checked(use: PackUse, folder: Path) -> Locked:
     """The lock entry of a fetched directory. Raises Failure when it is not the pack."""
-    found = folder_hash(folder)
+    result = folder_hash(folder)
     path = folder / MANIFEST
     if not path.is_file():
         detail = f"There is no {MANIFEST} in what {use.source} gives. Name a directory in it with //DIRECTORY."
@@ -176,7 +176,7 @@ def _checked(use: PackUse, folder: Path) -> Locked:
             f'{use.source} gives version {manifest.version or "(none)"} of {use.name}, and "{use.version}" is wanted.'
         )
         raise Failure(error("policy.install", "Pack of another version", detail, use.span))
-    return Locked(use.source, manifest.version, found)
+    return Locked(use.source, manifest.version, result)
 
 
 def _fetcher(say: Callable[[str], None]) -> PackFetcher:

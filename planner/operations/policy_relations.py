@@ -20,7 +20,7 @@ from planner.logic.datalog.language.model import atoms
 from planner.logic.datalog.language.values import decode, encode
 from planner.operations.judge_documents import policies_of
 from planner.operations.options import NAME_POLICIES, OperationOptions
-from planner.operations.plan_files import planned
+from planner.operations.plan_files import open_or_make_plan
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -65,12 +65,12 @@ class Mentioned:
         return [warning("query.no_policies", "No policies", detail)]
 
     def _rows(self, made: MadePlan[Unstored], wanted: dict[str, Predicate]) -> dict[str, list[Row]]:
-        from planner.answers.policy.relations import needs, shown
+        from planner.answers.policy.relations import needs, visible_rows
         from planner.operations.policies import facts_of
 
         names = {predicate.name for predicate in wanted.values()}
-        found = shown(self.policies, names, facts_of(made, needs(self.policies, names)))
-        return {name: found[predicate.name] for name, predicate in wanted.items()}
+        result = visible_rows(self.policies, names, facts_of(made, needs(self.policies, names)))
+        return {name: result[predicate.name] for name, predicate in wanted.items()}
 
 
 def mentioned(
@@ -109,17 +109,17 @@ def why_relation(
 
     if mentioned(options, program, text) is None:
         return None
-    answer = planned(options, plan_file)
+    answer = open_or_make_plan(options, plan_file)
     if answer.complete is None:
         return None, list(answer.diagnostics)
     made = answer.complete
-    found = mentioned(options, program, text, made.plan.policy)
-    assert found is not None
-    query, problems = read_query(program.beside(found.own), text)
+    result = mentioned(options, program, text, made.plan.policy)
+    assert result is not None
+    query, problems = read_query(program.beside(result.own), text)
     atom = only_fact(query)
-    name = found.own[atom.predicate].name
+    name = result.own[atom.predicate].name
     row = tuple(encode(term.value) for term in atom.arguments if isinstance(term, Constant))
-    relation = Relation(found.policies, name, facts_of(made, needs(found.policies, {name})))
+    relation = Relation(result.policies, name, facts_of(made, needs(result.policies, {name})))
     proof = relation.proof(row)
     if proof is not None and negated:
         return None, [*problems, error("why.holds", "It does hold", f"{atom} holds; omit -not to see why.")]

@@ -38,8 +38,8 @@ def misfits_of(policies: Policies, loaded: Loaded[Any]) -> list[Diagnostic]:
     own = frozenset(own_files(policies.files))
     if not own:
         return []
-    found = misfits(policies.program, shapes_of(loaded.schemas, loaded.config))
-    return [problem for problem in found if problem.subject is not None and problem.subject.filename in own]
+    result = misfits(policies.program, shapes_of(loaded.schemas, loaded.config))
+    return [problem for problem in result if problem.subject is not None and problem.subject.filename in own]
 
 
 def shapes_of(schemas: Schemas, config: Config) -> Shapes:
@@ -62,22 +62,22 @@ class _Shapes:
 
     def __call__(self, mode: str, type: str) -> Type | None:
         if (mode, type) not in self._known:
-            found = (self._of(source, mode, type) for source in self._sources)
-            self._known[mode, type] = next((one for one in found if one is not None), None)
+            items = (self._of(source, mode, type) for source in self._sources)
+            self._known[mode, type] = next((one for one in items if one is not None), None)
         return self._known[mode, type]
 
     def _of(self, source: str, mode: str, type: str) -> Type | None:
         schema = self._schema(source)
-        found = schema.resource(mode, type) if schema is not None and mode in _MODES else None
-        return implied_type(found.block) if found is not None else None
+        result = schema.resource(mode, type) if schema is not None and mode in _MODES else None
+        return implied_type(result.block) if result is not None else None
 
     def types(self, mode: str) -> list[str]:
-        found: set[str] = set()
+        items: set[str] = set()
         for source in self._sources:
             schema = self._schema(source)
             if schema is not None:
-                found.update(schema.data_sources if mode == "data" else schema.resources)
-        return sorted(found)
+                items.update(schema.data_sources if mode == "data" else schema.resources)
+        return sorted(items)
 
     def lacks(self, mode: str, type: str) -> str:
         first = type.partition("_")[0]

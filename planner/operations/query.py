@@ -34,7 +34,7 @@ from planner.operations import graphs
 from planner.operations.explanations import facts_with_instances
 from planner.operations.options import OperationOptions
 from planner.operations.plan import MadePlan, Planned
-from planner.operations.plan_files import Unstored, planned
+from planner.operations.plan_files import Unstored, open_or_make_plan
 from planner.operations.policy_relations import Mentioned, mentioned
 from planner.operations.state_access import load_stored
 from planner.world.state.model import State
@@ -90,7 +90,7 @@ def query(
         return _ask_state(options, words, asked, asked.state_file)
     made = None
     if asked.plan_file is not None:
-        opened = planned(options, asked.plan_file)
+        opened = open_or_make_plan(options, asked.plan_file)
         made = opened.complete
         if made is None:
             return Answers(), list(opened.diagnostics)
@@ -107,8 +107,8 @@ def query(
     if ground is None:
         return Answers(), more
     facts = ground.facts
-    answers, found = _limited(lambda: _answer(program, facts, parsed, asked.draw), asked)
-    return answers, [*problems, *more, *found]
+    answers, item = _limited(lambda: _answer(program, facts, parsed, asked.draw), asked)
+    return answers, [*problems, *more, *item]
 
 
 def answers_about(made: MadePlan[Unstored], text: str) -> tuple[Answers, list[Diagnostic]]:
@@ -120,8 +120,8 @@ def answers_about(made: MadePlan[Unstored], text: str) -> tuple[Answers, list[Di
     parsed, problems = _parsed(program, text)
     kind = "apply" if reads(program, parsed.predicates, is_about_changes) else "plan"
     facts = facts_of_plan(made, kind, reads(program, parsed.predicates, is_about_instances))
-    answers, found = _answer(program, facts, parsed, False)
-    return answers, [*problems, *found]
+    answers, item = _answer(program, facts, parsed, False)
+    return answers, [*problems, *item]
 
 
 def _ask_policies(
@@ -154,8 +154,8 @@ def _ask_policies(
             facts = known.build()
         return _answer(space, facts, parsed, asked.draw, mentioned.rows(plan))
 
-    answers, found = _limited(work, asked)
-    return answers, [*mentioned.warnings, *problems, *found]
+    answers, item = _limited(work, asked)
+    return answers, [*mentioned.warnings, *problems, *item]
 
 
 def _limited(work: Any, asked: QueryTarget) -> Any:
@@ -231,15 +231,15 @@ def _actions(made: MadePlan[Unstored]) -> Actions:
     from_changes(facts, plan.changes, plan.prior_state, made.loaded.config)
     built = facts.build()
     objects = {row[0]: row[1] for row in built.relation("instance")}
-    found: Actions = {}
+    result: Actions = {}
     for instance, action in built.sorted("action"):
         for about in (objects[instance], instance):
             # a resource without keys has the name of its only instance
-            if (instance, action) not in found.setdefault((about, ""), []):
-                found[about, ""].append((instance, action))
+            if (instance, action) not in result.setdefault((about, ""), []):
+                result[about, ""].append((instance, action))
     for instance, key, action in built.sorted("deposed"):
-        found.setdefault((instance, key), []).append((instance, action))
-    return found
+        result.setdefault((instance, key), []).append((instance, action))
+    return result
 
 
 # ---------------------------------------------------------------- Datalog
@@ -261,12 +261,12 @@ def _answer(
     parsed, problems = meant_query(Names.of(database), program.predicates, parsed)
     if CLOSURE in parsed.predicates:
         database = database.narrowed(CLOSURE, _closure(database, parsed))
-    found = ask(program, database, parsed)
+    result = ask(program, database, parsed)
     if CLOSURE not in parsed.predicates:
-        problems += mismatches(program.predicates, database, parsed, bool(found))
-    rows = [tuple(decode(value) for value in row) for row in found.rows]
-    picture = picture_of_rows(database, found.columns, rows) if draw else None
-    return Answers(found.columns, rows, picture), problems
+        problems += mismatches(program.predicates, database, parsed, bool(result))
+    rows = [tuple(decode(value) for value in row) for row in result.rows]
+    picture = picture_of_rows(database, result.columns, rows) if draw else None
+    return Answers(result.columns, rows, picture), problems
 
 
 def _closure(database: Database, parsed: Query) -> set[tuple[str, str]]:
@@ -307,8 +307,8 @@ def _ask_state(
     built = facts.build()
 
     def work() -> Answers:
-        found = ask(program, evaluate(program, built, parsed.predicates), parsed)
-        return Answers(found.columns, [tuple(decode(value) for value in row) for row in found.rows])
+        result = ask(program, evaluate(program, built, parsed.predicates), parsed)
+        return Answers(result.columns, [tuple(decode(value) for value in row) for row in result.rows])
 
     return _limited(work, asked), problems
 
@@ -354,8 +354,8 @@ def _ask_graph(
         want = {"vertex", "edge", *SPOKEN, *(DRAWN if asked.draw else ()), *(ABOUT if is_blast else ())}
         return search(evaluate(program, facts, want), expression, actions, asked.limit, asked.draw)
 
-    answers, found = _limited(work, asked)
-    return answers, [*problems, *found]
+    answers, item = _limited(work, asked)
+    return answers, [*problems, *item]
 
 
 # The subject and the data of a query: which relations only a plan has, and the plan for it.
@@ -393,7 +393,7 @@ def known_elsewhere(problems: Iterable[Diagnostic]) -> list[Diagnostic]:
 def plan_of_kind(options: OperationOptions, kind: str) -> Planned[Unstored]:
     """The plan that a question about a kind of graph is about, made for the purpose."""
     mode: Any = {"plan-destroy": "destroy", "plan-refresh-only": "refresh-only"}.get(kind, options.mode)
-    return planned(evolve(options, mode=mode))
+    return open_or_make_plan(evolve(options, mode=mode))
 
 
 def facts_of_plan(made: MadePlan[Unstored], kind: str, instances: bool) -> FactBase:

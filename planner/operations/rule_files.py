@@ -19,7 +19,7 @@ from planner.language.syntax.rule_parse import parse_rules
 from planner.language.syntax.rule_syntax import Declaration, Directive, RuleSyntax, TypeDeclaration, Want
 from planner.logic.datalog.engine.cache import load_program
 from planner.logic.datalog.engine.program import RuleProgram
-from planner.logic.datalog.language.alternatives import expanded
+from planner.logic.datalog.language.alternatives import expand_alternatives
 from planner.logic.datalog.language.model import atoms
 from planner.logic.datalog.tools.suite import bounded
 from planner.operations import rulebook
@@ -133,7 +133,7 @@ def _names(file: tuple[str, str]) -> tuple[set[str], set[str]]:
     mentioned: set[str] = set()
     for statement in parse_rules(*file)[0].statements:
         if isinstance(statement, RuleSyntax):
-            bodies, _ = expanded(statement)
+            bodies, _ = expand_alternatives(statement)
             mentioned |= {statement.head.predicate, *(atom.predicate for body in bodies for atom, _ in atoms(body))}
         elif isinstance(statement, Want):
             mentioned |= {*(atom.predicate for atom in statement.atoms), *(name.text for name in statement.none)}

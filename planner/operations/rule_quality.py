@@ -47,10 +47,10 @@ class Quality:
 
 def quality(words: Sequence[str], name: str = "", makes_mistakes: bool = False) -> tuple[Quality, list[Diagnostic]]:
     """The quality of the cases in files and directories (see rule_tests.groups), which have to pass."""
-    found, problems = groups(words, name)
+    item, problems = groups(words, name)
     covered: list[RuleCoverage] = []
     tried: list[Noticed] = []
-    for group in found:
+    for group in item:
         problems += group.diagnostics
         if has_errors(problems):
             break

@@ -46,7 +46,7 @@ class Tested:
 
     @property
     def passed(self) -> bool:
-        return not has_errors(self.diagnostics) and all(o.holds for found in self.outcomes.values() for o in found)
+        return not has_errors(self.diagnostics) and all(o.holds for item in self.outcomes.values() for o in item)
 
 
 @frozen(eq=False)
@@ -108,7 +108,7 @@ def groups(words: Sequence[str], name: str = "") -> tuple[list[RuleGroup], list[
     rules in these and in the namesakes of cases have to be tested."""
     files, problems = read_files(words, (".case", ".dl"))
     cases = [file for file in files if not file[0].endswith(".dl")]
-    found: list[RuleGroup] = []
+    items: list[RuleGroup] = []
     folders = sorted({os.path.dirname(path) for path, _text in files})
     named = [os.path.normpath(word) for word in words if os.path.isdir(word)]
     for folder in folders:
@@ -122,11 +122,11 @@ def groups(words: Sequence[str], name: str = "") -> tuple[list[RuleGroup], list[
             named_files = None if is_whole else {path for path, _text in files}
             if root is not None and is_whole:
                 named_files = {path for path, _text in beside if _is_below(path, root)}
-            found.append(_group(beside, group, name, named_files))
-    if not cases and not has_errors(problems) and not any(has_errors(group.diagnostics) for group in found):
+            items.append(_group(beside, group, name, named_files))
+    if not cases and not has_errors(problems) and not any(has_errors(group.diagnostics) for group in items):
         detail = "A case file ends in .case and is next to the rules that it tests."
         problems = [*problems, error("rules.no_cases", "There are no cases", detail)]
-    return found, problems
+    return items, problems
 
 
 def named_cases(policy: str) -> list[str]:
@@ -139,9 +139,9 @@ def named_cases(policy: str) -> list[str]:
 
 def run_tests(words: Sequence[str], name: str = "") -> Tested:
     """Run the cases in the named files and directories (see groups)."""
-    found, problems = groups(words, name)
+    item, problems = groups(words, name)
     tested = Tested({}, problems)
-    for group in found:
+    for group in item:
         tested.diagnostics.extend(group.diagnostics)
         outcomes: dict[str, list[CaseResult]] = {}
         wrong = has_errors(group.diagnostics)

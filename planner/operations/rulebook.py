@@ -129,13 +129,13 @@ def rules() -> Iterator[tuple[str, Rule]]:
 
 def _files() -> dict[str, set[str]]:
     """The files that each program is the first to have."""
-    found: dict[str, set[str]] = {}
+    result: dict[str, set[str]] = {}
     seen: set[str] = set()
     for name in PROGRAMS:
         files = {p.span.filename for p in program(name).predicates.values()} | {r.file for r in program(name).rules}
-        found[name] = files - seen
+        result[name] = files - seen
         seen |= files
-    return found
+    return result
 
 
 def rule_json(name: str, rule: Rule) -> dict[str, Any]:
@@ -200,11 +200,11 @@ def entry_of(name: str) -> PredicateEntry:
         if entry.predicate.name == name:
             return entry
     own = _own_entries()
-    found = [entry for entry in own if name == entry.predicate.name or entry.predicate.name.endswith(f".{name}")]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        several = " and ".join(entry.predicate.name for entry in found)
+    items = [entry for entry in own if name == entry.predicate.name or entry.predicate.name.endswith(f".{name}")]
+    if len(items) == 1:
+        return items[0]
+    if items:
+        several = " and ".join(entry.predicate.name for entry in items)
         raise Failure(error("rules.ambiguous", "Several predicates of that name", f"There are {several}."))
     known = (*(e.predicate.name for e in (*everything, *own)), *(one.name for one in built_in()))
     raise Failure(_unknown(name, iter(known)))
@@ -225,11 +225,11 @@ def _own_entries() -> list[PredicateEntry]:
 
 def built_in(name: str | None = None) -> list[BuiltinPredicate]:
     """The builtins of the language with this name, at most one; without a name all, by family."""
-    found = [*TESTS.values(), *FUNCTIONS.values(), *RELATIONS.values()]
+    items = [*TESTS.values(), *FUNCTIONS.values(), *RELATIONS.values()]
     if name is not None:
-        return [one for one in found if one.name == name]
-    families = list(dict.fromkeys(one.family for one in found))
-    return sorted(found, key=lambda one: (families.index(one.family), one.name))
+        return [one for one in items if one.name == name]
+    families = list(dict.fromkeys(one.family for one in items))
+    return sorted(items, key=lambda one: (families.index(one.family), one.name))
 
 
 def built_in_json(one: BuiltinPredicate) -> dict[str, Any]:

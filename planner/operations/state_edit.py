@@ -88,11 +88,11 @@ def no_state() -> Diagnostic:
 
 def entries(state: State) -> list[Entry]:
     """Every instance with its address and resource."""
-    found = []
+    result = []
     for resource, instance in state.instances():
         address = parse_resource_instance(resource.address + format_key(instance.key))
-        found.append((address, resource, instance))
-    return found
+        result.append((address, resource, instance))
+    return result
 
 
 def rebuilt(state: State, entries: list[Entry]) -> State:

@@ -43,12 +43,12 @@ def state_journal(options: StateOptions, discard: bool) -> tuple[list[JournalSum
         told.check()
         with locked(store, options, "state-journal", told):
             try:
-                found = store.journals()
+                result = store.journals()
             except OSError as problem:
                 told.check([_unreadable(problem)])
                 return shown, told
             state = store.read()[0] or State()
-            for place, data in found.items():
+            for place, data in result.items():
                 recorded, problems = journal_in(data, place, store.seal)
                 shown.append(_shown(place, recorded, state))
                 if not discard:

@@ -41,8 +41,8 @@ def configurations(begun: RunInputs[StateOptions], test_directory: str = "") -> 
         workspace=begun.workspace,
         data_dir=data_directory(os.environ),
     )
-    found = {id(run.config): run.config for file in tests.files for run in file.runs if run.config is not None}
-    return list(found.values()), list(tests.problems)
+    table = {id(run.config): run.config for file in tests.files for run in file.runs if run.config is not None}
+    return list(table.values()), list(tests.problems)
 
 
 def named_providers(tests: TestFiles | None, config: Config) -> set[str]:

@@ -16,7 +16,7 @@ from planner.world.state.value_record import (
     Digester,
     Texts,
     ValueRecord,
-    merged,
+    merge_digests,
     merged_texts,
     read_record,
     record_bytes,
@@ -35,11 +35,11 @@ def digester() -> Digester | None:
     return None if key is None else Digester(key)
 
 
-def recorded(store: Store, state: State) -> ValueRecord | None:
+def record_for_state(store: Store, state: State) -> ValueRecord | None:
     """The record that counts for a state; None where there is none."""
     makes = digester()
     data = store.beside(NAME) if makes is not None else None
-    record = read_record(_opened(store, data)) if data is not None else None
+    record = read_record(_open(store, data)) if data is not None else None
     return record if record is not None and makes is not None and record.counts_for(state, makes.key_name) else None
 
 
@@ -59,7 +59,7 @@ def keep_record(
     makes = digester()
     if makes is None:
         return
-    known = recorded(store, before) if before is not None else None
+    known = record_for_state(store, before) if before is not None else None
     now = {**plan.values, **values}
     files = _file_digests(plan.files, makes)
     texts: Texts = text_digests(config, makes)
@@ -68,7 +68,7 @@ def keep_record(
     elif known is None:
         return
     else:
-        values_then, files_then = merged(known.values, now), merged(known.files, files)
+        values_then, files_then = merge_digests(known.values, now), merge_digests(known.files, files)
         texts = merged_texts(known.texts, texts)
         new = ValueRecord(after.lineage, after.serial, makes.key_name, values_then, files_then, texts)
     _write(store, new)
@@ -78,7 +78,7 @@ def carry_record(store: Store, before: State, after: State) -> None:
     """An operation that applied nothing has written the state: the record counts for that one now."""
     if (before.lineage, before.serial) == (after.lineage, after.serial):
         return
-    known = recorded(store, before)
+    known = record_for_state(store, before)
     if known is not None:
         _write(store, evolve(known, lineage=after.lineage, serial=after.serial))
 
@@ -90,7 +90,7 @@ def _write(store: Store, record: ValueRecord) -> None:
             store.put_beside(NAME, store.seal.seal_document(NAME, data))
 
 
-def _opened(store: Store, data: bytes) -> bytes:
+def _open(store: Store, data: bytes) -> bytes:
     """The decrypted content of a record; empty where it cannot be read."""
     try:
         return store.seal.unseal_document(NAME, data).data

@@ -8,7 +8,7 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error,
 from planner.foundation.vocabulary.nearest import did_you_mean
 from planner.operations.explanations import explainer_of
 from planner.operations.options import OperationOptions
-from planner.operations.plan_files import planned
+from planner.operations.plan_files import open_or_make_plan
 from planner.operations.policies import judged_plainly
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def why_verdict(
     """Proofs of findings: `words` are a code and an address, or one of them. Raises Failure."""
     from planner.answers.explain.verdicts import explain_finding
 
-    answer = planned(options, plan_file)
+    answer = open_or_make_plan(options, plan_file)
     if answer.made is None or has_errors(answer.diagnostics):
         return None, list(answer.diagnostics)
     verdict, plain = judged_for(options, answer.made)
@@ -44,7 +44,7 @@ def why_no_verdict(
     if kind not in ("deny", "warn") or len(words) != 2:
         detail = "Name deny or warn, a code and an address: planner why -not deny CODE ADDRESS."
         raise Failure(error("why.words", "Nothing to explain", detail))
-    answer = planned(options, plan_file)
+    answer = open_or_make_plan(options, plan_file)
     if answer.made is None or has_errors(answer.diagnostics):
         return None, list(answer.diagnostics)
     verdict, plain = judged_for(options, answer.made)
@@ -78,11 +78,11 @@ def judged_for(options: OperationOptions, made: MadePlan[Unstored]) -> tuple[Ver
 def the_findings(verdict: Verdict, kind: str, words: tuple[str, ...]) -> list[Finding]:
     """The requested findings. Raises Failure when there is none."""
     of_kind = [finding for finding in verdict.findings if kind in (finding.kind, finding.origin)]
-    found = [f for f in of_kind if all(word in (f.code, f.address) for word in words)]
+    result = [f for f in of_kind if all(word in (f.code, f.address) for word in words)]
     if len(words) == 2:
-        found = [f for f in found if {f.code, f.address} == set(words) or f.code == f.address]
-    if found:
-        return found
+        result = [f for f in result if {f.code, f.address} == set(words) or f.code == f.address]
+    if result:
+        return result
     others = [f for f in verdict.findings if all(word in (f.code, f.address) for word in words)]
     asked = " ".join(words)
     if others:

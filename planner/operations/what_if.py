@@ -13,7 +13,7 @@ from planner.logic.model.plan import OutputChange, ResourceChange, change_name
 from planner.operations.explanations import causes
 from planner.operations.options import OperationOptions
 from planner.operations.plan import MadePlan
-from planner.operations.plan_files import planned
+from planner.operations.plan_files import open_or_make_plan
 
 if TYPE_CHECKING:
     from planner.answers.explain.causes import Because
@@ -42,10 +42,10 @@ class PlanComparison:
 
 def what_if(options: OperationOptions, base: OperationOptions) -> tuple[PlanComparison | None, list[Diagnostic]]:
     """Compare the plan for `options` with the one for `base`. None where one of them cannot be made."""
-    without = planned(base)
+    without = open_or_make_plan(base)
     if without.complete is None:
         return None, list(without.diagnostics)
-    within = planned(options)
+    within = open_or_make_plan(options)
     if within.complete is None:
         return None, list(within.diagnostics)
     problems = list(dict.fromkeys([*without.diagnostics, *within.diagnostics]))

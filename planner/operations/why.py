@@ -39,7 +39,7 @@ from planner.operations.explanations import (
 )
 from planner.operations.graph import graph
 from planner.operations.options import OperationOptions
-from planner.operations.plan_files import planned
+from planner.operations.plan_files import open_or_make_plan
 from planner.operations.verdicts import WORDS, why_no_verdict, why_verdict
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ def _why_fact(options: OperationOptions, text: str, kind: str, plan_file: str | 
     if name == DEPENDENCY:  # an operator's, which has no proof; the equivalent rules have one
         return _proved(*with_dependency(asked, text), negated)
     if name in asked.program.predicates and reads(asked.program, (name,), is_about_instances):
-        answer = planned(options, plan_file)
+        answer = open_or_make_plan(options, plan_file)
         if answer.made is None:
             raise Failure(answer.diagnostics)
         asked = graph_with(asked.program, facts_with_instances(asked.database.facts, answer.made), name)

@@ -29,8 +29,8 @@ def workspace_name(options: StateOptions) -> tuple[str, list[Diagnostic]]:
 def workspaces(options: StateOptions, creates: bool = False) -> tuple[list[str], str, list[Diagnostic]]:
     """All workspaces, and which one is selected. `creates`: another one is about to be made."""
     current, problems = workspace_name(options)
-    backend, found = _backend(options)
-    problems = [*problems, *found]
+    backend, item = _backend(options)
+    problems = [*problems, *item]
     if backend is None:
         return [], current, problems
     if not backend.has_workspaces:
@@ -121,13 +121,13 @@ def workspace_delete(options: StateOptions, name: str, force: bool = False) -> l
 
 def managed_objects(state: State) -> list[str]:
     """The addresses of the managed objects in a state, deposed ones too; data sources are none."""
-    found = []
+    result = []
     for resource, instance in state.instances():
         if resource.mode == "managed":
             address = resource.address + format_key(instance.key)
-            found += [address] if instance.current is not None else []
-            found += [f"{address} (deposed object {key})" for key in sorted(instance.deposed)]
-    return found
+            result += [address] if instance.current is not None else []
+            result += [f"{address} (deposed object {key})" for key in sorted(instance.deposed)]
+    return result
 
 
 def _changeable(
@@ -152,9 +152,9 @@ def _create(options: StateOptions, name: str) -> list[Diagnostic]:
         return problems
     begins_with = None
     if options.state_path:
-        begins_with, found = _state_in(options)
-        problems = [*problems, *found]
-        if begins_with is None and not has_errors(found):
+        begins_with, item = _state_in(options)
+        problems = [*problems, *item]
+        if begins_with is None and not has_errors(item):
             detail = f"There is no state file {options.state_path}. Nothing was created."
             problems = [*problems, error("workspace.no_state", "No state to copy", detail)]
         if has_errors(problems):

@@ -83,7 +83,7 @@ def place(diagnostic: Diagnostic, paint: Paint) -> list[str]:
         snippet, where = answer["snippet"], answer["range"]
         context = f", in {snippet['context']}" if snippet["context"] else ""
         lines.append(f"  on {visible(where['filename'])} line {where['start']['line']}{context}:")
-        marked = [] if diagnostic.subject.source.is_secret else _marked(snippet, paint)
+        marked = [] if diagnostic.subject.source.is_secret else _mark(snippet, paint)
         lines += [f"{number:4}: {line}" for number, line in enumerate(marked, snippet["start_line"])]
         if diagnostic.subject.source.is_secret:
             lines.append("  (source code not available)")
@@ -147,7 +147,7 @@ LONGEST_LINE = 2_000
 """characters of a line that is shown as a whole"""
 
 
-def _marked(snippet: dict[str, object], paint: Paint) -> list[str]:
+def _mark(snippet: dict[str, object], paint: Paint) -> list[str]:
     """The lines of the snippet, the subject underlined."""
     code = str(snippet["code"]).encode("utf-8", "surrogatepass")
     start, end = int(str(snippet["highlight_start_offset"])), int(str(snippet["highlight_end_offset"]))

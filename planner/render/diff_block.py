@@ -116,9 +116,9 @@ def _in_order(schema: BlockSchema) -> list[tuple[str, AttributeSchema, bool]]:
     """The attributes by name, those that are only written last, and whether they are."""
     known: list[tuple[str, AttributeSchema, bool]] | None = schema.cache.get("in order")
     if known is None:
-        found = [(_write_only(attribute), name, attribute) for name, attribute in schema.attributes.items()]
-        found.sort(key=lambda one: one[:2])
-        known = schema.cache["in order"] = [(name, attribute, last) for last, name, attribute in found]
+        items = [(_write_only(attribute), name, attribute) for name, attribute in schema.attributes.items()]
+        items.sort(key=lambda one: one[:2])
+        known = schema.cache["in order"] = [(name, attribute, last) for last, name, attribute in items]
     return known
 
 
@@ -191,10 +191,10 @@ def diff_nested(change: ValueChange, nesting: str, attributes: Mapping[str, Attr
     replace = change.replace.here
     if nesting == "map":
         mapped = map_diffs(change, single)
-        return MappingDiff(_merged(change, mapped.values()), replace, mapped, quoted=True, nested=True)
+        return MappingDiff(_merge(change, mapped.values()), replace, mapped, quoted=True, nested=True)
     if nesting in ("list", "set"):
         items = [single(c) for c in (_positions(change) if nesting == "list" else set_changes(change))]
-        return SequenceDiff(_merged(change, items), replace, items, ordered=nesting == "list", nested=True)
+        return SequenceDiff(_merge(change, items), replace, items, ordered=nesting == "list", nested=True)
     before, after = entries_of(change.before), entries_of(change.after)
     action = starting_action(change.before, change.after)
     parts: dict[str, Diff] = {}
@@ -247,7 +247,7 @@ def _positions(change: ValueChange) -> list[ValueChange]:
     ]
 
 
-def _merged(change: ValueChange, parts: Iterable[Diff]) -> str:
+def _merge(change: ValueChange, parts: Iterable[Diff]) -> str:
     action = starting_action(change.before, change.after)
     for part in parts:
         action = merge(action, part.action)

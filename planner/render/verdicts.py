@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from planner.render.terminal import Paint
 
 
-def counted(verdict: Verdict) -> str:
+def count_verdicts(verdict: Verdict) -> str:
     """`Policies: 1 denied, 2 undecided.`"""
     words = {"deny": "denied", "warn": "warned"}
     kinds = ("deny", "broken", "undecided", "warn", "overridden", "waived", "info")
@@ -39,7 +39,7 @@ def table(verdict: Verdict, paint: Paint, proofs: bool) -> str:
 
         lines += [f"  {line}" for line in proof_text(finding.proof, paint, full=True).splitlines()]
         lines.append("")
-    lines.append(paint(counted(verdict), "bold"))
+    lines.append(paint(count_verdicts(verdict), "bold"))
     return "\n".join([*lines, *judged(verdict)])
 
 
@@ -64,11 +64,11 @@ def costs(verdict: Verdict) -> str:
     """The cost of each rule, the most costly first."""
     from tabulate import tabulate
 
-    found = verdict.costs()
+    result = verdict.costs()
     rows = [
         (f"{cost.seconds * 1000:.3f}", str(cost.rows), cell(cost.rule), cell(str(cost.span or "")))
-        for cost in found[:MOST_COSTS]
+        for cost in result[:MOST_COSTS]
     ]
-    total = (f"{sum(cost.seconds for cost in found) * 1000:.3f}", "", f"all {len(found)}", "")
+    total = (f"{sum(cost.seconds for cost in result) * 1000:.3f}", "", f"all {len(result)}", "")
     aligned = ("right", "right", "left", "left")
     return tabulate([*rows, total], headers=("MS", "ROWS", "RULE", ""), disable_numparse=True, colalign=aligned)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from planner.answers.policy.model import REFUSALS, Finding, Verdict
 from planner.render.proof import proof_text
 from planner.render.terminal import Paint, cell
-from planner.render.verdicts import counted, judged
+from planner.render.verdicts import count_verdicts, judged
 
 MOST = 60_000
 """characters: code hosts take about 65,000 for one comment"""
@@ -33,7 +33,7 @@ def markdown_of_several(judged: Iterable[tuple[str, Verdict | None]]) -> str:
 
 def markdown(verdict: Verdict, title: str = "Policies", most: int = MOST) -> str:
     """The verdict on at most so many characters; what is left out is counted."""
-    lines = [f"### {_text(title)}", "", f"**{_text(counted(verdict))}**", ""]
+    lines = [f"### {_text(title)}", "", f"**{_text(count_verdicts(verdict))}**", ""]
     if verdict.findings:
         lines += ["| verdict | policy | severity | address | message |", "| --- | --- | --- | --- | --- |"]
     size = sum(len(line) + 1 for line in lines)

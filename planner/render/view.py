@@ -151,9 +151,9 @@ class HumanView(View):
         self.terminal.out(text)
 
     def verdict(self, verdict: Verdict) -> None:
-        from planner.render.verdicts import counted, judged
+        from planner.render.verdicts import count_verdicts, judged
 
-        self.terminal.out(f"\n{self.terminal.paint(counted(verdict), 'bold')}")
+        self.terminal.out(f"\n{self.terminal.paint(count_verdicts(verdict), 'bold')}")
         for line in judged(verdict):
             self.terminal.out(line)
 

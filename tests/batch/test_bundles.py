@@ -20,7 +20,15 @@ from planner.foundation.vocabulary.diagnostic import Failure
 from planner.workflows.batch.bundles import host
 from planner.workflows.batch.bundles.lease import take
 from planner.workflows.batch.bundles.pack import Bundle, pack, stays_here
-from planner.workflows.batch.bundles.parcel import BadParcel, Parcel, ParcelResult, answered, heard, received, sent
+from planner.workflows.batch.bundles.parcel import (
+    BadParcel,
+    Parcel,
+    ParcelResult,
+    parcel_bytes,
+    parse_result,
+    received,
+    result_bytes,
+)
 from planner.workflows.batch.bundles.shipping import Shipping, needs_of
 from planner.workflows.batch.bundles.stores import Folder, fetched, open_store
 from planner.workflows.batch.model import Request, UnitResult
@@ -211,12 +219,12 @@ def parcel(tmp_path: Path, **more: Any) -> tuple[Parcel, str]:
 
 
 def answer_to(made: Parcel, root: str) -> ParcelResult:
-    return heard(host.work(sent(made, root)), root)
+    return parse_result(host.work(parcel_bytes(made, root)), root)
 
 
 def test_there_and_back(tmp_path: Path) -> None:
     made, root = parcel(tmp_path)
-    data = sent(made, root)
+    data = parcel_bytes(made, root)
     assert root.encode() not in data
     assert received(data, root) == made
     answer = answer_to(made, root)
@@ -226,20 +234,20 @@ def test_there_and_back(tmp_path: Path) -> None:
 def test_values_are_no_paths(tmp_path: Path) -> None:
     """A text of a user's that happens to begin like the root stays as it is."""
     made, root = parcel(tmp_path, variables=(("x", f"{tmp_path}/here/u"),))
-    assert received(sent(made, root), "/elsewhere").request.variables == made.request.variables
+    assert received(parcel_bytes(made, root), "/elsewhere").request.variables == made.request.variables
 
 
 @pytest.mark.parametrize("data", [b"", b"\n", b"{}\n", b"[]\n", b'{"bytes": [1, 0]}\n', b"\xff", b'{"bytes":[-1,1]}\n'])
 def test_no_parcel(data: bytes) -> None:
     with pytest.raises(BadParcel):
         received(data, "/x")
-    assert "not a bundle" in heard(host.work(data), "/x").problem
+    assert "not a bundle" in parse_result(host.work(data), "/x").problem
 
 
 def test_another_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made, root = parcel(tmp_path)
-    data = sent(made, root).replace(b'"version":"', b'"version":"9')
-    assert "have to be the same" in heard(host.work(data), root).problem
+    data = parcel_bytes(made, root).replace(b'"version":"', b'"version":"9')
+    assert "have to be the same" in parse_result(host.work(data), root).problem
 
 
 @pytest.mark.parametrize("name", ["", "A=B", "A\0"])
@@ -291,7 +299,7 @@ class Replies:
 
         self.sent += 1
         future: Any = Future()
-        future.set_result(answered(self.answer, "/x"))
+        future.set_result(result_bytes(self.answer, "/x"))
         return future
 
     def stop(self) -> None: ...

@@ -16,7 +16,7 @@ from install.world import Reply, World, package
 
 from planner.foundation.support.problem import InstallError
 from planner.language.config.sources import without_secrets
-from planner.world.install.web import Web, shown
+from planner.world.install.web import Web, display_url
 
 SECRET = "s3cret%2Fword"
 TOLD = ("s3cret", "tok3n")
@@ -145,7 +145,7 @@ def test_passwords_are_not_shown(project: Project, source: str) -> None:
 )
 def test_what_is_shown(text: str, seen: str) -> None:
     assert without_secrets(text) == seen
-    assert "pass" not in shown(text) and "token" not in shown(text)
+    assert "pass" not in display_url(text) and "token" not in display_url(text)
 
 
 # ---------------------------------------------------------------- git

@@ -24,10 +24,10 @@ def with_own_rules(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     program, diagnostics = load_program([*decision_program().files, ("own.dl", OWN)])
     assert program is not None, diagnostics
     monkeypatch.setattr(module, "decision_program", lambda: program)
-    module._seen.cache_clear()
+    module._columns_looked_at.cache_clear()
     module._decide.cache_clear()
     yield
-    module._seen.cache_clear()
+    module._columns_looked_at.cache_clear()
     module._decide.cache_clear()
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_tests import examples
 
-from planner.answers.policy.string_prefixes import begun, is_found, known_parts, known_result, known_truth
+from planner.answers.policy.string_prefixes import is_found, known_parts, known_result, known_truth, prefix_of_result
 from planner.logic.datalog.language.builtins import FUNCTIONS, RELATIONS, TESTS
 
 TEXTS = ["", "arn:aws:", "arn:aws:kms:eu-west-1:1:key/a", "acme-web-", "acme-web-7", "t2.", "t2.micro", "10.1.0.0/1"]
@@ -40,7 +40,7 @@ def test_what_is_said_holds(begin: str, rest: str, pattern: str, part: str, othe
         found = FUNCTIONS[name].function(text, *arguments)
         assert known_result(name, begin, arguments) in (None, found), (name, arguments)
         assert found is not None or not is_found(name, begin, arguments), (name, arguments)
-        how = begun(name, begin, arguments)
+        how = prefix_of_result(name, begin, arguments)
         assert found is None or how == "" or found.startswith(how), (name, arguments)
     *whole, last = known_parts(begin, part)
     rows = dict(RELATIONS["split"].function(text, part))
@@ -70,10 +70,10 @@ def test_what_is_said_holds(begin: str, rest: str, pattern: str, part: str, othe
         (known_result("before", "t2.", (".",)), "t2"),
         (known_result("substring", "eu-", (0, 2)), "eu"),
         (known_result("substring", "eu-", (2, 2)), None),
-        (begun("replace", "acme-web-", ("-", "_")), "acme_web_"),
-        (begun("replace", "acme-", ("-w", "_")), "acme"),
-        (begun("trim_prefix", "arn:aws:", ("arn:",)), "aws:"),
-        (begun("trim_prefix", "ar", ("arn:",)), ""),
+        (prefix_of_result("replace", "acme-web-", ("-", "_")), "acme_web_"),
+        (prefix_of_result("replace", "acme-", ("-w", "_")), "acme"),
+        (prefix_of_result("trim_prefix", "arn:aws:", ("arn:",)), "aws:"),
+        (prefix_of_result("trim_prefix", "ar", ("arn:",)), ""),
         (known_parts("arn:aws:", ":"), ["arn", "aws", ""]),
     ],
 )

@@ -17,7 +17,7 @@ from planner.answers.policy.facts.build import plan_facts
 from planner.answers.policy.judge import judge
 from planner.logic.datalog.engine.evaluate import evaluate
 from planner.operations import policies
-from planner.operations.plan_files import planned
+from planner.operations.plan_files import open_or_make_plan
 
 MORE = """
 @reason("{N} are lost")
@@ -35,7 +35,7 @@ def test_every_finding_has_a_proof(name: str, tmp_path: Path, monkeypatch: pytes
     for variable, value in META[name].get("env", {}).items():
         monkeypatch.setenv(variable, value)
     given = options_of(META[name].get("plan_args", []))
-    made = planned(given, None).made
+    made = open_or_make_plan(given, None).made
     if made is None or made.plan.errored:
         return
     rules = loaded(POLICIES + MORE)

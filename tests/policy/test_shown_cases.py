@@ -22,7 +22,7 @@ from planner.answers.policy.sources import policy_files
 from planner.logic.datalog.language.model import atoms
 from planner.operations import policies
 from planner.operations.plan import MadePlan
-from planner.operations.plan_files import planned
+from planner.operations.plan_files import open_or_make_plan
 
 TOLD = frozenset(
     (
@@ -36,7 +36,7 @@ RECORDED = [name for name in PLANNED if (CASES / name / "expected" / "plan.json"
 
 
 def made_plan(name: str) -> MadePlan[Any] | None:
-    made = planned(options_of(META[name].get("plan_args", [])), None).made
+    made = open_or_make_plan(options_of(META[name].get("plan_args", [])), None).made
     return made if made is not None and not made.plan.errored else None
 
 

@@ -19,7 +19,7 @@ from test_renewal import CHAIN, STATE, Run, Seen, compared, put, seen
 
 from planner.cli import renewed_plan
 from planner.cli.commands.plan import LARGE
-from planner.workflows.batch.files_read import ReadComparison, entries, looked_at, settled
+from planner.workflows.batch.files_read import ReadComparison, entries, looked_at, with_settled_time
 from planner.workflows.renew.renewal import MOST_TEXT, Renewal
 
 __all__ = ["seen"]
@@ -215,7 +215,7 @@ def test_what_is_missing_behind_a_link_is_looked_for_each_time(tmp_path: Path) -
     os.symlink("far/x", tmp_path / "link")
     time.sleep(0.05)
     (there,) = entries(looked_at(str(tmp_path / "link"), "file")) or []
-    later = settled(there)
+    later = with_settled_time(there)
     assert ReadComparison().is_same(*later)
     (tmp_path / "far" / "x").touch()
     assert not ReadComparison().is_same(*later)

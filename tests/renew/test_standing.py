@@ -17,7 +17,7 @@ from planner.operations.apply import apply
 from planner.operations.explanations import causes
 from planner.operations.options import OperationOptions
 from planner.operations.plan import MadePlan, plan, release
-from planner.operations.plan_files import planned
+from planner.operations.plan_files import open_or_make_plan
 from planner.operations.what_if import compared
 from planner.render.what_if import what_if_json
 from planner.workflows.renew.watch import Changed, Standing
@@ -51,7 +51,7 @@ def test_what_is_said_of_a_part_is_what_is_said_of_the_whole(
 
 def _edits(r: random.Random, files: dict[str, str], options: OperationOptions) -> int:
     """One after the other, of which those that are wrong are taken back; how many plans were made in part."""
-    found = planned(options)
+    found = open_or_make_plan(options)
     last = found.complete
     if last is None:
         return 0
@@ -61,7 +61,7 @@ def _edits(r: random.Random, files: dict[str, str], options: OperationOptions) -
     for _ in range(6):
         new = edited(r, files)
         put(new)
-        whole = planned(options)
+        whole = open_or_make_plan(options)
         parted = standing.after([name for name in new if new[name] != files[name]], options)
         if whole.complete is None:
             assert parted is None
@@ -100,7 +100,7 @@ def test_edits_add_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put({"a.tf": 'resource "terraform_data" "a" {\n  input = 1\n}\n'})
     put({"b.tf": 'resource "terraform_data" "b" {\n  input = terraform_data.a.input\n}\n'})
     options = OperationOptions()
-    made = planned(options).complete
+    made = open_or_make_plan(options).complete
     assert made is not None
     standing = Standing(made, False, make_terminal())
     put({"a.tf": 'resource "terraform_data" "a" {\n  input = 2\n}\n'})

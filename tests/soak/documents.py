@@ -543,7 +543,7 @@ def of_fleets(fleet: Path, work: Path, state: bytes) -> list[Kind]:
         host._refusal(parcel.received(data, tree).request, tree)
 
     def answer(data: bytes) -> None:
-        parcel.heard(data, "/fleet")
+        parcel.parse_result(data, "/fleet")
 
     def leased(data: bytes) -> None:
         store = BesideStore()
@@ -554,14 +554,14 @@ def of_fleets(fleet: Path, work: Path, state: bytes) -> list[Kind]:
     run_json = (record_folder / "run.json").read_bytes()
     events = (record_folder / "events.jsonl").read_bytes()
     request = Request("a", "/fleet/a", "plan", environment=(("A", "b"),), upstream=(), plan_file="/fleet/p")
-    sent = parcel.sent(
+    sent = parcel.parcel_bytes(
         parcel.Parcel(request, "ab" * 32, "run", 1, ("a/main.tf",), ("a",), data=b"x", plan=b"y"), "/fleet"
     )
     results = [json.loads(line).get("done", {}).get("result") for line in events.splitlines()]
     found = [parcel.from_json(UnitResult, raw) for raw in results if raw]
-    answers = [parcel.answered(parcel.ParcelResult(result, plan=b"p", json=b"{}"), "/fleet") for result in found]
+    answers = [parcel.result_bytes(parcel.ParcelResult(result, plan=b"p", json=b"{}"), "/fleet") for result in found]
     manifests = [(fleet / name / "manifest.json").read_bytes() for name in ("whole", "o1")]
-    answers.append(parcel.answered(parcel.ParcelResult(problem="no"), "/fleet"))
+    answers.append(parcel.result_bytes(parcel.ParcelResult(problem="no"), "/fleet"))
     return [
         Kind("manifest of a saved plan", manifests, saved, whole=summed),
         Kind("manifest of a shard", manifests[1:], shards, whole=summed),

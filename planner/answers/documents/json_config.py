@@ -104,7 +104,7 @@ class _ConfigWriter:
             out["deprecated"] = output.deprecated
         out["expression"] = expression_json(output.value.node, output.value.source)
         if output.depends_on:
-            out["depends_on"] = _named(output.depends_on)
+            out["depends_on"] = _by_name(output.depends_on)
         if output.description:
             out["description"] = output.description
         return out
@@ -126,7 +126,7 @@ class _ConfigWriter:
         if call.version:
             out["version_constraint"] = call.version
         if call.depends_on:
-            out["depends_on"] = _named(call.depends_on)
+            out["depends_on"] = _by_name(call.depends_on)
         return out
 
     # ------------------------------------------------------------ resources
@@ -146,7 +146,7 @@ class _ConfigWriter:
         out["schema_version"] = schema.version
         out.update(_repetition(resource.count, resource.for_each))
         if resource.depends_on:
-            out["depends_on"] = _named(resource.depends_on)
+            out["depends_on"] = _by_name(resource.depends_on)
         return out
 
     def head(self, resource: ResourceDecl, module: ModuleConfig) -> dict[str, Any]:
@@ -226,13 +226,13 @@ class _ModuleWriter(_ConfigWriter):
     def uninstalled(self, call: ModuleCall) -> dict[str, Any]:
         out = _without_empty({"source": call.written_source, "version_constraint": call.version or ""})
         if call.depends_on:
-            out["depends_on"] = _named(call.depends_on)
+            out["depends_on"] = _by_name(call.depends_on)
         return out
 
     def resource(self, resource: ResourceDecl, module: ModuleConfig) -> dict[str, Any]:
         out = self.head(resource, module)
         if resource.depends_on:
-            out["depends_on"] = _named(resource.depends_on)
+            out["depends_on"] = _by_name(resource.depends_on)
         return out
 
 
@@ -249,7 +249,7 @@ def expression_json(node: nodes.Expression, source: Source) -> dict[str, Any]:
     texts = [text for one in mentioned if not isinstance(one, nodes.Call) for text in reference_texts(one)]
     texts += [one.name for one in mentioned if isinstance(one, nodes.Call)]
     if source.filename.endswith(".json"):
-        out["constant_value"] = _sorted(loads(source.text[node.start : node.end].encode()))
+        out["constant_value"] = _sort(loads(source.text[node.start : node.end].encode()))
     elif not texts:
         value, diagnostics = try_evaluate(node, ConstantScope())
         if not diagnostics:
@@ -260,10 +260,10 @@ def expression_json(node: nodes.Expression, source: Source) -> dict[str, Any]:
     return out
 
 
-def _sorted(data: Any) -> Any:
+def _sort(data: Any) -> Any:
     if data.__class__ is dict:
-        return {key: _sorted(data[key]) for key in sorted(data)}
-    return [_sorted(item) for item in data] if data.__class__ is list else data
+        return {key: _sort(data[key]) for key in sorted(data)}
+    return [_sort(item) for item in data] if data.__class__ is list else data
 
 
 def reference_texts(node: nodes.Traversal | nodes.Variable) -> list[str]:
@@ -303,7 +303,7 @@ def _step_text(step: nodes.Step) -> str:
     return f"[{number_to_text(step.key)}]"
 
 
-def _named(references: Iterable[Reference]) -> list[str]:
+def _by_name(references: Iterable[Reference]) -> list[str]:
     texts = []
     for reference in references:
         ref = parse_reference(reference.node)

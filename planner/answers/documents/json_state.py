@@ -71,23 +71,23 @@ def module_tree(entries: Iterable[tuple[str, dict[str, Any]]], empty: Iterable[s
     children: dict[str, list[str]] = {}
 
     def node(address: str) -> dict[str, Any]:
-        found = nodes.get(address)
-        if found is None:
+        result = nodes.get(address)
+        if result is None:
             above = str(parse_module(address).parent)
             node(above)
             children.setdefault(above, []).append(address)
-            found = nodes[address] = {}
-        return found
+            result = nodes[address] = {}
+        return result
 
     for module, entry in entries:
         node(module).setdefault("resources", []).append(entry)
     for module in empty:
         node(module)
-    for address, found in nodes.items():
+    for address, result in nodes.items():
         if address:
-            found["address"] = address
+            result["address"] = address
         if address in children:
-            found["child_modules"] = [nodes[child] for child in sorted(children[address])]
+            result["child_modules"] = [nodes[child] for child in sorted(children[address])]
     return root
 
 

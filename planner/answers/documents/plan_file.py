@@ -140,7 +140,7 @@ def read_plan(path: str, seal: Seal = PLAIN) -> tuple[Plan | None, dict[str, byt
     from planner.foundation.support.problem import InstallError
 
     try:
-        data = _opened(read_given(path), path, seal)
+        data = _open(read_given(path), path, seal)
         with ZipFile(io.BytesIO(data)) as archive, collector_paused():
             members(archive, len(data))
             return _read(archive, path)
@@ -156,7 +156,7 @@ def read_plan(path: str, seal: Seal = PLAIN) -> tuple[Plan | None, dict[str, byt
         return None, {}, [_not_a_plan(path, f"its archive is damaged ({e})")]
 
 
-def _opened(data: bytes, path: str, seal: Seal) -> bytes:
+def _open(data: bytes, path: str, seal: Seal) -> bytes:
     """The archive. Raises Failure."""
     if seal is PLAIN and data[:1] == b"{" and b'"encryption_version"' in data:
         raise Failure(_not_a_plan(path, "it is encrypted, and no encryption is configured to read it"))

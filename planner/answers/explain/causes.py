@@ -282,7 +282,7 @@ class _Ways:
 
     def _joined(self, at: str, further: Sequence[str]) -> frozenset[str]:
         own = frozenset((at,)) if at in self.leaves else frozenset()
-        sets = {id(found): found for found in (self._roots[one] for one in further)}
+        sets = {id(item): item for item in (self._roots[one] for one in further)}
         if not own and len(sets) == 1:
             return next(iter(sets.values()))
         return self._same.setdefault(joined := own.union(*sets.values()), joined)

@@ -133,7 +133,7 @@ class MentionTrace:
                 if target is None:
                     continue
                 if chain.start == given.node.start and chain.end == given.node.end:
-                    target = target.at(_joined(target.path, given.rest), given.fresh)
+                    target = target.at(_join_paths(target.path, given.rest), given.fresh)
                     copies = direct and not unknown and len(mentioned) == 1
                 else:
                     copies = False
@@ -207,7 +207,7 @@ def _has_text(given: GivenExpression, mentioned: Sequence[Chain]) -> bool:
     return not names or any(name not in given.bound or given.bound[name].given is not None for name in names)
 
 
-def _joined(path: Path, rest: Path) -> Path:
+def _join_paths(path: Path, rest: Path) -> Path:
     """A path joined with one into the value there; for a path of every element, the rest has the key."""
     if rest and ANY in path:
         at = path.index(ANY)

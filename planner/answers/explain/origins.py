@@ -151,7 +151,7 @@ def _steps(given: GivenExpression) -> list[GivenExpression] | None:
         branches = [node.then, node.otherwise] if taken is None else [node.then if taken else node.otherwise]
         return [*(given._replace(node=branch) for branch in branches), given.to(node.condition)]
     if isinstance(node, (Traversal, Variable)):
-        return _bound(given, node)
+        return _bind(given, node)
     if isinstance(node, Relative) and not _is_reference(node.source):
         return [given.into(node.source, (*map(path_step, node.steps), *rest), given.fresh)]
     if isinstance(node, Index) and not _is_reference(node.collection):
@@ -187,7 +187,7 @@ def _is_reference(node: Any) -> bool:
     return isinstance(node, (Traversal, Variable))
 
 
-def _bound(given: GivenExpression, node: Traversal | Variable) -> list[GivenExpression] | None:
+def _bind(given: GivenExpression, node: Traversal | Variable) -> list[GivenExpression] | None:
     """The meaning of a name in a `for` expression; None for other names."""
     name, steps = (node.root, node.steps) if isinstance(node, Traversal) else (node.name, ())
     bound = given.bound.get(name)
@@ -411,10 +411,10 @@ def _fits(text: str, pieces: Sequence[str | None]) -> bool:
         return False
     at, end = len(first), len(text) - len(last)
     for piece in middle:
-        found = text.find(piece, at, end)
-        if found < 0:
+        result = text.find(piece, at, end)
+        if result < 0:
             return False
-        at = found + len(piece)
+        at = result + len(piece)
     return True
 
 

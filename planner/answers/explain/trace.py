@@ -50,10 +50,10 @@ class Trace(ValueTrace):
         if module is None or decl is None or change.deposed:
             self._call_gone(change, name)
             return
-        found = {row[2]: (("attr", row[2]),) for row in change.facts if row[0] in ("differs", "config_unknown")}
-        found.update((path_text(path), path) for path in change.replace_paths)
+        table = {row[2]: (("attr", row[2]),) for row in change.facts if row[0] in ("differs", "config_unknown")}
+        table.update((path_text(path), path) for path in change.replace_paths)
         if change.before.__class__ is not Null or change.mode == "data":
-            for text, path in sorted(found.items()):
+            for text, path in sorted(table.items()):
                 self._attribute(ValueLocation(module, "resource", key, change.key, path), name, text)
         if change.action == NO_OP:
             self._arguments(change, name, ValueLocation(module, "resource", key, change.key))

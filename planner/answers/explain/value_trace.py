@@ -47,21 +47,21 @@ class ValueTrace(MentionTrace):
 
     def value(self, place: ValueLocation) -> list[tuple[ValueLocation, Value]]:
         """Add a place as a subject; the places that this means, with their values."""
-        found: list[tuple[ValueLocation, Value]] = []
+        results: list[tuple[ValueLocation, Value]] = []
         there = self.places.found(place)
         nothing = place.fresh or self._goes(place)
         for at, value in there if there or not nothing else [(self.places.named(place), None)]:
             owner = self.places.owner(at)
             if owner is not None:
-                found += self.value(owner)
+                results += self.value(owner)
                 continue
-            found.append((at, value))
+            results.append((at, value))
             if at not in self._seen:
                 self._seen.add(at)
                 self._waiting.append(at)
         for gone in self._gone(place):
-            found += self.value(gone)
-        return found
+            results += self.value(gone)
+        return results
 
     def _gone(self, place: ValueLocation) -> list[ValueLocation]:
         """The places in all former instances of a resource or module for one in all of them."""
@@ -355,5 +355,5 @@ def _stays(before: Value, value: Value) -> bool:
 
 
 def _at(value: Value, path: Path) -> Value:
-    found = select(value, path) if value is not None else []
-    return found[0][1] if found and len(found[0][0]) == len(path) else None
+    result = select(value, path) if value is not None else []
+    return result[0][1] if result and len(result[0][0]) == len(path) else None

@@ -142,12 +142,12 @@ class Cases:
 
     def saying(self, verdict: str, code: Any) -> list[Rule]:
         """The rules that may derive the verdict with this code: their own is the same, or not written there."""
-        found = self._saying.get((verdict, code))
-        if found is None:
+        result = self._saying.get((verdict, code))
+        if result is None:
             heads = ((rule, rule.head.arguments[0]) for rule in self.program.rules_for(verdict))
-            found = [rule for rule, own in heads if not isinstance(own, Constant) or _may_be(encode(own.value), code)]
-            self._saying[verdict, code] = found
-        return found
+            result = [rule for rule, own in heads if not isinstance(own, Constant) or _may_be(encode(own.value), code)]
+            self._saying[verdict, code] = result
+        return result
 
     def order_of(self, rule: Rule, start: Values) -> tuple[list[Literal], set[str]]:
         key = (rule.number, tuple(sorted(start)))
@@ -190,14 +190,14 @@ class _CaseEvaluation(Interpreter):
 
     def messages(self, verdict: str, code: Any, address: Any) -> frozenset[str]:
         """The messages with which the verdict holds in this case, as far as that is clear without deciding more."""
-        found: set[str] = set()
+        items: set[str] = set()
         for rule in self.cases.saying(verdict, code):
             try:
                 rows = list(self.derived_rows(rule, (code, address, None)))
             except (NeedsDecision, Inconclusive):
                 continue
-            found |= {row[2] for row in rows if isinstance(row[2], str)}
-        return frozenset(found)
+            items |= {row[2] for row in rows if isinstance(row[2], str)}
+        return frozenset(items)
 
     # -------- rules
 
@@ -221,12 +221,12 @@ class _CaseEvaluation(Interpreter):
                 if value is ANY:
                     row.append(ANY)
                     continue
-                found = self.value(term, values)
-                if found is None or (value is not None and not self.case.equal(found, value)):
+                result = self.value(term, values)
+                if result is None or (value is not None and not self.case.equal(result, value)):
                     break
-                if value is None and any(symbol.is_local for symbol in symbols_in(found)):
+                if value is None and any(symbol.is_local for symbol in symbols_in(result)):
                     raise Inconclusive
-                row.append(found if value is None else value)
+                row.append(result if value is None else value)
             else:
                 yield tuple(row)
 
@@ -308,9 +308,9 @@ class _CaseEvaluation(Interpreter):
         seen: set[tuple[Any, Any]] = set()
         given = {name: value for name, value in (("A", about), ("B", other)) if value is not None}
         for _, through in relations.matching(_THROUGH, given):
-            for _, found in relations.matching(_REACHED, through):
+            for _, item in relations.matching(_REACHED, through):
                 self.step()
-                row = found["A"], found["B"]
+                row = item["A"], item["B"]
                 if row in known or row in seen:
                     continue
                 seen.add(row)
@@ -320,21 +320,21 @@ class _CaseEvaluation(Interpreter):
     def derived(self, name: str, pattern: tuple[Any, ...]) -> list[tuple[Any, ...]]:
         """The rows of a relation that reads values, with these values in some columns."""
         key = (name, *pattern)
-        found = self.memory.get(key)
-        if found is None:
+        result = self.memory.get(key)
+        if result is None:
             if (name in self.cases.recursive and name in self.active) or len(self.active) > _DEEPEST:
                 raise Inconclusive
             self.active.append(name)
             reading = self.rule
             try:
-                found = list(self.cases.database.facts.relation(name))
+                result = list(self.cases.database.facts.relation(name))
                 for rule in self.cases.program.rules_for(name):
-                    found += self.derived_rows(rule, pattern)
+                    result += self.derived_rows(rule, pattern)
             finally:
                 self.active.pop()
                 self.rule = reading
-            self.memory[key] = found
-        return found
+            self.memory[key] = result
+        return result
 
     def known(self, atom: Atom, values: Values) -> Iterator[tuple[Any, ...]]:
         """The rows that are known and may fit."""
@@ -441,11 +441,11 @@ class _CaseEvaluation(Interpreter):
             if self.case.holds(("there", "part", address, place)):
                 yield address, path, some, place
             return
-        found = member(path, key) if type(key) is str else f"{path}[{key}]"
+        result = member(path, key) if type(key) is str else f"{path}[{key}]"
         if type(key) not in (str, int):
             return
-        if self.case.holds(("there", "part", address, found)):
-            yield address, path, key, found
+        if self.case.holds(("there", "part", address, result)):
+            yield address, path, key, result
 
     def json_rows(self, atom: Atom, values: Values, address: str, path: Any) -> Iterator[tuple[Any, ...]]:
         """The possible content of an unknown text that is JSON."""
@@ -648,9 +648,9 @@ class _CaseEvaluation(Interpreter):
             one = _CaseEvaluation(self.cases, waiting.pop(), self.least)
             one.rule, one.counting = self.rule, 1
             try:
-                found = one.distinct(each for each, _ in one.solutions(ordered, values, scope))
+                result = one.distinct(each for each, _ in one.solutions(ordered, values, scope))
                 self.case.is_flawed |= one.case.is_flawed
-                low, high = one.total(literal, found)
+                low, high = one.total(literal, result)
                 lows.append(low)
                 highs.append(high)
             except NeedsDecision as needed:

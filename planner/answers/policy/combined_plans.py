@@ -22,7 +22,7 @@ from planner.logic.datalog.engine.program import RuleProgram
 from planner.logic.datalog.explain.proof import proof_json
 from planner.logic.datalog.explain.search import Prover
 from planner.logic.datalog.language.values import Row
-from planner.logic.programs.rule_programs import Files, checked, load
+from planner.logic.programs.rule_programs import Files, check_fleet_rules, load
 
 KEYS = 2
 """a value belongs to a unit (or a component) and an address"""
@@ -84,7 +84,7 @@ def policy_files(words: tuple[str, ...], of_packs: str) -> Files:
 def three_valued(own: Files, closed: frozenset[str], name: str) -> tuple[Modal, RuleProgram, list[Diagnostic]]:
     """Users' rules combined with those of a program (batch, deployments) for what certainly holds and what could hold,
     with warnings about them; no rule may add to relations that the files named in `closed` declare. Raises Failure."""
-    plain, problems = checked(own, name)
+    plain, problems = check_fleet_rules(own, name)
     foreign = list(foreign_rules(plain, closed))
     if foreign:
         raise Failure(foreign)

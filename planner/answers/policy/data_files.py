@@ -46,9 +46,9 @@ def read_data(name: str, text: str, types: dict[str, str]) -> tuple[Columns, Row
     source = Source(name, text.removeprefix("\ufeff"))
     if len(text) > MOST_CHARACTERS:
         raise Failure(error(CODE, "Data file too large", f"{name} has more than {MOST_CHARACTERS >> 20} MiB."))
-    found = _CONTROL.search(source.text)
-    if found is not None:
-        raise _failure(source, found.start(), "The file contains a control character.")
+    match = _CONTROL.search(source.text)
+    if match is not None:
+        raise _failure(source, match.start(), "The file contains a control character.")
     if name.endswith(".csv"):
         return _csv(source, types)
     leaves = (_json if name.endswith(".json") else _yaml)(source)
@@ -79,19 +79,19 @@ def _table(source: Source, leaves: Iterable[Leaf], types: dict[str, str]) -> Ite
     """The rows of a list of objects, or of an object: of that the first column has the names of its entries. An entry
     that is not an object is the value of the other column. Fields that are not columns are left out."""
     for number, (entry, group) in enumerate(groupby(leaves, key=lambda leaf: leaf[0][:1])):
-        found = list(group)
-        start = found[0][2]
+        items = list(group)
+        start = items[0][2]
         if number >= MOST_ROWS:
             raise _failure(source, start, f"A data file has at most {MOST_ROWS} rows.")
         if not entry:
-            if found[0][1] is EMPTY:
+            if items[0][1] is EMPTY:
                 return
             raise _failure(source, start, "A file with columns is a list of objects, or an object.")
         names = list(types)
         cells: dict[str, Any] = {}
         if entry[0].__class__ is str:
             cells[names.pop(0)] = entry[0]
-        for steps, value, place in found:
+        for steps, value, place in items:
             if len(steps) == 1 and value is not EMPTY:
                 if entry[0].__class__ is int or len(names) != 1:
                     raise _failure(source, place, f"Here an object with {' and '.join(names)} is expected.")

@@ -56,7 +56,7 @@ def settle(
     in seconds since 1970. Raises Failure when a forbidden override is used, or a setting of the organisation is
     loosened."""
     database = evaluate(verdict_program(), _facts(findings, policies, overrides, clock, is_whole).build())
-    problems = [*_loosened(database, policies), *_refused(database, policies)]
+    problems = [*_loosened(database, policies), *_refusal(database, policies)]
     if problems:
         raise Failure(problems)
     kinds: dict[int, Kind] = {row[0]: row[1] for row in database["verdict"]}
@@ -68,7 +68,7 @@ def settle(
         reason = finding.reason
         waiver = waived_by.get(number)
         if waiver is not None:
-            reason = _told(waiver)
+            reason = _waiver_text(waiver)
         elif kind == "overridden":
             reason = overrides[finding.code]
         settled.append(
@@ -188,7 +188,7 @@ def _groups(policies: Policies) -> Iterator[str]:
 # ---------------------------------------------------------------- reports
 
 
-def _told(waiver: Waiver) -> str:
+def _waiver_text(waiver: Waiver) -> str:
     ticket = f" ({waiver.ticket})" if waiver.ticket else ""
     return f"{waiver.reason}{ticket}; waived by {waiver.owner} until {waiver.until}"
 
@@ -234,7 +234,7 @@ def _no_policy(code: str, known: Iterable[str]) -> str:
     return f"No active policy has the code {code}.{did_you_mean(code, known)}"
 
 
-def _refused(database: Database, policies: Policies) -> Iterator[Diagnostic]:
+def _refusal(database: Database, policies: Policies) -> Iterator[Diagnostic]:
     known, is_open = _codes(policies)
     for code, why in sorted(database["override_refused"], key=str):
         if code not in known and not is_open:

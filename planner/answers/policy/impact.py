@@ -44,12 +44,12 @@ class Impact:
     @cached_property
     def instances(self) -> dict[str, list[str]]:
         """Resource without keys -> its instances that have a change, in the plan's order."""
-        found: dict[str, list[str]] = {}
+        result: dict[str, list[str]] = {}
         for c in self.plan.changes:
             if not c.deposed:
                 object = format_resource(module_path(c.module), c.mode, c.type, c.name)
-                found.setdefault(object, []).append(c.address)
-        return found
+                result.setdefault(object, []).append(c.address)
+        return result
 
     @cached_property
     def _declared_reach(self) -> tuple[dict[str, set[str]], dict[str, set[str]], set[str]]:
@@ -58,7 +58,7 @@ class Impact:
         graph = self.graph
         nodes = graph.nodes
         resources = {n.name: join(n.module, n.object) for n in nodes.values() if n.kind == "resource"}
-        found: dict[str, set[str]] = {}
+        table: dict[str, set[str]] = {}
         left: dict[str, set[str]] = {}
         through: dict[str, tuple[set[str], set[str]]] = {}
         nothing: tuple[set[str], set[str]] = (set(), set())
@@ -75,35 +75,35 @@ class Impact:
                     reached |= every
                     outside |= beyond if is_within else every
             if node in resources:
-                found[resources[node]], left[resources[node]] = reached, outside
+                table[resources[node]], left[resources[node]] = reached, outside
             else:
                 through[node] = reached, outside
         configuring = {
             object for name, (every, _) in through.items() if nodes[name].kind == "provider" for object in every
         }
-        return found, left, configuring
+        return table, left, configuring
 
     @cached_property
     def dependencies(self) -> dict[str, set[str]]:
         """Resource -> the resources that it depends on with no resource in between. What the configuration does not
         declare any more depends on what the state remembers."""
-        found = {object: set(reached) for object, reached in self._declared_reach[0].items()}
+        result = {object: set(reached) for object, reached in self._declared_reach[0].items()}
         for resource in self.plan.prior_state.resources.values():
             object = format_resource(module_path(resource.module), resource.mode, resource.type, resource.name)
             remembered = {d for i in resource.instances.values() if i.current for d in i.current.dependencies}
-            if object in found:
-                remembered -= found.keys()
-            found.setdefault(object, set()).update(remembered)
-        return found
+            if object in result:
+                remembered -= result.keys()
+            result.setdefault(object, set()).update(remembered)
+        return result
 
     @cached_property
     def dependents(self) -> dict[str, list[str]]:
         """Resource -> the resources that depend on it with no resource in between, sorted."""
-        found: dict[str, list[str]] = {}
+        result: dict[str, list[str]] = {}
         for object in sorted(self.dependencies):
             for dependency in self.dependencies[object]:
-                found.setdefault(dependency, []).append(object)
-        return found
+                result.setdefault(dependency, []).append(object)
+        return result
 
     def within(self, object: str) -> set[str]:
         """The resources that a resource depends on only by references inside its module."""
@@ -145,7 +145,7 @@ class Impact:
                     others = self._by_resource(dependency, module)
                     count = sum(map(len, others.values()))
                     if count < 2:
-                        pairs += [(address, other) for found in others.values() for other in found]
+                        pairs += [(address, other) for item in others.values() for other in item]
                         continue
                     sure, unsure = self._chosen(change, dependency, others)
                     pairs += [(address, other) for other in sure]
@@ -154,26 +154,26 @@ class Impact:
                         group = dependency if is_all else f"{dependency} {address}"
                         through.append((address, dependency, group))
                         reached.setdefault(group, unsure)
-        return pairs, through, {(group, other) for group, found in reached.items() for other in found}
+        return pairs, through, {(group, other) for group, item in reached.items() for other in item}
 
     def _by_resource(self, object: str, module: str | None) -> Instances:
         """The instances of a resource, of one module instance or (None) all, by their addresses without their keys."""
         if (object, None) not in self._grouped:
-            found: Instances = {}
+            item: Instances = {}
             for address in self.instances.get(object, ()):
                 change = self._changes[address]
-                of_module = found.setdefault(change.resource_address, {})
+                of_module = item.setdefault(change.resource_address, {})
                 of_module[address] = None
                 self._grouped[object, change.module] = {change.resource_address: of_module}
-            self._grouped[object, None] = found
+            self._grouped[object, None] = item
         return self._grouped.get((object, module), {})
 
     def _chosen(self, change: ResourceChange, dependency: str, others: Instances) -> tuple[list[str], list[str]]:
         """The instances of a resource that an object refers to, and those that it may refer to."""
         meant = self.meant(change)
         sure, unsure = (_among(targets, others) for targets in meant)
-        if dependency in self.configuring or not any(resource in others for found in meant for resource, _ in found):
-            unsure = {other for found in others.values() for other in found}
+        if dependency in self.configuring or not any(resource in others for item in meant for resource, _ in item):
+            unsure = {other for item in others.values() for other in item}
         return sorted(sure), sorted(unsure - sure)
 
     def meant(self, change: ResourceChange) -> Meant:
@@ -181,8 +181,10 @@ class Impact:
         state records only resources."""
         if change.address not in self._meant:
             decl = self.owners.declaration(change) if self.owners is not None else None
-            found = self._references.of(parse_module(change.module), decl, change.key) if decl is not None else _NOTHING
-            self._meant[change.address] = found
+            result = (
+                self._references.of(parse_module(change.module), decl, change.key) if decl is not None else _NOTHING
+            )
+            self._meant[change.address] = result
         return self._meant[change.address]
 
     @cached_property
@@ -247,11 +249,11 @@ class Impact:
 
 def _among(targets: set[Target], others: Instances) -> set[str]:
     """The instances that are meant, of some by their addresses without keys."""
-    found: set[str] = set()
+    result: set[str] = set()
     for resource, which in targets:
         instances = others.get(resource, ())
-        found.update(instances if which in (EVERY, SOME) else (which,) if which in instances else ())
-    return found
+        result.update(instances if which in (EVERY, SOME) else (which,) if which in instances else ())
+    return result
 
 
 def _dependencies_first(edges: dict[str, tuple[str, ...]]) -> Iterator[str]:

@@ -57,10 +57,10 @@ def installed_folder(config: str, use: PackUse) -> str:
     if use.version and not allowed(use.version, locked.version):
         detail = f'{use.name} is installed in version {locked.version}, and "{use.version}" is wanted. '
         raise _failure(use, detail + f"Choose again with: {_init(config, 'update')}", "Pack of another version")
-    found = folder_hash(place)
-    if found != locked.hash:
+    result = folder_hash(place)
+    if result != locked.hash:
         detail = (
-            f"{use.name} in {place} has the hash {found}, but the lock file has {locked.hash}. The pack was changed; "
+            f"{use.name} in {place} has the hash {result}, but the lock file has {locked.hash}. The pack was changed; "
         )
         raise _failure(use, detail + f"install it again with: {_init(config)}", "Changed pack")
     return str(place)

@@ -242,13 +242,13 @@ class _Walk:
 
     def _traversal(self, node: nodes.Traversal, place: _ExpressionScope, steps: tuple[Any, ...], mode: int) -> None:
         if node.root in place.bound:
-            self._bound(place.bound[node.root], _written(node.steps) + steps, mode)
+            self._bound(place.bound[node.root], _written_steps(node.steps) + steps, mode)
             return
         ref = parse_reference(node)
         if not isinstance(ref, Ref):
             return
         named = (*((ref.key,) if ref.key is not None else ()), *((ref.output,) if ref.output else ()))
-        steps = (*named, *_written(ref.rest), *steps)
+        steps = (*named, *_written_steps(ref.rest), *steps)
         if ref.kind == "resource":
             self._instance(place.module.resources.get(ref.name), place, steps, mode)
         elif ref.kind in ("module", "output"):
@@ -310,7 +310,7 @@ class _Walk:
                     )
 
     def _relative(self, node: nodes.Relative, place: _ExpressionScope, steps: tuple[Any, ...], mode: int) -> None:
-        self.follow(node.source, place, _written(node.steps) + steps, mode)
+        self.follow(node.source, place, _written_steps(node.steps) + steps, mode)
 
     def _index(self, node: nodes.Index, place: _ExpressionScope, steps: tuple[Any, ...], mode: int) -> None:
         self._looked_up(node.collection, node.key, place, steps, mode)
@@ -412,7 +412,7 @@ class _Walk:
             if isinstance(node, nodes.Parens | nodes.Wrap):
                 node = node.expr
             elif isinstance(node, nodes.Relative):
-                node, steps = node.source, _written(node.steps) + steps
+                node, steps = node.source, _written_steps(node.steps) + steps
             elif isinstance(node, nodes.Index):
                 key = self.constant(node.key, place)
                 if key is None:
@@ -431,18 +431,18 @@ class _Walk:
             elif isinstance(node, nodes.Traversal | nodes.Variable):
                 if len(steps) == 1 and self._is_set(node, place):
                     return steps[0]
-                found = self._named(node, place)
-                if not isinstance(found, _Element):
-                    found = _within(found, steps)
-                    return found if found.__class__ in (str, int, bool) else None
-                node, place, steps = found.node, found.place, found.steps + steps
+                result = self._named(node, place)
+                if not isinstance(result, _Element):
+                    result = _within(result, steps)
+                    return result if result.__class__ in (str, int, bool) else None
+                node, place, steps = result.node, result.place, result.steps + steps
             else:
                 return None if steps else self._computed(node, place)
 
     def _named(self, node: nodes.Traversal | nodes.Variable, place: _ExpressionScope) -> Any:
         """The expression of a name, or its value."""
         name = node.root if isinstance(node, nodes.Traversal) else node.name
-        steps = _written(node.steps) if isinstance(node, nodes.Traversal) else ()
+        steps = _written_steps(node.steps) if isinstance(node, nodes.Traversal) else ()
         bound = place.bound.get(name)
         if isinstance(bound, _Pair):
             return bound.key if not steps else None
@@ -451,7 +451,7 @@ class _Walk:
         ref = parse_reference(node) if name not in place.bound else None
         if not isinstance(ref, Ref):
             return None
-        rest = _written(ref.rest)
+        rest = _written_steps(ref.rest)
         if (ref.kind, ref.name) in (("each", "key"), ("count", "index")):
             return place.key
         if ref.kind == "var" and place.caller is None:
@@ -492,7 +492,7 @@ def _within(value: Any, steps: tuple[Any, ...]) -> Any:
     return value
 
 
-def _written(steps: tuple[nodes.Step, ...]) -> tuple[Any, ...]:
+def _written_steps(steps: tuple[nodes.Step, ...]) -> tuple[Any, ...]:
     return tuple(step.name if isinstance(step, nodes.GetAttr) else step.key for step in steps)
 
 

@@ -68,8 +68,8 @@ class Packs:
     def space_of(self, file: str) -> str:
         """The name of the pack that contains a file, if any."""
         folders = {pack.folder: name for name, pack in self.packs.items()}
-        found = _nearest(file, folders)
-        return folders[found] if found is not None else ""
+        result = _nearest(file, folders)
+        return folders[result] if result is not None else ""
 
     @property
     def relations(self) -> frozenset[str]:
@@ -279,13 +279,13 @@ def _declarations(pack: Pack) -> syntax.RuleFile:
     statements: list[syntax.Statement] = []
     open_: list[syntax.Name] = []
     for parameter in manifest.parameters.values():
-        doc = f"{_shown(parameter.name, parameter.type.columns)}: {parameter.description}."
+        doc = f"{_declaration_text(parameter.name, parameter.type.columns)}: {parameter.description}."
         statements.append(_declaration(pack, parameter.name, parameter.type.columns, doc, parameter.span))
         open_.append(syntax.Name(qualified(pack.name, parameter.name), parameter.span.start, parameter.span.end))
     given: list[syntax.Name] = []
     for data in manifest.data.values():
         columns = pack.data[data.name][0]
-        doc = f"{_shown(data.name, columns)}: {data.description or f'the content of {data.file}'}."
+        doc = f"{_declaration_text(data.name, columns)}: {data.description or f'the content of {data.file}'}."
         statements.append(_declaration(pack, data.name, columns, doc, data.span))
         given.append(syntax.Name(qualified(pack.name, data.name), data.span.start, data.span.end))
     for kind, names in (("open", open_), ("export", open_), ("output", open_), ("input", given)):
@@ -303,5 +303,5 @@ def _declaration(pack: Pack, name: str, columns: Columns, doc: str, span: Span) 
     return syntax.Declaration(whole, shown, None, (), doc, span.source, span.start, span.end)
 
 
-def _shown(name: str, columns: Sequence[tuple[str, str]]) -> str:
+def _declaration_text(name: str, columns: Sequence[tuple[str, str]]) -> str:
     return f"{bare(name)}({', '.join(column for column, _ in columns)})"

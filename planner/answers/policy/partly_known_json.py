@@ -27,10 +27,10 @@ class KnownDocument:
     @cached_property
     def elements(self) -> dict[str, list[tuple[Any, str]]]:
         """The keys and paths of the elements of what is at a path."""
-        found: dict[str, list[tuple[Any, str]]] = {}
+        result: dict[str, list[tuple[Any, str]]] = {}
         for (path, key), part in self.parts.items():
-            found.setdefault(path, []).append((key, part))
-        return found
+            result.setdefault(path, []).append((key, part))
+        return result
 
     def may_have(self, path: Any) -> bool:
         """Whether the path, or (None, or a value that is not a string) any, may lie at or below a part that may have
@@ -71,7 +71,7 @@ def known_document(value: Value) -> KnownDocument:
     unknown = {path: part for (_, path), part in rows.unknown.items()}
     is_open = {path for path, part in unknown.items() if not isinstance(part.type, Primitive) or part.type is DYNAMIC}
     return KnownDocument(
-        {path: found for _, path, found in rows.values},
+        {path: item for _, path, item in rows.values},
         {(path, key): inner for _, path, key, inner in rows.parts},
         unknown,
         tuple(sorted(is_open)),

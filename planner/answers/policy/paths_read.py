@@ -89,10 +89,10 @@ class PathTerms:
 
     def patterns(self, body: Body, term: syntax.Term, around: frozenset[str] = frozenset()) -> Patterns | None:
         """The possible paths of a term; None for any path."""
-        found = self._joined(body, term, around) if _is_join(term) else self._single(body, term, around)
-        if found is None or any(pattern[:1] in ((), (EACH,), (BELOW,)) for pattern in found):
+        result = self._joined(body, term, around) if _is_join(term) else self._single(body, term, around)
+        if result is None or any(pattern[:1] in ((), (EACH,), (BELOW,)) for pattern in result):
             return None
-        return found if len(found) <= _MOST else frozenset((pattern[0], BELOW) for pattern in found)
+        return result if len(result) <= _MOST else frozenset((pattern[0], BELOW) for pattern in result)
 
     def _single(self, body: Body, term: syntax.Term, around: frozenset[str]) -> Patterns | None:
         if isinstance(term, syntax.Constant):
@@ -101,22 +101,22 @@ class PathTerms:
             return None
         within = around | {term.name}
         for literal in body:
-            found: Patterns | None = None
+            result: Patterns | None = None
             if isinstance(literal, syntax.Builtin):
                 listed = listed_values(literal, term)
-                found = None if listed is None else _all_read(listed)
+                result = None if listed is None else _all_read(listed)
             elif isinstance(literal, syntax.Comparison) and literal.operator == "=":
                 equal = [other for one, other in literal.sides if name_of(one) == term.name]
-                found = self.patterns(body, equal[0], within) if equal else None
+                result = self.patterns(body, equal[0], within) if equal else None
             elif isinstance(literal, syntax.Atom) and literal.predicate == "part":
                 if name_of(literal.arguments[3]) == term.name:
                     outer = self.patterns(body, literal.arguments[1], within)
-                    found = outer and frozenset(map(_each, outer))
+                    result = outer and frozenset(map(_each, outer))
             elif isinstance(literal, syntax.Atom) and literal.predicate not in self._readers:
                 columns = [i for i, argument in enumerate(literal.arguments) if name_of(argument) == term.name]
-                found = self._of_column(literal.predicate, columns[0], around) if columns else None
-            if found is not None:
-                return found
+                result = self._of_column(literal.predicate, columns[0], around) if columns else None
+            if result is not None:
+                return result
         return None
 
     def _of_column(self, predicate: str, column: int, around: frozenset[str]) -> Patterns | None:
@@ -125,15 +125,15 @@ class PathTerms:
         name = f"{predicate}/{column}"
         if name in around or (not rules and predicate not in self._of_packs):
             return None
-        found = _all_read(row[column] for row in self._given.relation(predicate))
+        result = _all_read(row[column] for row in self._given.relation(predicate))
         for rule in rules:
             # variables of another rule have nothing to do with those of this one
             within = frozenset(one for one in around if "/" in one) | {name}
             more = self.patterns(rule.body, rule.head.arguments[column], within)
-            if more is None or found is None:
+            if more is None or result is None:
                 return None
-            found |= more
-        return found
+            result |= more
+        return result
 
     def _joined(self, body: Body, term: syntax.Term, around: frozenset[str]) -> Patterns | None:
         """The possible values of a text that is joined of others: known ones, or a path and known ones behind it."""
@@ -152,7 +152,7 @@ class PathTerms:
 
     def _known(self, body: Body, parts: list[syntax.Term]) -> tuple[list[str], list[syntax.Term]]:
         """The texts that the first parts make, and the parts from that on whose text is not known."""
-        found: list[list[str]] = []
+        items: list[list[str]] = []
         many = 1
         for part in parts:
             values = self._values(body, part)
@@ -160,8 +160,8 @@ class PathTerms:
             many *= len(texts)
             if values is None or len(texts) != len(values) or not 0 < many <= _MOST:
                 break
-            found.append(sorted(texts))
-        return ["".join(texts) for texts in product(*found)], parts[len(found) :]
+            items.append(sorted(texts))
+        return ["".join(texts) for texts in product(*items)], parts[len(items) :]
 
 
 def _is_join(term: syntax.Term) -> bool:
@@ -192,10 +192,10 @@ def _read(text: str, is_whole: bool = True) -> Pattern:
     steps: list[Any] = []
     at = 0
     while at < len(text):
-        found = _STEP.match(text, at)
-        if found is None or (found[1] and not found[1].replace("-", "_").isidentifier()):
+        match = _STEP.match(text, at)
+        if match is None or (match[1] and not match[1].replace("-", "_").isidentifier()):
             has_ended = text.startswith('["', at) or (not is_whole and text[at:] in (".", "["))
             return (*(steps if has_ended else steps[:-1]), BELOW)
-        steps.append(found[1] if found[1] is not None else int(found[2]))
-        at = found.end()
+        steps.append(match[1] if match[1] is not None else int(match[2]))
+        at = match.end()
     return tuple(steps) if is_whole else (*steps[:-1], BELOW)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planner.answers.policy.planned_values import END, LINKS, MAYBE, REACHED, THROUGH, VALUES, named
+from planner.answers.policy.planned_values import END, LINKS, MAYBE, REACHED, THROUGH, VALUES, relation_name
 from planner.answers.policy.three_valued import LOST, Modal
 from planner.language.syntax.rule_syntax import Atom, Negation, Wildcard
 from planner.logic.datalog.engine.evaluate import Database
@@ -18,13 +18,13 @@ def waits(
     """The unknown values, each by its `keys` columns and its path, that the derivations of a row in the rewritten
     program depend on; and the objects in them with unknown references, and whether that is a resource of which only the
     instance is not known."""
-    found: set[Row] = set()
+    items: set[Row] = set()
     untold: set[tuple[str, bool]] = set()
     stack, seen = [(predicate, row)], {(predicate, row)}
     while stack:
         goal = stack.pop()
         if goal[0] in MAYBE:
-            found.add(goal[1][: keys + 1])
+            items.add(goal[1][: keys + 1])
             continue
         if goal[0] == THROUGH:
             untold.add(_hidden(goal[1]))
@@ -36,7 +36,7 @@ def waits(
                 if not isinstance(literal, Negation):
                     continue
                 if literal.atom.predicate in VALUES:
-                    found |= _covering(database, literal.atom, assignment, keys)
+                    items |= _covering(database, literal.atom, assignment, keys)
                 elif literal.atom.predicate in LINKS:
                     untold |= _linking(database, literal.atom, assignment)
                 else:
@@ -45,7 +45,7 @@ def waits(
                 if other not in seen:
                     seen.add(other)
                     stack.append(other)
-    return found, untold
+    return items, untold
 
 
 def _linking(database: Database, atom: Atom, assignment: Assignment) -> set[tuple[str, bool]]:
@@ -65,7 +65,7 @@ def _covering(database: Database, atom: Atom, assignment: Assignment, keys: int)
     *whose, path = (None if isinstance(t, Wildcard) else value_of(t, assignment) for t in atom.arguments[: keys + 1])
     return {
         row[: keys + 1]
-        for row in database.facts.relation(named("maybe", keys))
+        for row in database.facts.relation(relation_name("maybe", keys))
         if all(w is None or w == v for w, v in zip(whose, row, strict=False))
         and (path is None or f"{path}{END}".startswith(str(row[keys + 1])))
     }

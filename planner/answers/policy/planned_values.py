@@ -46,7 +46,7 @@ THROUGH, REACHED = "maybe_through", "maybe_reached"
 """the relations that together list the additional pairs that a link may have"""
 
 
-def named(name: str, keys: int) -> str:
+def relation_name(name: str, keys: int) -> str:
     """The relation about one plan, or about all of a fleet, by the number of columns that identify the owner of a
     value."""
     return f"{_FRONTS[keys - 1]}{name}"

@@ -74,15 +74,15 @@ def readers(program: RuleProgram, untold: frozenset[str], facts: FactBase) -> di
     """The verdicts (deny or warn, code) that depend on relations without data, each with the first such rule and the
     relation. Rules that cannot hold, whatever is missing, are not among them."""
     rests = _rests(program, untold)
-    found: dict[tuple[str, str], tuple[Rule, str]] = {}
+    result: dict[tuple[str, str], tuple[Rule, str]] = {}
     for rule in _live(program, untold, facts):
         if rule.head.predicate in VERDICTS:
             read = next((rests[atom.predicate] for atom, _ in atoms(rule.body) if atom.predicate in rests), None)
             if read is not None:
                 code = rule.head.arguments[0]
                 text = str(code.value) if isinstance(code, Constant) else rule.name
-                found.setdefault((rule.head.predicate, text), (rule, read))
-    return found
+                result.setdefault((rule.head.predicate, text), (rule, read))
+    return result
 
 
 def guesses(program: RuleProgram, untold: frozenset[str]) -> frozenset[str]:
@@ -245,9 +245,9 @@ def _vertices_as_instances(program: RuleProgram, rule: Rule) -> Iterator[Diagnos
         for column, term in zip(program.predicates[atom.predicate].columns, atom.arguments, strict=True):
             if isinstance(term, RuleVariable) and column.type.name in (VERTEX, _INSTANCE):
                 places.setdefault(term.name, {}).setdefault(column.type.name, atom)
-    for name, found in places.items():
-        if len(found) == 2:
-            vertex, instance = found[VERTEX], found[_INSTANCE]
+    for name, item in places.items():
+        if len(item) == 2:
+            vertex, instance = item[VERTEX], item[_INSTANCE]
             detail = (
                 f"{name} is a vertex in {vertex.predicate}, but an instance in {instance.predicate}, and no vertex of "
                 "the graph that policies see has the name of an instance: the rule never derives anything. "
@@ -308,7 +308,7 @@ def _read(name: str, program: RuleProgram) -> Modal | None:
 
     def load() -> list[Statement]:
         sources = {file: Source(file, text) for file, text in program.files}
-        found: list[Statement] = unpickled(statements, {**sources, filename: source})
-        return found
+        results: list[Statement] = unpickled(statements, {**sources, filename: source})
+        return results
 
     return Modal(KeptFile(source, load, is_whole), could, doubts, broken)

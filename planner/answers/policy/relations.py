@@ -25,7 +25,7 @@ def needs(policies: Policies, names: Collection[str]) -> PolicyInputs:
     )
 
 
-def shown(policies: Policies, names: Collection[str], facts: PolicyFacts) -> dict[str, list[Row]]:
+def visible_rows(policies: Policies, names: Collection[str], facts: PolicyFacts) -> dict[str, list[Row]]:
     """The rows of these relations, as they may be shown."""
     program = policies.modal_program
     database = evaluate(program, facts, names)

@@ -231,8 +231,8 @@ class Curtain:
 
 def values_in(proof: Proof) -> dict[tuple[str, str], str]:
     """The values that a proof shows, as what may be hidden."""
-    found = (at.row for at in proof.leaves() if at.predicate in AT_PATHS or at.predicate == "json_value")
-    return {(str(row[0]), str(row[1])): str(row[1]) for row in found}
+    items = (at.row for at in proof.leaves() if at.predicate in AT_PATHS or at.predicate == "json_value")
+    return {(str(row[0]), str(row[1])): str(row[1]) for row in items}
 
 
 def lines(span: Span) -> list[tuple[str, int]]:

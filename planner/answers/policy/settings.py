@@ -179,12 +179,14 @@ def read_config(name: str, text: str, workspace: str, is_organisation: bool) -> 
         root = file.root
         sections = [root]
         for other, table in root.tables("workspace"):
-            found = list(_uses(table, is_organisation)), list(_policies(table, is_organisation))
+            result = list(_uses(table, is_organisation)), list(_policies(table, is_organisation))
             table.done()
-            if other == workspace and found:
+            if other == workspace and result:
                 sections.insert(0, table)
-        packs = {use.name: use for section in reversed(sections) for use in _merged(section, root, is_organisation)}
-        policies = {p.code: p for section in reversed(sections) for p in _said(section, root, is_organisation)}
+        packs = {use.name: use for section in reversed(sections) for use in _merge(section, root, is_organisation)}
+        policies = {
+            p.code: p for section in reversed(sections) for p in _policy_settings(section, root, is_organisation)
+        }
         groups = {}
         for key in ("groups", "defaults"):
             if key in root and not is_organisation:
@@ -220,7 +222,7 @@ def read_config(name: str, text: str, workspace: str, is_organisation: bool) -> 
     return file.finish(make)
 
 
-def _merged(section: TomlTable, root: TomlTable, is_organisation: bool) -> Iterator[PackUse]:
+def _merge(section: TomlTable, root: TomlTable, is_organisation: bool) -> Iterator[PackUse]:
     """The packs of a section; those of a workspace have the source of the file's own where they name none."""
     known = {use.name: use for use in _uses(root, is_organisation)} if section is not root else {}
     for use in _uses(section, is_organisation):
@@ -280,7 +282,7 @@ def _check_version(table: TomlTable, version: str) -> None:
         table.problem("version", f'"{version}" is not a valid version constraint: {problem}.')
 
 
-def _said(section: TomlTable, root: TomlTable, is_organisation: bool) -> Iterator[PolicySetting]:
+def _policy_settings(section: TomlTable, root: TomlTable, is_organisation: bool) -> Iterator[PolicySetting]:
     """The settings of a section for codes; that of a workspace inherits from the file."""
     known = {said.code: said for said in _policies(root, is_organisation)} if section is not root else {}
     for said in _policies(section, is_organisation):
@@ -406,20 +408,20 @@ def _moment(table: TomlTable) -> tuple[str, int]:
     if "expires" not in table:
         table.problem("expires", "A waiver needs an expiry date: expires = 2026-12-31.", "Missing argument")
         return "", 0
-    found = table.data["expires"]
-    if isinstance(found, str):
+    result = table.data["expires"]
+    if isinstance(result, str):
         try:
-            found = datetime.date.fromisoformat(found)
+            result = datetime.date.fromisoformat(result)
         except ValueError:
-            table.problem("expires", f'"{found[:40]}" is not a valid day. Write one like 2026-12-31.')
+            table.problem("expires", f'"{result[:40]}" is not a valid day. Write one like 2026-12-31.')
             return "", 0
-    if isinstance(found, datetime.datetime):
-        if found.tzinfo is None:
+    if isinstance(result, datetime.datetime):
+        if result.tzinfo is None:
             table.problem("expires", "A time needs its offset: 2026-12-31T12:00:00Z. A day alone needs none.")
             return "", 0
-        return found.isoformat(), int(found.timestamp())
-    if not isinstance(found, datetime.date):
+        return result.isoformat(), int(result.timestamp())
+    if not isinstance(result, datetime.date):
         table.problem("expires", "expires is not a valid day. Write one like 2026-12-31.")
         return "", 0
-    days = (found - datetime.date(1970, 1, 1)).days + 1
-    return found.isoformat(), 86_400 * days
+    days = (result - datetime.date(1970, 1, 1)).days + 1
+    return result.isoformat(), 86_400 * days

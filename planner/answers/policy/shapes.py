@@ -64,16 +64,16 @@ _WRITTEN = {STRING: "text", NUMBER: "a number", BOOL: "a truth value"}
 
 def steps(path: str) -> list[str | int] | None:
     """The steps of a path such as `ingress[0].cidr_blocks[1]` or `tags["a.b"]`; None if it is not valid."""
-    found: list[str | int] = []
+    results: list[str | int] = []
     at = 0
     while at < len(path):
         match = _STEP.match(path, at)
         if match is None:
             return None
         name, index, key = match.groups()
-        found.append(int(index) if index is not None else name if name is not None else re.sub(r"\\(.)", r"\1", key))
+        results.append(int(index) if index is not None else name if name is not None else re.sub(r"\\(.)", r"\1", key))
         at = match.end()
-    return found
+    return results
 
 
 def type_at(type: Type, path: str) -> tuple[Type | None, str]:
@@ -136,10 +136,10 @@ class _Misfits:
             objects = {t: self.shapes(*t) for t in self.types.get(atom.arguments[0].name, ())}
             if path is None or not objects or None in objects.values():
                 continue
-            found = {kind: type_at(shape, path) for kind, shape in objects.items() if shape is not None}
-            fitting = [type for type, _ in found.values() if type is not None]
+            table = {kind: type_at(shape, path) for kind, shape in objects.items() if shape is not None}
+            fitting = [type for type, _ in table.values() if type is not None]
             if not fitting:
-                yield self._no_path(atom, path, {kind[1]: why for kind, (_, why) in found.items()})
+                yield self._no_path(atom, path, {kind[1]: why for kind, (_, why) in table.items()})
             elif atom.predicate in _AT:
                 if all(isinstance(type, _CONTAINERS) for type in fitting):
                     yield self._no_value(atom, path)
@@ -209,7 +209,7 @@ def _compared(rule: Rule, name: str) -> Iterator[tuple[Constant, Comparison]]:
 
 def resource_types(program: RuleProgram, rule: Rule) -> dict[str, set[tuple[str, str]]]:
     """For variables that are addresses: the possible modes and types of their resources."""
-    found: dict[str, set[tuple[str, str]]] = {}
+    result: dict[str, set[tuple[str, str]]] = {}
     for literal in rule.body:
         if (
             not isinstance(literal, Atom)
@@ -227,8 +227,8 @@ def resource_types(program: RuleProgram, rule: Rule) -> dict[str, set[tuple[str,
             kinds = {(mode, type) for type in _constants(program, rule, term)}
         name = literal.arguments[0].name
         if kinds:
-            found[name] = found.get(name, kinds) & kinds or kinds
-    return found
+            result[name] = result.get(name, kinds) & kinds or kinds
+    return result
 
 
 TYPED = ("change", "stays", "instance_of")

@@ -56,18 +56,18 @@ class TomlTable:
         """The value of a key, of this kind; `default` if there is none, or another."""
         if key not in self:
             return default
-        found = self.data[key]
-        if not isinstance(found, kind) or (isinstance(found, bool) and kind is not bool):
-            self.problem(key, f"{key} is {kind_of(found)}; it has to be {called}.")
+        result = self.data[key]
+        if not isinstance(result, kind) or (isinstance(result, bool) and kind is not bool):
+            self.problem(key, f"{key} is {kind_of(result)}; it has to be {called}.")
             return default
-        return found
+        return result
 
     def text(self, key: str, default: str = "") -> str:
-        found = self.value(key, str, "a text", default)
-        if any(c < " " and c not in "\n\t" for c in found):
+        result = self.value(key, str, "a text", default)
+        if any(c < " " and c not in "\n\t" for c in result):
             self.problem(key, f"{key} has a control character.")
             return default
-        return found
+        return result
 
     def needed(self, key: str) -> str:
         """A text that has to be there."""
@@ -78,23 +78,23 @@ class TomlTable:
     def word(self, key: str, words: Iterable[str], default: str) -> str:
         """One of some words."""
         known = list(words)
-        found = self.text(key, default)
-        if found not in known and key in self.data:
-            self.problem(key, f'{key} is one of {", ".join(known)}, not "{found}".{did_you_mean(found, known)}')
+        result = self.text(key, default)
+        if result not in known and key in self.data:
+            self.problem(key, f'{key} is one of {", ".join(known)}, not "{result}".{did_you_mean(result, known)}')
             return default
-        return found
+        return result
 
     def texts(self, key: str) -> tuple[str, ...]:
-        found = self.value(key, list, "a list of texts", [])
-        wrong = [x for x in found if not isinstance(x, str)]
+        result = self.value(key, list, "a list of texts", [])
+        wrong = [x for x in result if not isinstance(x, str)]
         if wrong:
             self.problem(key, f"{key} must be a list of strings, but it contains {kind_of(wrong[0])}.")
-        return tuple(x for x in found if isinstance(x, str))
+        return tuple(x for x in result if isinstance(x, str))
 
     def table(self, key: str) -> TomlTable:
         """The table of this name; an empty one if there is none."""
-        found = self.value(key, dict, "a table", {})
-        return TomlTable(found, (*self.path, key), self.file)
+        result = self.value(key, dict, "a table", {})
+        return TomlTable(result, (*self.path, key), self.file)
 
     def tables(self, key: str) -> Iterator[tuple[str, TomlTable]]:
         """The tables in a table, by name."""
@@ -107,11 +107,11 @@ class TomlTable:
 
     def several(self, key: str) -> Iterator[TomlTable]:
         """The tables of an array of tables, `[[key]]`."""
-        for number, found in enumerate(self.value(key, list, f"an array of tables, [[{key}]]", [])):
-            if isinstance(found, dict):
-                yield TomlTable(found, (*self.path, key, number), self.file)
+        for number, item in enumerate(self.value(key, list, f"an array of tables, [[{key}]]", [])):
+            if isinstance(item, dict):
+                yield TomlTable(item, (*self.path, key, number), self.file)
             else:
-                self.problem(key, f"{key} must be an array of tables, [[{key}]], but it contains {kind_of(found)}.")
+                self.problem(key, f"{key} must be an array of tables, [[{key}]], but it contains {kind_of(item)}.")
 
     def done(self) -> None:
         """Report all unused keys."""

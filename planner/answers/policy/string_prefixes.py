@@ -92,7 +92,7 @@ def is_found(function: str, begin: str, arguments: tuple[Any, ...]) -> bool:
     return False
 
 
-def begun(function: str, begin: str, arguments: tuple[Any, ...]) -> str:
+def prefix_of_result(function: str, begin: str, arguments: tuple[Any, ...]) -> str:
     """The beginning of a function's result."""
     if function in ("lower", "upper"):
         plain = begin[: next((i for i, c in enumerate(begin) if ord(c) > 127), len(begin))]

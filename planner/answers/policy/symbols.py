@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any, TypeAlias
 
 from planner.answers.policy.partly_known_json import KnownDocument, document_of_text
-from planner.answers.policy.string_prefixes import begun, is_found, known_parts, known_result, known_truth
+from planner.answers.policy.string_prefixes import is_found, known_parts, known_result, known_truth, prefix_of_result
 from planner.foundation.values.json_codec import json_number
 from planner.foundation.values.numbers import is_infinite
 from planner.foundation.values.types import BOOL, NUMBER, STRING, Primitive
@@ -124,17 +124,17 @@ class SymbolCase:
             _, function, *arguments = value.key
             known = [self._resolved(a, bound) for a in arguments]
             if function in FUNCTIONS and not any(isinstance(a, Symbol) for a in known):
-                found = FUNCTIONS[function].function(*known)
-                return value if found is None else found
+                result = FUNCTIONS[function].function(*known)
+                return value if result is None else result
         return value
 
     def computed(self, function: str, arguments: list[Any]) -> Any:
         """The value of a function; None where it has none."""
         values = [self.resolved(a) for a in arguments]
         if not any(isinstance(a, Symbol) for a in values):
-            found = FUNCTIONS[function].function(*values)
-            self.is_flawed |= found is None and not FUNCTIONS[function].seeks
-            return found
+            result = FUNCTIONS[function].function(*values)
+            self.is_flawed |= result is None and not FUNCTIONS[function].seeks
+            return result
         if function == "to_symbol" and self.kind(values[0]) == "symbol":
             return values[0]
         if isinstance(values[0], Symbol) and self.kind(values[0]) == "symbol":
@@ -457,7 +457,7 @@ class SymbolCase:
             return self.prefix(first)
         if kind == "call" and len(rest) > 1:
             begin = self.prefix(rest[1])
-            return begun(rest[0], begin, tuple(map(self.resolved, rest[2:]))) if begin else ""
+            return prefix_of_result(rest[0], begin, tuple(map(self.resolved, rest[2:]))) if begin else ""
         if kind == "split" and len(rest) == 3 and type(rest[1][0]) is int:
             (text, separator), (index, *_), _ = rest
             return (known_parts(self.prefix(text), separator)[index:] or [""])[0]

@@ -36,7 +36,7 @@ from itertools import count, islice, product
 from typing import Any, TypeAlias
 
 from planner.answers.policy.model import Kind
-from planner.answers.policy.planned_values import AT_PATHS, END, LINKS, REACHED, THROUGH, VALUES, named
+from planner.answers.policy.planned_values import AT_PATHS, END, LINKS, REACHED, THROUGH, VALUES, relation_name
 from planner.answers.policy.undefined_values import broken_rules
 from planner.foundation.vocabulary.diagnostic import Diagnostic, error
 from planner.foundation.vocabulary.records import evolve, frozen
@@ -50,10 +50,10 @@ from planner.logic.datalog.language.constructed import (
     atom,
     call,
     compared,
+    concatenation,
     constant,
-    counted,
+    count_of,
     holds,
-    joined,
     variable,
 )
 from planner.logic.datalog.language.model import Predicate, Rule, atoms, inner_names, names, outer_names
@@ -132,7 +132,7 @@ def dependent(program: RuleProgram) -> set[str]:
 class _Rewriter:
     def __init__(self, program: RuleProgram, only: Collection[str] | None, keys: int) -> None:
         self.program, self.only, self.keys = program, only, keys
-        self.maybe = named("maybe", keys)
+        self.maybe = relation_name("maybe", keys)
         self.dependent = dependent(program)
         self.links = links(program)
         self.problems: list[Diagnostic] = []
@@ -231,7 +231,7 @@ class _Rewriter:
             unlike.setdefault(variant.key(), variant)
         for i, variant in enumerate(unlike.values(), 1):
             lost = tuple(i for i, argument in enumerate(arguments) if not names(argument) <= variant.bound)
-            shown = [_lost() if i in lost else argument for i, argument in enumerate(arguments)]
+            shown = [_loss() if i in lost else argument for i, argument in enumerate(arguments)]
             self.lost[head].add(lost)
             reason = _reason(rule.reason, variant.bound)
             self.rules.append((f"{rule.name} (could {i})", reason, atom(self.could[head], *shown), variant.body))
@@ -327,7 +327,7 @@ class _Rewriter:
         elif read.predicate in self.links:
             yield literal
             linked = f"Linked{next(self.numbers)}"
-            yield counted(linked, self.linked(read))
+            yield count_of(linked, self.linked(read))
             yield compared(variable(linked), "=", constant(0))
         elif read.predicate in self.dependent:
             could = self.could[read.predicate]
@@ -335,7 +335,7 @@ class _Rewriter:
                 yield absent(atom(could, *read.arguments[:2]))
                 return
             for chosen in self._lost_sets(read):
-                shown = [_lost() if i in chosen else a for i, a in enumerate(read.arguments)]
+                shown = [_loss() if i in chosen else a for i, a in enumerate(read.arguments)]
                 yield absent(atom(could, *shown))
         else:
             yield literal
@@ -348,7 +348,7 @@ class _Rewriter:
             return
         number = next(self.numbers)
         begin, covering = variable(f"Begin{number}"), f"Covering{number}"
-        yield counted(covering, (atom(self.maybe, *address, anything(), begin), _begins(path, begin)))
+        yield count_of(covering, (atom(self.maybe, *address, anything(), begin), _begins(path, begin)))
         yield compared(variable(covering), "=", constant(0))
 
     def place(self, read: syntax.Atom) -> tuple[tuple[syntax.Term, ...], syntax.Term]:
@@ -371,8 +371,8 @@ class _Rewriter:
     def _lost_sets(self, atom: syntax.Atom) -> list[tuple[int, ...]]:
         """The sets of columns of an atom that could be LOST together, beginning with none."""
         asked = {i for i, argument in enumerate(atom.arguments) if not isinstance(argument, syntax.Wildcard)}
-        found = {tuple(i for i in lost if i in asked) for lost in self.lost[atom.predicate]}
-        return sorted({(), *found}, key=lambda lost: (len(lost), lost))
+        items = {tuple(i for i in lost if i in asked) for lost in self.lost[atom.predicate]}
+        return sorted({(), *items}, key=lambda lost: (len(lost), lost))
 
     def _variants(self, rule: Rule) -> Iterator[_Variant]:
         """The ways in which the body of a rule could hold."""
@@ -483,9 +483,9 @@ class _Body:
                 for i in sorted({i for columns in self.rewriter.lost[predicate] for i in columns}):
                     argument = literal.arguments[i]
                     if i in lost:
-                        kept[i] = _lost()
+                        kept[i] = _loss()
                     elif isinstance(argument, syntax.RuleVariable):
-                        parts.append(compared(call("to_symbol", argument), "!=", _lost()))
+                        parts.append(compared(call("to_symbol", argument), "!=", _loss()))
                 width = 2 if predicate in VERDICTS else len(kept)
                 parts.append(atom(self.rewriter.could[predicate], *kept[:width]))
                 given |= names(*(a for i, a in enumerate(literal.arguments[:width]) if i not in lost))
@@ -538,7 +538,7 @@ class _Body:
         seen = {path.name}
         name = path.name
         while name not in below:
-            made = next((found for found in map(_made_of(name), self.body) if found is not None), None)
+            made = next((item for item in map(_made_of(name), self.body) if item is not None), None)
             if made is None or made in seen:
                 return None
             seen.add(made)
@@ -615,7 +615,7 @@ def _begins(path: syntax.Term, begin: syntax.Term) -> syntax.Test:
     """The literal for: a path lies at or below an unknown one."""
     if isinstance(path, syntax.Constant):
         return holds("starts_with", constant(f"{path.value}{END}"), begin)
-    return holds("starts_with", joined(path, constant(END)), begin)
+    return holds("starts_with", concatenation(path, constant(END)), begin)
 
 
 _LITERAL = re.compile(r"\^((?:[\w.:/ -](?![*+?{])|\\[^\w](?![*+?{]))*)")
@@ -652,5 +652,5 @@ def _reason(reason: str, bound: set[str]) -> str:
     return re.sub(r"\{(\w+)\}", lambda m: m[0] if m[1] in bound else "(known after apply)", reason)
 
 
-def _lost() -> syntax.Constant:
+def _loss() -> syntax.Constant:
     return constant(LOST)

@@ -73,7 +73,7 @@ class PlainProofs:
     ) -> tuple[Proof, Prover] | None:
         """The proof of a verdict with this code and address when some of what it depends on is otherwise: values and
         actions are not there, and what is missing has some value."""
-        facts = _changed(self.facts, changed)
+        facts = _change(self.facts, changed)
         prover = self.prover
         if changed:
             prover = Prover(self.policies.program, evaluate(self.policies.program, facts, [predicate]))
@@ -102,10 +102,10 @@ class PlainProofs:
     def culprits(self, proof: Proof, prover: Prover | None = None) -> list[Culprit]:
         """The values that a verdict depends on, missing ones first; or else the planned actions. Values that only have
         to exist, whatever they are, count where there is nothing else."""
-        found = list(dict.fromkeys(self._all(proof, prover or self.prover)))
-        values = [culprit for culprit, _ in found if not culprit.is_action]
-        telling = [culprit for culprit, is_telling in found if is_telling and not culprit.is_action]
-        kept = telling or values or [culprit for culprit, _ in found]
+        items = list(dict.fromkeys(self._all(proof, prover or self.prover)))
+        values = [culprit for culprit, _ in items if not culprit.is_action]
+        telling = [culprit for culprit, is_telling in items if is_telling and not culprit.is_action]
+        kept = telling or values or [culprit for culprit, _ in items]
         return sorted(dict.fromkeys(kept), key=lambda culprit: not culprit.is_missing)
 
     def read_by(self, finding: Finding) -> list[Culprit]:
@@ -165,7 +165,7 @@ def _missing(prover: Prover, predicate: str, pattern: tuple[Any, ...]) -> Iterat
             yield from _absent(literal.predicate, tuple(values))
 
 
-def _changed(facts: FactBase, changed: Collection[Culprit]) -> FactBase:
+def _change(facts: FactBase, changed: Collection[Culprit]) -> FactBase:
     """The facts of a plan in which some values are otherwise."""
     gone = {c.fact[1][:2] for c in changed if c.fact is not None and not c.is_action}
     removed = {

@@ -36,7 +36,15 @@ from planner.language.syntax.rule_syntax import (
 from planner.logic.datalog.language.builtins import FUNCTIONS, KINDS, TESTS
 from planner.logic.datalog.language.builtins import BuiltinPredicate as Entry
 from planner.logic.datalog.language.checks import bound_names
-from planner.logic.datalog.language.constructed import call, compared, constant, counted, holds, joined, variable
+from planner.logic.datalog.language.constructed import (
+    call,
+    compared,
+    concatenation,
+    constant,
+    count_of,
+    holds,
+    variable,
+)
 from planner.logic.datalog.language.model import (
     Predicate,
     Rule,
@@ -163,7 +171,7 @@ class Flaws:
                 if kind in KINDS and not isinstance(argument, Constant):
                     false.append(holds(KINDS[kind], argument))
         name = f"False{next(self.numbers)}"
-        return counted(name, false), compared(variable(name), "=", constant(0))
+        return count_of(name, false), compared(variable(name), "=", constant(0))
 
     def _made(self, kept: list[Literal], flaw: Flaw, more: list[Flaw], text: str) -> Broken | None:
         """The variant without the literals that cannot be evaluated any more; None when the flaw itself cannot."""
@@ -297,12 +305,12 @@ class Flaws:
                 mixed: list[Literal] = []
                 for kind in (is_number, is_symbol):
                     name = f"Kinds{next(self.numbers)}"
-                    mixed += [counted(name, (*body, *before, kind)), compared(variable(name), ">", constant(0))]
+                    mixed += [count_of(name, (*body, *before, kind)), compared(variable(name), ">", constant(0))]
                 yield _flaw(needed, *mixed)
             reads = {read.predicate for read, _ in atoms(literal.body)}
             if literal.function != "sum" and self.is_verdict and reads & (VALUES | AT_PATHS):
                 name = f"Rows{next(self.numbers)}"
-                empty = _flaw(needed, counted(name, body), compared(variable(name), "=", constant(0)))
+                empty = _flaw(needed, count_of(name, body), compared(variable(name), "=", constant(0)))
                 yield evolve(empty, nothing_in=literal)
         finally:
             self.types = types
@@ -374,7 +382,7 @@ def broken_rules(
         if key not in seen:
             seen.add(key)
             reason = broken.text.replace("{", "(").replace("}", ")")  # braces are for variables
-            yield f"{reason} has no value", (code, address, joined(message, *values)), body
+            yield f"{reason} has no value", (code, address, concatenation(message, *values)), body
 
 
 def _short(term: Term) -> Term:

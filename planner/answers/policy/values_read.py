@@ -135,8 +135,8 @@ class Interest:
 
     def _columns(self, rule: Rule, atom: syntax.Atom, bound: Bound) -> Columns:
         """The possible values of an atom's columns, where they are known; without the first."""
-        found = ((i, self._values(rule.body, term, bound)) for i, term in enumerate(atom.arguments) if i)
-        return tuple((i, values) for i, values in found if values is not None)
+        items = ((i, self._values(rule.body, term, bound)) for i, term in enumerate(atom.arguments) if i)
+        return tuple((i, values) for i, values in items if values is not None)
 
     def _asked(self, atom: syntax.Atom, columns: Columns) -> Condition:
         may = dict(columns)
@@ -197,19 +197,19 @@ class Interest:
         if term.name in bound:
             return bound[term.name]
         for literal in body:
-            found: Values = None
+            result: Values = None
             if isinstance(literal, syntax.Builtin):
-                found = listed_values(literal, term)
+                result = listed_values(literal, term)
             elif isinstance(literal, syntax.Test):
-                found = _begins(literal, term)
+                result = _begins(literal, term)
             elif isinstance(literal, syntax.Comparison) and literal.operator == "=":
                 equal = (x for y, x in literal.sides if name_of(y) == term.name and isinstance(x, syntax.Constant))
-                found = next((frozenset((x.value,)) for x in equal), None)
+                result = next((frozenset((x.value,)) for x in equal), None)
             elif isinstance(literal, syntax.Atom) and literal.predicate not in READERS:
                 columns = [i for i, argument in enumerate(literal.arguments) if name_of(argument) == term.name]
-                found = self._of_column(literal.predicate, columns[0], around) if columns else None
-            if found is not None:
-                return found
+                result = self._of_column(literal.predicate, columns[0], around) if columns else None
+            if result is not None:
+                return result
         return None
 
     def _of_column(self, predicate: str, column: int, around: frozenset[str]) -> Values:
@@ -252,13 +252,13 @@ def _begins(literal: syntax.Test, term: syntax.RuleVariable) -> Values:
 def _beginning(pattern: str) -> str:
     """The beginning of all text that a regular expression matches: the literal text behind ^ that is not part of a
     choice."""
-    found = _ANCHORED.match(pattern)
-    if found is None:
+    match = _ANCHORED.match(pattern)
+    if match is None:
         return ""
     outer, before = re.sub(r"\\.|\[[^\]]*\]", "", pattern), ""
     while outer != before:
         outer, before = re.sub(r"\([^()]*\)", "", outer), outer
-    text, repeated = found.groups()
+    text, repeated = match.groups()
     return "" if set("|()[]") & set(outer) else text[:-1] if repeated else text
 
 

@@ -37,8 +37,8 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     if has_errors(problems):
         return finish(problems, terminal)
     if arguments["json"]:
-        found = [{"code": code, "address": address, "message": message} for code, address, message in rows]
-        terminal.data(dumps({"format_version": "1.0", "advice": found}).decode())
+        items = [{"code": code, "address": address, "message": message} for code, address, message in rows]
+        terminal.data(dumps({"format_version": "1.0", "advice": items}).decode())
         return 0
     for code, address, message in rows:
         terminal.out(f"{address}: {code}\n  {message}")

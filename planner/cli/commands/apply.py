@@ -58,7 +58,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
 def apply(arguments: Arguments, terminal: Terminal, mode: Mode) -> int:
     """The common part of `apply`, `destroy` and `refresh`: they differ in the mode of the plan."""
     from planner.operations.plan import plan, release
-    from planner.operations.plan_files import saved
+    from planner.operations.plan_files import open_saved_plan
 
     if len(arguments.words) > 1:
         raise UsageError("Too many words", "At most one plan file can be applied.")
@@ -69,7 +69,7 @@ def apply(arguments: Arguments, terminal: Terminal, mode: Mode) -> int:
         raise UsageError("Approval is required", "With -json, apply needs a plan file or -auto-approve.")
     view = open_view(arguments, terminal)
     if path is not None:
-        opened = saved(settings, path)
+        opened = open_saved_plan(settings, path)
         if opened.complete is None:
             return view.finish(opened.diagnostics)
         view.diagnostics(opened.diagnostics)

@@ -62,12 +62,12 @@ def converge(arguments: Arguments, terminal: Terminal, command: str) -> int:
 
 def _saved_plan(arguments: Arguments) -> str:
     """The directory of a saved plan, if named. Raises UsageError when other arguments are combined with it."""
-    found = next((word for word in arguments.words if is_saved_plan(word) or is_left_over(word)), "")
+    result = next((word for word in arguments.words if is_saved_plan(word) or is_left_over(word)), "")
     more = [f"-{name}" for name in _WHOLE if arguments.get(name)] + [f"-{name}" for name, _ in arguments.ordered]
-    if found and (len(arguments.words) > 1 or more):
-        what = ", ".join([*(word for word in arguments.words if word != found), *more])
-        raise UsageError("A saved plan is applied as a whole", f"{what} cannot be combined with {found}.")
-    return found
+    if result and (len(arguments.words) > 1 or more):
+        what = ", ".join([*(word for word in arguments.words if word != result), *more])
+        raise UsageError("A saved plan is applied as a whole", f"{what} cannot be combined with {result}.")
+    return result
 
 
 _WHOLE = (

@@ -10,7 +10,7 @@ from planner.cli.flags import Arguments, Flag
 from planner.cli.options import JSON
 from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
 from planner.render.terminal import Terminal
-from planner.workflows.batch.model import described
+from planner.workflows.batch.model import diagnostics_json
 from planner.workflows.batch.schedule import BatchListener
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ FLAGS = (
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when something is denied or on errors."""
-    from planner.render.verdicts import counted
+    from planner.render.verdicts import count_verdicts
     from planner.workflows.batch.questions import policy
 
     verdict, diagnostics = policy(batch_options(arguments), tuple(arguments["policy"]), BatchListener())
@@ -53,14 +53,14 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     tell([("", verdict)], "UNIT", arguments["why"], terminal)
     code = finish(diagnostics, terminal)
     if not code:
-        terminal.out(("\n" if findings else "") + counted(verdict))
+        terminal.out(("\n" if findings else "") + count_verdicts(verdict))
     return max(code, int(verdict.is_denied))
 
 
 def _document(verdict: Verdict, diagnostics: list[Diagnostic]) -> str:
     from planner.answers.policy.combined_plans import combined_json
 
-    return json_text({**combined_json(verdict), "diagnostics": list(described(diagnostics))})
+    return json_text({**combined_json(verdict), "diagnostics": list(diagnostics_json(diagnostics))})
 
 
 def tell(verdicts: list[tuple[str, Verdict]], noun: str, with_proofs: bool, terminal: Terminal) -> None:
@@ -68,13 +68,13 @@ def tell(verdicts: list[tuple[str, Verdict]], noun: str, with_proofs: bool, term
     proofs."""
     from planner.render.rows import table
 
-    found = [(name, finding) for name, verdict in verdicts for finding in verdict.findings]
+    items = [(name, finding) for name, verdict in verdicts for finding in verdict.findings]
     names = [name for name, _ in verdicts if name]
-    if found:
-        rows = [((name,) if names else ()) + (f.kind, f.code, f.address, f.message) for name, f in found]
+    if items:
+        rows = [((name,) if names else ()) + (f.kind, f.code, f.address, f.message) for name, f in items]
         headers = ("VERDICT", "CODE", noun, "MESSAGE")
         terminal.out(table(("DEPLOYMENT", *headers) if names else headers, rows))
-    for name, finding in found if with_proofs else ():
+    for name, finding in items if with_proofs else ():
         terminal.out(f"\n{' '.join(filter(None, (name, finding.kind, finding.code, finding.address)))}")
         from planner.render.proof import proof_text
 

@@ -37,7 +37,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     """0; Failure for a question without an explanation."""
     from planner.render.proof import proof_text
     from planner.render.why import why_text
-    from planner.workflows.batch.questions import chosen, why, why_outcome, why_pending
+    from planner.workflows.batch.questions import selection_proof, why, why_outcome, why_pending
 
     if not 1 <= len(arguments.words) <= 2:
         raise UsageError("One or two units are needed", "See planner batch why -help.")
@@ -48,7 +48,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     if len(words) == 2:
         proof = why(options, words[0], words[1], arguments["not"])
     elif any(arguments[name] for name in ("select", "tag", "group", "changed", "exclude")):
-        proof = chosen(options, words[0])
+        proof = selection_proof(options, words[0])
     else:
         proof = why_outcome(options, words[0], BatchListener())
         if not arguments["json"]:

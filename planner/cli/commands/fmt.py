@@ -24,6 +24,6 @@ def laid_out(data: bytes, name: str, problems: list[Diagnostic]) -> str | None:
     """The text of a file in the standard layout, None when it cannot be parsed (reported)."""
     from planner.language.syntax.format import format_file
 
-    text, found = format_file(data, name)
-    problems += found
+    text, item = format_file(data, name)
+    problems += item
     return text

@@ -80,7 +80,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         verdict, problems = check_document(settings, arguments["state"][0], "state")
     else:
         plan = arguments["plan"][0] if arguments["plan"] else None
-        verdict, problems = _checked(settings, plan, _processes(terminal, arguments["profile"]))
+        verdict, problems = _check_policies(settings, plan, _processes(terminal, arguments["profile"]))
     if verdict is None:
         return finish(problems, terminal)
     problems = [*problems, *(_unmet(verdict) if arguments["strict"] else ())]
@@ -93,7 +93,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     return max(finish(problems, terminal), int(verdict.is_denied))
 
 
-def _checked(
+def _check_policies(
     settings: OperationOptions, plan: str | None, processes: int, known: Known | None = None
 ) -> tuple[Verdict | None, list[Diagnostic]]:
     if plan is not None and is_document(plan):
@@ -121,7 +121,7 @@ def _several(
         if kind == "state":
             verdict, problems = check_document(settings, path, kind, known=known)
         else:
-            verdict, problems = _checked(settings, path, _processes(terminal, arguments["profile"]), known)
+            verdict, problems = _check_policies(settings, path, _processes(terminal, arguments["profile"]), known)
         problems = [*problems, *(_unmet(verdict) if verdict is not None and arguments["strict"] else ())]
         if verdict is not None and format == "table":
             terminal.out(f"{terminal.paint(path, 'bold')}\n{_table(verdict, terminal, arguments['why'])}\n")
@@ -153,15 +153,15 @@ def _report(judged: list[tuple[str, str, Verdict | None]], format: str) -> str:
 
 def _unmet(verdict: Verdict) -> list[Diagnostic]:
     """Errors about policies that looked at nothing, or do not declare their subject."""
-    found = []
+    diagnostics = []
     for code in sorted(verdict.codes.keys() | verdict.judged.keys()):
         if code not in verdict.judged:
             detail = f"No rule derives the objects that it judges: add judged({json_text(code).strip()}, A) :- ..."
-            found.append(error("policy.unjudged", f"Policy {code} has no rule for judged", detail))
+            diagnostics.append(error("policy.unjudged", f"Policy {code} has no rule for judged", detail))
         elif not verdict.judged[code]:
             detail = "The plan has no object of a kind that it judges, so it denies nothing."
-            found.append(error("policy.met_nothing", f"Policy {code} met nothing", detail))
-    return found
+            diagnostics.append(error("policy.met_nothing", f"Policy {code} met nothing", detail))
+    return diagnostics
 
 
 def _table(verdict: Verdict, terminal: Terminal, proofs: bool) -> str:

@@ -34,11 +34,11 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
             terminal.out(pack_text(chosen[0]).rstrip("\n"))
             return 0
     if arguments["json"]:
-        found = [
+        items = [
             {"name": e.name, "summary": e.summary, "description": e.doc, "text": e.text, **e.info.to_json()}
             for e in entries
         ]
-        terminal.data(json_text({"format_version": "1.0", "policies": found}))
+        terminal.data(json_text({"format_version": "1.0", "policies": items}))
     elif arguments.words:
         terminal.out(entries[0].text.rstrip("\n"))
     else:

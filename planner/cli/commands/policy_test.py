@@ -52,14 +52,14 @@ def _once(words: list[str], arguments: Arguments, terminal: Terminal) -> int:
     from planner.render import rules as render_rules
 
     tested = rule_tests.run_tests(words, "policy")
-    found = _quality(words, arguments) if tested.passed else None
+    result = _quality(words, arguments) if tested.passed else None
     if arguments["json"]:
-        terminal.data(render_rules.tested_json(tested, **render_quality.as_json(found)))
+        terminal.data(render_rules.tested_json(tested, **render_quality.as_json(result)))
         return int(not tested.passed)
     terminal.out(render_rules.tested_text(tested, terminal.paint))
     render_rules.show(tested.diagnostics, terminal)
-    if found is not None:
-        terminal.out(render_quality.as_text(found, arguments["coverage"], terminal.paint))
+    if result is not None:
+        terminal.out(render_quality.as_text(result, arguments["coverage"], terminal.paint))
     return int(not tested.passed)
 
 

@@ -23,19 +23,19 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         raise UsageError("Conflicting options", "-markdown prints the list of all predicates, and nothing else.")
     built_in = rulebook.built_in(*arguments.words)
     named = arguments.words and not built_in
-    found = [rulebook.entry_of(arguments.words[0])] if named else [] if arguments.words else rulebook.entries()
+    result = [rulebook.entry_of(arguments.words[0])] if named else [] if arguments.words else rulebook.entries()
     if arguments["json"]:
         made = [rulebook.built_in_json(one) for one in built_in]
-        predicates = [rulebook.entry_json(entry) for entry in found]
+        predicates = [rulebook.entry_json(entry) for entry in result]
         terminal.data(render_rules.document(predicates=predicates, built_in=made))
     elif arguments["markdown"]:
-        terminal.data(render_rules.markdown_index(found, built_in))
+        terminal.data(render_rules.markdown_index(result, built_in))
     elif arguments.words:
-        texts = [render_rules.entry_text(entry, terminal.paint) for entry in found]
+        texts = [render_rules.entry_text(entry, terminal.paint) for entry in result]
         texts += [render_rules.built_in_text(one, terminal.paint) for one in built_in]
         terminal.out("\n\n".join(texts))
     else:
-        for entry in found:
+        for entry in result:
             terminal.out(render_rules.index_text(entry, terminal.paint))
         for one in built_in:
             terminal.out(render_rules.built_in_index_text(one, terminal.paint))

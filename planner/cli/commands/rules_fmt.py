@@ -33,6 +33,6 @@ def _laid_out(data: bytes, name: str, problems: list[Diagnostic]) -> str | None:
         detail = f"The file is not valid UTF-8: invalid byte at offset {problem.start}."
         problems.append(error("file.encoding", f"Cannot read {name}", detail))
         return None
-    found = parse_rules(name, text)[1]
-    problems += found
-    return None if has_errors(found) else format_rules(text)
+    result = parse_rules(name, text)[1]
+    problems += result
+    return None if has_errors(result) else format_rules(text)

@@ -32,16 +32,16 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     if not valid_identifier(name):
         raise UsageError("Wrong value for option -deployment", f"{name!r} is not a valid name.")
     view = HumanView(terminal)
-    found = migrate(operation_options(arguments), name, arguments["write"])
-    if found.converted is not None:
-        for file, text in found.converted.shown.items():
+    result = migrate(operation_options(arguments), name, arguments["write"])
+    if result.converted is not None:
+        for file, text in result.converted.shown.items():
             terminal.out(f"{terminal.paint(f'# {file}', 'bold')}\n{text}")
-        for component in sorted(map(str, found.converted.states)):
+        for component in sorted(map(str, result.converted.states)):
             terminal.out(f"state: {component}")
-    view.diagnostics(found.diagnostics)
-    if found.plan is None or not found.is_proven:
-        if found.plan is not None and found.schemas is not None and not is_quiet(found.plan):
-            show_plan(found.plan, view, terminal, SchemaLookup(found.schemas).resource_schema)
+    view.diagnostics(result.diagnostics)
+    if result.plan is None or not result.is_proven:
+        if result.plan is not None and result.schemas is not None and not is_quiet(result.plan):
+            show_plan(result.plan, view, terminal, SchemaLookup(result.schemas).resource_schema)
             terminal.out("\nThe stack would change something, so nothing is written.")
         return 1
     word = "Written" if arguments["write"] else "Proven, and nothing written (-write does that)"

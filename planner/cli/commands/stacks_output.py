@@ -9,7 +9,7 @@ from planner.foundation.support.exact_json import dumps
 from planner.foundation.values.json_codec import simple_json
 from planner.foundation.values.value import SENSITIVE, unmark_deep
 from planner.render.terminal import Terminal
-from planner.workflows.stacks.opened_stack import opened, recorded
+from planner.workflows.stacks.opened_stack import deployment_outputs, opened
 
 USAGE = "[options]"
 HELP = "Shows the outputs of deployments, as of the last apply."
@@ -27,17 +27,17 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
 
     check_words(arguments)
     session, _ = opened(surroundings(arguments))
-    found = {d.name: recorded(session.backend, d.name) or {} for d in session.chosen(arguments["deployment"])}
+    table = {d.name: deployment_outputs(session.backend, d.name) or {} for d in session.chosen(arguments["deployment"])}
     if arguments["json"]:
         whole = {
             name: {
                 key: {"sensitive": SENSITIVE in unmark_deep(value)[1], "value": simple_json(unmark_deep(value)[0])}
                 for key, value in sorted(outputs.items())
             }
-            for name, outputs in found.items()
+            for name, outputs in table.items()
         }
         terminal.data(dumps(whole, indent=True).decode())
         return 0
-    for name, outputs in found.items():
+    for name, outputs in table.items():
         terminal.out(f"{name}:\n{outputs_text(outputs, arguments['show-sensitive'])}" if outputs else f"{name}: none")
     return 0

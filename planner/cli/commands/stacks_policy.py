@@ -45,7 +45,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when something is denied or on errors."""
     from planner.cli.stack_work import plans_of
     from planner.render.diagnostics_json import diagnostic_json
-    from planner.render.verdicts import counted
+    from planner.render.verdicts import count_verdicts
 
     check_words(arguments)
     told = Diagnostics()
@@ -69,5 +69,5 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     code = finish(told, terminal)
     if not code:
         for name, verdict in verdicts:
-            terminal.out(f"{name}: {counted(verdict)}")
+            terminal.out(f"{name}: {count_verdicts(verdict)}")
     return max(code, int(is_denied))

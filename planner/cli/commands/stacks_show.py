@@ -37,15 +37,15 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
 
     check_words(arguments)
     session, told = opened(ServiceStandIns())
-    found = deployed(session, arguments["deployment"], arguments["component"])
+    result = deployed(session, arguments["deployment"], arguments["component"])
     schemas = schemas_of(session)
     try:
         if arguments["json"]:
-            terminal.data(json_text(deployed_json(found, schemas)))
+            terminal.data(json_text(deployed_json(result, schemas)))
             return 0
         lookup = SchemaLookup(schemas)
         text = StateText(lookup.resource_schema, lookup.decode, terminal, arguments["show-sensitive"])
-        for one in found:
+        for one in result:
             _show(one, text, terminal, not arguments["component"])
     finally:
         schemas.close()

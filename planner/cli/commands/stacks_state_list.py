@@ -13,7 +13,7 @@ from planner.foundation.vocabulary.diagnostic import Failure
 from planner.render.terminal import Terminal
 from planner.workflows.stacks.deployments import ServiceStandIns
 from planner.workflows.stacks.opened_stack import opened
-from planner.workflows.stacks.selection import chosen, split
+from planner.workflows.stacks.selection import select_names, split
 
 if TYPE_CHECKING:
     from planner.workflows.stacks.deployment_state import Deployed
@@ -32,23 +32,23 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
 
     view = open_plain_view(arguments, terminal)
     session, told = opened(ServiceStandIns())
-    found = deployed(session, arguments["deployment"])
-    for one in found:
-        before = f"{one.deployment}: " if len(found) > 1 else ""
-        for component, address in _listed(one, arguments.words):
+    result = deployed(session, arguments["deployment"])
+    for one in result:
+        before = f"{one.deployment}: " if len(result) > 1 else ""
+        for component, address in _list_all(one, arguments.words):
             more = {"deployment": one.deployment, "component": component}
             view.say(f"{before}{component}.{address}", address, type="resource_address", **more)
     return view.finish(told)
 
 
-def _listed(found: Deployed, words: list[str]) -> list[tuple[str, str]]:
+def _list_all(found: Deployed, words: list[str]) -> list[tuple[str, str]]:
     """Components and addresses in them. Raises Failure for a word that means nothing."""
     if not words:
         return [(str(name), address) for name, state in found.components.items() for address in instances(state, [])]
     listed: dict[tuple[str, str], None] = {}
     for word in words:
         try:
-            wanted = [(name, "") for name in chosen(found.components, [word], found.deployment)]
+            wanted = [(name, "") for name in select_names(found.components, [word], found.deployment)]
         except Failure:  # then it is something in a component
             wanted = [split(found.components, word, found.deployment)]
         for name, rest in wanted:

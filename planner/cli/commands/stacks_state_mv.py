@@ -37,10 +37,10 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     told = Diagnostics()
     moved: list[Moved] = []
     with told.until_an_error():
-        found = stack_addresses(arguments["deployment"], arguments.words, told)
-        (name, old), (_, new) = found.parts
-        _check(found)
-        edit_in(found.states.store(name), options, "state-mv", movement(parse(old), parse(new), moved), told, dry)
+        result = stack_addresses(arguments["deployment"], arguments.words, told)
+        (name, old), (_, new) = result.parts
+        _check(result)
+        edit_in(result.states.store(name), options, "state-mv", movement(parse(old), parse(new), moved), told, dry)
         for before, after in moved:
             view.say(f"{'Would move' if dry else 'Move'} {quoted(f'{name}.{before}')} to {quoted(f'{name}.{after}')}")
     if not has_errors(told):

@@ -29,13 +29,13 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     told = Diagnostics()
     count = 0
     with told.until_an_error():
-        found = stack_addresses(arguments["deployment"], arguments.words, told)
+        result = stack_addresses(arguments["deployment"], arguments.words, told)
         wanted: dict[str, list[str]] = {}
-        names = {str(name): name for name, _ in found.parts}
-        for name, address in found.parts:
+        names = {str(name): name for name, _ in result.parts}
+        for name, address in result.parts:
             wanted.setdefault(str(name), []).append(address)
         for component, addresses in sorted(wanted.items()):
-            store = found.states.store(names[component])
+            store = result.states.store(names[component])
             gone = edit_in(store, options, "state-rm", removal(addresses), told, dry)
             for address in gone:
                 view.say(f"{'Would remove' if dry else 'Removed'} {component}.{address}")

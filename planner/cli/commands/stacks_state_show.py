@@ -27,12 +27,12 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         raise UsageError("One address is needed", "Write the address of a resource instance.")
     view = open_plain_view(arguments, terminal)
     told = Diagnostics()
-    found = stack_addresses(arguments["deployment"], arguments.words, told)
-    ((name, address),) = found.parts
-    state = found.states.read(name)
+    result = stack_addresses(arguments["deployment"], arguments.words, told)
+    ((name, address),) = result.parts
+    state = result.states.read(name)
     if state is None:
         return view.finish([*told, no_state()])
-    schemas = schemas_of(found.session)
+    schemas = schemas_of(result.session)
     try:
         return tell(ShownState(state, schemas), address, told, view, arguments["show-sensitive"], terminal)
     finally:

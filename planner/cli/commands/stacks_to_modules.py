@@ -32,13 +32,13 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         raise UsageError("Which deployment?", "Name it with -deployment.")
     view = HumanView(terminal)
     out = arguments["out"] or name
-    found = give_back(operation_options(arguments), name, surroundings(arguments), out, arguments["write"])
-    if found.root is not None:
-        for file, text in found.root.shown.items():
+    result = give_back(operation_options(arguments), name, surroundings(arguments), out, arguments["write"])
+    if result.root is not None:
+        for file, text in result.root.shown.items():
             terminal.out(f"{terminal.paint(f'# {out}/{file}', 'bold')}\n{text}")
-    view.diagnostics(found.diagnostics)
-    if not found.is_proven:
-        made = found.planned.made if found.planned is not None else None
+    view.diagnostics(result.diagnostics)
+    if not result.is_proven:
+        made = result.planned.made if result.planned is not None else None
         if made is not None:
             view.plan(made.plan, SchemaLookup(made.loaded.schemas).resource_schema)
             terminal.out("\nThe root module would change something, so nothing is written.")

@@ -22,8 +22,8 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     if len(arguments.words) > 1:
         raise UsageError("Too many words", "stacks validate takes at most one directory.")
     stream = open_json_into(arguments, terminal)
-    found = validate_stack(arguments.words[0] if arguments.words else ".")
+    result = validate_stack(arguments.words[0] if arguments.words else ".")
     if stream is not None:
         with stream:
-            print(document(found), file=stream)
-    return report(found, arguments["json"], terminal, "stack")
+            print(document(result), file=stream)
+    return report(result, arguments["json"], terminal, "stack")

@@ -77,13 +77,13 @@ def _answer(arguments: Arguments) -> list[dict[str, Any]]:
     first, *rest = arguments.words
     if not rest or first in (*VERDICTS, "deferred") or is_word(first):
         (pending,) = plans_of(arguments, Diagnostics(), keeps_values=True, is_single=True)
-        return explained(arguments, pending)
+        return approval_proofs(arguments, pending)
     answers: list[list[dict[str, Any]]] = []
     failures: list[Failure] = []
     asked = plans_of(arguments, Diagnostics(), keeps_values=True)
     for one in asked:
         try:
-            answers.append(explained(arguments, one))
+            answers.append(approval_proofs(arguments, one))
         except Failure as failure:
             failures.append(failure)
     if not answers:
@@ -93,7 +93,7 @@ def _answer(arguments: Arguments) -> list[dict[str, Any]]:
     return answers[0]
 
 
-def explained(arguments: Arguments, asked: PendingDeployment) -> list[dict[str, Any]]:
+def approval_proofs(arguments: Arguments, asked: PendingDeployment) -> list[dict[str, Any]]:
     """The requested proofs. Raises Failure."""
     from planner.workflows.stacks.why import why, why_approved, why_planned
 

@@ -59,16 +59,16 @@ def tell(
     from planner.render.state import StateText
 
     assert shown.state is not None
-    found = instances(shown.state, [wanted])
-    if found != [wanted]:
-        detail = f"{wanted} matches several instances: {', '.join(found)}."
+    result = instances(shown.state, [wanted])
+    if result != [wanted]:
+        detail = f"{wanted} matches several instances: {', '.join(result)}."
         return view.finish([error("state.not_an_instance", "Not a single instance", detail)])
     lookup = SchemaLookup(shown.schemas)
     text = StateText(lookup.resource_schema, lookup.decode, terminal, show_sensitive)
     for resource, instance in shown.state.instances():
-        if resource.address + format_key(instance.key) == found[0] and instance.current is not None:
+        if resource.address + format_key(instance.key) == result[0] and instance.current is not None:
             alone = ShownState(only(resource, instance), shown.schemas)
             view.document(text.object(resource, instance, "", instance.current), shown_json(alone))
             return view.finish(problems)
-    detail = f"{found[0]} has only deposed objects."
+    detail = f"{result[0]} has only deposed objects."
     return view.finish([error("state.no_current_object", "No current object", detail)])

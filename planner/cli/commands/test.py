@@ -189,9 +189,9 @@ def _reported(
     """Write the requested reports; whether that failed."""
     reports = {"junit-xml": _junit(runner.results) if arguments["junit-xml"] else ""}
     if _covers(arguments):
-        found, reports["coverage-json"], reports["coverage-lcov"] = _coverage(runner, covered)
+        item, reports["coverage-json"], reports["coverage-lcov"] = _coverage(runner, covered)
         if arguments["coverage"]:
-            view.coverage(found)
+            view.coverage(item)
     failed = False
     for name, report in reports.items():
         path = arguments[name]

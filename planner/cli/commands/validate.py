@@ -27,15 +27,15 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         raise UsageError("Too many words", "validate takes at most one directory.")
     settings = load_options(arguments, directory=arguments.words[0] if arguments.words else ".")
     stream = open_json_into(arguments, terminal)
-    found = (
+    result = (
         validate(settings)
         if arguments["no-tests"]
         else validate_with_tests(settings, arguments["test-directory"] or "")
     )
     if stream is not None:
         with stream:
-            print(document(found), file=stream)
-    return report(found, arguments["json"], terminal)
+            print(document(result), file=stream)
+    return report(result, arguments["json"], terminal)
 
 
 def document(diagnostics: list[Diagnostic]) -> str:

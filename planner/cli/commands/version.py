@@ -58,12 +58,12 @@ def locked_providers() -> dict[str, str]:
             lines = file.read().split("\n")
     except (OSError, UnicodeDecodeError):
         return {}
-    found: dict[str, str] = {}
+    table: dict[str, str] = {}
     address = ""
     for line in lines:
         words = line.split()
         if words[:1] == ["provider"] and len(words) > 1:
             address = words[1].strip('"')
         elif words[:2] == ["version", "="] and len(words) > 2 and address:
-            found[address] = words[2].strip('"')
-    return dict(sorted(found.items()))
+            table[address] = words[2].strip('"')
+    return dict(sorted(table.items()))

@@ -18,7 +18,7 @@ from planner.logic.programs.actions import Counts
 from planner.operations.explanations import causes, changed_actions
 from planner.operations.options import OperationOptions
 from planner.operations.plan import MadePlan
-from planner.operations.plan_files import planned
+from planner.operations.plan_files import open_or_make_plan
 from planner.operations.what_if import compared
 from planner.render.plan import plan_summary
 from planner.render.terminal import Terminal
@@ -71,8 +71,8 @@ def watch(options: OperationOptions, terminal: Terminal, is_json: bool) -> int:
             if parted is not None and (more := frozenset(filter(counts, looking.changed()))):
                 parted, changed = None, changed | more  # the part may have seen half of it
             if parted is None:
-                found = planned(options)
-                made, problems = found.complete, found.diagnostics
+                result = open_or_make_plan(options)
+                made, problems = result.complete, result.diagnostics
                 standing = None if made is None else Standing(made, bool(problems), terminal)
             else:
                 made, problems = parted.made, ()

@@ -82,9 +82,9 @@ def _text(proof: dict[str, Any], arguments: Arguments, terminal: Terminal) -> st
 def _summary(arguments: Arguments, terminal: Terminal) -> int:
     """The causes of all changes of a plan."""
     from planner.cli.views import show_summary, summary_document
-    from planner.operations.plan_files import planned
+    from planner.operations.plan_files import open_or_make_plan
 
-    answer = planned(operation_options(arguments), arguments["plan"] or None)
+    answer = open_or_make_plan(operation_options(arguments), arguments["plan"] or None)
     made = answer.complete
     if made is None:
         return finish(list(answer.diagnostics), terminal)

@@ -6,7 +6,13 @@ from planner.engine.apply.operation import Operation, OperationProgress, carry_o
 from planner.engine.apply.provision import provision_created, provision_departing, provisions_creation
 from planner.engine.apply.shared_work import ApplyWork
 from planner.engine.evaluation.conditions import extend, path_name
-from planner.engine.evaluation.data import data_configuration, open_resource, opened, read_data, report_to_check
+from planner.engine.evaluation.data import (
+    data_configuration,
+    open_resource,
+    read_data,
+    register_opened,
+    report_to_check,
+)
 from planner.engine.evaluation.instance import Instance
 from planner.engine.evaluation.objects import RemoteObject, write_object
 from planner.engine.evaluation.provider_diagnostics import in_body
@@ -41,22 +47,22 @@ def apply_managed(walk: ApplyWork, it: Instance, change: ResourceChange) -> list
         walk.record.state.restore(it.resource_address, it.key, deposed)
     extend(problems, refused)
     report = OperationProgress(walk, it, operation.action, operation.before)
-    found: list[Diagnostic] = []
-    made = carry_out(it, operation, current, found)
+    diagnostics: list[Diagnostic] = []
+    made = carry_out(it, operation, current, diagnostics)
     creating = operation.action == "create"
-    provisions = creating and made is not None and not has_errors(found) and provisions_creation(it)
-    after = _write(walk, it, made, provisions or (creating and has_errors(found)))
+    provisions = creating and made is not None and not has_errors(diagnostics) and provisions_creation(it)
+    after = _write(walk, it, made, provisions or (creating and has_errors(diagnostics)))
     if provisions and made is not None:
         walk.record.flush()  # the object exists, and provisioners may take their time
-        found += provision_created(walk, it, made.value)
-        after = _write(walk, it, made, has_errors(found))
-    if deposed and has_errors(found):
+        diagnostics += provision_created(walk, it, made.value)
+        after = _write(walk, it, made, has_errors(diagnostics))
+    if deposed and has_errors(diagnostics):
         walk.record.state.restore(it.resource_address, it.key, deposed)
     value = after.value if after is not None else Null(it.object_type)
-    report.end(found, value)
+    report.end(diagnostics, value)
     if walk.options.guard is not None:
         walk.options.guard.done(it.address, value)
-    return problems + found + walk.conditions(it, "postcondition", value)
+    return problems + diagnostics + walk.conditions(it, "postcondition", value)
 
 
 def judge(walk: ApplyWork, it: Instance, value: Value) -> list[Diagnostic]:
@@ -110,15 +116,15 @@ def _inconsistent(it: Instance, change: ResourceChange, decision: Decision, plan
     summary = "Provider produced inconsistent final plan"
     intro = f"With everything known, the provider {it.configuration} plans something else for {it.address}"
     hint = "This is a mistake in the provider."
-    found = []
+    diagnostics = []
     if decision.unforeseen:
         detail = f"{intro}: {decision.action} in place of {change.action}. {hint}"
-        found.append(error("provider.inconsistent_plan", summary, detail))
+        diagnostics.append(error("provider.inconsistent_plan", summary, detail))
     wanted = unmark_deep(change.after)[0]
     actual = without_write_only(unmark_deep(planned)[0], it.schema.block)
     for problem in object_problems(it.schema.block, wanted, actual):
-        found.append(error("provider.inconsistent_plan", summary, f"{intro}: {problem}. {hint}"))
-    return found
+        diagnostics.append(error("provider.inconsistent_plan", summary, f"{intro}: {problem}. {hint}"))
+    return diagnostics
 
 
 def apply_data(walk: ApplyWork, it: Instance, change: ResourceChange) -> list[Diagnostic]:
@@ -155,15 +161,15 @@ def destroy_current(walk: ApplyWork, it: Instance, change: ResourceChange) -> li
     if current is None:
         return problems
     report = OperationProgress(walk, it, "delete", current.value)
-    found = [] if current.record.tainted else provision_departing(walk, it, current.value)
-    if has_errors(found):
-        report.end(found, current.value)
-        return problems + found
-    after = _destroy(walk, it, current, change.private, change.after_identity, found)
+    result = [] if current.record.tainted else provision_departing(walk, it, current.value)
+    if has_errors(result):
+        report.end(result, current.value)
+        return problems + result
+    after = _destroy(walk, it, current, change.private, change.after_identity, result)
     if after is None and it.objects is not None:
         it.objects.remove(it.key)
-    report.end(found, after.value if after is not None else Null(it.object_type))
-    return problems + found
+    report.end(result, after.value if after is not None else Null(it.object_type))
+    return problems + result
 
 
 def destroy_deposed(walk: ApplyWork, it: Instance) -> list[Diagnostic]:
@@ -180,13 +186,13 @@ def destroy_deposed(walk: ApplyWork, it: Instance) -> list[Diagnostic]:
     if has_errors(problems):
         return problems
     report = OperationProgress(walk, it, "delete", current.value)
-    found: list[Diagnostic] = []
-    after = _destroy(walk, it, current, answer.private, answer.identity, found)
-    if not has_errors(found):
-        report.end(found, Null(it.object_type))
+    diagnostics: list[Diagnostic] = []
+    after = _destroy(walk, it, current, answer.private, answer.identity, diagnostics)
+    if not has_errors(diagnostics):
+        report.end(diagnostics, Null(it.object_type))
     elif after is not None:
-        report.end(found, after.value)
-    return problems + found
+        report.end(diagnostics, after.value)
+    return problems + diagnostics
 
 
 def _destroy(
@@ -238,8 +244,8 @@ def apply_ephemeral(walk: ApplyWork, it: Instance) -> list[Diagnostic]:
         detail = f"These arguments of {it.address} are still unknown: {where}."
         summary = "Incomplete configuration for ephemeral resource"
         return [*problems, error("apply.unknown_configuration", summary, detail, it.decl.span, address=it.address)]
-    given, found = open_resource(walk, it, config)
-    problems += found
+    given, item = open_resource(walk, it, config)
+    problems += item
     if given is None:
         return problems
-    return problems + opened(walk, it, marked_by_schema(given, it.schema.block))
+    return problems + register_opened(walk, it, marked_by_schema(given, it.schema.block))

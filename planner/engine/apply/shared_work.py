@@ -104,9 +104,9 @@ class RemainingObjects(StateObjects):
             self._leaving.setdefault(change.resource_address, set()).add(change.key)
 
     def keys(self, module: ModuleInstance, resource: ResourceDecl) -> Collection[InstanceKey] | None:
-        found = super().keys(module, resource)
+        result = super().keys(module, resource)
         leaving = self._leaving.get(str(ResourceAddress(module.address, resource.mode, resource.type, resource.name)))
-        return found if found is None or leaving is None else [key for key in found if key not in leaving]
+        return result if result is None or leaving is None else [key for key in result if key not in leaving]
 
 
 # The progress of an apply: the present state, its journal, and the number of changed objects.

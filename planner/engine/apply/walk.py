@@ -117,11 +117,11 @@ class ApplyWalk(ApplyWork):
 
     def _announce(self) -> None:
         """Report which objects with conditions there are, and the actions without any work: imports."""
-        found: dict[tuple[str, str], list[str]] = {}
+        table: dict[tuple[str, str], list[str]] = {}
         for result in self.plan.checks:
-            addresses = found.setdefault((result.kind, result.config_address), [])
+            addresses = table.setdefault((result.kind, result.config_address), [])
             addresses += [result.address] if result.address else []
-        for (kind, config_address), addresses in found.items():
+        for (kind, config_address), addresses in table.items():
             self.checks.announce(kind, config_address, addresses)
         for change in self.plan.changes:
             if change.importing is not None:
@@ -392,10 +392,10 @@ def apply_output(walk: ApplyWork, module: ModuleInstance, name: str, config_addr
         problems += result.about("output_value", address, "output")
     if has_errors(problems):
         return problems
-    value = _planned(walk, name) if module.parent is None else walk.plan.module_outputs.get(address)
+    value = _plan(walk, name) if module.parent is None else walk.plan.module_outputs.get(address)
     if value is None:
-        value, found = evaluate_output(module, decl)
-        problems += found
+        value, item = evaluate_output(module, decl)
+        problems += item
         if has_errors(problems):
             return problems
     if module.parent is not None:
@@ -410,7 +410,7 @@ def apply_output(walk: ApplyWork, module: ModuleInstance, name: str, config_addr
     return problems
 
 
-def _planned(walk: ApplyWork, name: str) -> Value:
+def _plan(walk: ApplyWork, name: str) -> Value:
     """The value of a root output when planning already knew it."""
     planned = walk.planned_outputs.get(name)
     if planned is None or not is_wholly_known(planned.after):

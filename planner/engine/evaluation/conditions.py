@@ -94,7 +94,7 @@ def check_rule(rule: CheckRule, kind: RuleKind, scope: Scope, severity: Severity
         return RuleResult("pass", "", tuple(problems))
     detail = message or "This condition does not hold, and its error message is not usable either."
     title = f"{_TITLES[kind]} failed"
-    failed = Diagnostic(severity, "plan.condition_failed", title, detail, span, **seen(rule, scope))
+    failed = Diagnostic(severity, "plan.condition_failed", title, detail, span, **observed_values(rule, scope))
     problems.append(evolve(failed, is_check=kind == "assertion"))
     return RuleResult("fail", message, tuple(problems))
 
@@ -131,7 +131,7 @@ def check_validation(rule: CheckRule, scope: Scope, subject: Span) -> RuleResult
     message = message or "The value is not valid, and the error message is not usable either."
     detail = f"{message}\n\nThis was checked by the validation rule at {rule.span.place}."
     title = "Invalid value for variable"
-    problems.append(error("plan.validation_failed", title, detail, subject, **seen(rule, scope)))
+    problems.append(error("plan.validation_failed", title, detail, subject, **observed_values(rule, scope)))
     return RuleResult("fail", message, tuple(problems))
 
 
@@ -140,16 +140,16 @@ def operands(rule: CheckRule, scope: Scope) -> tuple[tuple[str, str], ...]:
     return operand_values(rule.condition.node, scope, rule.condition.source)
 
 
-def seen(rule: CheckRule, scope: Scope) -> dict[str, Any]:
+def observed_values(rule: CheckRule, scope: Scope) -> dict[str, Any]:
     """The operand values and, where a condition compares two values for equality, these: for the diagnostic of its
     failure."""
     node, source = rule.condition.node, rule.condition.source
-    found: dict[str, Any] = {"values": operands(rule, scope)}
+    result: dict[str, Any] = {"values": operands(rule, scope)}
     if isinstance(node, Binary) and node.operator == "==":
         sides = tuple(try_evaluate(side, scope, source)[0] for side in (node.left, node.right))
         if not any(EPHEMERAL in unmark_deep(side)[1] for side in sides):
-            found["difference"] = sides
-    return found
+            result["difference"] = sides
+    return result
 
 
 def _truth(value: Value, span: Span, summary: str, problems: list[Diagnostic]) -> bool | None:
@@ -251,17 +251,17 @@ class CheckState:
     def results(self) -> tuple[CheckResult, ...]:
         """One result for each object, sorted; one without address for a block that has no objects, none for a block
         whose objects were never announced."""
-        found = []
+        items = []
         for (kind, config_address), objects in sorted(self._objects.items()):
             if objects is None:
                 continue
             if not objects:
-                found.append(CheckResult(kind, config_address, "", "pass"))
+                items.append(CheckResult(kind, config_address, "", "pass"))
             for address, statuses in sorted(objects.items()):
                 messages = (self._messages.get((kind, address, *rule), "") for rule in statuses)
                 status = summary(statuses.values())
-                found.append(CheckResult(kind, config_address, address, status, tuple(sorted(filter(None, messages)))))
-        return tuple(found)
+                items.append(CheckResult(kind, config_address, address, status, tuple(sorted(filter(None, messages)))))
+        return tuple(items)
 
     def configs(self) -> tuple[tuple[str, str], ...]:
         """(kind, configuration address) of every block with conditions, sorted."""
@@ -270,20 +270,20 @@ class CheckState:
 
 def summary(statuses: Iterable[Status]) -> Status:
     """The worst of several: error, fail, unknown, pass."""
-    found = set(statuses)
+    items = set(statuses)
     for status in ("error", "fail", "unknown"):
-        if status in found:
+        if status in items:
             return status
     return "pass"
 
 
 def _checkable(config: Config) -> list[tuple[str, str, dict[RuleKind, int]]]:
-    found: list[tuple[str, str, dict[RuleKind, int]]] = []
+    results: list[tuple[str, str, dict[RuleKind, int]]] = []
 
     def add(kind: str, address: str, *rules: tuple[RuleKind, Sequence[CheckRule]]) -> None:
         counts: dict[RuleKind, int] = {rule: len(given) for rule, given in rules if given}
         if counts:
-            found.append((kind, address, counts))
+            results.append((kind, address, counts))
 
     for module in config.root.walk():
         place = ".".join(f"module.{name}" for name in module.path)
@@ -300,8 +300,8 @@ def _checkable(config: Config) -> list[tuple[str, str, dict[RuleKind, int]]]:
             counts: dict[RuleKind, int] = {"assertion": len(check.assertions)}
             if check.data is not None:
                 counts["data"] = 1
-            found.append(("check", join(place, f"check.{check.name}"), counts))
-    return found
+            results.append(("check", join(place, f"check.{check.name}"), counts))
+    return results
 
 
 # Errors in the body of a resource that do not depend on values: references to itself, or values that may not be stored.

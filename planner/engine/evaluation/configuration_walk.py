@@ -256,10 +256,10 @@ class ConfigurationWalk(ValueWalk):
             source = parse_provider_configuration(configuration).source
             try:
                 provider = self.providers.any_instance(configuration) or self.schemas.provider(source)
-                found = provider.function(function)
+                result = provider.function(function)
             except Failure as failure:
                 return [*problems, *failure.diagnostics]
-            if found is None:
+            if result is None:
                 problems += missing_function(self.graph, object, name)
         return problems
 
@@ -317,13 +317,13 @@ class ConfigurationWalk(ValueWalk):
         """The scope of the instance's module, also when that is not declared any more."""
         if it.module is not None:
             return it.module.scope
-        found = self._detached.get(it.module_text)
-        if found is None:
+        entry = self._detached.get(it.module_text)
+        if entry is None:
             address = parse_module(it.module_text)
             config = self.config.root.descendant(address.path)
-            found = ModuleInstance(self.context, config or self.config.root, address, None, NO_REPETITION)
-            self._detached[it.module_text] = found
-        return found.scope
+            entry = ModuleInstance(self.context, config or self.config.root, address, None, NO_REPETITION)
+            self._detached[it.module_text] = entry
+        return entry.scope
 
     def conditions(self, it: Instance, kind: RuleKind, self_value: Value = None) -> list[Diagnostic]:
         """Check the pre- or postconditions of an instance."""

@@ -53,16 +53,16 @@ class ConfiguredProviders:
         instances: dict[InstanceKey, Provider] = {}
         for key, repetition in _repetitions(block):
             name = address + format_key(key)
-            found: list[Diagnostic] = []
+            diagnostics: list[Diagnostic] = []
             if block is None:
                 value = _nothing(configuration, schema)
             else:
-                value, found = decode_block(block.body, schema, module.with_repetition(repetition))
-            problems += found
-            if not has_errors(found) and self.judge is not None:
-                found = self.judge(name, value)
-                problems += found
-            if has_errors(found):
+                value, diagnostics = decode_block(block.body, schema, module.with_repetition(repetition))
+            problems += diagnostics
+            if not has_errors(diagnostics) and self.judge is not None:
+                diagnostics = self.judge(name, value)
+                problems += diagnostics
+            if has_errors(diagnostics):
                 continue
             provider = self.context.schemas.new_provider(configuration.source)
             instances[key] = provider
@@ -95,9 +95,9 @@ class ConfiguredProviders:
         problems: list[Diagnostic] = []
         for key, repetition in _repetitions(block):
             name = address + format_key(key)
-            value, found = decode_block(block.body, schema, module.with_repetition(repetition))
-            problems += found
-            if not has_errors(found):
+            value, item = decode_block(block.body, schema, module.with_repetition(repetition))
+            problems += item
+            if not has_errors(item):
                 problems += in_body(provider.validate_provider(unmark_deep(value)[0]), block.body, name)
         return problems
 
@@ -108,8 +108,8 @@ class ConfiguredProviders:
     def instance(self, address: str, key: InstanceKey, wanted_by: str) -> Provider:
         """A configured provider. Raises Failure when there is no such instance."""
         instances = self._instances.get(address, {})
-        found = instances.get(key)
-        if found is None:
+        result = instances.get(key)
+        if result is None:
             if key is None and instances:
                 detail = (
                     f"{wanted_by} is managed through {address}, which has for_each now. Go back to one configuration "
@@ -123,7 +123,7 @@ class ConfiguredProviders:
                     "forgotten."
                 )
             raise Failure(error("plan.provider_instance_missing", "Provider instance not present", detail))
-        return found
+        return result
 
     def function(self, configuration: str, module: ModuleInstance, name: str) -> Function | None:
         """The function `provider::NAME::FUNCTION` (with `::ALIAS` before the function) of a configured provider that a
@@ -131,8 +131,8 @@ class ConfiguredProviders:
         _, local_name, *alias, function = name.split("::")
         ref = ProviderRef(local_name, alias[0] if alias else None)
         key = self._passed_key(module, ref, f"{name} in {module.text or 'the root module'}")
-        found: Function | None = self.instance(configuration, key, name).function(function)
-        return found
+        result: Function | None = self.instance(configuration, key, name).function(function)
+        return result
 
     def of_resource(
         self,
@@ -146,14 +146,14 @@ class ConfiguredProviders:
     ) -> Provider:
         """The provider of an object: a configured one, or its replacement in a test. Raises Failure when there is no
         such instance."""
-        found = self.instance(address, key, wanted_by)
+        result = self.instance(address, key, wanted_by)
         if decl is not None and decl.made_up is not None:
-            return _mocked(found, decl.made_up.values, decl.made_up.known_late)
+            return _mocked(result, decl.made_up.values, decl.made_up.known_late)
         mocking = self._mocking.get(address)
         if mocking is None:
-            return found
+            return result
         late = mocking.is_late(mode, type, config_address)
-        return _mocked(found, mocking.values(mode, type, config_address), late)
+        return _mocked(result, mocking.values(mode, type, config_address), late)
 
     def close(self, address: str) -> None:
         """End all instances of a configuration."""

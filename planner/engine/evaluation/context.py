@@ -104,13 +104,13 @@ class ResourceObjects:
 
     def instance(self, key: InstanceKey) -> Value:
         """The object of one instance, None when there is none."""
-        found = self._objects.get(key)
-        if found is None and key not in self._removed:
+        result = self._objects.get(key)
+        if result is None and key not in self._removed:
             known = self.context.objects.keys(self.module, self.decl)
             if known and key in known:
-                found = self.context.objects.object(self.module, self.decl, key)
-                found = self._objects[key] = self.deprecated(found)
-        return found
+                result = self.context.objects.object(self.module, self.decl, key)
+                result = self._objects[key] = self.deprecated(result)
+        return result
 
     def deprecated(self, value: Value) -> Value:
         """The value with marks on the parts that are deprecated by the schema."""
@@ -154,13 +154,13 @@ class ResourceObjects:
 
     def _between(self) -> list[InstanceKey]:
         """The instances without an object that this walk may leave out, though they are declared as far as it knows."""
-        found = self.context.objects.between(self.module, self.decl)
-        return [key for key in found if self.expansion is None or key in self.expansion.instances]
+        result = self.context.objects.between(self.module, self.decl)
+        return [key for key in result if self.expansion is None or key in self.expansion.instances]
 
     def _seen(self, key: InstanceKey) -> Value:
         """The object of an instance; unknown until there is one."""
-        found = self.instance(key)
-        return Unknown(self.type) if found is None else found
+        result = self.instance(key)
+        return Unknown(self.type) if result is None else result
 
     def _nothing_known(self) -> Value:
         if self.context.operation in ("plan", "apply"):
@@ -231,10 +231,10 @@ class ModuleInstance:
 
     def resource(self, key: str) -> ResourceObjects:
         """The objects of a declared resource, by ResourceDecl.key. Raises KeyError."""
-        found = self.resources.get(key)
-        if found is None:
-            found = self.resources[key] = ResourceObjects(self.context, self, self.config.resources[key])
-        return found
+        result = self.resources.get(key)
+        if result is None:
+            result = self.resources[key] = ResourceObjects(self.context, self, self.config.resources[key])
+        return result
 
     def instance_address(self, resource: ResourceDecl, key: InstanceKey) -> str:
         return format_instance(self.text, resource.mode, resource.type, resource.name, key)
@@ -262,10 +262,10 @@ class ModuleInstance:
 
     def call(self, name: str) -> Value:
         """The value of `module.name`. Raises KeyError for a call that is not declared."""
-        found = self._whole_calls.get(name)
-        if found is None:
-            found = self._whole_calls[name] = self._call(self.config.calls[name])
-        return found
+        result = self._whole_calls.get(name)
+        if result is None:
+            result = self._whole_calls[name] = self._call(self.config.calls[name])
+        return result
 
     def _call(self, call: ModuleCall) -> Value:
         outputs = self.config.children[call.name].outputs
@@ -277,8 +277,8 @@ class ModuleInstance:
         instances = self.calls.get(call.name, {})
         argument = repetition_argument(call)
         if argument == "count":
-            found = [instances[i].output_object() for i in range(len(instances)) if i in instances]
-            return tuple(found) if outputs else ()
+            items = [instances[i].output_object() for i in range(len(instances)) if i in instances]
+            return tuple(items) if outputs else ()
         if argument == "for_each":
             return {k: m.output_object() for k, m in instances.items() if isinstance(k, str)} if outputs else {}
         if None in instances:
@@ -329,22 +329,22 @@ class EvaluationContext:
 
     def instances(self, path: ModulePath) -> list[ModuleInstance]:
         """All instances of a module, parents' keys before their own; none where a call has not been expanded."""
-        found = self._instances.get(path)
-        if found is None:
+        result = self._instances.get(path)
+        if result is None:
             if not path:
                 return [self.root]
-            found = []
+            result = []
             for parent in self.instances(path[:-1]):
-                found += parent.calls.get(path[-1], {}).values()
-            self._instances[path] = found
-        return found
+                result += parent.calls.get(path[-1], {}).values()
+            self._instances[path] = result
+        return result
 
     def instances_at(self, module: str) -> list[ModuleInstance]:
         """The instances at a module's address, as vertices have it. Raises AddressError."""
-        found = self._instances_at.get(module)
-        if found is None:
-            found = self._instances_at[module] = self.instances(parse_module(module).path)
-        return found
+        result = self._instances_at.get(module)
+        if result is None:
+            result = self._instances_at[module] = self.instances(parse_module(module).path)
+        return result
 
     def expand_module(self, parent: ModuleInstance, name: str, expansion: Expansion) -> None:
         """Create the instances of a call in one instance of the calling module."""

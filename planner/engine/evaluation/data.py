@@ -37,8 +37,8 @@ def read_data(walk: ConfigurationWalk, it: Instance, config: Value) -> tuple[Val
 def data_configuration(it: Instance, problems: list[Diagnostic]) -> Value:
     """The configuration of an instance, with marks. Raises Failure with all problems so far."""
     assert it.decl is not None
-    config, found = decode_block(it.decl.body, it.schema.block, it.scope)
-    problems += of_instance(found, it.address)
+    config, item = decode_block(it.decl.body, it.schema.block, it.scope)
+    problems += of_instance(item, it.address)
     problems += storage_problems(it, config)
     if has_errors(problems):
         raise Failure(problems)
@@ -79,7 +79,7 @@ def report_to_check(walk: ConfigurationWalk, it: Instance, check: str, found: li
 _EPHEMERAL = frozenset((EPHEMERAL,))
 
 
-def opened(walk: ConfigurationWalk, it: Instance, value: Value) -> list[Diagnostic]:
+def register_opened(walk: ConfigurationWalk, it: Instance, value: Value) -> list[Diagnostic]:
     """Others may read it from now on."""
     assert it.objects is not None
     value = mark(value, _EPHEMERAL)

@@ -44,9 +44,9 @@ class EvalWalk(ValueWalk):
         for module in self.context.instances_at(node.module):
             decl = module.config.outputs[node.object]
             known = self.known.get(join(module.text, f"output.{decl.name}"))
-            value, found = evaluate_output(module, decl) if known is None else (known, [])
-            problems += found
-            if not has_errors(found):
+            value, item = evaluate_output(module, decl) if known is None else (known, [])
+            problems += item
+            if not has_errors(item):
                 module.set_output(decl.name, mark(value, declared_marks(decl.sensitive, decl.ephemeral)))
         return problems
 

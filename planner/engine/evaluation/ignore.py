@@ -58,10 +58,10 @@ def _restore(prior: Value, config: Value, path: Path) -> Value:
         return config
     if identical(before, now):
         return config
-    return _replace(config, path, 0, lambda value: _kept(value, before, key))
+    return _replace(config, path, 0, lambda value: _keep(value, before, key))
 
 
-def _kept(now: Value, before: Value, key: str | None) -> Value:
+def _keep(now: Value, before: Value, key: str | None) -> Value:
     plain, marks = unmark(now)
     if key is None or type_of(plain).__class__ is not MapType:
         return before
@@ -104,12 +104,12 @@ def _configurable(value: Value, schema: BlockSchema | NestedAttributes) -> Value
         return mark(_configurable(value.value, schema), value.marks)
     if cls is not dict:
         return value
-    found = {name: _attribute(value[name], attribute) for name, attribute in schema.attributes.items()}
+    result = {name: _attribute(value[name], attribute) for name, attribute in schema.attributes.items()}
     if isinstance(schema, BlockSchema):
         for name, nested in schema.blocks.items():
             single = nested.nesting in ("single", "group")
-            found[name] = _configurable(value[name], nested.block) if single else _items(value[name], nested.block)
-    return found
+            result[name] = _configurable(value[name], nested.block) if single else _items(value[name], nested.block)
+    return result
 
 
 def _attribute(value: Value, attribute: AttributeSchema) -> Value:

@@ -114,8 +114,8 @@ def import_id(
 ) -> str:
     """The id of an import block; "" when it is unknown and that is allowed. Adds warnings to `remarks`. Raises
     Failure."""
-    found = _evaluated(expr, scope, STRING, "id", allow_unknown, remarks)
-    return "" if found is None else str(found)
+    result = _evaluated(expr, scope, STRING, "id", allow_unknown, remarks)
+    return "" if result is None else str(result)
 
 
 def import_identity(

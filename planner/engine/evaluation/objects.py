@@ -70,7 +70,7 @@ def read_object(
 
     The record of the answer has the present schema version, and attributes rewritten if the version changed."""
     if moved_from is not None:
-        return _moved(provider, type, schema, record, address, moved_from, body)
+        return _move(provider, type, schema, record, address, moved_from, body)
     if record.schema_version > schema.version:
         detail = (
             f"The state has {address} in version {record.schema_version} of its type, but this provider only knows "
@@ -87,11 +87,11 @@ def read_object(
     if mode == "managed":
         value, problems = provider.upgrade(type, record.schema_version, attributes, record.attributes_flat is not None)
     else:
-        value, problems = _recorded(evolve(record, attributes=attributes), schema)
+        value, problems = _record(evolve(record, attributes=attributes), schema)
     identity, more = _read_identity(provider, type, schema, record)
-    found = in_body([*problems, *more], body, address)
-    if has_errors(found):
-        return None, found
+    result = in_body([*problems, *more], body, address)
+    if has_errors(result):
+        return None, result
     if record.sensitive_paths:
         value = apply_marks(value, [(path, _SENSITIVE) for path in record.sensitive_paths])
     if (
@@ -103,10 +103,10 @@ def read_object(
         record = write_object(value, schema, record)
     if record.identity is not None and record.identity_schema_version != schema.identity_version:
         record = evolve(record, **recorded_identity(identity, schema))
-    return RemoteObject(value, record, identity), found
+    return RemoteObject(value, record, identity), result
 
 
-def _moved(
+def _move(
     provider: Provider,
     type: str,
     schema: ResourceSchema,
@@ -119,13 +119,13 @@ def _moved(
     attributes: dict[str, Any] = dict(record.attributes_flat or {}) if flat else record.attributes
     request = MoveRequest(*moved_from, record.schema_version, attributes, flat, record.private, type)
     answer = provider.move(request)
-    found = in_body(answer.diagnostics, body, address)
-    if has_errors(found):
-        return None, found
+    result = in_body(answer.diagnostics, body, address)
+    if has_errors(result):
+        return None, result
     value = answer.value
     if record.sensitive_paths:
         value = apply_marks(value, [(path, _SENSITIVE) for path in record.sensitive_paths])
-    return RemoteObject(value, write_object(value, schema, record, private=answer.private)), found
+    return RemoteObject(value, write_object(value, schema, record, private=answer.private)), result
 
 
 def _read_identity(
@@ -178,7 +178,7 @@ def _without_removed(data: Any, wanted: Type) -> Any:
     return data
 
 
-def _recorded(record: ObjectState, schema: ResourceSchema) -> tuple[Value, list[AttributeDiagnostic]]:
+def _record(record: ObjectState, schema: ResourceSchema) -> tuple[Value, list[AttributeDiagnostic]]:
     try:
         return recorded_value(record, schema), []
     except ValueError as problem:
@@ -226,12 +226,12 @@ class StateObjects:
         self.schemas = schemas
 
     def keys(self, module: ModuleInstance, resource: ResourceDecl) -> Collection[InstanceKey] | None:
-        found = self.state.resources.get(_address(module, resource))
-        return None if found is None else [k for k, i in found.instances.items() if i.current is not None]
+        entry = self.state.resources.get(_address(module, resource))
+        return None if entry is None else [k for k, i in entry.instances.items() if i.current is not None]
 
     def between(self, module: ModuleInstance, resource: ResourceDecl) -> Collection[InstanceKey]:
-        found = self.state.resources.get(_address(module, resource))
-        return () if found is None else [k for k, i in found.instances.items() if i.current is None]
+        entry = self.state.resources.get(_address(module, resource))
+        return () if entry is None else [k for k, i in entry.instances.items() if i.current is None]
 
     def object(self, module: ModuleInstance, resource: ResourceDecl, key: InstanceKey) -> Value:
         address = _address(module, resource)
@@ -239,10 +239,10 @@ class StateObjects:
         assert record is not None
         schema = self.schemas.of(module.config, resource)
         provider = self.schemas.provider(module.config.provider_source(resource.provider_name))
-        found, problems = read_object(provider, resource.type, schema, record, address, resource.mode)
-        if found is None:
+        item, problems = read_object(provider, resource.type, schema, record, address, resource.mode)
+        if item is None:
             raise Failure(problems)
-        return marked_by_schema(found.value, schema.block)
+        return marked_by_schema(item.value, schema.block)
 
 
 def _address(module: ModuleInstance, resource: ResourceDecl) -> str:
@@ -255,8 +255,8 @@ def object_id(value: Value, key: str = "id") -> ObjectId | None:
     plain = unmark(value)[0]
     if key == "id" and plain.__class__ is dict and "id" not in plain:
         key = "name"
-    found = plain.get(key) if plain.__class__ is dict else None
-    return ObjectId(key, found) if found.__class__ is str else None
+    result = plain.get(key) if plain.__class__ is dict else None
+    return ObjectId(key, result) if result.__class__ is str else None
 
 
 # Objects of states from before version 4: texts in one flat map, `tags.%`, `tags.Name`, `rules.#`, `rules.0.port`.
@@ -325,8 +325,8 @@ class _FlatReader:
 
     def names(self, prefix: str) -> list[str]:
         """The names below a prefix, without the counts."""
-        found = (key[len(prefix) :] for key in self.flat if key.startswith(prefix))
-        return sorted(name for name in found if name not in ("%", "#"))
+        items = (key[len(prefix) :] for key in self.flat if key.startswith(prefix))
+        return sorted(name for name in items if name not in ("%", "#"))
 
 
 def _number(prefix: str, count: str) -> int:

@@ -67,14 +67,14 @@ class Schemas:
         with self._lock:
             if source in self._failures:
                 raise self._failures[source]
-            found = self._providers.get(source)
-            if found is None:
+            result = self._providers.get(source)
+            if result is None:
                 try:
-                    found = self._providers[source] = self._start(source)
+                    result = self._providers[source] = self._start(source)
                 except Failure as failure:
                     self._failures[source] = failure
                     raise
-            return found
+            return result
 
     def new_provider(self, source: str) -> Provider:
         """A new provider, to be configured. The first call returns the one that supplied the schema."""
@@ -90,14 +90,14 @@ class Schemas:
 
     def schema(self, source: str) -> ProviderSchema:
         """All that the provider offers. Raises Failure."""
-        found = self._schemas.get(source)
-        if found is not None:
-            return found
+        result = self._schemas.get(source)
+        if result is not None:
+            return result
         with self._lock:
-            found = self._schemas.get(source)
-            if found is None:
-                found = self._schemas[source] = self.provider(source).schema()
-            return found
+            result = self._schemas.get(source)
+            if result is None:
+                result = self._schemas[source] = self.provider(source).schema()
+            return result
 
     def resource(self, source: str, mode: str, type: str) -> ResourceSchema | None:
         """The schema of a resource type, None when the provider has none of that name. Raises Failure."""
@@ -108,17 +108,17 @@ class Schemas:
     def of(self, module: ModuleConfig, decl: ResourceDecl) -> ResourceSchema:
         """The schema of a declared resource. Raises Failure when there is none."""
         source = module.provider_source(decl.provider_name)
-        found = self.resource(source, decl.mode, decl.type)
-        if found is None:
+        result = self.resource(source, decl.mode, decl.type)
+        if result is None:
             kind = {"managed": "resource", "data": "data source", "ephemeral": "ephemeral resource"}[decl.mode]
             detail = f"The provider {source} has no {kind} of the type {decl.type}."
             raise Failure(error("plan.invalid_resource_type", "Invalid resource type", detail, decl.span))
-        return found
+        return result
 
     def find_object_type(self, module: ModuleConfig, decl: ResourceDecl) -> ObjectType | None:
         """The type of the resource's objects, None when the provider does not know it. Raises Failure."""
-        found = self.resource(module.provider_source(decl.provider_name), decl.mode, decl.type)
-        return implied_type(found.block) if found is not None else None
+        result = self.resource(module.provider_source(decl.provider_name), decl.mode, decl.type)
+        return implied_type(result.block) if result is not None else None
 
     def object_type(self, module: ModuleConfig, decl: ResourceDecl) -> ObjectType:
         """The type of the resource's objects. Raises Failure."""
@@ -140,9 +140,9 @@ class Schemas:
             return None
         source = module.provider_source(parts[1])
         schema = self.schema(source)
-        found: Function | None = schema.functions.get(parts[-1])
-        if found is not None or schema.functions_are_all:
-            return found
+        result: Function | None = schema.functions.get(parts[-1])
+        if result is not None or schema.functions_are_all:
+            return result
         if is_late:
             from planner.language.functions.protocol import unknown_function
 
@@ -165,20 +165,20 @@ def schema_marks(block: BlockSchema, value: Value) -> list[PathMarks]:
 
 def marked_by_schema(value: Value, block: BlockSchema) -> Value:
     """The value with the schema's marks added to its own."""
-    found = schema_marks(block, value)
-    return apply_marks(value, found) if found else value
+    result = schema_marks(block, value)
+    return apply_marks(value, result) if result else value
 
 
 def combined_marks(*several: list[PathMarks]) -> list[PathMarks]:
     """The marks of several lists, one entry for each path."""
-    found: dict[Any, frozenset[Any]] = {}
+    table: dict[Any, frozenset[Any]] = {}
     paths: dict[Any, Path] = {}
     for marks in several:
         for path, here in marks:
             key = repr(path)
             paths.setdefault(key, path)
-            found[key] = found.get(key, frozenset()) | here
-    return [(paths[key], here) for key, here in found.items()]
+            table[key] = table.get(key, frozenset()) | here
+    return [(paths[key], here) for key, here in table.items()]
 
 
 def sensitive_paths(value: Value) -> frozenset[str]:
@@ -316,16 +316,16 @@ def without_write_only(value: Value, block: BlockSchema) -> Value:
         return mark(without_write_only(value.value, block), value.marks)
     if cls is not dict:
         return value
-    found = dict(value)
+    result = dict(value)
     for name, attribute in block.attributes.items():
-        if attribute.write_only and name in found:
+        if attribute.write_only and name in result:
             # what else is known of the argument stays: a secret is one even where its value is not kept
-            marks = unmark(found[name])[1] - _EPHEMERAL
-            found[name] = mark(Null(attribute.type), marks) if marks else Null(attribute.type)
+            marks = unmark(result[name])[1] - _EPHEMERAL
+            result[name] = mark(Null(attribute.type), marks) if marks else Null(attribute.type)
     for name, nested in block.blocks.items():
-        if contains_write_only(nested.block) and name in found:
-            found[name] = _blocks_without(found[name], nested.block)
-    return found
+        if contains_write_only(nested.block) and name in result:
+            result[name] = _blocks_without(result[name], nested.block)
+    return result
 
 
 def _blocks_without(value: Value, block: BlockSchema) -> Value:

@@ -155,7 +155,7 @@ def _resolver(module: ModuleValues, node: Traversal | Variable, source: Source) 
         shared = _MAKERS[ref.kind](module, ref, used, span)
         if not _is_placed(module, ref):
             module.resolvers[what] = shared
-    if module.config.path and ref.kind != "resource" and ref.name in (declared := _declared(module, ref.kind)):
+    if module.config.path and ref.kind != "resource" and ref.name in (declared := _declarations(module, ref.kind)):
         module.context.schemas.named[node] = (ref.kind, ref.name, declared[ref.name], shared)
     return shared
 
@@ -166,10 +166,10 @@ def _of_another_call(module: ModuleValues, node: Traversal | Variable) -> Resolv
     if known is None:
         return None
     kind, name, decl, resolver = known
-    return resolver if _declared(module, kind).get(name) is decl else None
+    return resolver if _declarations(module, kind).get(name) is decl else None
 
 
-def _declared(module: ModuleValues, kind: str) -> Mapping[str, object]:
+def _declarations(module: ModuleValues, kind: str) -> Mapping[str, object]:
     return module.config.variables if kind == "var" else module.config.locals
 
 
@@ -178,7 +178,7 @@ def _is_placed(module: ModuleValues, ref: Ref) -> bool:
     if ref.kind == "resource":
         decl = module.config.resources.get(ref.name)
         return decl is not None and decl.check is not None
-    return ref.name not in _declared(module, ref.kind)
+    return ref.name not in _declarations(module, ref.kind)
 
 
 def _refuse(failure: Failure) -> Resolver:
@@ -225,9 +225,9 @@ def _resource(module: ModuleValues, ref: Ref, used: int, span: Span) -> Resolver
             raise scoped
         objects = scope.module.resource(name)
         if key is not None and scope.module.context.operation != "validate":
-            found = objects.instance(key)
-            if found is not None and (objects.argument == "count") == (key.__class__ is int):
-                return found, used
+            result = objects.instance(key)
+            if result is not None and (objects.argument == "count") == (key.__class__ is int):
+                return result, used
         return objects.whole(), whole_steps
 
     return resolve

@@ -55,9 +55,9 @@ def evaluate_argument(module: ModuleInstance, name: str) -> list[Diagnostic]:
             return [error("plan.required_variable", "Required variable not set", detail, decl.span)]
         module.variables[name] = mark(value, declared_marks(decl.sensitive, decl.ephemeral))
         return []
-    given, found = try_evaluate(argument.expr, parent.with_repetition(module.repetition), argument.source)
-    if has_errors(found):
-        return found
+    given, diagnostics = try_evaluate(argument.expr, parent.with_repetition(module.repetition), argument.source)
+    if has_errors(diagnostics):
+        return diagnostics
     problems = Problems()
     value = finalize(given, decl, argument.expr_span, problems)
     if not has_errors(problems):

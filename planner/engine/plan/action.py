@@ -67,7 +67,7 @@ def derive(facts: Facts, predicate: str) -> Sequence[tuple[Any, ...]]:
 
 
 def _shape(facts: Facts) -> frozenset[tuple[str, ...]]:
-    seen = _seen()
+    seen = _columns_looked_at()
     shape: set[tuple[str, ...]] = set()
     for name, values in facts.items():
         if not values:
@@ -88,7 +88,7 @@ def _as_seen(value: str, words: frozenset[object] | None) -> str:
 
 
 @cache
-def _seen() -> dict[str, tuple[frozenset[object] | None, ...]]:
+def _columns_looked_at() -> dict[str, tuple[frozenset[object] | None, ...]]:
     """For predicates with more than one column: the values that a rule looks at in each other one, None for all."""
     return {
         name: tuple(None if column.compared or column.shown else column.constants for column in columns[1:])
@@ -99,10 +99,10 @@ def _seen() -> dict[str, tuple[frozenset[object] | None, ...]]:
 
 def rows(instance: str, facts: Facts) -> tuple[tuple[str, ...], ...]:
     """The facts about an instance as rows with the predicate in front, sorted: kept in the plan for `why`."""
-    found: list[tuple[str, ...]] = []
+    items: list[tuple[str, ...]] = []
     for name in sorted(facts):
-        found += [(name, instance, *_columns(value)) for value in facts[name]] or [(name, instance)]
-    return tuple(found)
+        items += [(name, instance, *_columns(value)) for value in facts[name]] or [(name, instance)]
+    return tuple(items)
 
 
 def _columns(value: str | tuple[str, ...]) -> tuple[str, ...]:
@@ -111,8 +111,8 @@ def _columns(value: str | tuple[str, ...]) -> tuple[str, ...]:
 
 @cache
 def _derived(shape: frozenset[tuple[str, ...]], predicate: str) -> Sequence[tuple[Any, ...]]:
-    found = evaluate(decision_program(), _fact_base(shape), [predicate])
-    return tuple(row[1:] for row in found.sorted(predicate))
+    result = evaluate(decision_program(), _fact_base(shape), [predicate])
+    return tuple(row[1:] for row in result.sorted(predicate))
 
 
 def _fact_base(shape: frozenset[tuple[str, ...]]) -> FactBase:
@@ -124,18 +124,18 @@ def _fact_base(shape: frozenset[tuple[str, ...]]) -> FactBase:
 
 @cache
 def _decide(shape: frozenset[tuple[str, ...]]) -> Decision:
-    found = evaluate(decision_program(), _fact_base(shape), list(_DERIVED))
-    actions: list[Any] = found.sorted("action")
+    result = evaluate(decision_program(), _fact_base(shape), list(_DERIVED))
+    actions: list[Any] = result.sorted("action")
     if len(actions) != 1:
         raise AssertionError(f"the rules derive {len(actions)} actions from {sorted(shape)}")
-    reasons = found.sorted("reason")
+    reasons = result.sorted("reason")
     return Decision(
         cast(Action, actions[0][1]),
         reasons[0][1] if reasons else "",
-        bool(found["destroy_prevented"]),
-        tuple(str(row[1]) for row in found.sorted("undecided")),
-        bool(found["differs_from_plan"]),
-        bool(found["read_now"]),
+        bool(result["destroy_prevented"]),
+        tuple(str(row[1]) for row in result.sorted("undecided")),
+        bool(result["differs_from_plan"]),
+        bool(result["read_now"]),
     )
 
 

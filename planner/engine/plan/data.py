@@ -44,7 +44,7 @@ def plan_data(walk: PlanWork, it: Instance) -> list[Diagnostic]:
         if it.decl.check is not None:
             report_to_check(walk, it, it.decl.check, [])
         walk.record.refreshed.remove_object(it.resource_address, it.key)
-        planned = _planned(it, config)
+        planned = _plan(it, config)
         if coming is not None:
             planned = {
                 **planned,
@@ -56,10 +56,12 @@ def plan_data(walk: PlanWork, it: Instance) -> list[Diagnostic]:
             return problems
         it.objects.set(it.key, marked_by_schema(planned, it.schema.block))
         return problems + walk.conditions(it, "postcondition", it.objects.instance(it.key))
-    value, found = (_seen(config, coming), list[Diagnostic]()) if coming is not None else read_data(walk, it, config)
+    value, found = (
+        (_value_to_read(config, coming), list[Diagnostic]()) if coming is not None else read_data(walk, it, config)
+    )
     if it.decl.check is not None:
         found = report_to_check(walk, it, it.decl.check, found)
-        value = _planned(it, config) if value is None else value
+        value = _plan(it, config) if value is None else value
     problems += found
     if value is not None:
         _record(walk, it, value, facts, decision)
@@ -68,7 +70,7 @@ def plan_data(walk: PlanWork, it: Instance) -> list[Diagnostic]:
     if is_wholly_known(value):
         walk.write(walk.record.refreshed, it, write_object(value, it.schema))
     elif it.decl.check is not None:  # a check that could not read it
-        walk.write(walk.record.refreshed, it, write_object(_settled(value), it.schema))
+        walk.write(walk.record.refreshed, it, write_object(_settle(value), it.schema))
     else:
         walk.record.refreshed.remove_object(it.resource_address, it.key)
     it.objects.set(it.key, marked_by_schema(value, it.schema.block))
@@ -97,18 +99,18 @@ def _coming_state(walk: PlanWork, it: Instance, config: Value) -> ComingState | 
     return walk.options.coming_states.get(remote_state.source(unmark_deep(config)[0]) or "")
 
 
-def _seen(config: Value, coming: ComingState) -> Value:
+def _value_to_read(config: Value, coming: ComingState) -> Value:
     """The value that a data source is going to read, with the configuration's marks."""
     value = remote_state.with_outputs(unmark_deep(config)[0], coming.outputs)
     return apply_marks(value, marked_paths(config))
 
 
-def _settled(value: Value) -> Value:
+def _settle(value: Value) -> Value:
     plain = unknown_as_null(unmark_deep(value)[0])
     return apply_marks(plain, marked_paths(value))
 
 
-def _planned(it: Instance, config: Value) -> Value:
+def _plan(it: Instance, config: Value) -> Value:
     """The object as far as the configuration determines it, with the marks of that."""
     planned = planned_unknown_object(it.schema.block, unmark_deep(config)[0])
     return apply_marks(planned, marked_paths(config))

@@ -39,7 +39,7 @@ def decision_source(plan: Plan, config: Config, change: ResourceChange, predicat
         return CommandLine(_OPTIONS[kind])
     if kind == "removed":
         return _removal(config, change)
-    decl = declared(config, change)
+    decl = resource_block(config, change)
     if decl is None or (kind == "state" and change.importing is None):
         return StateEntry(change.address)
     return _place(config, decl, change, kind, columns) or declaration(config, change)
@@ -73,7 +73,7 @@ def _place(
     return decl.lifecycle.span if kind == "lifecycle" else None
 
 
-def declared(config: Config, change: ResourceChange) -> ResourceDecl | None:
+def resource_block(config: Config, change: ResourceChange) -> ResourceDecl | None:
     """The resource block of a change."""
     module = config.root.descendant(parse_module(change.module).path)
     key = format_resource("", change.mode, change.type, change.name)
@@ -87,8 +87,8 @@ def _attribute(decl: ResourceDecl, change: ResourceChange, path: str) -> Span | 
         if any(mark for at, mark in marked_paths(value) if not at or at[0][1] == name):
             return None
     content, _ = decl.body.partial_content(BodySchema({name: False}))
-    found = content.attributes.get(name)
-    return found.span if found is not None else None
+    entry = content.attributes.get(name)
+    return entry.span if entry is not None else None
 
 
 def _removal(config: Config, change: ResourceChange) -> Any:

@@ -111,7 +111,7 @@ class PlanRecord:
         """The planned actions on current objects of a resource (its address without keys): (action, module
         instance)."""
         with self._lock:
-            return {found for found in self._by_config.get(config_address, ()) if does(found[0], "changes")}
+            return {item for item in self._by_config.get(config_address, ()) if does(item[0], "changes")}
 
     def saw(self, address: str, seen: Seen) -> None:
         """Record the effect of refreshing on an object that was in the state."""
@@ -181,8 +181,8 @@ def relevant_attributes(
     output values that change, those of child modules included."""
     facts = RelevanceFacts(config, block_of, changes, outputs)
     derived = evaluate(relevance_program(), facts.build(), ["relevant"])
-    found = {facts.resources[place] for (place,) in derived["relevant"]}
-    return tuple(sorted(found, key=lambda item: (item[0], [(kind, str(key)) for kind, key in item[1]])))
+    items = {facts.resources[place] for (place,) in derived["relevant"]}
+    return tuple(sorted(items, key=lambda item: (item[0], [(kind, str(key)) for kind, key in item[1]])))
 
 
 def changed_outputs(outputs: Iterable[OutputChange], context: EvaluationContext) -> list[tuple[str, str]]:
@@ -198,7 +198,7 @@ def block_lookup(schemas: Schemas) -> BlockOf:
     """The schemas of declared resources."""
 
     def block_of(module: ModuleConfig, decl: ResourceDecl) -> BlockSchema | None:
-        found = schemas.resource(module.provider_source(decl.provider_name), decl.mode, decl.type)
-        return found.block if found else None
+        result = schemas.resource(module.provider_source(decl.provider_name), decl.mode, decl.type)
+        return result.block if result else None
 
     return block_of

@@ -92,10 +92,10 @@ def _nested(name: str, schema: AttributeSchema, nested: NestedAttributes, value:
         remark = f"# sensitive{' write-only' if schema.write_only else ''}"
         yield f"{margin}{name} = {'[]' if is_list else '{}'} {remark}\n"
         return
-    found = _part(value, name)
-    if found is None:
+    result = _part(value, name)
+    if result is None:
         return
-    plain = unmark(found)[0]
+    plain = unmark(result)[0]
     if plain.__class__ is Null:
         yield f"{margin}{name} = null{WRITE_ONLY if schema.write_only else ''}\n"
     elif is_list:
@@ -120,7 +120,7 @@ def _nested(name: str, schema: AttributeSchema, nested: NestedAttributes, value:
         yield f"{margin}}}\n"
     else:
         yield f"{margin}{name} = {{\n"
-        yield from _attributes(found, nested.attributes, indent + 2)
+        yield from _attributes(result, nested.attributes, indent + 2)
         yield "}\n"
 
 

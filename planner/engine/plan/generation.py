@@ -82,12 +82,12 @@ def _declaration(type: str, name: str, attributes: str, path: str) -> ResourceDe
     if not shown.endswith(".tf"):
         shown += ".tf"
     body, _, problems = load_text(resource_text(type, name, attributes).encode(), shown)
-    found = Problems()
+    result = Problems()
     if body is None or has_errors(problems):
         raise Failure(problems)
-    content = read_file(body, shown, False, found)
-    if found.has_errors:
-        raise Failure(list(found))
+    content = read_file(body, shown, False, result)
+    if result.has_errors:
+        raise Failure(list(result))
     return content.resources["managed"][0].value
 
 

@@ -43,10 +43,10 @@ def make_plan(
     as errored."""
     problems = _warnings(config, variables, options)
     try:
-        plan, found = _make(config, state, variables, schemas, options, build_graph, hooks or Hooks())
+        plan, item = _make(config, state, variables, schemas, options, build_graph, hooks or Hooks())
     except Failure as failure:
         return None, problems + failure.diagnostics
-    return plan, problems + found
+    return plan, problems + item
 
 
 def _make(
@@ -87,13 +87,13 @@ def _make(
 
 
 def _warnings(config: Config, variables: Mapping[str, RootVariable], options: PlanOptions) -> list[Diagnostic]:
-    found = []
+    diagnostics = []
     for name, decl in sorted(config.root.variables.items()):
         given = variables.get(name)
         if decl.deprecated and given is not None and given.raw is not None:
             detail = f"{name} is deprecated: {decl.deprecated}"
             summary = "Deprecated variable used from the root module"
-            found.append(warning("plan.deprecated_root_variable", summary, detail, decl.span))
+            diagnostics.append(warning("plan.deprecated_root_variable", summary, detail, decl.span))
     if options.limits.including(block for block, _, _ in options.deferred).is_partial:
         detail = (
             "You are creating a plan with either the -target option or the -exclude option, which means that the "
@@ -102,5 +102,5 @@ def _warnings(config: Config, variables: Mapping[str, RootVariable], options: Pl
             "such as recovering from errors or mistakes, or when planner specifically suggests to use it as part of "
             "an error message."
         )
-        found.append(warning("plan.targeting", "Resource targeting is in effect", detail))
-    return found
+        diagnostics.append(warning("plan.targeting", "Resource targeting is in effect", detail))
+    return diagnostics

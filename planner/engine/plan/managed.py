@@ -216,8 +216,8 @@ def propose(
 def configuration_of(it: Instance, problems: list[Diagnostic]) -> Value:
     """The configuration of an instance, with marks. Raises Failure with all problems so far."""
     assert it.decl is not None
-    config, found = decode_block(it.decl.body, it.schema.block, it.scope)
-    extend(problems, of_instance(found, it.address))
+    config, item = decode_block(it.decl.body, it.schema.block, it.scope)
+    extend(problems, of_instance(item, it.address))
     extend(problems, storage_problems(it, config))
     return config
 
@@ -259,7 +259,7 @@ def _triggers(walk: PlanWork, it: Instance) -> tuple[tuple[str, str, str], ...]:
         changes = walk.record.of_resource(address)
         if ref.key is not None or ref.rest:
             changes = [c for c in changes if c.key == ref.key and not c.deposed]
-        rows |= seen(expr, ref, it.module, changes)
+        rows |= watched_facts(expr, ref, it.module, changes)
         if derive({"watched": tuple(rows)}, "triggered"):
             break
     return tuple(sorted(rows))
@@ -324,7 +324,9 @@ def _same(a: Value, b: Value) -> bool:
 # lifecycle.replace_triggered_by: does something that an instance watches change?
 
 
-def seen(expr: Expr, ref: Ref, module: ModuleInstance, changes: Sequence[ResourceChange]) -> set[tuple[str, str, str]]:
+def watched_facts(
+    expr: Expr, ref: Ref, module: ModuleInstance, changes: Sequence[ResourceChange]
+) -> set[tuple[str, str, str]]:
     """The facts (columns of `watched`) about the target of an element; `changes` are those planned for the resource or
     instance. Raises Failure."""
     text = expr.span.text
@@ -346,12 +348,12 @@ def seen(expr: Expr, ref: Ref, module: ModuleInstance, changes: Sequence[Resourc
     if problems:
         raise Failure(problems)
     path = tuple(("attr", s.name) if isinstance(s, GetAttr) else ("index", s.key) for s in ref.rest)
-    found = []
+    items = []
     for value in (change.before, change.after):
         try:
-            found.append(get(unmark_deep(value)[0], path))
+            items.append(get(unmark_deep(value)[0], path))
         except KeyError:
-            found.append(None)
-    before, after = found
+            items.append(None)
+    before, after = items
     is_same = before is after if before is None or after is None else identical(before, after)
     return {(text, change.action, "same" if is_same else "differs")}

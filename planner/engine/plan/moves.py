@@ -91,14 +91,14 @@ class ExpandedDeclarations(Protocol):
 
 def explicit_statements(config: Config) -> list[MoveStatement]:
     """The moved blocks of all modules, parents first."""
-    found: list[MoveStatement] = []
+    results: list[MoveStatement] = []
     for module in config.root.walk():
         for block in module.moved:
             ends = endpoints(module.path, parse_address(block.from_), parse_address(block.to))
             at = block.span.start_position
             name = f"{block.span.filename}:{at.line},{at.column}"
-            found.append(MoveStatement(name, len(found), *ends, block.span))
-    return found
+            results.append(MoveStatement(name, len(results), *ends, block.span))
+    return results
 
 
 def implied_statements(config: Config, state: State, explicit: list[MoveStatement]) -> list[MoveStatement]:
@@ -107,14 +107,14 @@ def implied_statements(config: Config, state: State, explicit: list[MoveStatemen
     objects = _state_counts(facts, config, state, explicit)
     if not objects:
         return []
-    found: list[MoveStatement] = []
+    results: list[MoveStatement] = []
     for name, *words in evaluate(move_program(), facts.build(), ["implied_move"]).sorted("implied_move"):
         thing, declaration = objects[name]
         from_, to = (_with_key(thing, {"none": None, "zero": 0}[word]) for word in words)
         span = declaration.count.span if declaration.count is not None else declaration.span
         ends = implied_endpoints(from_, to)
-        found.append(MoveStatement(f"count of {name}", len(explicit) + len(found), *ends, span, implied=True))
-    return found
+        results.append(MoveStatement(f"count of {name}", len(explicit) + len(results), *ends, span, implied=True))
+    return results
 
 
 def _state_counts(
@@ -122,7 +122,7 @@ def _state_counts(
 ) -> dict[str, tuple[Address, ResourceDecl | ModuleCall]]:
     """Add what rules/plan/implied_moves.dl reads; what the facts are about, by name."""
     objects: dict[str, tuple[Address, ResourceDecl | ModuleCall]] = {}
-    for thing, declaration, keys in _counted(config, state):
+    for thing, declaration, keys in _count(config, state):
         name = str(thing)
         objects[name] = (thing, declaration)
         facts.add("repeats_by", name, repetition_argument(declaration), source=declaration.span)
@@ -136,9 +136,7 @@ def _state_counts(
     return objects
 
 
-def _counted(
-    config: Config, state: State
-) -> Iterator[tuple[Address, ResourceDecl | ModuleCall, set[int | str | None]]]:
+def _count(config: Config, state: State) -> Iterator[tuple[Address, ResourceDecl | ModuleCall, set[int | str | None]]]:
     """Declared resources and module calls of the state that count, or did: what, its declaration, its keys."""
     calls: dict[tuple[ModuleAddress, str], set[int | str | None]] = {}
     modules: dict[str, tuple[ModuleAddress, ModuleConfig | None]] = {}
@@ -344,10 +342,10 @@ def check_moves(results: MoveResults, declared: ExpandedDeclarations, destroys: 
             facts.add("absolute_move", s.name, s.from_.kind, from_, to, source=s.span)
             if not destroys and declared.declares(s.from_.kind, parse_address(from_)):
                 facts.add("declared_now", s.from_.kind, from_)
-    found = evaluate(
+    result = evaluate(
         move_program(), facts.build(), ["redundant_move", "still_declared", "second_destination", "second_source"]
     )
-    return _move_errors(results, by_name, found)
+    return _move_errors(results, by_name, result)
 
 
 def _move_errors(results: MoveResults, by_name: dict[str, MoveStatement], found: Database) -> list[Diagnostic]:

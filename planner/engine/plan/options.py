@@ -112,5 +112,5 @@ class InstanceLimits:
 
     def left_out(self, facts: FactBuilder) -> set[str]:
         """The instances, of those that were added, that take no part."""
-        found = evaluate(limit_program(), facts.build(), ["walked", "takes_part"])
-        return {row[0] for row in found["walked"]} - {row[0] for row in found["takes_part"]}
+        result = evaluate(limit_program(), facts.build(), ["walked", "takes_part"])
+        return {row[0] for row in result["walked"]} - {row[0] for row in result["takes_part"]}

@@ -61,25 +61,25 @@ def refreshed(walk: PlanWork, it: Instance, current: RemoteObject, problems: lis
         if record is not current.record:
             walk.write(walk.record.refreshed, it, record)
         return RemoteObject(current.value, record, current.identity)
-    found = refresh(walk, it, RemoteObject(current.value, record, current.identity), problems)
+    result = refresh(walk, it, RemoteObject(current.value, record, current.identity), problems)
     seen = Seen(
         current.value,
-        found.value if found else Null(it.object_type),
+        result.value if result else Null(it.object_type),
         it.object_type,
         it.configuration,
         it.provider_key,
-        (current.identity, found.identity if found else None),
+        (current.identity, result.identity if result else None),
     )
     if not it.deposed:
         walk.record.saw(it.address, seen)
-    if found is None:
+    if result is None:
         walk.record.refreshed.remove_object(it.resource_address, it.key, it.deposed)
         return None
     if it.decl is not None and not it.deposed and not it.is_orphan:
-        found = RemoteObject(found.value, _with_dependencies(walk, it, found.record), found.identity)
-    if found.record is not walk.record.refreshed.object(it.resource_address, it.key, it.deposed):
-        walk.write(walk.record.refreshed, it, found.record)
-    return found
+        result = RemoteObject(result.value, _with_dependencies(walk, it, result.record), result.identity)
+    if result.record is not walk.record.refreshed.object(it.resource_address, it.key, it.deposed):
+        walk.write(walk.record.refreshed, it, result.record)
+    return result
 
 
 def refresh(walk: PlanWork, it: Instance, known: RemoteObject, problems: list[Diagnostic]) -> RemoteObject | None:
@@ -89,10 +89,10 @@ def refresh(walk: PlanWork, it: Instance, known: RemoteObject, problems: list[Di
         walk.hooks.refresh_start(it.address, object_id(value), it.deposed)
     plain, marks = unmark_deep(value)
     answer = it.provider.read(it.type, plain, record.private, known.identity, walk.meta(it))
-    found = in_body(answer.diagnostics, it.body, it.address)
-    if has_errors(found):
-        raise Failure(found)
-    problems += found
+    result = in_body(answer.diagnostics, it.body, it.address)
+    if has_errors(result):
+        raise Failure(result)
+    problems += result
     if not walk.options.offline:
         walk.hooks.refresh_complete(it.address, object_id(answer.value), it.deposed)
     if answer.value.__class__ is Null:
@@ -111,16 +111,16 @@ def import_object(walk: PlanWork, it: Instance, target: ImportTarget) -> RemoteO
     """The object that is to be imported, read and put into the refreshed state. Raises Failure."""
     id = target.shown
     walk.hooks.import_planned(it.address, id)
-    found, problems = it.provider.import_object(it.type, target.id, target.identity)
+    item, problems = it.provider.import_object(it.type, target.id, target.identity)
     diagnostics = in_body(problems, None, it.address)
     if has_errors(diagnostics):
         raise Failure(diagnostics)
-    if len(found) != 1 or found[0].value.__class__ is Null:
-        count = "no object" if not found or found[0].value.__class__ is Null else f"{len(found)} objects"
+    if len(item) != 1 or item[0].value.__class__ is Null:
+        count = "no object" if not item or item[0].value.__class__ is Null else f"{len(item)} objects"
         detail = f"For {id} the provider of {it.address} gave {count}; exactly one is needed."
         raise Failure(error("plan.import_result", "Import did not give one object", detail, address=it.address))
-    record = ObjectState({}, it.schema.version, private=found[0].private)
-    current = refresh(walk, it, RemoteObject(found[0].value, record, found[0].identity), diagnostics)
+    record = ObjectState({}, it.schema.version, private=item[0].private)
+    current = refresh(walk, it, RemoteObject(item[0].value, record, item[0].identity), diagnostics)
     if current is None:
         detail = f"There is no object {id} that could become {it.address}."
         raise Failure(error("plan.import_missing", "Cannot import non-existent remote object", detail))

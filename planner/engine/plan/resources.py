@@ -8,7 +8,7 @@ from typing import TypeAlias
 from planner.engine.evaluation.conditions import forget_compiled
 from planner.engine.evaluation.configuration_walk import relation
 from planner.engine.evaluation.context import ModuleInstance
-from planner.engine.evaluation.data import data_configuration, open_resource, opened
+from planner.engine.evaluation.data import data_configuration, open_resource, register_opened
 from planner.engine.evaluation.instance import Instance
 from planner.engine.evaluation.repetition import NO_REPETITION, Expansion, Repetition, expand
 from planner.engine.evaluation.schemas import marked_by_schema
@@ -58,12 +58,12 @@ def plan_ephemeral(walk: PlanWork, it: Instance) -> list[Diagnostic]:
             known = planned_unknown_object(it.schema.block, unmark_deep(config)[0])
             value = apply_marks(known, marked_paths(config))
     else:
-        given, found = open_resource(walk, it, config)
-        problems += found
+        given, item = open_resource(walk, it, config)
+        problems += item
         if given is None:
             return problems
         value = marked_by_schema(given, it.schema.block)
-    return problems + opened(walk, it, value)
+    return problems + register_opened(walk, it, value)
 
 
 InstanceWork = Callable[["PlanWork", Instance], list[Diagnostic]]
@@ -77,7 +77,7 @@ class InstanceTask:
     run: InstanceWork
 
 
-def _declared(decl: ResourceDecl, modules: Iterable[ModuleInstance]) -> list[str]:
+def _declarations(decl: ResourceDecl, modules: Iterable[ModuleInstance]) -> list[str]:
     """The addresses of all instances that the configuration has."""
     expansions = ((module, module.resource(decl.key).expansion) for module in modules)
     return [module.instance_address(decl, key) for module, made in expansions if made for key in made.instances]
@@ -132,7 +132,7 @@ class ResourceVertices:
             if resource.module not in declared:
                 for key in resource.instances:
                     self._add_orphan(node, resource, key, decl, None, left_out, tasks, problems)
-        self.walk.checks.announce("resource", config_address, _declared(decl, modules))  # also what is out of scope
+        self.walk.checks.announce("resource", config_address, _declarations(decl, modules))  # also what is out of scope
         result = self._start(tasks, problems, self.walk.own_references.get(config_address, ()))
         if (
             self.walk.options.evaluates_once and not path and result.children is None
@@ -168,11 +168,11 @@ class ResourceVertices:
                 failed.add(it.address)
             elif it.provider.is_inline:
                 try:
-                    found = task.run(self.walk, it)
+                    result = task.run(self.walk, it)
                 except Failure as failure:
-                    found = failure.diagnostics
-                problems += found
-                if has_errors(found):
+                    result = failure.diagnostics
+                problems += result
+                if has_errors(result):
                     failed.add(it.address)
             else:
                 name = f"{it.address} (orphan)" if it.is_orphan else it.address
@@ -325,10 +325,10 @@ class ResourceVertices:
         return _DEPARTURES[node.kind](self.walk, it)
 
     def _configuration(self, node: str, recorded: str = "") -> str:
-        found = self.walk.configurations.get(node) or recorded
-        if not found:
+        result = self.walk.configurations.get(node) or recorded
+        if not result:
             raise Failure(error("plan.no_provider", "Provider configuration not present", f"{node} has no provider."))
-        return found
+        return result
 
     def _left_out(
         self, node: str, config_address: str, decl: ResourceDecl, modules: list[ModuleInstance]

@@ -65,13 +65,13 @@ class PlanWork(ConfigurationWalk):
     def changes_before(self, it: Instance) -> tuple[tuple[str, str, str], ...]:
         """The planned changes of resources that a data source has to wait for: (resource, action, where)."""
         own = parse_resource_instance(it.config_address).module
-        found = set()
+        items = set()
         for resource in self._waits.get(it.config_address, ()):
             is_near = parse_resource_instance(resource).module == own
             for action, module in self.record.pending(resource):
                 place = "here" if module == it.module_text else "beside" if is_near else "elsewhere"
-                found.add((resource, action, place))
-        return tuple(sorted(found))
+                items.add((resource, action, place))
+        return tuple(sorted(items))
 
 
 def _now() -> str:

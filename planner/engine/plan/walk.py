@@ -209,16 +209,16 @@ class PlanWalk(PlanWork):
 
 def recorded_variables(config: Config, variables: Mapping[str, RootVariable]) -> dict[str, Value]:
     """The root variables as a plan keeps them: values as set or defaulted, of ephemeral ones only the name."""
-    found: dict[str, Value] = {}
+    result: dict[str, Value] = {}
     for name, decl in sorted(config.root.variables.items()):
         given = variables.get(name)
         if given is None:
             continue
         if decl.ephemeral:
-            found[name] = None
+            result[name] = None
         else:
-            found[name] = given.raw if given.raw is not None else (Null() if decl.default is None else decl.default)
-    return found
+            result[name] = given.raw if given.raw is not None else (Null() if decl.default is None else decl.default)
+    return result
 
 
 # Output values: those of child modules for their callers, those of the root module as planned changes.
@@ -236,8 +236,8 @@ def plan_output(walk: PlanWork, module: ModuleInstance, name: str, config_addres
         problems += result.about("output_value", address, "output")
     if has_errors(problems):
         return problems
-    value, found = evaluate_output(module, decl)
-    problems += found
+    value, item = evaluate_output(module, decl)
+    problems += item
     if has_errors(problems):
         return problems
     if module.parent is not None:
@@ -319,8 +319,8 @@ def unmatched(walk: PlanWork) -> list[Diagnostic]:
     if not named or options.before_destroy:
         return []
     facts = FactBuilder(command_line(options.walk, options.limits))
-    _declared(walk, facts)
-    _recorded(walk, facts)
+    _declarations(walk, facts)
+    _record(walk, facts)
     derived = evaluate(limit_program(), facts.build(), ["unmatched", "walked", "unexpanded"])
     problems = []
     for name, address in named:
@@ -336,7 +336,7 @@ def unmatched(walk: PlanWork) -> list[Diagnostic]:
     return problems
 
 
-def _declared(walk: PlanWork, facts: FactBuilder) -> None:
+def _declarations(walk: PlanWork, facts: FactBuilder) -> None:
     """The instances of the configuration, and the blocks of which some are not known."""
     for config in walk.config.root.walk():
         modules = walk.context.instances(config.path)
@@ -352,7 +352,7 @@ def _declared(walk: PlanWork, facts: FactBuilder) -> None:
                 facts.add("unexpanded", object, source=decl.span)
 
 
-def _recorded(walk: PlanWork, facts: FactBuilder) -> None:
+def _record(walk: PlanWork, facts: FactBuilder) -> None:
     for resource, instance in walk.state.instances():
         address = parse_resource_instance(resource.address + format_key(instance.key))
         recorded_instance(facts, str(address), str(address.config))

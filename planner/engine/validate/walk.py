@@ -152,9 +152,9 @@ class ValidateWalk(VertexWalk):
             scope = self._repeated.get(id(parent))
             if scope is None:
                 scope = self._repeated[id(parent)] = parent.with_repetition(UNKNOWN_REPETITION)
-            given, found = try_evaluate(argument.expr, scope, argument.source)
-            if has_errors(found):
-                return found
+            given, diagnostics = try_evaluate(argument.expr, scope, argument.source)
+            if has_errors(diagnostics):
+                return diagnostics
             value = finalize(given, decl, argument.expr_span, problems)
             if may_discard(argument.expr):
                 what = f'the variable "{decl.name}"'
@@ -208,12 +208,12 @@ class ValidateWalk(VertexWalk):
             problems += check_rule(rule, "output", module.scope).diagnostics
         if has_errors(problems):
             return problems
-        value, found = evaluate_output(module, decl)
-        if is_plain and not found:
+        value, item = evaluate_output(module, decl)
+        if is_plain and not item:
             self._alike.keep(module, decl, value)
-        if module.parent is not None and not has_errors(found):
+        if module.parent is not None and not has_errors(item):
             module.set_output(decl.name, mark(value, declared_marks(decl.sensitive, decl.ephemeral)))
-        return problems + found
+        return problems + item
 
     def module_expand(self, node: Node) -> list[Diagnostic]:
         *above, name = module_path(node.module)
@@ -258,9 +258,9 @@ class ValidateWalk(VertexWalk):
         if schema is None:
             return [*problems, self._unknown_type(source, decl)]
         scope = module.with_repetition(unknown_repetition(decl))
-        config, found = decode_block(decl.body, schema.block, scope)
-        problems += of_instance(found, address)
-        if has_errors(found):
+        config, item = decode_block(decl.body, schema.block, scope)
+        problems += of_instance(item, address)
+        if has_errors(item):
             return problems
         problems += ephemeral_values(decl, schema.block, config, address)
         if decl.mode == "managed":
@@ -326,8 +326,8 @@ class ValidateWalk(VertexWalk):
         scope = module.scope.inside(repetition, self_value)
         config, problems = decode_block(it.body, schema, scope)
         if not has_errors(problems):
-            found = self.provisioners.provisioner_problems(it.type, unmark_deep(config)[0])
-            problems = problems + in_body(found, it.body, address)
+            result = self.provisioners.provisioner_problems(it.type, unmark_deep(config)[0])
+            problems = problems + in_body(result, it.body, address)
         if decl.connection is None:
             connection = it.connection
         else:
@@ -407,7 +407,7 @@ def _prevent_destroy(decl: ResourceDecl) -> list[Diagnostic]:
 
 def _as_indexed(steps: tuple[GetAttr | GetIndex, ...], block: BlockSchema) -> tuple[GetAttr | GetIndex, ...]:
     """The steps as if they named the first block of a list wherever they have a key there: any key is accepted."""
-    found: list[GetAttr | GetIndex] = []
+    items: list[GetAttr | GetIndex] = []
     inner: BlockSchema | None = block
     is_list = False
     for step in steps:
@@ -417,8 +417,8 @@ def _as_indexed(steps: tuple[GetAttr | GetIndex, ...], block: BlockSchema) -> tu
             nested = inner.blocks.get(step.name)
             inner = nested.block if nested is not None else None
             is_list = nested is not None and nested.nesting == "list"
-        found.append(step)
-    return tuple(found)
+        items.append(step)
+    return tuple(items)
 
 
 def _ignored(decl: ResourceDecl, schema: ResourceSchema) -> list[Diagnostic]:
@@ -432,10 +432,10 @@ def _ignored(decl: ResourceDecl, schema: ResourceSchema) -> list[Diagnostic]:
         name_end = node.root_end if isinstance(node, Traversal) else node.end
         first = GetAttr(reference_path(reference)[0][1], node.start, name_end)
         whole = _as_indexed((first, *steps), schema.block)
-        found = traversal_problems(implied_type(schema.block), whole, reference.source)
-        problems += found
+        result = traversal_problems(implied_type(schema.block), whole, reference.source)
+        problems += result
         attribute = schema.block.attributes.get(first.name)
-        if not found and not steps and attribute is not None and attribute.computed and not attribute.optional:
+        if not result and not steps and attribute is not None and attribute.computed and not attribute.optional:
             detail = f"Only the provider sets {first.name}, so there is nothing in the configuration to ignore."
             label = decl.block.labels[0] if decl.block.labels else None
             where = Span(decl.block.source, label.start, label.end) if label is not None else decl.span

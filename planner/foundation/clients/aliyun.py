@@ -89,10 +89,10 @@ def call(
     body = f"{asked}&Signature={quote(signature, safe='-_.~')}"
     url = endpoint if "://" in endpoint else f"https://{endpoint}"
     answer = http.ask("POST", f"{url}/", {"Content-Type": "application/x-www-form-urlencoded"}, body.encode())
-    found = answer.json()
-    if answer.status >= 300 or not isinstance(found, dict):
+    result = answer.json()
+    if answer.status >= 300 or not isinstance(result, dict):
         raise ServiceError(f"SDK.ServerError\nStatusCode: {answer.status}\n{action}: {answer.text[:1000]}")
-    return found
+    return result
 
 
 def lent(
@@ -110,10 +110,10 @@ def of_machine(role: str, http: Http) -> AliyunKeys:
     answer = http.ask("GET", _MACHINE + quote(role), timeout=10.0)
     if answer.status != 200:
         raise ServiceError(f"get Ecs sts token err, httpStatus: {answer.status}, message = {answer.text[:1000]}")
-    found = answer.json()
-    if not isinstance(found, dict) or found.get("Code") != "Success":
+    result = answer.json()
+    if not isinstance(result, dict) or result.get("Code") != "Success":
         raise ServiceError("refresh Ecs sts token err, Code is not Success")
-    return _keys_in(found, f"Ecs role {role}")
+    return _keys_in(result, f"Ecs role {role}")
 
 
 def _keys_in(said: Any, what: str) -> AliyunKeys:
@@ -129,7 +129,7 @@ def profile(name: str, path: str) -> dict[str, Any]:
     try:
         with open(where, encoding="utf-8") as file:
             said = json.loads(file.read(1 << 20))
-        found = [p for p in said["profiles"] if isinstance(p, dict) and p.get("name") == name]
+        items = [p for p in said["profiles"] if isinstance(p, dict) and p.get("name") == name]
     except (OSError, ValueError, RecursionError, KeyError, TypeError):
         return {}
-    return found[-1] if found else {}
+    return items[-1] if items else {}

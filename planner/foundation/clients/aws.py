@@ -133,8 +133,8 @@ class Service:
         """A call of a JSON protocol, as DynamoDB and KMS have it."""
         headers = {"Content-Type": f"application/x-amz-json-{version}", "X-Amz-Target": f"{prefix}.{operation}"}
         data = json.dumps(body, separators=(",", ":"), ensure_ascii=False).encode()
-        found = self.ask(operation, "POST", "/", headers, data).json()
-        return found if isinstance(found, dict) else {}
+        result = self.ask(operation, "POST", "/", headers, data).json()
+        return result if isinstance(result, dict) else {}
 
     def query(self, operation: str, version: str, parameters: Mapping[str, str]) -> str:
         """A call of the query protocol, as STS and IAM have it: the XML of the answer."""
@@ -143,7 +143,7 @@ class Service:
         return self.ask(operation, "POST", "/", headers, body).text
 
     def _error(self, operation: str, answer: HttpResponse) -> AwsError:
-        code, message = _said(answer)
+        code, message = _error_code(answer)
         request = answer.headers.get("x-amz-request-id") or answer.headers.get("x-amzn-requestid", "")
         host = f", HostID: {answer.headers.get('x-amz-id-2', '')}" if self.name == "s3" else ""
         text = (
@@ -153,7 +153,7 @@ class Service:
         return AwsError(text, answer.status, code)
 
 
-def _said(answer: HttpResponse) -> tuple[str, str]:
+def _error_code(answer: HttpResponse) -> tuple[str, str]:
     """The code and the message of an error."""
     text = answer.text
     if text.lstrip().startswith("{"):
@@ -172,8 +172,8 @@ _STATUS = {400: "BadRequest", 403: "Forbidden", 404: "NotFound", 412: "Precondit
 
 def element(xml: str, name: str) -> str:
     """The text of the first element of this name: enough for flat answers of known services."""
-    found = re.search(rf"<{name}(?:\s[^>]*)?>([^<]*)</{name}>", xml)
-    return unescaped(found[1]) if found else ""
+    match = re.search(rf"<{name}(?:\s[^>]*)?>([^<]*)</{name}>", xml)
+    return unescaped(match[1]) if match else ""
 
 
 def elements(xml: str, name: str) -> list[str]:

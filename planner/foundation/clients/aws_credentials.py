@@ -137,13 +137,13 @@ class CredentialChain:
     def _read_profiles(self) -> dict[str, dict[str, str]]:
         variables = self.given.environment
         home = variables.get("HOME") or os.path.expanduser("~")
-        configs = self.given.config_files or _listed(
+        configs = self.given.config_files or _list_all(
             variables.get("AWS_SHARED_CONFIG_FILE") or variables.get("AWS_CONFIG_FILE"), f"{home}/.aws/config"
         )
-        secrets = self.given.credentials_files or _listed(
+        secrets = self.given.credentials_files or _list_all(
             variables.get("AWS_SHARED_CREDENTIALS_FILE"), f"{home}/.aws/credentials"
         )
-        found: dict[str, dict[str, str]] = {}
+        result: dict[str, dict[str, str]] = {}
         for path, prefix in [*((p, "profile ") for p in configs), *((p, "") for p in secrets)]:
             parser = configparser.RawConfigParser(strict=False, delimiters=("=",))
             try:
@@ -152,8 +152,8 @@ class CredentialChain:
                 raise ServiceError(f"failed to load shared config file, {path}: {problem}") from None
             for section in parser.sections():
                 name = section.removeprefix(prefix).strip() if section.startswith(prefix) else section
-                found.setdefault(name, {}).update(parser.items(section))
-        return found
+                result.setdefault(name, {}).update(parser.items(section))
+        return result
 
     def _profile(self, name: str, seen: tuple[str, ...]) -> Credentials:
         said = self.profiles.get(name)
@@ -188,8 +188,8 @@ class CredentialChain:
         if source == "Environment":
             key, secret = variables.get("AWS_ACCESS_KEY_ID", ""), variables.get("AWS_SECRET_ACCESS_KEY", "")
             return Credentials(key, secret, variables.get("AWS_SESSION_TOKEN", ""))
-        found = self._container() if source == "EcsContainer" else None
-        return found if found is not None else self._machine()
+        result = self._container() if source == "EcsContainer" else None
+        return result if result is not None else self._machine()
 
     # ------------------------------------------------------------ roles
 
@@ -279,7 +279,7 @@ NO_CREDENTIALS = "No valid credential sources found"
 _CONTAINER_HOSTS = frozenset(("127.0.0.1", "localhost", "::1", "169.254.170.2", "169.254.170.23", "fd00:ec2::23"))
 
 
-def _listed(named: str | None, otherwise: str) -> tuple[str, ...]:
+def _list_all(named: str | None, otherwise: str) -> tuple[str, ...]:
     return (named or otherwise,)
 
 
@@ -349,10 +349,10 @@ def _from_botocore(profile: str) -> Credentials:
         detail = f'the profile {profile} needs botocore: install the extra "s3" (pip install "planner[s3]")'
         raise ServiceError(detail) from None
     try:
-        found = Session(profile=profile).get_credentials()
-        if found is None:
+        result = Session(profile=profile).get_credentials()
+        if result is None:
             raise ServiceError(NO_CREDENTIALS)
-        keys = found.get_frozen_credentials()
+        keys = result.get_frozen_credentials()
     except ServiceError:
         raise
     except Exception as problem:

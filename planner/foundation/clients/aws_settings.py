@@ -127,7 +127,7 @@ def _endpoint(name: str, said: Mapping[str, Any], environment: Mapping[str, str]
     """The address of a service, if one is configured; else ""."""
     upper = name.upper()
     former = "endpoint" if name == "s3" else f"{name}_endpoint"
-    found = str(
+    result = str(
         (said.get("endpoints") or {}).get(name)
         or said.get(former)
         or environment.get(f"AWS_ENDPOINT_URL_{upper}")
@@ -135,7 +135,7 @@ def _endpoint(name: str, said: Mapping[str, Any], environment: Mapping[str, str]
         or environment.get("AWS_ENDPOINT_URL")
         or ""
     )
-    return found if not found or "://" in found else f"https://{found}"
+    return result if not result or "://" in result else f"https://{result}"
 
 
 def only_one(said: Mapping[str, Any], wrong: Wrong, *names: str, prefix: str = "") -> None:

@@ -150,10 +150,10 @@ def _base64(data: bytes) -> str:
 
 
 def _member(answer: Any, name: str) -> str:
-    found = answer.get(name) if isinstance(answer, dict) else None
-    if not isinstance(found, str):
+    result = answer.get(name) if isinstance(answer, dict) else None
+    if not isinstance(result, str):
         raise ServiceError(f"the answer has no {name}")
-    return found
+    return result
 
 
 def _token_in(answer: Any) -> tuple[str, float]:

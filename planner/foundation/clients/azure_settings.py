@@ -57,21 +57,21 @@ class AzureAccount:
     said: Mapping[str, Any]
 
     def text(self, name: str) -> str:
-        found = self.said.get(name)
-        return found if isinstance(found, str) else ""
+        entry = self.said.get(name)
+        return entry if isinstance(entry, str) else ""
 
     def flag(self, name: str, otherwise: bool = False) -> bool:
-        found = self.said.get(name)
-        return found if isinstance(found, bool) else otherwise
+        entry = self.said.get(name)
+        return entry if isinstance(entry, bool) else otherwise
 
 
 def account_of(settings: Mapping[str, Any], environment: Mapping[str, str] = os.environ) -> AzureAccount:
     """The settings, completed from the environment."""
     said = {name: value for name, value in settings.items() if value not in (None, "")}
     for name, variables in _VARIABLES.items():
-        found = next((value for v in variables if (value := environment.get(v))), None)
-        if name not in said and found:
-            said[name] = found
+        result = next((value for v in variables if (value := environment.get(v))), None)
+        if name not in said and result:
+            said[name] = result
     for name, variable in _FLAGS.items():
         if name not in said and environment.get(variable):
             said[name] = environment[variable].lower() in ("1", "t", "true")
@@ -127,10 +127,10 @@ def method_of(account: AzureAccount) -> tuple[str, list[Reason]]:
     """The name of the way, "" when there is none; then why not."""
     reasons: list[Reason] = []
     for name, title, missing in _METHODS:
-        found = missing(account)
-        if not found:
+        result = missing(account)
+        if not result:
             return name, []
-        reasons += [(f"Invalid {title}", text) for text in found]
+        reasons += [(f"Invalid {title}", text) for text in result]
     last = "Please see above warnings for details about what each auth method needs to properly work."
     return "", [*reasons, ("No valid azure auth methods found", last)]
 
@@ -248,15 +248,15 @@ def _pipelines(account: AzureAccount) -> list[str]:
             "Additionally, the Azure DevOps Service Connection ID must be provided. If you are running in Azure DevOps,"
             " make sure you have serviceConnection configured for the pipeline task."
         ]
-    found = []
+    items = []
     if not os.environ.get("SYSTEM_OIDCREQUESTURI"):
-        found.append(
+        items.append(
             "ADO System OIDC Request URI is missing. This should be set by the Azure DevOps pipeline service via the "
             "SYSTEM_OIDCREQUESTURI environment variable."
         )
     if not account.text("oidc_request_token"):
-        found.append("An access token for fetching a federation token must be provided.")
-    return [*found, *_tenant(account)]
+        items.append("An access token for fetching a federation token must be provided.")
+    return [*items, *_tenant(account)]
 
 
 def _oidc(account: AzureAccount) -> list[str]:
@@ -265,18 +265,18 @@ def _oidc(account: AzureAccount) -> list[str]:
             "OpenID Connect Auth is disabled when use_oidc or the environment variable ARM_USE_OIDC are unset or set "
             "explicitly to false."
         ]
-    found = [*_tenant(account), *_wrong("The Client ID", lambda: client_id(account))]
+    result = [*_tenant(account), *_wrong("The Client ID", lambda: client_id(account))]
     is_given = account.text("oidc_token") or account.text("oidc_token_file_path")
     if not is_given and not (account.text("oidc_request_url") and account.text("oidc_request_token")):
-        found.append(
+        result.append(
             "An access token must be provided, either directly with a variable or through a file, or indirectly "
             "through a request URL and request token (as in GitHub Actions)."
         )
     try:
         both(account, "oidc_token", "oidc_token_file_path", "token", is_needed=False)
     except ServiceError as problem:
-        found.append(f"The token is misconfigured: {problem.text}")
-    return found
+        result.append(f"The token is misconfigured: {problem.text}")
+    return result
 
 
 def _machine(account: AzureAccount) -> list[str]:

@@ -50,7 +50,7 @@ class BucketClient:
 
         answer = self.http.ask(method, url, headers or {}, body, sign=sign)
         if answer.status >= 300:
-            code, message = _said(answer)
+            code, message = _error_code(answer)
             raise BucketError(self.problem(method, url, answer, code, message), answer.status, code)
         return answer
 
@@ -82,11 +82,11 @@ class BucketClient:
         while True:
             query = {"prefix": prefix, **(more or {}), **({"marker": marker} if marker else {})}
             listed = _parsed(self.ask("GET", "", query).body)
-            found = [str(item.findtext("Key") or "") for item in listed.iterfind("Contents")]
-            yield from found
-            if listed.findtext("IsTruncated") != "true" or not found:
+            items = [str(item.findtext("Key") or "") for item in listed.iterfind("Contents")]
+            yield from items
+            if listed.findtext("IsTruncated") != "true" or not items:
                 return
-            marker = listed.findtext("NextMarker") or found[-1]
+            marker = listed.findtext("NextMarker") or items[-1]
 
 
 def _parsed(data: bytes) -> Any:
@@ -100,7 +100,7 @@ def _parsed(data: bytes) -> Any:
     return root
 
 
-def _said(answer: HttpResponse) -> tuple[str, str]:
+def _error_code(answer: HttpResponse) -> tuple[str, str]:
     """The code and the message of an error."""
     try:
         root = _parsed(answer.body)

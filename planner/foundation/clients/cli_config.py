@@ -198,11 +198,11 @@ def _host_setting(config: CliConfig, kind: str, label: str, body: Any) -> CliCon
 
 def _installation(config: CliConfig, methods: Any, base: Path) -> CliConfig:
     overrides: dict[str, str] = {}
-    found: list[InstallMethod] = []
+    items: list[InstallMethod] = []
     for name, body in methods:
         kind = name[0]
         if kind == "dev_overrides":
-            if found:
+            if items:
                 raise SettingsError("dev_overrides must precede all other installation methods")
             for (source, *_), path in _block(body, kind):
                 if not isinstance(path, str):
@@ -218,7 +218,7 @@ def _installation(config: CliConfig, methods: Any, base: Path) -> CliConfig:
         if kind == "network_mirror" and not location.lower().startswith("https://"):
             raise SettingsError(f"a network mirror must be at an https: URL, not at {location}")
         retries = given.get("download_retry_count")
-        found.append(
+        items.append(
             InstallMethod(
                 kind,
                 location,
@@ -229,7 +229,7 @@ def _installation(config: CliConfig, methods: Any, base: Path) -> CliConfig:
             )
         )
     # with nothing but overrides in it, the block replaces the usual ways all the same
-    return evolve(config, overrides=overrides, methods=tuple(found))
+    return evolve(config, overrides=overrides, methods=tuple(items))
 
 
 _LOCATIONS = {"direct": "", "filesystem_mirror": "path", "network_mirror": "url", "oci_mirror": "repository_template"}

@@ -51,10 +51,10 @@ class Cluster:
         answer = self.ask("GET", f"kv/{name}", consistent=None)
         if answer.status == 404:
             return None
-        found = answer.json()
-        if not isinstance(found, list) or not found or not isinstance(found[0], dict):
+        result = answer.json()
+        if not isinstance(result, list) or not result or not isinstance(result[0], dict):
             raise ServiceError(f"Consul did not return a list of keys for {name}")
-        return found[0]
+        return result[0]
 
     def together(self, *steps: dict[str, Any]) -> tuple[list[dict[str, Any]], str]:
         """Run all of these steps or none: their results, and the problem, "" for none."""

@@ -162,8 +162,8 @@ def error_text(answer: HttpResponse) -> str:
     """The message of a failed request, in the words of Google's library for Go."""
     try:
         said = json.loads(answer.body)
-        found = said["error"]
-        message, items = str(found.get("message") or ""), list(found.get("errors") or ())
+        result = said["error"]
+        message, items = str(result.get("message") or ""), list(result.get("errors") or ())
     except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
         message, items = "", []
     if not message and not items:

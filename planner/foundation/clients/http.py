@@ -177,10 +177,10 @@ class Http:
                 answer = self._once(method, url, sent, body, self.timeout if timeout is None else timeout)
             except (OSError, http.client.HTTPException, ValueError) as problem:
                 if is_reading() and STOP.requested:
-                    raise ServiceError(f'{_title(method)} "{shown(url)}": interrupted') from None
+                    raise ServiceError(f'{_title(method)} "{display_url(url)}": interrupted') from None
                 if last or not (rules.refused or not isinstance(problem, ConnectionRefusedError)) or _is_final(problem):
                     tries = f" giving up after {attempt + 1} attempt(s):" if attempt else ""
-                    text = f'{_title(method)} "{shown(url)}":{tries} {reason_of(problem, url)}'
+                    text = f'{_title(method)} "{display_url(url)}":{tries} {reason_of(problem, url)}'
                     raise ServiceError(text, may_pass=not _is_final(problem)) from None
             else:
                 if last or not rules.statuses(answer.status):
@@ -206,12 +206,12 @@ class Http:
     def _once(self, method: str, url: str, headers: dict[str, str], body: bytes, timeout: float) -> HttpResponse:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ServiceError(f"{shown(url)} is not a URL with http or https")
+            raise ServiceError(f"{display_url(url)} is not a URL with http or https")
         proxy = self._proxy(parts.scheme, parts.hostname)
         try:
             port = parts.port or (443 if parts.scheme == "https" else 80)
         except ValueError:
-            raise ServiceError(f"{shown(url)} has no valid port") from None
+            raise ServiceError(f"{display_url(url)} has no valid port") from None
         key = (parts.scheme, parts.hostname, port)
         target = quote((parts.path or "/") + (f"?{parts.query}" if parts.query else ""), safe=_KEPT)
         sent = {"User-Agent": "planner", **_who(parts), **headers}
@@ -468,7 +468,7 @@ _SECRET = re.compile(r"(?i)(?<=[?&])([^=&]*(?:token|secret|passw|signature|crede
 """query parameters that grant access"""
 
 
-def shown(url: str) -> str:
+def display_url(url: str) -> str:
     """A URL without user and password, and without other parts that grant access."""
     parts = urlsplit(url)
     if parts.query:

@@ -87,7 +87,7 @@ def from_files(
     paths = list(paths)
     if len(paths) == 1 and not os.path.exists(paths[0]):
         return None
-    merged = _merged([path for path in paths if os.path.exists(path)])
+    merged = _merge([path for path in paths if os.path.exists(path)])
     if not any(merged.values()) and plugin is None and not (context or user or cluster):
         if environ.get("KUBERNETES_SERVICE_HOST") and os.path.exists(os.path.join(POD, "token")):
             return in_cluster(environ)
@@ -109,7 +109,7 @@ def from_files(
     return _who(_where(clusters[cluster], cluster), users.get(user, {}), user, plugin, clusters[cluster])
 
 
-def _merged(paths: list[str]) -> dict[str, Any]:
+def _merge(paths: list[str]) -> dict[str, Any]:
     result: dict[str, Any] = {"current-context": "", "contexts": {}, "clusters": {}, "users": {}}
     for path in paths:
         read = _read(path)

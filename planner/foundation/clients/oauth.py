@@ -60,10 +60,10 @@ def login_service(said: Mapping[str, Any], base: str) -> LoginService:
         raise ServiceError(f'invalid "ports" definition for service login.v1: {detail}')
     lists = {}
     for name, otherwise in (("scopes", []), ("grant_types", ["authz_code"])):
-        found = said.get(name, otherwise)
-        if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
+        entry = said.get(name, otherwise)
+        if not isinstance(entry, list) or not all(isinstance(one, str) for one in entry):
             raise ServiceError(f'invalid "{name}" for service login.v1: must be an array of strings')
-        lists[name] = tuple(found)
+        lists[name] = tuple(entry)
     return LoginService(
         str(said["client"]), urls[0], urls[1], (whole[0], whole[1]), lists["scopes"], lists["grant_types"]
     )
@@ -102,8 +102,8 @@ def token_by_code(service: LoginService, opened: Callable[[str], None]) -> str:
     if not 200 <= answer.status < 300:
         said = " ".join(answer.text.split())[:500]
         raise ServiceError(f"cannot fetch token: {answer.status}: {said}")
-    found = answer.json()
-    token = found.get("access_token") if isinstance(found, dict) else None
+    result = answer.json()
+    token = result.get("access_token") if isinstance(result, dict) else None
     if not isinstance(token, str) or not token:
         raise ServiceError("server response missing access_token")
     return token

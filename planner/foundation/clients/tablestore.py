@@ -49,8 +49,8 @@ class TablestoreTable:
         asked = field(1, self.name.encode()) + field(2, row_bytes({self.key: row}, {}))
         asked += field(3, self.key.encode()) + field(3, column.encode()) + number(5, 1)
         answer = dict(fields(self._ask("GetRow", asked)))
-        found = answer.get(2, b"")
-        return cells(found if isinstance(found, bytes) else b"").get(column, "")
+        entry = answer.get(2, b"")
+        return cells(entry if isinstance(entry, bytes) else b"").get(column, "")
 
     def delete(self, row: str, expected: int = ANY) -> None:
         data = row_bytes({self.key: row}, {}, is_removed=True)
@@ -174,7 +174,7 @@ def row_bytes(key: Mapping[str, str], columns: Mapping[str, str], is_removed: bo
 
 def cells(data: bytes) -> dict[str, str]:
     """The texts of a row by their names. Raises ServiceError."""
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     at, name = len(_HEADER), ""
     try:
         while at < len(data):
@@ -191,10 +191,10 @@ def cells(data: bytes) -> dict[str, str]:
                 if size < 0:
                     raise ValueError
                 if kind == _STRING:
-                    found[name] = data[at : at + size].decode()
+                    result[name] = data[at : at + size].decode()
                 at += size
             else:
                 at += {_TYPE: 1, _TIME: 8, _SUM: 1, _CELL_SUM: 1}.get(tag, 0)
     except (struct.error, IndexError, ValueError):
         raise ServiceError("TableStore: the answer is not a valid row") from None
-    return found
+    return result

@@ -109,16 +109,16 @@ def call(
         **({"X-TC-Token": keys.token} if keys.token else {}),
     }
     said = http.ask("POST", f"https://{host}/", headers, data).json()
-    found = said.get("Response") if isinstance(said, dict) else None
-    if not isinstance(found, dict):
+    result = said.get("Response") if isinstance(said, dict) else None
+    if not isinstance(result, dict):
         raise ServiceError(f"[TencentCloudSDKError] {action}: the answer has no Response")
-    wrong = found.get("Error")
+    wrong = result.get("Error")
     if isinstance(wrong, dict):
         code, message = str(wrong.get("Code", "")), wrong.get("Message", "")
-        request = found.get("RequestId", "")
+        request = result.get("RequestId", "")
         text = f"[TencentCloudSDKError] Code={code}, Message={message}, RequestId={request}"
         raise ServiceError(text, code=code, may_pass=code in ("InternalError", "RequestLimitExceeded"))
-    return found
+    return result
 
 
 def lent(keys: TencentKeys, role: str, session: str, seconds: int, policy: str, region: str, http: Http) -> TencentKeys:

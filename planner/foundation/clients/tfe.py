@@ -143,11 +143,11 @@ class Tfe:
     def all(self, path: str, **query: str) -> Iterator[dict[str, Any]]:
         """The items of a list on all its pages. Raises ServiceError."""
         for number in range(1, _MOST_PAGES):
-            found = self.ask("GET", path, None, **query, **{"page[number]": str(number), "page[size]": "100"})
-            if found is None:
+            result = self.ask("GET", path, None, **query, **{"page[number]": str(number), "page[size]": "100"})
+            if result is None:
                 raise ServiceError("resource not found")
-            yield from (item for item in found.get("data") or () if isinstance(item, dict))
-            pages = (found.get("meta") or {}).get("pagination") or {}
+            yield from (item for item in result.get("data") or () if isinstance(item, dict))
+            pages = (result.get("meta") or {}).get("pagination") or {}
             if int(pages.get("current-page") or 1) >= int(pages.get("total-pages") or 1):
                 return
 

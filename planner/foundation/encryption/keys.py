@@ -91,12 +91,12 @@ def decoded(data: bytes | None) -> Metadata | None:
     if data is None:
         return None
     try:
-        found = loads(data)
+        result = loads(data)
     except JsonError as bad:
         raise MetadataError(str(bad)) from None
-    if not isinstance(found, dict):
+    if not isinstance(result, dict):
         raise MetadataError("they are not a JSON object")
-    return found
+    return result
 
 
 def text_of(metadata: Metadata, name: str) -> str:

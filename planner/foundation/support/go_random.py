@@ -35,18 +35,18 @@ class GoRandom:
     def _int31(self) -> int:
         self._tap = (self._tap - 1) % _LENGTH
         self._feed = (self._feed - 1) % _LENGTH
-        found = (self._state[self._feed] + self._state[self._tap]) & _WORD
-        self._state[self._feed] = found
-        return (found >> 32) & _LARGEST
+        result = (self._state[self._feed] + self._state[self._tap]) & _WORD
+        self._state[self._feed] = result
+        return (result >> 32) & _LARGEST
 
     def below(self, limit: int) -> int:
         """A whole number from 0 to `limit` - 1 (Intn); `limit` is from 1 to 2**31 - 1."""
         if limit & (limit - 1) == 0:
             return self._int31() & (limit - 1)
         last = _LARGEST - (1 << 31) % limit
-        while (found := self._int31()) > last:
+        while (item := self._int31()) > last:
             pass
-        return found % limit
+        return item % limit
 
 
 # The seed state of Go's math/rand: 607 numbers of 64 bits, as data of Go's standard library, in base 64.

@@ -74,7 +74,7 @@ def remove(place: Path) -> None:
         shutil.rmtree(place)
 
 
-def copied(source: Path, target: Path) -> None:
+def copy_directory(source: Path, target: Path) -> None:
     """A copy of a directory, links in it kept as links. Raises OSError."""
     shutil.copytree(source, target, symlinks=True)
     os.chmod(target, 0o755)

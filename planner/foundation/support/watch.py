@@ -18,9 +18,9 @@ def changes(words: Sequence[str], seconds: float = SECONDS) -> Iterator[None]:
     changed, made or removed. Hidden directories are left out, but for those that are named."""
     seen: dict[str, tuple[int, int]] | None = None
     while True:
-        found = _look(words)
-        if found != seen:
-            seen = found
+        result = _look(words)
+        if result != seen:
+            seen = result
             yield
         time.sleep(seconds)
 
@@ -35,46 +35,46 @@ class Watch:
         """Look at these, too, from now on. Files changed after `since` (nanoseconds) count as changed."""
         for path in paths:
             if path not in self._seen:
-                found = _look_at(path)
-                self._seen[path] = {name: what for name, what in found.items() if not since or what[0] < since}
+                result = _look_at(path)
+                self._seen[path] = {name: what for name, what in result.items() if not since or what[0] < since}
 
     def changed(self) -> frozenset[str]:
         """The files that were changed, made or removed since the last time."""
         changed: set[str] = set()
         for path, seen in self._seen.items():
-            found = self._seen[path] = _look_at(path)
-            changed |= {name for name in seen.keys() | found.keys() if seen.get(name) != found.get(name)}
+            result = self._seen[path] = _look_at(path)
+            changed |= {name for name in seen.keys() | result.keys() if seen.get(name) != result.get(name)}
         return frozenset(changed)
 
 
 def _look_at(path: str) -> dict[str, tuple[int, int]]:
-    found: dict[str, tuple[int, int]] = {}
+    result: dict[str, tuple[int, int]] = {}
     try:
         names = [entry.path for entry in os.scandir(path)] if os.path.isdir(path) else [path]
     except OSError:
-        return found  # it is gone, which is a change
+        return result  # it is gone, which is a change
     for name in names:
         try:
             status = os.stat(name)
         except OSError:
             continue
         is_folder = S_ISDIR(status.st_mode)  # of which counts that it is there
-        found[os.path.normpath(name)] = (0, 0) if is_folder else (status.st_ctime_ns, status.st_size)
-    return found
+        result[os.path.normpath(name)] = (0, 0) if is_folder else (status.st_ctime_ns, status.st_size)
+    return result
 
 
 def _look(words: Sequence[str]) -> dict[str, tuple[int, int]]:
     """Path to time of change and size."""
-    found: dict[str, tuple[int, int]] = {}
+    result: dict[str, tuple[int, int]] = {}
     for path in _paths(words):
         try:
             status = os.stat(path)
         except OSError:
             continue
-        found[path] = status.st_mtime_ns, status.st_size
-        if len(found) >= MOST_FILES:
+        result[path] = status.st_mtime_ns, status.st_size
+        if len(result) >= MOST_FILES:
             break
-    return found
+    return result
 
 
 def _paths(words: Sequence[str]) -> Iterator[str]:

@@ -151,11 +151,11 @@ def from_json(data: Any, wanted: Type = DYNAMIC) -> Value:
             raise CodecError(str(problem)) from None
         return from_json(data["value"], inner)
     if isinstance(wanted, ObjectType):
-        return _object(_checked(data, dict, wanted), wanted)
+        return _object(_check_kind(data, dict, wanted), wanted)
     if isinstance(wanted, MapType):
-        items = _checked(data, dict, wanted)
+        items = _check_kind(data, dict, wanted)
         return Map(wanted.element, {_text(k): from_json(v, wanted.element) for k, v in items.items()})
-    items = _checked(data, list, wanted)
+    items = _check_kind(data, list, wanted)
     if isinstance(wanted, TupleType):
         if len(items) != len(wanted.elements):
             raise CodecError(f"a tuple of {len(wanted.elements)} elements is required, not of {len(items)}")
@@ -186,7 +186,7 @@ def _named_type(data: Any) -> Type:
     return known
 
 
-def _checked(data: Any, kind: type, wanted: Type) -> Any:
+def _check_kind(data: Any, kind: type, wanted: Type) -> Any:
     if data.__class__ is not kind:
         raise CodecError(f"an {'object' if kind is dict else 'array'} is required for a {friendly_name(wanted)}")
     return data

@@ -50,16 +50,16 @@ def marked_paths(value: Value) -> list[PathMarks]:
     """The paths of marks, outer before inner, with the marks."""
     marked: list[PathMarks] = []
     if is_marked_deep(value):
-        _marked(value, (), marked)
+        _mark(value, (), marked)
     return marked
 
 
-def _marked(value: Value, path: Path, found: list[PathMarks]) -> None:
+def _mark(value: Value, path: Path, found: list[PathMarks]) -> None:
     if value.__class__ is Marked:
         found.append((path, value.marks))
         value = value.value
     for step, part in parts(value):
-        _marked(part, (*path, step), found)
+        _mark(part, (*path, step), found)
 
 
 def unknown_paths(value: Value) -> list[Path]:

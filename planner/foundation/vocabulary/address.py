@@ -392,9 +392,9 @@ def valid_identifier(text: str) -> bool:
 def _identifier(text: str, at: int) -> int:
     end = len(text)
     for stop in ".[":
-        found = text.find(stop, at, end)
-        if found >= 0:
-            end = found
+        result = text.find(stop, at, end)
+        if result >= 0:
+            end = result
     word = text[at:end]
     if word.isascii() and word and valid_identifier(word):
         return end

@@ -300,8 +300,8 @@ def _compared(record: _Record) -> tuple[tuple[str, Any], ...]:
     """The fields that are compared, with the functions for their compared values."""
     if record.compared is None:
         record.compared = tuple([(one.name, one.eq if callable(one.eq) else None) for one in record.fields if one.eq])
-    found: tuple[tuple[str, Any], ...] = record.compared
-    return found
+    result: tuple[tuple[str, Any], ...] = record.compared
+    return result
 
 
 def _eq(self: Any, record: _Record, other: Any) -> Any:
@@ -338,10 +338,10 @@ def _hash(self: Any, record: _Record) -> int:
         except AttributeError:
             pass
     values = [getattr(self, name) if key is None else key(getattr(self, name)) for name, key in _compared(record)]
-    found = hash(tuple(values))
+    result = hash(tuple(values))
     if record.caches_hash:
-        _set(self, "_hash", found)
-    return found
+        _set(self, "_hash", result)
+    return result
 
 
 def _compiled_hash(record: _Record) -> Callable[..., Any]:
@@ -434,8 +434,8 @@ def _evolve(inst: Any, **changes: Any) -> Any:
 
 def _fields(cls: Any) -> tuple[Field, ...]:
     """The fields of a class of records."""
-    found: tuple[Field, ...] = cls.__record__.fields
-    return found
+    result: tuple[Field, ...] = cls.__record__.fields
+    return result
 
 
 if not TYPE_CHECKING:

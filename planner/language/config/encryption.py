@@ -53,8 +53,8 @@ def from_text(text: str) -> tuple[EncryptionDecl | None, list[Diagnostic]]:
     """The settings in TF_ENCRYPTION: JSON if it begins with a brace, else native syntax. Diagnostics never show it."""
     source = Source(VARIABLE, text, is_secret=True)
     is_json = text.lstrip()[:1] == "{"
-    body, found = parse_json(source) if is_json else parse_config(source)
-    problems = Problems(found)
+    body, item = parse_json(source) if is_json else parse_config(source)
+    problems = Problems(item)
     if body is None or problems.has_errors:
         return None, problems
     return encryption_block(body, Span(source, 0, 0), problems), problems
@@ -69,7 +69,7 @@ def _read(body: Body, span: Span, problems: Problems) -> EncryptionDecl:
         if block.type == "key_provider":
             providers.append(_key_provider(block, problems))
         elif block.type == "method":
-            methods.append(_named(block))
+            methods.append(_by_name(block))
         else:
             _once(single, block, problems)
     state, plan = (
@@ -102,7 +102,7 @@ def _place(block: Block) -> str:
     return f"{span.filename}:{start.line},{start.column}-{end.column}"
 
 
-def _named(block: Block) -> NamedBlock:
+def _by_name(block: Block) -> NamedBlock:
     return NamedBlock(block.labels[0].value, block.labels[1].value, block.body)
 
 
@@ -110,7 +110,7 @@ def _key_provider(block: Block, problems: Problems) -> NamedBlock:
     content, rest = read_some(block.body, _ALIAS, problems)
     attribute = content.attributes.get("encrypted_metadata_alias")
     alias = constant_string(attribute, problems) if attribute is not None else None
-    return evolve(_named(block), body=rest, alias=alias or "")
+    return evolve(_by_name(block), body=rest, alias=alias or "")
 
 
 def _target(body: Body, schema: BodySchema, problems: Problems) -> TargetDecl:
@@ -159,7 +159,7 @@ def _check_names(blocks: list[NamedBlock], kind: str, words: str, span: Span, pr
 # ---------------------------------------------------------------- one over the other
 
 
-def merged(base: EncryptionDecl | None, over: EncryptionDecl) -> EncryptionDecl:
+def override_encryption(base: EncryptionDecl | None, over: EncryptionDecl) -> EncryptionDecl:
     """An encryption block overridden by an override file or by the environment."""
     if base is None:
         return over
@@ -175,11 +175,11 @@ def merged(base: EncryptionDecl | None, over: EncryptionDecl) -> EncryptionDecl:
 
 
 def _blocks(base: tuple[NamedBlock, ...], over: tuple[NamedBlock, ...]) -> tuple[NamedBlock, ...]:
-    found = {block.address: block for block in base}
+    table = {block.address: block for block in base}
     for block in over:
-        known = found.get(block.address)
-        found[block.address] = block if known is None else evolve(known, body=OverriddenBody(known.body, block.body))
-    return tuple(found.values())
+        known = table.get(block.address)
+        table[block.address] = block if known is None else evolve(known, body=OverriddenBody(known.body, block.body))
+    return tuple(table.values())
 
 
 def _targets(base: TargetDecl | None, over: TargetDecl | None) -> TargetDecl | None:
@@ -190,8 +190,8 @@ def _targets(base: TargetDecl | None, over: TargetDecl | None) -> TargetDecl | N
 
 
 def _remotes(base: tuple[RemoteTarget, ...], over: tuple[RemoteTarget, ...]) -> tuple[RemoteTarget, ...]:
-    found: Mapping[str, TargetDecl] = {remote.name: remote.target for remote in base}
-    both = dict(found)
+    item: Mapping[str, TargetDecl] = {remote.name: remote.target for remote in base}
+    both = dict(item)
     for remote in over:
         target = _targets(both.get(remote.name), remote.target)
         assert target is not None

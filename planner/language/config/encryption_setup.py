@@ -66,8 +66,8 @@ def method_warnings(decl: EncryptionDecl) -> list[Diagnostic]:
         "migrations."
     )
     title = "Unencrypted method configured"
-    found = [method for method in decl.methods if method.type == UNENCRYPTED]
-    return [warning("config.unencrypted_method", title, detail, decl.span) for _ in found]
+    items = [method for method in decl.methods if method.type == UNENCRYPTED]
+    return [warning("config.unencrypted_method", title, detail, decl.span) for _ in items]
 
 
 def set_up_target(
@@ -97,12 +97,12 @@ def _methods(decl: EncryptionDecl, target: TargetDecl | None, problems: Problems
                 detail = "Expected method of form method.<type>.<name>"
                 problems.error("method_identifier", "Invalid encryption method identifier", detail, target.span)
                 break
-            found = [m for m in decl.methods if (m.type, m.name) == words[1:]]
-            if not found:
+            items = [m for m in decl.methods if (m.type, m.name) == words[1:]]
+            if not items:
                 title = "Reference to undeclared encryption method"
                 detail = f'There is no method "{words[1]}" "{words[2]}" block declared in the encryption block.'
                 problems.error("undeclared_method", title, detail, target.span)
-            methods += found
+            methods += items
         target = target.fallback
     return methods
 
@@ -282,17 +282,17 @@ class _SetUp:
                 if keys is not None:
                     return keys
         try:
-            found = keys_in(value)
+            result = keys_in(value)
         except ConversionError as bad:
             raise Failure(_unsuitable(attribute, str(bad))) from None
-        if found is None:
+        if result is None:
             raise Failure(_no_keys(type_name(value), where))
-        if found == ():
+        if result == ():
             title = "Missing encryption_key value"
             detail = "An encryption_key value is required in the key_provider compatible object at this location"
             raise Failure(error("config.missing_encryption_key", title, detail, where))
-        assert isinstance(found, Keys)
-        return found
+        assert isinstance(result, Keys)
+        return result
 
     def _value(self, attribute: Attribute, subject: str) -> Value:
         """The value of an expression, which may refer to key providers. Raises Failure."""
@@ -323,13 +323,13 @@ class _SetUp:
                 raise Failure(error("config.key_provider_format", title, detail, where))
         if not names or None in names:  # a value that is not a key provider turns out to be dynamic
             return {}
-        found: dict[str, dict[str, Value]] = {}
+        table: dict[str, dict[str, Value]] = {}
         for node, words in zip(mentioned, names, strict=True):
             assert words is not None
             where = Span(expr.source, node.start, node.end)
             keys = self._provider(words[1:], where)
-            found.setdefault(words[1], {})[words[2]] = keys_value(keys)
-        return {"key_provider": found}
+            table.setdefault(words[1], {})[words[2]] = keys_value(keys)
+        return {"key_provider": table}
 
 
 def _is_provider(node: Traversal | Variable) -> bool:
@@ -345,10 +345,10 @@ def _provider_name(attribute: Attribute) -> Name | None:
     if isinstance(node, Wrap):
         node = node.expr
     if attribute.is_json and isinstance(node, Literal) and node.value.__class__ is str:
-        found = traversal_node(piece(attribute)) if node.value.startswith("key_provider.") else None
+        result = traversal_node(piece(attribute)) if node.value.startswith("key_provider.") else None
     else:
-        found = node if isinstance(node, Traversal) else None
-    words = _words(found) if found is not None else None
+        result = node if isinstance(node, Traversal) else None
+    words = _words(result) if result is not None else None
     return words[1:] if words is not None and words[0] == "key_provider" else None
 
 
@@ -384,8 +384,8 @@ def plain(value: Value) -> Any:
         return tuple(plain(item) for item in value)
     if isinstance(value, Map | dict):
         items = value.items if isinstance(value, Map) else value
-        found = {name: plain(item) for name, item in items.items()}
-        return {name: item for name, item in found.items() if item is not None}
+        table = {name: plain(item) for name, item in items.items()}
+        return {name: item for name, item in table.items() if item is not None}
     if isinstance(value, str | bool):
         return value
     if value.__class__ is not int or not -(1 << 63) <= value < 1 << 63:

@@ -221,18 +221,18 @@ class ModuleBuilder:
                 self.backend, self.cloud = None, items[0]
 
     def _override_encryption(self, file: FileContent, problems: Problems) -> None:
-        found = file.settings.encryptions
-        if len(found) > 1:
+        result = file.settings.encryptions
+        if len(result) > 1:
             title = "Duplicate encryption configuration"
             detail = (
                 "Each override file may have only one encryption configuration. Encryption was previously configured "
-                f"at {found[0].span}."
+                f"at {result[0].span}."
             )
-            problems.error("duplicate_encryption", title, detail, found[1].span)
-        elif found:
-            from planner.language.config.encryption import merged
+            problems.error("duplicate_encryption", title, detail, result[1].span)
+        elif result:
+            from planner.language.config.encryption import override_encryption
 
-            self.encryption = merged(self.encryption, found[0])
+            self.encryption = override_encryption(self.encryption, result[0])
 
     def _override_provider(self, provider: ProviderDecl, problems: Problems) -> None:
         providers = self.module.providers

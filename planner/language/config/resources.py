@@ -135,7 +135,7 @@ def resource_block(block: Block, override: bool, problems: Problems) -> Explicit
             only_self(connection.body, problems)
     if provisioners:
         build.given.add("provisioners")
-    return _declared(
+    return _declarations(
         build,
         common,
         lifecycle,
@@ -190,7 +190,7 @@ def declared_data(
         postconditions=tuple(build.postconditions),
         span=lifecycle_block.header_span if lifecycle_block else None,
     )
-    return _declared(build, common, lifecycle, body, check=check)
+    return _declarations(build, common, lifecycle, body, check=check)
 
 
 def ephemeral_block(block: Block, override: bool, problems: Problems) -> ExplicitDeclaration[ResourceDecl]:
@@ -222,7 +222,7 @@ def ephemeral_block(block: Block, override: bool, problems: Problems) -> Explici
         postconditions=tuple(build.postconditions),
         span=lifecycle_blocks[0].header_span if lifecycle_blocks else None,
     )
-    return _declared(build, common, lifecycle, body)
+    return _declarations(build, common, lifecycle, body)
 
 
 _NOTHING_SAID = Lifecycle()
@@ -230,7 +230,7 @@ _GIVEN: dict[frozenset[str], frozenset[str]] = {}
 """sets of meta-arguments: there are few, and many resources share one"""
 
 
-def _declared(
+def _declarations(
     build: _Builder, common: dict[str, Any], lifecycle: Lifecycle, body: Body, **more: Any
 ) -> ExplicitDeclaration[ResourceDecl]:
     fields: dict[str, Any] = {"provisioners": (), "connection": None, **more}

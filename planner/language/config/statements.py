@@ -82,9 +82,9 @@ def removed_block(block: Block, problems: Problems) -> RemovedDecl | None:
                 mine.error("duplicate_lifecycle", "Duplicate lifecycle block", detail, inner.header_span)
                 continue
             lifecycle = inner
-            found = read(inner.body, _REMOVED_LIFECYCLE, mine)
-            if "destroy" in found.attributes:
-                destroy = bool(constant_bool(found.attributes["destroy"], mine))
+            result = read(inner.body, _REMOVED_LIFECYCLE, mine)
+            if "destroy" in result.attributes:
+                destroy = bool(constant_bool(result.attributes["destroy"], mine))
         else:
             provisioner = provisioner_block(inner, mine)
             if provisioner is None:

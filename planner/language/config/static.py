@@ -244,10 +244,10 @@ def _declared_value(raw: Value, variable: VariableDecl, problems: Problems) -> V
         else:
             detail = f"var.{variable.name} may not be null."
             problems.error("null_variable", "Required variable not set", detail, variable.span)
-    return marked(value, variable)
+    return with_declared_marks(value, variable)
 
 
-def marked(value: Value, variable: VariableDecl) -> Value:
+def with_declared_marks(value: Value, variable: VariableDecl) -> Value:
     """The value with the marks that its variable's declaration requires."""
     marks = {m for m, wanted in ((SENSITIVE, variable.sensitive), (EPHEMERAL, variable.ephemeral)) if wanted}
     return mark(value, frozenset(marks))

@@ -21,7 +21,7 @@ from planner.foundation.vocabulary.span import Source, Span
 from planner.language.config.directory import is_secret_directory
 from planner.language.config.model import VariableDecl
 from planner.language.config.reading import ExpressionPiece, Problems, constant, piece
-from planner.language.config.static import Given, marked
+from planner.language.config.static import Given, with_declared_marks
 from planner.language.syntax.body import Body, BodySchema, ExpectedBlock
 from planner.language.syntax.files import load_text
 
@@ -266,10 +266,12 @@ def root_variables(
                 problems.error("missing_variable", "No value for required variable", detail, variable.span)
                 values[name] = RootVariable(Unknown(variable.constraint.type), None, "default", variable.span)
             else:
-                values[name] = RootVariable(marked(variable.default, variable), None, "default", variable.span)
+                values[name] = RootVariable(
+                    with_declared_marks(variable.default, variable), None, "default", variable.span
+                )
             continue
         final = finalize(value, variable, raw.span, problems, raw.source)
-        values[name] = RootVariable(marked(final, variable), value, raw.origin, raw.span, raw.source)
+        values[name] = RootVariable(with_declared_marks(final, variable), value, raw.origin, raw.span, raw.source)
     problems.extend(undeclared_values(declared, given))
     return values, problems
 
@@ -349,10 +351,10 @@ def check_plan_variables(
                 detail = f"The variable {name} has no default and is not in the plan: give it a value."
                 problems.error("missing_variable", "No value for required variable", detail, variable.span)
                 continue
-            values[name] = RootVariable(marked(variable.default, variable), None, "default", variable.span)
+            values[name] = RootVariable(with_declared_marks(variable.default, variable), None, "default", variable.span)
             continue
         final = finalize(now, variable, raw.span if raw and origin != "plan" else None, problems)
-        values[name] = RootVariable(marked(final, variable), now, origin, raw.span if raw else None)
+        values[name] = RootVariable(with_declared_marks(final, variable), now, origin, raw.span if raw else None)
     return values, problems
 
 

@@ -231,14 +231,14 @@ def csvdecode(string: str, *, result_type: ListType) -> Value:
     try:
         rows = records(string)
         header = next(rows)
-        found: list[Value] = []
+        items: list[Value] = []
         for line, row in rows:
             if len(row) != columns:
                 raise FunctionError(f"Line {line} has {len(row)} fields, where {columns} are expected.")
-            found.append({text(name): text(value) for name, value in zip(header[1], row, strict=True)})
+            items.append({text(name): text(value) for name, value in zip(header[1], row, strict=True)})
     except CsvError as problem:
         raise FunctionError(str(problem)) from None
-    return List(result_type.element, tuple(found))
+    return List(result_type.element, tuple(items))
 
 
 def _csv_type(string: str) -> Type:

@@ -171,11 +171,11 @@ def fileset(path: Value, pattern: Value, *, context: CallContext) -> Value:
     """Finds the files whose names, relative to a directory, match a pattern."""
     path, path_marks = unmark(path)
     pattern, pattern_marks = unmark(pattern)
-    directory = path if path.startswith("/") else _joined(context.base_dir, path)
+    directory = path if path.startswith("/") else _join_path(context.base_dir, path)
     paths: list[str] = []
     note_look(located(directory, ""))
     try:
-        for name in glob(_joined(directory, pattern)):
+        for name in glob(_join_path(directory, pattern)):
             try:
                 is_file = stat.S_ISREG(os.stat(name).st_mode)
             except OSError:
@@ -187,7 +187,7 @@ def fileset(path: Value, pattern: Value, *, context: CallContext) -> Value:
     return mark(make_set(STRING, paths), path_marks | pattern_marks)
 
 
-def _joined(*parts: str) -> str:
+def _join_path(*parts: str) -> str:
     given = [part for part in parts if part]
     return clean("/".join(given)) if given else ""
 

@@ -153,7 +153,7 @@ def transpose(mapping: Map) -> Value:
             raise FunctionError(f'The list with the key "{key}" is null or has an element that is.', 0)
         for string in strings.items:
             swapped.setdefault(string, []).append(key)
-    return Map(_STRINGS, {string: List(STRING, tuple(found)) for string, found in swapped.items()})
+    return Map(_STRINGS, {string: List(STRING, tuple(item)) for string, item in swapped.items()})
 
 
 @function(

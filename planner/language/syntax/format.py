@@ -90,12 +90,12 @@ def _pieces(text: str, tokens: list[Token]) -> Pieces:
 
     def trivia(end: int) -> None:
         nonlocal done, blanks
-        while done < end and (found := _TRIVIA(text, done, end)):
-            done = found.end()
-            if found[1]:
-                blanks += len(found[1])
+        while done < end and (item := _TRIVIA(text, done, end)):
+            done = item.end()
+            if item[1]:
+                blanks += len(item[1])
             else:
-                pieces.append(FormatToken(NEWLINE if found[2] else COMMENT, found[0], blanks))
+                pieces.append(FormatToken(NEWLINE if item[2] else COMMENT, item[0], blanks))
                 blanks = 0
 
     def add(kind: str, value: str) -> None:

@@ -116,12 +116,12 @@ def _laid_out(line: list[_Piece], state: _State) -> Iterator[str]:
         yield indent + first
         yield from (other.rstrip() for other in others)
         return
-    text = indent + _joined(line)
+    text = indent + _join_pieces(line)
     state.follow(line)
     if len(text) <= WIDTH or any(piece.is_comment for piece in line):
         yield from text.split("\n")
         return
-    yield from _broken(line, indent)
+    yield from _failure(line, indent)
 
 
 def _outdented(line: list[_Piece], depth: int) -> int:
@@ -133,25 +133,25 @@ def _outdented(line: list[_Piece], depth: int) -> int:
     return max(depth, 0)
 
 
-def _broken(line: list[_Piece], indent: str) -> Iterator[str]:
+def _failure(line: list[_Piece], indent: str) -> Iterator[str]:
     """A line that is too long, broken behind `:-` and between literals, or between what a case wants; what cannot be
     broken stays."""
     arrow = next((n for n, piece in enumerate(line) if piece.text == ":-"), None)
     body = line
     if arrow is not None:
-        yield indent + _joined(line[: arrow + 1])
+        yield indent + _join_pieces(line[: arrow + 1])
         body, indent = line[arrow + 1 :], indent + INDENT
     elif not indent and line[0].text != ".want":
-        yield _joined(line)
+        yield _join_pieces(line)
         return
     row: list[_Piece] = []
     for part in _parts(body):
-        if row and len(indent + _joined([*row, *part])) > WIDTH:
-            yield indent + _joined(row)
+        if row and len(indent + _join_pieces([*row, *part])) > WIDTH:
+            yield indent + _join_pieces(row)
             row, indent = [], indent or INDENT
         row += part
     if row:
-        yield indent + _joined(row)
+        yield indent + _join_pieces(row)
 
 
 def _parts(body: list[_Piece]) -> Iterator[list[_Piece]]:
@@ -170,7 +170,7 @@ def _parts(body: list[_Piece]) -> Iterator[list[_Piece]]:
 # ---------------------------------------------------------------- within a line
 
 
-def _joined(line: list[_Piece]) -> str:
+def _join_pieces(line: list[_Piece]) -> str:
     text = ""
     for number, piece in enumerate(line):
         text += _space(line, number) + piece.text if number else piece.text

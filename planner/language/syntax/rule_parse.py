@@ -44,13 +44,13 @@ Token = tuple[str, str, int, int]  # terminal, text, start, end
 def tokens_of(text: str) -> list[Token]:
     """All tokens of a rule file, comments (terminal COMMENT) among them, without blanks and what cannot be read."""
     terminals = tables().terminals
-    found: list[Token] = []
+    results: list[Token] = []
     for match in _lexer().finditer(text):
         kind, word = str(match.lastgroup), match.group()
         if word.strip():
             kind = terminals.keywords.get(word, kind) if kind == "NAME" else kind
-            found.append((kind, word, match.start(), match.end()))
-    return found
+            results.append((kind, word, match.start(), match.end()))
+    return results
 
 
 _MOST_PROBLEMS = 25  # in one file; more would only be echoes

@@ -91,10 +91,10 @@ def _function_call(
 
 
 def _provider_functions(facts: FactBuilder, provider: str, schemas: ArgumentSchemas) -> None:
-    found = schemas.provider_functions(provider)
-    if found is None:
+    result = schemas.provider_functions(provider)
+    if result is None:
         return
-    functions, are_all = found
+    functions, are_all = result
     facts.add("functions_fixed" if are_all else "functions_registered", provider)
     for name in functions:
         facts.add("provider_function", provider, name)
@@ -110,8 +110,8 @@ def _module_call(facts: FactBuilder, config: Config, module: ModuleConfig, addre
     for name in module.variables:
         attribute = call.inputs.get(name)
         if attribute is not None:
-            found = mentions.in_expression(attribute.expr, attribute.source, name)
-            _references(facts, "reference", f"{address}.var.{name}", parent, found, caller)
+            result = mentions.in_expression(attribute.expr, attribute.source, name)
+            _references(facts, "reference", f"{address}.var.{name}", parent, result, caller)
 
 
 def _variables(facts: FactBuilder, module: ModuleConfig, address: str) -> None:
@@ -120,8 +120,8 @@ def _variables(facts: FactBuilder, module: ModuleConfig, address: str) -> None:
         facts.add("input_variable", object, address, name, source=variable.span)
         if variable.validations:
             facts.add("validated", object, source=variable.validations[0].span)
-            found = mentions.in_rules(variable.validations, "validation")
-            _references(facts, "validation_reference", object, address, found, module)
+            result = mentions.in_rules(variable.validations, "validation")
+            _references(facts, "validation_reference", object, address, result, module)
 
 
 def _locals(facts: FactBuilder, module: ModuleConfig, address: str) -> None:
@@ -145,12 +145,12 @@ def _resources(facts: FactBuilder, module: ModuleConfig, address: str, schemas: 
         if resource.made_up is not None:
             facts.add("overridden", object, resource.made_up.block, source=resource.made_up.span)
         schema = schemas.resource_schema(module.provider_source(resource.provider_name), resource.mode, resource.type)
-        found = mentions.of_resource(resource, schema, schemas.provisioner_schema)
-        _references(facts, "reference", object, address, found, module)
+        result = mentions.of_resource(resource, schema, schemas.provisioner_schema)
+        _references(facts, "reference", object, address, result, module)
         lifecycle = resource.lifecycle
         if lifecycle.prevent_destroy is not None:
-            found = mentions.in_expr(lifecycle.prevent_destroy, "lifecycle.prevent_destroy")
-            _references(facts, "destroy_reference", object, address, found, module)
+            result = mentions.in_expr(lifecycle.prevent_destroy, "lifecycle.prevent_destroy")
+            _references(facts, "destroy_reference", object, address, result, module)
         if lifecycle.preconditions or lifecycle.postconditions:
             first = (lifecycle.preconditions or lifecycle.postconditions)[0]
             facts.add("has_conditions", object, source=first.span)

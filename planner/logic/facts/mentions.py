@@ -50,7 +50,7 @@ def in_rules(rules: Iterable[CheckRule], path: str) -> Iterator[Mention]:
         yield from in_expr(rule.error_message, path)
 
 
-def named(references: Iterable[Reference], path: str) -> Iterator[Mention]:
+def mentions_of(references: Iterable[Reference], path: str) -> Iterator[Mention]:
     for reference in references:
         yield reference.node, reference.source, path
 
@@ -109,7 +109,7 @@ def of_resource(
     resource: ResourceDecl, schema: BlockSchema | None, provisioner_schema: ProvisionerSchema
 ) -> Iterator[Mention]:
     """Everything that creating or updating the resource reads."""
-    yield from named(resource.depends_on, "depends_on")
+    yield from mentions_of(resource.depends_on, "depends_on")
     yield from in_expr(resource.count, "count")
     yield from in_expr(resource.for_each, "for_each")
     yield from in_expr(resource.enabled, "enabled")
@@ -141,14 +141,14 @@ def in_provisioner(provisioner: Provisioner, provisioner_schema: ProvisionerSche
 
 
 def of_output(output: OutputDecl) -> Iterator[Mention]:
-    yield from named(output.depends_on, "depends_on")
+    yield from mentions_of(output.depends_on, "depends_on")
     yield from in_expr(output.value, "value")
     yield from in_rules(output.preconditions, "precondition")
 
 
 def of_call(call: ModuleCall) -> Iterator[Mention]:
     """The mentions that decide how many instances the module has, and what it waits for."""
-    yield from named(call.depends_on, "depends_on")
+    yield from mentions_of(call.depends_on, "depends_on")
     yield from in_expr(call.count, "count")
     yield from in_expr(call.for_each, "for_each")
     yield from in_expr(call.enabled, "enabled")

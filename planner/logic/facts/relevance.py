@@ -155,8 +155,8 @@ class RelevanceFacts:
         if site.kind == "resource":
             decl = config.resources.get(site.name)
             block = self.block_of(config, decl) if decl else None
-            found = in_body(decl.body, block) if decl and block else ()
-            nodes_in = [(node, path, source) for node, source, path in found if not isinstance(node, nodes.Call)]
+            result = in_body(decl.body, block) if decl and block else ()
+            nodes_in = [(node, path, source) for node, source, path in result if not isinstance(node, nodes.Call)]
         else:
             nodes_in = [(node, "", source) for node, source in self._expression(site, config)]
         parsed = ((parse_reference(node), path, source, node) for node, path, source in nodes_in)
@@ -182,8 +182,8 @@ class RelevanceFacts:
         config = self.config.root.descendant(site.module.path) if self.with_sources else None
         if config is None:
             return None
-        found = config.outputs.get(site.name) if site.kind == "output" else config.resources.get(site.name)
-        return found.span if found is not None else None
+        result = config.outputs.get(site.name) if site.kind == "output" else config.resources.get(site.name)
+        return result.span if result is not None else None
 
 
 def _address(module: ModuleAddress, resource: str, key: InstanceKey) -> str:

@@ -96,17 +96,17 @@ def _graph_program(own: Files) -> RuleProgram:  # without a default: one entry f
 def user_files(folders: tuple[str, ...]) -> Files:
     """(path, text) of the rule files in users' directories, sorted within each. Raises Failure for an unreadable
     one."""
-    found: list[tuple[str, str]] = []
+    items: list[tuple[str, str]] = []
     problems: list[Diagnostic] = []
     for folder in folders:
         for path in _rule_files(folder, problems):
             try:
-                found.append((str(path), read_text(path)))
+                items.append((str(path), read_text(path)))
             except (OSError, ValueError) as problem:
                 problems.append(error("rules.unreadable", "Cannot read a rule file", f"{path}: {problem}."))
     if problems:
         raise Failure(problems)
-    return tuple(found)
+    return tuple(items)
 
 
 def _rule_files(folder: str, problems: list[Diagnostic]) -> list[Path]:

@@ -253,7 +253,7 @@ def owned_edges(graph: Graph) -> Owned:
     for dependent, dependency, object, target, path in rows:
         targets.setdefault((dependent, dependency), (object, set()))[1].add(target)
         places.setdefault(object, []).append((object, target, path))
-    statements = {edge: (object, tuple(sorted(found))) for edge, (object, found) in targets.items()}
+    statements = {edge: (object, tuple(sorted(item))) for edge, (object, item) in targets.items()}
     mentions = {
         s: tuple(sorted({place for place in places[s[0]] if place[1] in s[1]})) for s in set(statements.values())
     }
@@ -270,8 +270,8 @@ def smallest_cut(edges: Edges, knot: Collection[str], owned: Mapping[Edge, State
     if stuck:
         return Cut(stuck=tuple(stuck))
     search = _CycleSearch(within, owned)
-    found = search.exact()
-    return Cut(tuple(sorted(found)), True) if found is not None else Cut(tuple(sorted(search.greedy())), False)
+    result = search.exact()
+    return Cut(tuple(sorted(result)), True) if result is not None else Cut(tuple(sorted(search.greedy())), False)
 
 
 def shortest_cycle(edges: Edges) -> list[str]:
@@ -328,9 +328,9 @@ class _CycleSearch:
         """A smallest set; None when the search takes too long."""
         size = len(self._apart())
         while True:
-            found = self._within(size, frozenset(), frozenset())
-            if found is not None or self.steps > MOST_STEPS:
-                return found
+            result = self._within(size, frozenset(), frozenset())
+            if result is not None or self.steps > MOST_STEPS:
+                return result
             size += 1
 
     def _apart(self) -> list[Statement]:
@@ -355,9 +355,9 @@ class _CycleSearch:
         for statement in self.statements(cycle):
             if statement in kept:
                 continue
-            found = self._within(size, removed | {statement}, kept)
-            if found is not None:
-                return found
+            result = self._within(size, removed | {statement}, kept)
+            if result is not None:
+                return result
             kept |= {statement}  # every set with it has been tried
         return None
 

@@ -42,7 +42,7 @@ def grounds(graph: Graph, edges: Collection[Edge]) -> dict[Edge, EdgeSource]:
         mentions[dependent, dependency].append((target, path))
     objects = speakers(graph)
     made = {**makers(graph.program, database, "edge", frozenset(edges)), **_ordered(graph, mentions, objects)}
-    found = {}
+    result = {}
     for edge in sorted(edges):
         sources = [
             source
@@ -50,12 +50,12 @@ def grounds(graph: Graph, edges: Collection[Edge]) -> dict[Edge, EdgeSource]:
             if (source := _source(graph, objects.get(edge[0], ()), target, path)) is not None
         ]
         known = {(s.get("file"), s.get("line"), s.get("state")): s for s in sources}
-        found[edge] = EdgeSource(
+        result[edge] = EdgeSource(
             tuple(sorted(layers.get(edge, ()), key=LAYERS.index)),
             tuple(made.get(edge, ())),
             tuple(list(known.values())[:MOST_PLACES]),
         )
-    return found
+    return result
 
 
 def _ordered(
@@ -82,11 +82,11 @@ def speakers(graph: Graph) -> dict[str, tuple[str, ...]]:
     database = graph.database
     resources: dict[str, str] = {row[0]: row[1] for row in database["instance"]}
     instances: dict[str, str] = dict(database["instance_node"])
-    found: dict[str, tuple[str, ...]] = {}
+    result: dict[str, tuple[str, ...]] = {}
     for name, _, _, object in database["vertex"]:
         instance = instances.get(name)
-        found[name] = (object,) if instance is None else (resources.get(instance, instance), instance)
-    return found
+        result[name] = (object,) if instance is None else (resources.get(instance, instance), instance)
+    return result
 
 
 def _source(graph: Graph, objects: tuple[str, ...], target: str, path: str) -> dict[str, Any] | None:
@@ -108,9 +108,9 @@ def declarations(graph: Graph) -> dict[str, dict[str, Any]]:
             source = facts.source(predicate, row)
             if source is not None:
                 places.setdefault(row[0], source)
-    found = {}
+    result = {}
     for name, objects in speakers(graph).items():
         source = next((places[o] for o in objects if o in places), None)
         if source is not None:
-            found[name] = source_json(source)
-    return found
+            result[name] = source_json(source)
+    return result

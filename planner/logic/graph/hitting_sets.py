@@ -41,25 +41,25 @@ def smallest_sets(
 ) -> HittingSets[K]:
     """`proof_without`: the places of one proof when some are taken away, without those; None when there is no proof any
     more."""
-    found: list[frozenset[K]] = []
+    items: list[frozenset[K]] = []
     known: list[frozenset[K]] = []
     waiting: deque[frozenset[K]] = deque([frozenset()])
     seen: set[frozenset[K]] = set(waiting)
     proofs = 0
     while waiting:
         removed = waiting.popleft()
-        if any(one <= removed for one in found):
+        if any(one <= removed for one in items):
             continue
         places = next((places for places in known if not places & removed), None)
         if places is None:
             if proofs >= most_proofs:
-                return HittingSets(_sorted(found, order), "proofs")
+                return HittingSets(_sort(items, order), "proofs")
             proofs += 1
             proved = proof_without(removed)
             if proved is None:
-                found.append(removed)
-                if len(found) >= most_sets:
-                    return HittingSets(_sorted(found, order), "sets" if waiting else "")
+                items.append(removed)
+                if len(items) >= most_sets:
+                    return HittingSets(_sort(items, order), "sets" if waiting else "")
                 continue
             places = frozenset(proved)
             if not places:
@@ -72,7 +72,7 @@ def smallest_sets(
             if further not in seen:
                 seen.add(further)
                 waiting.append(further)
-    return HittingSets(_sorted(found, order), is_stuck=not found)
+    return HittingSets(_sort(items, order), is_stuck=not items)
 
 
 def proofs_for(facts: int) -> int:
@@ -80,6 +80,6 @@ def proofs_for(facts: int) -> int:
     return max(10, min(MOST_PROOFS, _MOST_FACTS // max(facts, 1)))
 
 
-def _sorted(found: Collection[frozenset[K]], order: Callable[[K], str]) -> tuple[tuple[K, ...], ...]:
+def _sort(found: Collection[frozenset[K]], order: Callable[[K], str]) -> tuple[tuple[K, ...], ...]:
     sets = [tuple(sorted(one, key=order)) for one in found]
     return tuple(sorted(sets, key=lambda one: (len(one), [order(place) for place in one])))

@@ -119,10 +119,10 @@ class _MissSearch:
             return
         lines, sources = [], []
         for row in rows[:_FEW]:
-            found = self.mention_source(row)
-            sources += [found] if found else []
+            result = self.mention_source(row)
+            sources += [result] if result else []
             how = "a rule of yours" if row[2] == ORDER else row[2]
-            at = place(found)
+            at = place(result)
             lines.append(f"{row[1]} ({how}{f', {at}' if at else ''})")
         if len(rows) > _FEW:
             lines.append(f"and {len(rows) - _FEW} more")
@@ -133,9 +133,9 @@ class _MissSearch:
         way = self.way(self.b, self.a)
         if len(way) == 2:
             proof = self.prover.why("edge", (self.b, self.a))
-            found = self.sources(proof)[:1] if proof else ()
-            at = "".join(f" ({place(source)})" for source in found)
-            yield Near("other-way", f"It is the other way round: {self.b} waits for {self.a}{at}.", (), found)
+            result = self.sources(proof)[:1] if proof else ()
+            at = "".join(f" ({place(source)})" for source in result)
+            yield Near("other-way", f"It is the other way round: {self.b} waits for {self.a}{at}.", (), result)
         elif way:
             yield Near("other-way", f"The other way round there is a path: {self.b} waits for {self.a}:", _steps(way))
 
@@ -147,13 +147,13 @@ class _MissSearch:
 
     def sources(self, proof: Proof) -> tuple[dict[str, Any], ...]:
         """The written sources of a proof."""
-        found: dict[str, dict[str, Any]] = {}
+        table: dict[str, dict[str, Any]] = {}
         for leaf in proof.leaves():
             source = self.database.facts.source(leaf.predicate, leaf.row)
             if source is not None and leaf.predicate in _WRITTEN:
                 written = source_json(source)
-                found.setdefault(place(written), written)
-        return tuple(found.values())
+                table.setdefault(place(written), written)
+        return tuple(table.values())
 
 
 _WRITTEN = (*REFERENCES, "state_depends_on", "target", "exclude")

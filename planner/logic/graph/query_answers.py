@@ -61,10 +61,10 @@ def search(
     edges: set[tuple[str, str]] | None = None
     if isinstance(expression, SetCall) and verb in ("somepath", "allpaths"):
         starts, ends = map(sets.of, expression.arguments)
-        found = _paths(waiting, starts, ends, verb, limit, sets.problems)
-        nodes = {node for path in found for node in path}
-        edges = {edge for path in found for edge in pairwise(path)}
-        steps = [(number, step, node) for number, path in enumerate(found, 1) for step, node in enumerate(path)]
+        result = _paths(waiting, starts, ends, verb, limit, sets.problems)
+        nodes = {node for path in result for node in path}
+        edges = {edge for path in result for edge in pairwise(path)}
+        steps = [(number, step, node) for number, path in enumerate(result, 1) for step, node in enumerate(path)]
         is_one = verb == "somepath"
         answers = Answers(("path", "step", "node")[is_one:], [row[is_one:] for row in steps])
     elif isinstance(expression, SetCall) and verb == "blast":
@@ -84,16 +84,16 @@ def _paths(
     from planner.logic.graph.verbs import count_paths, paths
 
     most = 1 if verb == "somepath" else limit
-    found = list(islice(paths(waiting, starts, ends), most + 1))
-    if not found and next(paths(waiting, ends, starts), None):
+    items = list(islice(paths(waiting, starts, ends), most + 1))
+    if not items and next(paths(waiting, ends, starts), None):
         detail = "The first waits for nothing there, but the second for the first: exchange them."
         problems.append(warning("query.other_way", "No path in this direction", detail))
-    if verb == "allpaths" and len(found) > most:
+    if verb == "allpaths" and len(items) > most:
         total = count_paths(waiting, starts, ends)
         listed = f"{most} of {total} paths" if total is not None else f"{most} paths"
         detail = f"Only {listed} are listed, the shortest first. -limit=N lists more."
         problems.append(warning("query.limit", "There are more paths", detail))
-    return found[:most]
+    return items[:most]
 
 
 def _blast(database: Database, waiting: Waiting, starts: set[str], actions: Actions) -> Answers:

@@ -72,12 +72,12 @@ class _ConditionCheck:
 
     def places(self) -> dict[str, tuple[str, int]]:
         """For each variable in a column of vertices, the first of them: predicate and column."""
-        found: dict[str, tuple[str, int]] = {}
+        result: dict[str, tuple[str, int]] = {}
         for atom, _ in atoms(self.query.literals):
             for at, term, column in self.columns(atom):
                 if isinstance(term, RuleVariable) and column.type.name == VERTEX:
-                    found.setdefault(term.name, (atom.predicate, at))
-        return found
+                    result.setdefault(term.name, (atom.predicate, at))
+        return result
 
     def no_vertex(self, term: RuleVariable, atom: Atom, column: Column, other: str, missing: list[str]) -> Diagnostic:
         some = quote(missing[0])

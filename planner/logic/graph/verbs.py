@@ -58,18 +58,18 @@ def distances(adjacency: Adjacency, starts: Iterable[str], most: int | None = No
 
     reached(A) :- start(A).
     reached(B) :- reached(A), edge(A, B)."""
-    found = dict.fromkeys(starts, 0)
-    layer, depth = list(found), 0
+    result = dict.fromkeys(starts, 0)
+    layer, depth = list(result), 0
     while layer and depth != most:
         depth += 1
         following = []
         for node in layer:
             for other in adjacency.get(node, ()):
-                if other not in found:
-                    found[other] = depth
+                if other not in result:
+                    result[other] = depth
                     following.append(other)
         layer = following
-    return found
+    return result
 
 
 def deps(waiting: Waiting, starts: Iterable[str], most: int | None = None) -> set[str]:
@@ -152,17 +152,17 @@ def waits_for(waiting: Waiting, ends: Iterable[tuple[str | None, str | None]]) -
     waits_for(A, B) :- edge(A, B).
     waits_for(A, C) :- edge(A, B), waits_for(B, C).
     """
-    found: set[tuple[str, str]] = set()
+    result: set[tuple[str, str]] = set()
     for dependent, dependency in set(ends):
         if dependency is not None:
             reached = distances(waiting.dependents, waiting.dependents.get(dependency, ()))
-            found.update((node, dependency) for node in reached if dependent in (None, node))
+            result.update((node, dependency) for node in reached if dependent in (None, node))
         elif dependent is not None:
             reached = distances(waiting.dependencies, waiting.dependencies.get(dependent, ()))
-            found.update((dependent, node) for node in reached)
+            result.update((dependent, node) for node in reached)
         else:
             return set(closure(waiting.edges, {}))
-    return found
+    return result
 
 
 # ---------------------------------------------------------------- sets
@@ -184,15 +184,15 @@ class SetEvaluation:
         return self.combined(wanted)
 
     def combined(self, wanted: Combination) -> set[str]:
-        found = set(self.of(wanted.first))
+        result = set(self.of(wanted.first))
         for operator, other in wanted.others:
             if operator == "+":
-                found |= self.of(other)
+                result |= self.of(other)
             elif operator == "&":
-                found &= self.of(other)
+                result &= self.of(other)
             else:
-                found -= self.of(other)
-        return found
+                result -= self.of(other)
+        return result
 
     def called(self, wanted: SetCall) -> set[str]:
         sets = [self.of(argument) for argument in wanted.arguments]
@@ -217,11 +217,11 @@ class SetEvaluation:
         if pattern is None:
             detail = f'{self.names.unknown(wanted.text)} "planner graph -json" lists all of them.'
             raise Failure(error("graph.unknown_node", "No such vertex", detail, wanted.span))
-        found = {node for text, node in self.names.texts if pattern.fullmatch(text)}
-        if not found:
+        result = {node for text, node in self.names.texts if pattern.fullmatch(text)}
+        if not result:
             detail = f"No vertex of the graph matches {wanted.text}: this set is empty."
             self.problems.append(warning("query.no_match", "Nothing matches", detail, wanted.span))
-        return found
+        return result
 
 
 _GLOB = re.compile(r'(\[(?:"(?:[^"\\]|\\.)*"|[^\]"])*\])|(\*+)|(\?)')

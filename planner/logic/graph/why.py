@@ -63,7 +63,7 @@ def prove_wait(
         assert reason is not None
         proof = proof_json(reason, graph.database.facts, source_json)
     if proof is not None:
-        return {**proof, **_noted(notes)}, []
+        return {**proof, **_note(notes)}, []
     if direct in graph.database["given_up"]:
         return None, [_given_up(graph, dependent, dependency)]
     lines = [*notes, f"{dependent} can start before {dependency} is done: there is no chain of edges between them."]
@@ -77,12 +77,12 @@ def prove_wait(
 def not_an_edge(graph: Graph, dependent: str, dependency: str, notes: Sequence[str] = ()) -> dict[str, Any]:
     """Why there is no edge: the relations nearest to one, and the obstacles of each rule for it."""
     rules, _ = why_not(graph, "edge", (dependent, dependency))
-    near = [found.json for found in nearest_misses(graph, dependent, dependency)]
+    near = [item.json for item in nearest_misses(graph, dependent, dependency)]
     goal = ["edge", dependent, dependency]
-    return {"format_version": "1.0", "goal": goal, "holds": False, "nearest": near, **_noted(notes), "rules": rules}
+    return {"format_version": "1.0", "goal": goal, "holds": False, "nearest": near, **_note(notes), "rules": rules}
 
 
-def _noted(notes: Sequence[str]) -> dict[str, list[str]]:
+def _note(notes: Sequence[str]) -> dict[str, list[str]]:
     return {"notes": list(notes)} if notes else {}
 
 

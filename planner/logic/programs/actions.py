@@ -11,7 +11,7 @@ from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from planner.foundation.vocabulary.records import frozen
-from planner.logic.datalog.engine.cache import derived
+from planner.logic.datalog.engine.cache import derive_rows
 from planner.logic.programs.rule_programs import files_of
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def verbs() -> dict[str, tuple[str, ...]]:
 
 @cache
 def _table() -> _ActionTable:
-    rows = derived(files_of("action_classes"), ("action_step", "action_class"))
+    rows = derive_rows(files_of("action_classes"), ("action_step", "action_class"))
     made: dict[str, list[str]] = {NO_OP: []}
     for action, _, step in sorted(rows["action_step"], key=lambda row: (row[0], row[1])):
         made.setdefault(str(action), []).append(str(step))

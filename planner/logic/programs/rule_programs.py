@@ -86,10 +86,10 @@ def deployment_program() -> RuleProgram:
 @cache
 def batch_program(own: Files = ()) -> RuleProgram:
     """The rules of fleets together with users' files. Raises Failure when a file is broken."""
-    return checked(own)[0]
+    return check_fleet_rules(own)[0]
 
 
-def checked(own: Files, name: str = "batch") -> tuple[RuleProgram, list[Diagnostic]]:
+def check_fleet_rules(own: Files, name: str = "batch") -> tuple[RuleProgram, list[Diagnostic]]:
     """The program with users' files, and warnings about these. Raises Failure."""
     core = files_of(name)
     program, problems = load(name, own)

@@ -139,7 +139,7 @@ def page_json(page: Page) -> dict[str, Any]:
         "layers": [list(layer) for layer in page.layers],
         "actions": [list(action) for action in page.actions],
         "changes": [[c.address, c.action, c.reason, list(c.groups), list(c.lines)] for c in page.changes],
-        "texts": _packed({str(n): change.text for n, change in enumerate(page.changes) if change.text}),
+        "texts": _pack({str(n): change.text for n, change in enumerate(page.changes) if change.text}),
         "verdicts": [list(verdict) for verdict in page.verdicts],
         "strings": list(tables.strings.numbers),
         "places": [list(place) for place in tables.places.numbers],
@@ -148,7 +148,7 @@ def page_json(page: Page) -> dict[str, Any]:
     }
 
 
-def _packed(texts: dict[str, str]) -> dict[str, str] | str:
+def _pack(texts: dict[str, str]) -> dict[str, str] | str:
     """Texts as they are; very many of them as the base64 text of their JSON, compressed with zlib."""
     if sum(map(len, texts.values())) <= MOST_TEXT:
         return texts
@@ -337,7 +337,7 @@ def columns(count: int, edges: Iterable[tuple[int, int]]) -> list[list[int]]:
         is_forward = sweep % 2 == 0
         for column in by_level if is_forward else reversed(by_level):
             _arrange(column, left if is_forward else right, place)
-    return _broken(by_level, count)
+    return _failure(by_level, count)
 
 
 def _arrange(column: list[int], neighbours: Sequence[Sequence[int]], place: list[float]) -> None:
@@ -358,7 +358,7 @@ def _number(column: list[int], place: list[float]) -> None:
         place[item] = number - middle
 
 
-def _broken(by_level: list[list[int]], count: int) -> list[list[int]]:
+def _failure(by_level: list[list[int]], count: int) -> list[list[int]]:
     """The levels with those that are too tall in several columns."""
     most = max(LOWEST, 2 * isqrt(count))
     broken = []

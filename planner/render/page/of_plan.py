@@ -150,17 +150,17 @@ def _short(name: str, module: str, view: str) -> str:
 
 def _boxes(modules: set[str]) -> Mapping[str, tuple[str, str]]:
     """The parent of each module, and what it is called there. An instance of a repeated module is in the module."""
-    found: dict[str, tuple[str, str]] = {}
+    result: dict[str, tuple[str, str]] = {}
     waiting = sorted(modules - {""})
     while waiting:
         module = waiting.pop()
-        if module in found:
+        if module in result:
             continue
         parent = _parent(module)
-        found[module] = (parent, module.removeprefix(f"{parent}.") if parent else module)
+        result[module] = (parent, module.removeprefix(f"{parent}.") if parent else module)
         if parent:
             waiting.append(parent)
-    return found
+    return result
 
 
 def _parent(module: str) -> str:

@@ -102,10 +102,10 @@ def _as_seen(asked: UnitOptions, done: FinishedUnit, base: str) -> UnitOptions:
             raise Failure(error("batch.out", "Plans cannot be saved", detail))
         return name
 
-    return _moved(asked, seen)
+    return _move(asked, seen)
 
 
-def _moved(asked: UnitOptions, place: Callable[[str], str]) -> UnitOptions:
+def _move(asked: UnitOptions, place: Callable[[str], str]) -> UnitOptions:
     """The options with their paths converted by `place`."""
     variables = tuple((kind, place(text) if kind == "var-file" else text) for kind, text in asked.variables)
     policies = tuple(word if word.startswith("builtin:") else place(word) for word in asked.policies)
@@ -185,7 +185,7 @@ def _begin(
     base = saved_plan.base_of(batch.fleet.root)
     for unit, saved in manifest.units.items():
         if saved.outcome == "incomplete" or unit in begun:  # else its plan has all
-            run.asked[unit] = _moved(saved.asked, lambda text: os.path.join(base, text))
+            run.asked[unit] = _move(saved.asked, lambda text: os.path.join(base, text))
     return run
 
 
@@ -283,8 +283,8 @@ def _judged(done: FinishedUnit, is_begun: bool) -> dict[str, bool]:
         facts.add("begun_before", done.unit)
     for address, how in done.result.differs if done.result is not None else ():
         facts.add("differs_from_approved", done.unit, address, how)
-    found = evaluate(batch_program(), facts.build(), ("asks_again", "spared"))
-    return {name: bool(found[name]) for name in ("asks_again", "spared")}
+    result = evaluate(batch_program(), facts.build(), ("asks_again", "spared"))
+    return {name: bool(result[name]) for name in ("asks_again", "spared")}
 
 
 def _spared(done: FinishedUnit) -> UnitResult:

@@ -9,7 +9,7 @@ from planner.answers.documents.plan_file import read_plan
 from planner.foundation.vocabulary.address import format_key
 from planner.foundation.vocabulary.diagnostic import Failure
 from planner.operations.plan import MadePlan, Start
-from planner.operations.plan_files import Differences, compared, counted
+from planner.operations.plan_files import Differences, compared, counted_changes
 from planner.operations.state_access import Stored
 from planner.world.state.model import State
 
@@ -31,7 +31,7 @@ def is_applied(path: str, stored: Stored[Any]) -> bool:
         raise Failure(problems)
     now = _objects(stored.state)
     earlier = (_objects(plan.previous_state), _objects(plan.prior_state))
-    changes = [(change.address, change.deposed) for change in counted(plan)]
+    changes = [(change.address, change.deposed) for change in counted_changes(plan)]
     has_moved = all(before.get(place) != now.get(place) for place in changes for before in earlier)
     return has_moved and was_applied(plan, stored.state)
 

@@ -181,9 +181,9 @@ class _BatchFileReader:
         each = next((c.attributes["for_each"] for c in reversed(layers) if "for_each" in c.attributes), None)
         if each is None:
             draft = self._draft(name, name, layers, self.scope, block.header_span)
-            found = self._deployments(draft, stack_of(self.root, draft.unit.folder), block.header_span)
-            self.drafts |= found
-            keys = [one.unit.deployment for one in found.values() if one.unit.deployment]
+            result = self._deployments(draft, stack_of(self.root, draft.unit.folder), block.header_span)
+            self.drafts |= result
+            keys = [one.unit.deployment for one in result.values() if one.unit.deployment]
             if keys:
                 self.repeated[name] = keys
             return
@@ -211,8 +211,8 @@ class _BatchFileReader:
         return [self.templates[name]] if name in self.templates else []
 
     def _draft(self, name: str, path: str, layers: list[Content], scope: FleetScope, span: Span) -> _Draft:
-        found = {key: attribute for content in layers for key, attribute in content.attributes.items()}
-        folder = self._text(found.get("path"), scope) or path
+        table = {key: attribute for content in layers for key, attribute in content.attributes.items()}
+        folder = self._text(table.get("path"), scope) or path
         normal = os.path.relpath(os.path.join(self.root, folder), self.root)
         if not os.path.isdir(os.path.join(self.root, folder)):
             detail = f"The directory {folder} of the unit {name} does not exist."
@@ -231,10 +231,10 @@ class _BatchFileReader:
         unit = Unit(
             name,
             normal,
-            self._texts(found.get("tags"), scope),
+            self._texts(table.get("tags"), scope),
             variables=tuple(sorted(variables.items())),
-            var_files=self._texts(found.get("var_files"), scope),
-            workspace=self._text(found.get("workspace"), scope),
+            var_files=self._texts(table.get("var_files"), scope),
+            workspace=self._text(table.get("workspace"), scope),
             place=FileLocation.of(span),
         )
         return _Draft(unit, scope, inputs, tuple(after), around)
@@ -283,17 +283,17 @@ class _BatchFileReader:
             self.groups.append(self._one_group(block, f"{name}/{key}", content, self.scope.repeated(key, value)))
 
     def _one_group(self, block: Block, name: str, content: Content, scope: FleetScope) -> _Group:
-        found = content.attributes
+        result = content.attributes
         return _Group(
             name,
-            self._texts(found.get("units"), scope),
-            self._texts(found.get("tags"), scope),
-            self._variables(found.get("variables"), scope),
-            self._texts(found.get("var_files"), scope),
-            dict(self._entries(found.get("inputs"))),
+            self._texts(result.get("units"), scope),
+            self._texts(result.get("tags"), scope),
+            self._variables(result.get("variables"), scope),
+            self._texts(result.get("var_files"), scope),
+            dict(self._entries(result.get("inputs"))),
             AroundReader(scope, self.problems).read(content),
             scope,
-            found["units"].expr_span if "units" in found else block.header_span,
+            result["units"].expr_span if "units" in result else block.header_span,
         )
 
     def _with_groups(self, draft: _Draft) -> _Draft:
@@ -339,12 +339,12 @@ class _BatchFileReader:
             self.files[path] = file
         after = []
         for expr in draft.after:
-            found, _ = mentions(expr, scope, self.repeated)
-            if len(found) != 1 or found[0].output or found[0].span != expr.span:
+            item, _ = mentions(expr, scope, self.repeated)
+            if len(item) != 1 or item[0].output or item[0].span != expr.span:
                 detail = 'Units are named like this: unit.NAME or unit["NAME"].'
                 self.problems.error("unit_required", "Not a unit", detail, expr.span)
                 continue
-            after += [(name, FileLocation.of(found[0].span)) for name in self._meant(found[0], drafts)]
+            after += [(name, FileLocation.of(item[0].span)) for name in self._meant(item[0], drafts)]
         names: tuple[tuple[str, str], ...] = ()
         offers = []
         try:
@@ -364,11 +364,11 @@ class _BatchFileReader:
         )
 
     def _input(self, name: str, value: ExpressionPiece, scope: FleetScope, drafts: Mapping[str, _Draft]) -> Input:
-        found, wrong = mentions(Expr(value.node, value.source), scope, self.repeated)
+        item, wrong = mentions(Expr(value.node, value.source), scope, self.repeated)
         for span in wrong:
             detail = "Only outputs of other units can be named here, unit.NAME.OUTPUT, and local and each."
             self.problems.error("unit_required", "Not an output of a unit", detail, span)
-        named = tuple((unit, m.output, FileLocation.of(m.span)) for m in found for unit in self._meant(m, drafts))
+        named = tuple((unit, m.output, FileLocation.of(m.span)) for m in item for unit in self._meant(m, drafts))
         return Input(name, value.span.text, FileLocation.of(value.span), named)
 
     def _meant(self, mention: Mention, drafts: Mapping[str, _Draft]) -> list[str]:
@@ -423,15 +423,15 @@ class _BatchFileReader:
             if isinstance(value.node, Literal):
                 variables[name] = value.span.text
                 continue
-            found = scope.value(Expr(value.node, value.source), self.problems)
-            if found is not None:
-                variables[name] = expression_text(found)
+            result = scope.value(Expr(value.node, value.source), self.problems)
+            if result is not None:
+                variables[name] = expression_text(result)
         if attribute is not None and not _is_written(attribute):
-            found = scope.value(expr_of(attribute, self.problems), self.problems)
-            entries = getattr(found, "items", None) if found.__class__ is not dict else found
+            result = scope.value(expr_of(attribute, self.problems), self.problems)
+            entries = getattr(result, "items", None) if result.__class__ is not dict else result
             if isinstance(entries, dict):
                 return {name: expression_text(item) for name, item in sorted(entries.items())}
-            if found is not None:
+            if result is not None:
                 detail = "An object is required here: { name = value }."
                 self.problems.error("object_required", "Invalid expression", detail, attribute.expr_span)
         return variables

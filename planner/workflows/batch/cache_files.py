@@ -17,7 +17,7 @@ from typing import Any
 from planner.foundation.support.assets import rules_path
 from planner.foundation.support.fast_json import orjson
 from planner.foundation.support.store import Shelf
-from planner.workflows.batch.files_read import settled
+from planner.workflows.batch.files_read import with_settled_time
 
 FLEETS = Shelf("fleets", 200, 1 << 30)
 LITTLE = 0.05
@@ -139,7 +139,7 @@ class CacheFiles:
                         last[new] = number
                     reads.append(new)
                 known["reads"] = reads
-        return [settled(self.files[number]) for number in last]
+        return [with_settled_time(self.files[number]) for number in last]
 
 
 def entry_names(root: str) -> tuple[str, str]:

@@ -16,7 +16,7 @@ from planner.foundation.support.disk import read_given, replace_file
 from planner.foundation.support.fast_json import orjson
 from planner.foundation.support.problem import InstallError
 from planner.foundation.vocabulary.diagnostic import Failure, error
-from planner.operations.plan_files import compared, counted
+from planner.operations.plan_files import compared, counted_changes
 from planner.workflows.stacks.steps import DeploymentPlan
 from planner.world.state.encryption_seal import Seal
 
@@ -56,22 +56,22 @@ def differences(path: str, now: DeploymentPlan, seal: Seal) -> tuple[tuple[str, 
     """(address, how) of the changes in a plan that the one in a file did not announce. Raises Failure when it cannot be
     read."""
     approved = _read(path, now.deployment, seal)
-    found: list[tuple[str, str]] = []
+    items: list[tuple[str, str]] = []
     for step in now.steps:
         what, plan = approved.get(str(step.name), ("", None))
         if step.what == "forget" and what != "forget":
-            found.append((str(step.name), "action"))
+            items.append((str(step.name), "action"))
         if step.plan is None:
             continue
         if plan is not None and what == step.what:
-            found += [(f"{step.name}: {address}", how) for address, how in compared(plan, step.plan)]
+            items += [(f"{step.name}: {address}", how) for address, how in compared(plan, step.plan)]
         else:
-            found += [(f"{step.name}: {change.address}", "action") for change in counted(step.plan)]
-    return tuple(found)
+            items += [(f"{step.name}: {change.address}", "action") for change in counted_changes(step.plan)]
+    return tuple(items)
 
 
 def _read(path: str, deployment: str, seal: Seal) -> dict[str, tuple[str, Plan | None]]:
-    found: dict[str, tuple[str, Plan | None]] = {}
+    result: dict[str, tuple[str, Plan | None]] = {}
     try:
         data = read_given(path)
         with tempfile.TemporaryDirectory(prefix="planner-") as folder, ZipFile(io.BytesIO(data)) as archive:
@@ -88,14 +88,14 @@ def _read(path: str, deployment: str, seal: Seal) -> dict[str, tuple[str, Plan |
                     plan, _, problems = read_plan(place, seal)
                     if plan is None:
                         raise Failure(problems)
-                found[str(step["component"])] = str(step["what"]), plan
+                result[str(step["component"])] = str(step["what"]), plan
     except OSError as problem:
         raise _damaged(path, str(problem.strerror or problem)) from None
     except (InstallError, BadZipFile, LargeZipFile, NotImplementedError, RuntimeError, zlib.error, EOFError) as problem:
         raise _damaged(path, str(problem)) from None
     except (ValueError, KeyError, TypeError, AttributeError) as problem:
         raise _damaged(path, f"its content is damaged ({type(problem).__name__}: {problem})") from None
-    return found
+    return result
 
 
 def _damaged(path: str, why: str) -> Failure:

@@ -27,7 +27,7 @@ from planner.render.diff_block import SchemaLookup
 from planner.render.view import HumanView
 from planner.workflows.batch.deployment_plans import differences, save
 from planner.workflows.batch.files_read import RECORDER
-from planner.workflows.batch.model import Request, UnitResult, described
+from planner.workflows.batch.model import Request, UnitResult, diagnostics_json
 from planner.workflows.batch.passed_outputs import NEW, awaited_in, gives, outputs_of, own_outputs, rests_on
 from planner.workflows.batch.plan_unit import Check, changes_of, counts_of, failed, log, spared_result, written_at
 from planner.workflows.batch.survey_deployment import needs_init
@@ -59,7 +59,7 @@ def do_deployment(request: Request, check: Check) -> UnitResult:
     RECORDER.look(STACK, "folder")
     RECORDER.look(FILE)
     told = Diagnostics()
-    session = _opened(request, told)
+    session = _open(request, told)
     (deployment,) = session.chosen([request.deployment] if request.deployment else [])[:1]
     if not request.deployment:
         raise Failure(
@@ -70,15 +70,15 @@ def do_deployment(request: Request, check: Check) -> UnitResult:
     options = options_of(request)
     if request.command == "validate":
         check()
-        return UnitResult(request.unit, "no-changes", diagnostics=described(told))
+        return UnitResult(request.unit, "no-changes", diagnostics=diagnostics_json(told))
     if request.command == "apply_plan":
         return _applied(request, session, deployment, options, told, check, rounds=1)
     if request.command == "plan" or request.plan_file:
-        return _planned(request, session, deployment, options, told, check)
+        return _plan(request, session, deployment, options, told, check)
     return _applied(request, session, deployment, options, told, check)
 
 
-def _opened(request: Request, told: Diagnostics) -> OpenedStack:
+def _open(request: Request, told: Diagnostics) -> OpenedStack:
     """The stack, after its modules and stacks were installed where needed. Raises Failure."""
     around, coming = _around(request), _coming(request)
     first = Diagnostics()
@@ -121,7 +121,7 @@ def _around(request: Request) -> ServiceStandIns:
 
 def _coming(request: Request) -> dict[tuple[str, str], dict[str, Value]]:
     """The outputs that deployments before this one are going to have. Raises Failure."""
-    found = {}
+    result = {}
     for one in request.upstream:
         if not one.seen or not one.deployment:
             continue
@@ -131,14 +131,14 @@ def _coming(request: Request) -> dict[tuple[str, str], dict[str, Value]]:
         for name in secret if isinstance(secret, tuple) else ():
             if name in outputs:
                 outputs[name] = mark(outputs[name], frozenset((SENSITIVE,)))
-        found[os.path.realpath(one.directory), one.deployment] = outputs
-    return found
+        result[os.path.realpath(one.directory), one.deployment] = outputs
+    return result
 
 
 # ---------------------------------------------------------------- planning
 
 
-def _planned(
+def _plan(
     request: Request,
     session: OpenedStack,
     deployment: Deployment,
@@ -160,7 +160,7 @@ def _planned(
         found = approval(session.flow, deployment, plan, 0, said)
         result = evolve(result, approved_by=found.by, refusals=tuple(refusal.text for refusal in found.refusals))
         if plan.is_partial and not plan.can_apply and not result.rests_on:
-            result = evolve(result, stuck=described(Rounds().problems(plan)))
+            result = evolve(result, stuck=diagnostics_json(Rounds().problems(plan)))
         if session.stack.deployments.stores:
             result = evolve(result, asks_plugins=True)  # what is in the environment is on no record
         seal = session.encryption.plan
@@ -208,7 +208,7 @@ def of_plan(request: Request, runner: Runner, plan: DeploymentPlan, told: Iterab
         counts,
         tuple(changes),
         (),
-        described(list(told)),
+        diagnostics_json(list(told)),
         text=_text(plan, runner) if request.text else "",
         facts=_facts(request, plan, runner) if request.facts else {},
         asks_plugins=uses_plugins,
@@ -249,10 +249,10 @@ def _with_outputs(request: Request, runner: Runner, plan: DeploymentPlan, short:
             changed.add(name)
     changed |= before.keys() - plan.outputs.keys()
     for step in plan.steps:
-        found = _of_component(step, runner)
-        if found is not None:
-            values[str(step.name)] = encode(found, {})
-            places = unknown_paths(found)
+        result = _of_component(step, runner)
+        if result is not None:
+            values[str(step.name)] = encode(result, {})
+            places = unknown_paths(result)
             unknown += [(str(step.name), path_text(path)) for path in places]
             changed.add(str(step.name))
     if secret:
@@ -283,17 +283,17 @@ def _has_secret(step: InstanceStep) -> bool:
 
 def _facts(request: Request, plan: DeploymentPlan, runner: Runner) -> dict[str, list[list[Any]]]:
     """The facts of the plans of all components, in addresses that begin with the component."""
-    found: dict[str, list[list[Any]]] = {name: [] for name in request.facts}
+    result: dict[str, list[list[Any]]] = {name: [] for name in request.facts}
     for step in plan.steps:
         if step.plan is None:
             continue
         config = runner.asked[str(step.name)].config
         for name, rows in facts_of([n for n in request.facts if n != "unit_output"], step.plan, config).items():
-            found[name] += [[f"{step.name}: {row[0]}", *row[1:]] for row in rows]
-    if "unit_output" in found:
+            result[name] += [[f"{step.name}: {row[0]}", *row[1:]] for row in rows]
+    if "unit_output" in result:
         state = runner.states.read()
-        found["unit_output"] = _output_actions(plan, state.outputs if state is not None else {})
-    return found
+        result["unit_output"] = _output_actions(plan, state.outputs if state is not None else {})
+    return result
 
 
 def _output_actions(plan: DeploymentPlan, before: Mapping[str, OutputState]) -> list[list[Any]]:
@@ -318,10 +318,10 @@ def _text(plan: DeploymentPlan, runner: Runner) -> str:
 
 def _write_json(plan: DeploymentPlan, path: str) -> None:
     """Raises Failure."""
-    found = {"format_version": FORMAT, "deployments": [deployment_json(plan)]}
+    table = {"format_version": FORMAT, "deployments": [deployment_json(plan)]}
     try:
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        replace_file(path, dumps(found), 0o600, durable=False)
+        replace_file(path, dumps(table), 0o600, durable=False)
     except OSError as problem:
         detail = f"{path}: {problem.strerror or problem}."
         raise Failure(error("batch.json", "Plan JSON cannot be written", detail)) from None
@@ -397,13 +397,13 @@ def _result(
         "applied" if is_changed or deployed.is_partial else "no-changes",
         deployed.counts.plus(Counts(forget=forgotten)),
         tuple(changes),
-        diagnostics=described(told),
+        diagnostics=diagnostics_json(told),
         text=terminal.stdout.getvalue(),
         is_partial=deployed.is_partial,
     )
     if state is not None:
         result = evolve(result, lineage=state.lineage, serial=state.serial)
-    return evolve(result, planned=_recorded(states)) if request.is_read else result
+    return evolve(result, planned=_record(states)) if request.is_read else result
 
 
 def _undone(request: Request, told: Diagnostics) -> UnitResult:
@@ -411,18 +411,18 @@ def _undone(request: Request, told: Diagnostics) -> UnitResult:
     return failed(request, [*told, error("stack.not_done", "Deployment is not done", detail)])
 
 
-def _recorded(states: States) -> dict[str, Any]:
+def _record(states: States) -> dict[str, Any]:
     """The outputs of an applied deployment, encoded."""
     state = states.read()
     outputs = state.outputs if state is not None else {}
-    found = {name: encode(unmark_deep(output.value)[0], {}) for name, output in sorted(outputs.items())}
+    table = {name: encode(unmark_deep(output.value)[0], {}) for name, output in sorted(outputs.items())}
     for name in states.recorded():
         part = states.read(name)
         if part is not None:
             values = {called: unmark_deep(output.value)[0] for called, output in sorted(part.outputs.items())}
-            found[str(name)] = encode(values, {})
+            table[str(name)] = encode(values, {})
     secret = tuple(sorted(name for name, output in outputs.items() if output.sensitive))
-    return {**found, SECRET: encode(secret, {})} if secret else found
+    return {**table, SECRET: encode(secret, {})} if secret else table
 
 
 def _state(request: Request, session: OpenedStack) -> UnitResult:
@@ -433,4 +433,4 @@ def _state(request: Request, session: OpenedStack) -> UnitResult:
     result = UnitResult(request.unit, "no-changes", text=said)
     if state is not None:
         result = evolve(result, lineage=state.lineage, serial=state.serial)
-    return evolve(result, planned=_recorded(states)) if request.is_read else result
+    return evolve(result, planned=_record(states)) if request.is_read else result

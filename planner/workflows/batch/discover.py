@@ -32,12 +32,12 @@ def find_fleet(words: Iterable[str], file: str, memory: Callable[[str], FolderMe
     if file:
         if not os.path.isfile(file):
             raise Failure(error("batch.no_file", "No such file", f"The fleet's file {file} does not exist."))
-        fleet = _described(file, memory)
+        fleet = _describe(file, memory)
         return _below(fleet, words)
     if os.path.isfile(NAME):
-        return _below(_described(NAME, memory), words)
+        return _below(_describe(NAME, memory), words)
     if len(words) >= 1 and os.path.isfile(os.path.join(words[0], NAME)):
-        fleet = _described(os.path.join(words[0], NAME), memory)
+        fleet = _describe(os.path.join(words[0], NAME), memory)
         return _below(fleet, words[1:])
     folders, others = _folders(words)
     root = os.getcwd()
@@ -47,13 +47,13 @@ def find_fleet(words: Iterable[str], file: str, memory: Callable[[str], FolderMe
     left: list[str] = []
     without: list[str] = []
     for folder in folders or ["."]:
-        found: dict[str, StackFolder] = {}
-        paths = {os.path.join(folder, name) for name in root_modules(folder, known, left=left, stacks=found)}
-        stacks |= {os.path.relpath(os.path.join(folder, name), root): stack for name, stack in found.items()}
+        table: dict[str, StackFolder] = {}
+        paths = {os.path.join(folder, name) for name in root_modules(folder, known, left=left, stacks=table)}
+        stacks |= {os.path.relpath(os.path.join(folder, name), root): stack for name, stack in table.items()}
         if folders and is_module(folder):  # it was named, so it is a unit, whatever its blocks are
             paths.add(folder)
         if (
-            not (paths or any(one.deployments for one in found.values()))
+            not (paths or any(one.deployments for one in table.values()))
             and folder in words
             and os.path.realpath(folder) not in map(os.path.realpath, left)
         ):
@@ -95,7 +95,7 @@ def _add_stacks(units: dict[str, Unit], stacks: dict[str, StackFolder]) -> tuple
     return tuple(problems)
 
 
-def _described(file: str, memory: Callable[[str], FolderMemory]) -> Fleet:
+def _describe(file: str, memory: Callable[[str], FolderMemory]) -> Fleet:
     return read_batch_file(file, memory)
 
 

@@ -110,8 +110,8 @@ def gathered(path: str, root: str, problems: Problems) -> BatchFileParts | None:
 def _included(pattern: str, file: str, root: str, span: Span, problems: Problems) -> list[tuple[str, str]]:
     """The files that a pattern means, as seen from the file that includes them. They have to be below the root."""
     folder, real = os.path.dirname(file), os.path.realpath(root)
-    found = sorted(glob(os.path.join(folder, pattern), recursive=True)) if "\0" not in pattern else []
-    files = [name for name in found if os.path.isfile(name)]
+    result = sorted(glob(os.path.join(folder, pattern), recursive=True)) if "\0" not in pattern else []
+    files = [name for name in result if os.path.isfile(name)]
     if not files:
         problems.error("no_include", "Nothing to include", f"No file is called {pattern} here.", span)
     allowed = []
@@ -138,7 +138,7 @@ def has_mark(path: str) -> bool:
 
 def write_files(root: str, wanted: dict[str, GeneratedFile], problems: Problems) -> None:
     """Write files, by their paths as seen from the root; what is in the way is reported."""
-    before = _listed(root)
+    before = _list_all(root)
     if not wanted and not before:
         return
     for path, file in sorted(wanted.items()):
@@ -179,12 +179,12 @@ def _write(path: str, shown: str, file: GeneratedFile, problems: Problems) -> No
     replace_file(path, data)
 
 
-def _listed(root: str) -> set[str]:
+def _list_all(root: str) -> set[str]:
     try:
-        found = orjson.loads(read_whole(os.path.join(root, _LIST)))
+        result = orjson.loads(read_whole(os.path.join(root, _LIST)))
     except (OSError, orjson.JSONDecodeError):
         return set()
-    paths = found if isinstance(found, list) else []
+    paths = result if isinstance(result, list) else []
     return {p for p in paths if isinstance(p, str) and not os.path.isabs(p) and ".." not in p.split("/")}
 
 
@@ -201,8 +201,8 @@ def deployed(unit: Unit, stack: StackFolder, span: Span, problems: Problems) -> 
     """The units of a stack that a block describes."""
     if unit.variables or unit.var_files or unit.workspace:
         refuse_values(unit.name, span, problems)
-    found = units_of(unit.name, unit.folder, stack.deployments or (UNKNOWN,)).values()
-    return [evolve(unit, name=one.name, called=one.called, deployment=one.deployment) for one in found]
+    result = units_of(unit.name, unit.folder, stack.deployments or (UNKNOWN,)).values()
+    return [evolve(unit, name=one.name, called=one.called, deployment=one.deployment) for one in result]
 
 
 def refuse_values(name: str, span: Span, problems: Problems) -> None:

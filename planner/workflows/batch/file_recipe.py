@@ -106,12 +106,12 @@ class AroundReader:
         return expr_of(attribute, self.problems)
 
     def _texts(self, content: Content, name: str) -> tuple[str, ...]:
-        found = content.attributes.get(name)
-        return self.scope.texts(self._expr(found), self.problems) if found is not None else ()
+        entry = content.attributes.get(name)
+        return self.scope.texts(self._expr(entry), self.problems) if entry is not None else ()
 
     def _text(self, content: Content, name: str, otherwise: str = "") -> str:
-        found = content.attributes.get(name)
-        return (self.scope.text(self._expr(found), self.problems) or "") if found is not None else otherwise
+        entry = content.attributes.get(name)
+        return (self.scope.text(self._expr(entry), self.problems) or "") if entry is not None else otherwise
 
     def _check_names(self, names: dict[str, str], attribute: Attribute) -> None:
         for name, text in names.items():

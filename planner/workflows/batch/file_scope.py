@@ -121,14 +121,14 @@ class FleetScope(Scope):
 
     def _text(self, value: Value, expr: Expr, problems: Problems) -> str | None:
         try:
-            found = convert(value, STRING)
+            result = convert(value, STRING)
         except ConversionError as problem:
             problems.error("text_required", "Invalid expression", f"A text is required here: {problem}.", expr.span)
             return None
-        if found.__class__ is not str:
+        if result.__class__ is not str:
             problems.error("text_required", "Invalid expression", "A text is required here, not null.", expr.span)
             return None
-        return str(found)
+        return str(result)
 
     def texts(self, expr: Expr, problems: Problems) -> tuple[str, ...]:
         """The texts of a list."""
@@ -152,8 +152,8 @@ class FleetScope(Scope):
             detail = "An object is required here: { name = value }."
             problems.error("object_required", "Invalid expression", detail, expr.span)
             return {}
-        found = {name: self._text(item, expr, problems) for name, item in sorted(entries.items())}
-        return {name: text for name, text in found.items() if text is not None}
+        table = {name: self._text(item, expr, problems) for name, item in sorted(entries.items())}
+        return {name: text for name, text in table.items() if text is not None}
 
     def items(self, attribute: Attribute, problems: Problems) -> dict[str, Value]:
         """The items of a for_each argument."""
@@ -238,7 +238,7 @@ def _word(step: Step) -> str:
 
 def mentions(expr: Expr, scope: FleetScope, repeated: Mapping[str, Any]) -> tuple[list[Mention], list[Span]]:
     """The units that an expression names, and what names no unit though it begins with `unit`."""
-    found: list[Mention] = []
+    items: list[Mention] = []
     wrong: list[Span] = []
     indexed: set[int] = set()
     for index, steps in _indexes(expr.node):
@@ -249,7 +249,7 @@ def mentions(expr: Expr, scope: FleetScope, repeated: Mapping[str, Any]) -> tupl
             key = unmark(key)[0]
             known = str(key) if not problems and key.__class__ is str else None
             span = Span(expr.source, collection.start, index.end)
-            found.append(Mention(_word(collection.steps[0]), known, _word(steps[0]) if steps else "", span))
+            items.append(Mention(_word(collection.steps[0]), known, _word(steps[0]) if steps else "", span))
     for node in variables(expr.node):
         root = node.root if isinstance(node, Traversal) else node.name
         if root in ("local", "each") or id(node) in indexed:
@@ -265,8 +265,8 @@ def mentions(expr: Expr, scope: FleetScope, repeated: Mapping[str, Any]) -> tupl
         name, *rest = words
         is_repeated = name in repeated
         key = rest.pop(0) if is_repeated and rest else None
-        found.append(Mention(name, key, rest[0] if rest else "", span))
-    return found, wrong
+        items.append(Mention(name, key, rest[0] if rest else "", span))
+    return items, wrong
 
 
 def _indexes(root: SyntaxNode) -> Iterator[tuple[Index, tuple[Step, ...]]]:

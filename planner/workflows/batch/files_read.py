@@ -138,8 +138,8 @@ class FileRecorder:
 
     def _is_own(self, path: str) -> bool:
         """Whether something is in a directory that this process made for a moment, and not around the unit."""
-        found = self._passing.match(path) if self._passing is not None else None
-        return found is not None and not f"{self._home}/".startswith(f"{found[0].rstrip('/')}/")
+        result = self._passing.match(path) if self._passing is not None else None
+        return result is not None and not f"{self._home}/".startswith(f"{result[0].rstrip('/')}/")
 
     def begin_again(self) -> None:
         """Forget the files looked at so far."""
@@ -272,7 +272,7 @@ def _is_large(path: str) -> bool:
         return False
 
 
-def settled(entry: Entry) -> Entry:
+def with_settled_time(entry: Entry) -> Entry:
     """An entry whose time was ambiguous, with its time, if by now it is not and nothing has changed."""
     path, kind, changed, size, content = entry
     if changed or (kind == "missing" and _is_behind_link(path)):

@@ -30,17 +30,17 @@ from planner.world.state.workspace import current_workspace, read_pointer
 
 def coming_states(request: Request) -> dict[str, ComingState]:
     """The states that units before this one are going to write. Raises Failure."""
-    found: dict[str, ComingState] = {}
+    result: dict[str, ComingState] = {}
     for one in request.upstream:
         if not one.seen:
             continue
         values = outputs_of(one.unit, one.planned)
         if one.state:
-            found[one.state] = ComingState(one.unit, own_outputs(values))
+            result[one.state] = ComingState(one.unit, own_outputs(values))
         for state, component in one.parts:
             if component in values:
-                found[state] = ComingState(one.unit, values[component])
-    return found
+                result[state] = ComingState(one.unit, values[component])
+    return result
 
 
 def inputs(request: Request) -> dict[str, Any]:
@@ -49,11 +49,11 @@ def inputs(request: Request) -> dict[str, Any]:
     only_checked = request.command == "validate"
     units: dict[str, Any] = {}
     for one in request.upstream if request.inputs else ():
-        found = _outputs(one, only_checked)
+        result = _outputs(one, only_checked)
         if one.called:
-            units.setdefault(one.called[0], {})[one.called[1]] = found
+            units.setdefault(one.called[0], {})[one.called[1]] = result
         else:
-            units[one.unit] = found
+            units[one.unit] = result
     constants = MappingScope({})
     names = {name: _value(request, name, text, constants) for name, text in request.names}
     given = {name: _value(request, name, text, constants) for name, text in request.variables}

@@ -18,7 +18,7 @@ from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.fact_base import FactBuilder
 from planner.logic.programs.rule_programs import batch_program
 from planner.workflows.batch import saved_plan
-from planner.workflows.batch.model import BAD, OUTCOMES, described
+from planner.workflows.batch.model import BAD, OUTCOMES, diagnostics_json
 from planner.workflows.batch.reports.document import COUNTS
 from planner.workflows.batch.saved_plan import Saved, SavedManifest
 from planner.workflows.batch.shard_results import PartRead, read_part
@@ -67,13 +67,13 @@ def join(names: Sequence[str], out: str = "") -> Joined:
 
 def _told(parts: Sequence[PartRead]) -> tuple[Diagnostic, ...]:
     """The diagnostics of the fleet as a whole, repeated by each shard."""
-    found: dict[tuple[str, str, str], Diagnostic] = {}
+    diagnostics: dict[tuple[str, str, str], Diagnostic] = {}
     for part in parts:
         for said in part.report["diagnostics"]:
             make = error if said["severity"] == "error" else warning
             key = (said["code"], said["summary"], said["detail"])
-            found.setdefault(key, make(*key))
-    return tuple(found.values())
+            diagnostics.setdefault(key, make(*key))
+    return tuple(diagnostics.values())
 
 
 # ---------------------------------------------------------------- whether they fit
@@ -83,7 +83,7 @@ def _unfit(parts: Sequence[PartRead]) -> list[Diagnostic]:
     """Why the parts are not one whole."""
     broken = [part for part in parts if part.report["shard"] is None]
     if broken:
-        return [_broken(part) for part in broken]
+        return [_failure(part) for part in broken]
     facts = FactBuilder()
     numbered = {f"{number:06}": part for number, part in enumerate(parts)}
     have_plans = all(part.manifest is not None for part in parts)
@@ -114,24 +114,24 @@ def _by_report(part: PartRead) -> tuple[dict[str, str], dict[str, str]]:
 
 
 def _problems(numbered: Mapping[str, PartRead], facts: FactBuilder) -> Iterable[Diagnostic]:
-    found = evaluate(batch_program(), facts.build(), ("bad_join", "bad_unit", "missing_shard", "lacks_units"))
+    result = evaluate(batch_program(), facts.build(), ("bad_join", "bad_unit", "missing_shard", "lacks_units"))
 
     def of(key: str) -> str:
         part = numbered[key]
         return f"{part.name} (shard {part.shard['number']} of {part.shard['of']})"
 
-    for why, first, second in found.sorted("bad_join"):
+    for why, first, second in result.sorted("bad_join"):
         yield error("batch.join", "The parts are not of one batch", f"{of(first)} and {of(second)} {_WHY[why]}.")
-    if found["bad_join"]:
+    if result["bad_join"]:
         return
-    missing = [number for (number,) in found.sorted("missing_shard")]
+    missing = [number for (number,) in result.sorted("missing_shard")]
     if missing:
         names = ", ".join(map(str, missing[:SHOWN])) + (" and more" if len(missing) > SHOWN else "")
         count = next(iter(numbered.values())).shard["of"]
         detail = f"Of {count} shards, no part is there of {names}: did the job fail, or was it not started?"
         yield error("batch.join_missing", "A shard is missing" if len(missing) == 1 else "Shards are missing", detail)
         return
-    for why, first, second, unit in found.sorted("bad_unit"):
+    for why, first, second, unit in result.sorted("bad_unit"):
         if why == "twice":
             yield error(
                 "batch.join", "The parts are not of one batch", f"{of(first)} and {of(second)} both have {unit}."
@@ -142,7 +142,7 @@ def _problems(numbered: Mapping[str, PartRead], facts: FactBuilder) -> Iterable[
             "the objects have changed in between, or a value differs each time. Plan all shards again."
         )
         yield error("batch.join_seen", "The parts do not agree", detail)
-    for there, wanted in found.sorted("lacks_units"):
+    for there, wanted in result.sorted("lacks_units"):
         detail = f"{wanted} units were shared out, and the parts have {there}."
         yield error("batch.join", "The parts are not a whole", detail)
 
@@ -154,7 +154,7 @@ _WHY = {
 }
 
 
-def _broken(part: PartRead) -> Diagnostic:
+def _failure(part: PartRead) -> Diagnostic:
     said = "; ".join(f"{d['summary']}: {d['detail']}" for d in part.report["diagnostics"] if d["severity"] == "error")
     return error("batch.join", "A part failed", f"{part.name}: {said}")
 
@@ -185,7 +185,7 @@ def _document(parts: Sequence[PartRead], told: Iterable[Diagnostic]) -> dict[str
         "units": units,
         "orphaned": [{"unit": unit, "state": state} for unit, state in sorted(orphaned)],
         "edges": first["edges"],
-        "diagnostics": list(described(problems)),
+        "diagnostics": list(diagnostics_json(problems)),
         "shard": None,
     }
 
@@ -234,7 +234,7 @@ def _save(parts: Sequence[PartRead], document: Mapping[str, Any], out: str) -> b
         for name, saved in manifest.units.items():
             units[name] = saved
             if saved.plan:
-                problems += _copied(part.name, out, saved)
+                problems += _copy(part.name, out, saved)
     if problems:
         raise Failure(problems)
     first = manifests[0]
@@ -243,7 +243,7 @@ def _save(parts: Sequence[PartRead], document: Mapping[str, Any], out: str) -> b
     return True
 
 
-def _copied(folder: str, out: str, saved: Saved) -> list[Diagnostic]:
+def _copy(folder: str, out: str, saved: Saved) -> list[Diagnostic]:
     path = saved_plan.plan_path(folder, saved.unit)
     try:
         data = saved_plan.read_bounded(path)

@@ -42,8 +42,8 @@ class UnitStateEntry:
 def known_units(root: str) -> dict[str, UnitStateEntry] | None:
     """The known units; None if the manifest is damaged."""
     try:
-        found = loads(read_whole(os.path.join(root, NAME)))["units"]
-        return {str(name): _entry(raw) for name, raw in found.items()}
+        result = loads(read_whole(os.path.join(root, NAME)))["units"]
+        return {str(name): _entry(raw) for name, raw in result.items()}
     except FileNotFoundError:
         return {}
     except (OSError, KeyError, TypeError, AttributeError, ValueError):

@@ -432,7 +432,7 @@ def _tupled(value: Any) -> Any:
 # Diagnostics as plain data: their form on the way from a worker to the report.
 
 
-def described(problems: Iterable[Diagnostic]) -> tuple[dict[str, Any], ...]:
+def diagnostics_json(problems: Iterable[Diagnostic]) -> tuple[dict[str, Any], ...]:
     """Diagnostics in the shape of `validate -json`, each once."""
     if not problems:
         return ()

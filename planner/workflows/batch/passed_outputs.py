@@ -112,7 +112,7 @@ def can_be_read(result: UnitResult) -> bool:
     return not result.changed or os.path.exists(result.planned_file)
 
 
-def moved(planned: UnitResult, now: UnitResult, names: Iterable[str] | None = None) -> list[str]:
+def changed_outputs(planned: UnitResult, now: UnitResult, names: Iterable[str] | None = None) -> list[str]:
     """The outputs that were known by a plan and have other values since it was applied."""
     unknown = {output for output, _ in planned.unknown}
     before, after = dict(planned.digests), dict(now.digests)
@@ -215,7 +215,7 @@ def _is_nothing_but(plan: Plan, reads: frozenset[str]) -> bool:
     return all((c.action == "no-op" and c.importing is None) or c.address in reads for c in plan.changes)
 
 
-def recorded(state: State) -> dict[str, Any]:
+def state_outputs(state: State) -> dict[str, Any]:
     """The outputs that a state has, encoded."""
     return {name: encode(unmark_deep(output.value)[0], {}) for name, output in sorted(state.outputs.items())}
 
@@ -247,13 +247,13 @@ def awaited_in(value: Value) -> set[Awaited]:
 def rests_on(plan: Plan, states: Iterable[str]) -> list[tuple[str, Awaited]]:
     """The parts of a plan that are made from unknown outputs of other units, as (address, mark). That a data source
     reads one of the `states` later does not count by itself."""
-    found: set[tuple[str, Awaited]] = set()
+    items: set[tuple[str, Awaited]] = set()
     passing = set(states)
     for change in plan.changes:
         if change.address not in passing:
-            found |= {(change.address, mark) for mark in awaited_in(change.after)}
+            items |= {(change.address, mark) for mark in awaited_in(change.after)}
     for output in plan.outputs:
-        found |= {(f"output.{output.name}", mark) for mark in awaited_in(output.after)}
+        items |= {(f"output.{output.name}", mark) for mark in awaited_in(output.after)}
     for address, value in plan.providers:
-        found |= {(address, mark) for mark in awaited_in(value)}
-    return sorted(found, key=lambda item: (item[0], item[1].unit, item[1].output, item[1].path))
+        items |= {(address, mark) for mark in awaited_in(value)}
+    return sorted(items, key=lambda item: (item[0], item[1].unit, item[1].output, item[1].path))

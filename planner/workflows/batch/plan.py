@@ -20,10 +20,10 @@ def plan(
     run, report = begin(command, options, listener, facts)
     if run is None:
         return report
-    return finish(run, made(run, report, command), started)
+    return finish(run, complete_run(run, report, command), started)
 
 
-def made(run: Run, report: BatchReport, command: str) -> BatchReport:
+def complete_run(run: Run, report: BatchReport, command: str) -> BatchReport:
     """Plan or validate the remaining units, and save the plan of all if requested."""
     options = run.batch.options
     way = "destroy" if command == "plan" and options.mode == "destroy" else command

@@ -17,7 +17,7 @@ from planner.logic.programs.actions import Counts, does
 from planner.operations.load import read_configuration
 from planner.operations.providers_needed import asks_plugins
 from planner.render.terminal import Terminal
-from planner.workflows.batch.model import Request, UnitResult, described
+from planner.workflows.batch.model import Request, UnitResult, diagnostics_json
 from planner.workflows.batch.passed_outputs import with_outputs
 from planner.workflows.batch.unit_setup import is_new, set_up
 
@@ -139,7 +139,7 @@ def of_plan(request: Request, made: MadePlan[Start], told: Iterable[Diagnostic])
         counts_of(plan),
         changes_of(plan),
         tuple((o.name, o.action) for o in plan.outputs if o.action != "no-op"),
-        described(list(told)),
+        diagnostics_json(list(told)),
         text=text_of(made) if request.text else "",
         facts=_facts(request, made) if request.facts else {},
         asks_plugins=asks_plugins(made.loaded.config, made.plan.prior_state),
@@ -207,7 +207,7 @@ def failed(request: Request, problems: Iterable[Diagnostic], terminal: Any = Non
     """The result of a unit that failed because of problems, or because a stop was requested."""
     result = "stopped" if STOP.requested else "error"
     text = terminal.stdout.getvalue() if terminal is not None else ""
-    return UnitResult(request.unit, result, diagnostics=described(list(problems)), text=text)
+    return UnitResult(request.unit, result, diagnostics=diagnostics_json(list(problems)), text=text)
 
 
 def spared_result(request: Request, told: Iterable[Diagnostic], tainted: list[str]) -> UnitResult:
@@ -220,4 +220,4 @@ def spared_result(request: Request, told: Iterable[Diagnostic], tainted: list[st
         "them, or keep them with `planner untaint`."
     )
     said = error("batch.tainted", "Tainted objects are not replaced without approval", detail)
-    return UnitResult(request.unit, "tainted", diagnostics=described([*told, said]))
+    return UnitResult(request.unit, "tainted", diagnostics=diagnostics_json([*told, said]))

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from planner.answers.policy.combined_plans import policy_files, three_valued, verdict_of
-from planner.answers.policy.facts.units import contents_needed, written
+from planner.answers.policy.facts.units import contents_needed, fact_value
 from planner.answers.policy.model import Verdict
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
 from planner.foundation.vocabulary.nearest import did_you_mean
@@ -52,13 +52,15 @@ def analysed(options: BatchOptions, want: tuple[str, ...] = ()) -> Analysis:
 
 def refusals(fleet: Fleet) -> list[Diagnostic]:
     """Warnings about units that cannot be run, for commands that only look at the fleet."""
-    found = []
+    diagnostics = []
     for unit in fleet.units.values():
         for said in unit.recipe.refusals if unit.recipe is not None else ():
             place = said.get("range") or {}
             at = f" ({place.get('filename')}:{(place.get('start') or {}).get('line')})" if place else ""
-            found.append(warning("batch.refused", f"{unit.name}: {said['summary']}", f"{said.get('detail', '')}{at}"))
-    return found
+            diagnostics.append(
+                warning("batch.refused", f"{unit.name}: {said['summary']}", f"{said.get('detail', '')}{at}")
+            )
+    return diagnostics
 
 
 # ---------------------------------------------------------------- graph
@@ -134,7 +136,7 @@ def why(options: BatchOptions, unit: str, other: str, negated: bool = False) -> 
     raise Failure(error("batch.no_wait", "Nothing to explain", detail))
 
 
-def chosen(options: BatchOptions, unit: str) -> dict[str, Any]:
+def selection_proof(options: BatchOptions, unit: str) -> dict[str, Any]:
     """The proof that a unit is selected. Raises Failure."""
     analysis = analysed(options)
     database = analysis.database
@@ -231,11 +233,11 @@ def with_contents(analysis: Analysis, done: dict[str, FinishedUnit]) -> FactBase
         for name, rows in (end.result.facts if end.result is not None else {}).items():
             for row in rows:
                 if None not in row:
-                    builder.add(name, unit, *map(written, row))
+                    builder.add(name, unit, *map(fact_value, row))
     return builder.build()
 
 
-def planned(
+def plan_for_questions(
     options: BatchOptions, own: Files, want: tuple[str, ...], listener: BatchListener
 ) -> tuple[Database | None, BatchReport | None, list[Diagnostic]]:
     """The relations `want` of a fleet, which is planned if they are about plans. Raises Failure."""
@@ -269,14 +271,14 @@ def query(
     parsed, problems = parse_query(program, question)
     if parsed is None:
         raise Failure(problems)
-    database, report, more = planned(options, own, tuple(sorted(parsed.predicates)), listener)
+    database, report, more = plan_for_questions(options, own, tuple(sorted(parsed.predicates)), listener)
     if database is None:
         return Answers(), more
     base: Database = database
 
     def answer() -> Answers:
-        found = ask(program, base, parsed)
-        return Answers(found.columns, [tuple(decode(value) for value in row) for row in found.rows])
+        result = ask(program, base, parsed)
+        return Answers(result.columns, [tuple(decode(value) for value in row) for row in result.rows])
 
     return run_limited(answer, seconds), [*problems, *more, *failed_units(report)]
 

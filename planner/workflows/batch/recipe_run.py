@@ -24,7 +24,7 @@ from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.fact_base import FactBuilder
 from planner.logic.programs.rule_programs import batch_program
 from planner.workflows.batch.hooks import run_program, without
-from planner.workflows.batch.model import Request, UnitResult, described
+from planner.workflows.batch.model import Request, UnitResult, diagnostics_json
 from planner.workflows.batch.recipe import Hook, Recipe, Role
 
 Outputs = Callable[[str], Any]
@@ -42,12 +42,12 @@ def fitting_arguments(request: Request) -> tuple[tuple[str, str], ...]:
     """-var and -var-file of the recipe that are for this command."""
     recipe, command = request.recipe, command_of(request)
     assert recipe is not None
-    found = []
+    items = []
     for kind, text, commands in recipe.arguments:
         if not commands or command in commands:
             is_file = kind == "var-file" and not os.path.isabs(text)
-            found.append((kind, os.path.join(recipe.home, text) if is_file and recipe.home else text))
-    return tuple(found)
+            items.append((kind, os.path.join(recipe.home, text) if is_file and recipe.home else text))
+    return tuple(items)
 
 
 def looked_at(request: Request) -> Request:
@@ -161,7 +161,7 @@ def _in_time(request: Request, recipe: Recipe, run: Run) -> UnitResult:
         return result
     detail = f"{request.unit} may take {recipe.seconds:g} s and took more: it was stopped in order."
     said = error("batch.time", "A unit took too long", detail)
-    return evolve(result, result="error", diagnostics=(*described([said]), *result.diagnostics))
+    return evolve(result, result="error", diagnostics=(*diagnostics_json([said]), *result.diagnostics))
 
 
 # ---------------------------------------------------------------- hooks
@@ -178,7 +178,7 @@ def _with_hooks(request: Request, recipe: Recipe, run: Run, secrets: Collection[
         if hook.when == "before" and (not problems or hook.always):
             problems += _hook(hook, request, recipe, log, secrets)
     if problems:
-        result = UnitResult(request.unit, "error", diagnostics=described(problems))
+        result = UnitResult(request.unit, "error", diagnostics=diagnostics_json(problems))
     else:
         result = _in_time(request, recipe, run)
     is_wrong = result.result in ("error", "stopped", "tainted")
@@ -189,7 +189,7 @@ def _with_hooks(request: Request, recipe: Recipe, run: Run, secrets: Collection[
         if hook.when == "error" and result.result == "error" and _matches(hook, _said(result)):
             problems += _hook(hook, request, recipe, log, secrets)
     if problems and result.result != "error":
-        result = evolve(result, result="error", diagnostics=(*described(problems), *result.diagnostics))
+        result = evolve(result, result="error", diagnostics=(*diagnostics_json(problems), *result.diagnostics))
     if log and request.command not in ("plan", "validate"):
         result = evolve(result, text="".join(log) + result.text)
     return result
@@ -277,14 +277,14 @@ def _credentials(unit: str, recipe: Recipe) -> dict[str, str]:
     if ran.code:
         raise refuse(f"ended with {ran.code}")
     try:
-        found = orjson.loads(ran.output)
+        result = orjson.loads(ran.output)
     except orjson.JSONDecodeError:
         raise refuse("printed no JSON") from None
-    if not isinstance(found, dict) or not all(isinstance(v, str) and "\0" not in v for v in found.values()):
+    if not isinstance(result, dict) or not all(isinstance(v, str) and "\0" not in v for v in result.values()):
         raise refuse("has to print a JSON object of texts")
-    if any(not name or "=" in name or "\0" in name for name in found):
+    if any(not name or "=" in name or "\0" in name for name in result):
         raise refuse("printed a name that no variable can have")
-    return found
+    return result
 
 
 def _keep_lock_file(recipe: Recipe) -> None:
@@ -325,14 +325,14 @@ def taken_on(unit: str, role: Role, environment: Mapping[str, str]) -> dict[str,
     try:
         aws = aws_of({"region": region, kind: settings}, environment, lambda title, said: wrong.append(said))
         if wrong:
-            raise _refused(unit, role, "; ".join(wrong))
-        found = aws.chain()
+            raise _refusal(unit, role, "; ".join(wrong))
+        result = aws.chain()
     except (ServiceError, OSError) as problem:
-        raise _refused(unit, role, str(problem)) from None
-    keys = {"AWS_ACCESS_KEY_ID": found.access_key, "AWS_SECRET_ACCESS_KEY": found.secret_key}
-    return {**keys, "AWS_SESSION_TOKEN": found.token}
+        raise _refusal(unit, role, str(problem)) from None
+    keys = {"AWS_ACCESS_KEY_ID": result.access_key, "AWS_SECRET_ACCESS_KEY": result.secret_key}
+    return {**keys, "AWS_SESSION_TOKEN": result.token}
 
 
-def _refused(unit: str, role: Role, why: str) -> Failure:
+def _refusal(unit: str, role: Role, why: str) -> Failure:
     detail = f"{unit} cannot take on the role {role.arn}: {why}"
     return Failure(error("batch.role", "The role is not taken on", detail))

@@ -166,19 +166,19 @@ class Record:
 
     def finished(self) -> dict[str, FinishedUnit]:
         """The last results of units that finished; without malformed ones."""
-        found: dict[str, FinishedUnit] = {}
+        result: dict[str, FinishedUnit] = {}
         for event in self.events():
             if event["event"] != "finished":
                 continue
             try:
                 done: FinishedUnit = from_json(FinishedUnit, event["done"])
             except Exception:  # the exceptions of cattrs for invalid data have no type in common
-                found.pop(event["unit"], None)
+                result.pop(event["unit"], None)
                 continue
-            found[event["unit"]] = done
+            result[event["unit"]] = done
             if done.unit != event["unit"] or (done.result is not None and done.result.unit != done.unit):
-                del found[event["unit"]]
-        return found
+                del result[event["unit"]]
+        return result
 
     def in_flight(self) -> list[str]:
         """The units that were begun and did not end."""

@@ -17,7 +17,7 @@ from planner.workflows.batch.apply import Approve, carry_on
 from planner.workflows.batch.apply_saved import apply_saved
 from planner.workflows.batch.model import from_json
 from planner.workflows.batch.passed_outputs import can_be_read
-from planner.workflows.batch.plan import made
+from planner.workflows.batch.plan import complete_run
 from planner.workflows.batch.record import Record, is_run
 from planner.workflows.batch.run import BatchReport, Run, finish
 from planner.workflows.batch.schedule import BatchListener
@@ -85,7 +85,7 @@ def resume(
     run = Run(batch, analysis, record, listener, done, cut_off=frozenset(in_flight))
     report = BatchReport(command, analysis, diagnostics=problems, mode=options.mode)
     if command in ("plan", "validate"):
-        report = made(run, report, command)
+        report = complete_run(run, report, command)
     else:
         carry_on(run, command, None if asked.get("at_once") else approve)
     return finish(run, report, started, tuple(in_flight))

@@ -64,21 +64,21 @@ def root_modules(
     `stacks` the stacks; the sources of their components are not root modules."""
     stacks = {} if stacks is None else stacks
     if pattern != "**":
-        return _named(folder, pattern, stacks)
+        return _by_name(folder, pattern, stacks)
     modules: list[str] = []
     states: list[str] = []
     waiting = [""]
     while waiting:
         name = waiting.pop()
         path = os.path.abspath(os.path.join(folder, name))
-        found = memory.folder(path) or _look_into(path, memory)
-        if found.stack is not None:
-            stacks[name or "."] = found.stack
-        if found.is_root:
+        result = memory.folder(path) or _look_into(path, memory)
+        if result.stack is not None:
+            stacks[name or "."] = result.stack
+        if result.is_root:
             modules.append(name or ".")
         elif left is not None and os.path.exists(os.path.join(path, STATE)):
             states.append(name)
-        waiting += [f"{name}/{inner}" if name else inner for inner in found.below]
+        waiting += [f"{name}/{inner}" if name else inner for inner in result.below]
     if left is not None:  # below a stack are states of its deployments: its plans report their remains
         kept = [name for name in states if os.path.normpath(f"{name}/../..") not in stacks]
         left += [os.path.abspath(os.path.join(folder, name)) for name in kept]
@@ -88,7 +88,7 @@ def root_modules(
     return sorted(name for name in modules if name not in called)
 
 
-def _named(folder: str, pattern: str, stacks: dict[str, StackFolder]) -> list[str]:
+def _by_name(folder: str, pattern: str, stacks: dict[str, StackFolder]) -> list[str]:
     modules = []
     for name in sorted({os.path.normpath(path) for path in _matching(pattern, folder)}):
         path = os.path.join(folder, name)
@@ -121,9 +121,9 @@ def _look_into(path: str, memory: FolderMemory) -> Found:
         return Found(False, [])
     names.sort()
     stack = _stack(path, names, looked) if any(map(STACK.search, names)) else None
-    found = Found(_is_root(path, names, looked), sorted(below), stack)
-    memory.keep_folder(path, found, looked)
-    return found
+    result = Found(_is_root(path, names, looked), sorted(below), stack)
+    memory.keep_folder(path, result, looked)
+    return result
 
 
 def _stack(path: str, names: list[str], looked: Looked) -> StackFolder | None:

@@ -17,7 +17,7 @@ from planner.workflows.batch.analyse import Analysis
 from planner.workflows.batch.executors import FEW
 from planner.workflows.batch.manifest import keep_manifest
 from planner.workflows.batch.model import BAD, FinishedUnit, Reads, Request, ShardSummary, Share, UnitResult, Upstream
-from planner.workflows.batch.passed_outputs import Handed, moved
+from planner.workflows.batch.passed_outputs import Handed, changed_outputs
 from planner.workflows.batch.record import Record, json_path
 from planner.workflows.batch.remove_records import retain
 from planner.workflows.batch.saved_plan import plan_path, prepare
@@ -123,12 +123,12 @@ class Run:
 
     def moved(self, unit: str) -> dict[str, list[str]]:
         """The outputs that a unit was planned with and that turned out differently, by the unit that they belong to."""
-        found = {}
+        table = {}
         for other in self.analysis.reads_from.get(unit, ()):
             planned, now = self.planned.get(other), self.done[other].result if other in self.done else None
             if planned is not None and now is not None and now.result == "applied":
-                found[other] = moved(planned, now)
-        return {other: names for other, names in found.items() if names}
+                table[other] = changed_outputs(planned, now)
+        return {other: names for other, names in table.items() if names}
 
     def _schedule(
         self,
@@ -151,8 +151,8 @@ class Run:
             def known(self, request: Request) -> UnitResult | None:
                 if request.command != "plan" or request.json_file or request.keeps_incomplete or request.approved_file:
                     return None
-                found = cache.result(request)
-                return cache.restored(found, request, run.batch.options.is_brief) if found is not None else None
+                result = cache.result(request)
+                return cache.restored(result, request, run.batch.options.is_brief) if result is not None else None
 
             def kept(self, request: Request, result: UnitResult) -> EarlierResult:
                 age = time.time() - result.made_at
@@ -381,7 +381,7 @@ def finish(run: Run, report: BatchReport, started: float, in_flight: tuple[str, 
     """Close the record and give the report."""
     run.batch.close()
     run.batch.cache.save()
-    found = evolve(
+    result = evolve(
         report,
         done=run.in_order(),
         run=run.record.name,
@@ -391,10 +391,10 @@ def finish(run: Run, report: BatchReport, started: float, in_flight: tuple[str, 
         in_flight=tuple(unit for unit in in_flight if unit not in run.beside),
         part=run.part(),
     )
-    run.record.add("ended", exit=int(found.failed))
+    run.record.add("ended", exit=int(result.failed))
     run.record.close()
-    _remember(run, found)
-    return found
+    _remember(run, result)
+    return result
 
 
 def _remember(run: Run, report: BatchReport) -> None:

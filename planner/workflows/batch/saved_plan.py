@@ -211,12 +211,12 @@ def files_of(root: str, surveyed: Iterable[str], reads: Iterable[list[Any]]) -> 
     what comes and goes with runs, do not count."""
     base = base_of(root)
     known = {path: content for path, kind, _, _, content in reads if kind == "file" and content != A_FOLDER}
-    found = {}
+    table = {}
     for path in {*surveyed, *known}:
         name = os.path.relpath(os.path.realpath(path), base)
         if not name.startswith("..") and not _PASSING.search(name):
-            found[name] = known.get(path) or digest(path, "file")
-    return dict(sorted(found.items()))
+            table[name] = known.get(path) or digest(path, "file")
+    return dict(sorted(table.items()))
 
 
 def plan_sum(path: str) -> str:
@@ -305,7 +305,7 @@ def _manifest(document: dict[str, Any]) -> SavedManifest:
         raise ValueError("it looks for units outside the working directory")
     if document["units"].__class__ is not dict:
         raise ValueError("it has no units")
-    units = {name: _saved(name, raw) for name, raw in document["units"].items()}
+    units = {name: _save(name, raw) for name, raw in document["units"].items()}
     shard = _shard(document["shard"]) if document["shard"] is not None else None
     for name, saved in units.items():
         if shard is None and not set(saved.before) <= set(units):
@@ -326,7 +326,7 @@ def _shard(raw: Any) -> Shard:
     return Shard(number, count, fleet, dict(beside))
 
 
-def _saved(name: str, raw: Any) -> Saved:
+def _save(name: str, raw: Any) -> Saved:
     for column, kind in _SHAPE.items():
         if raw[column].__class__ is not kind:
             raise ValueError(f"{column} of {name} is not of type {kind.__name__}")

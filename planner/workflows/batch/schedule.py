@@ -212,7 +212,7 @@ class Schedule:
             elif is_death(problem):
                 self._bury(unit)
             else:
-                self._finish(unit, _broken(unit, problem))
+                self._finish(unit, _failure(unit, problem))
 
     def _bury(self, unit: str) -> None:
         """The process that ran a unit is gone."""
@@ -259,13 +259,13 @@ def earlier(
 ) -> dict[str, Earlier]:
     """The units before one that are done with. `read`: those whose outputs it reads; `awaited`: those whose unknown
     outputs its plan depends on."""
-    found = {}
+    result = {}
     for other in before:
         end = done.get(other)
         if end is not None:
             changes = end.result is not None and bool(end.result.changed)
-            found[other] = Earlier(end.outcome, other in read, changes, other in awaited)
-    return found
+            result[other] = Earlier(end.outcome, other in read, changes, other in awaited)
+    return result
 
 
 def _note(done: FinishedUnit) -> tuple[dict[str, Any], ...]:
@@ -283,7 +283,7 @@ def _died(unit: str, times: int) -> dict[str, Any]:
     return {"severity": "error", "summary": "A process died", "detail": detail, "code": "batch.died"}
 
 
-def _broken(unit: str, problem: BaseException) -> UnitResult:
+def _failure(unit: str, problem: BaseException) -> UnitResult:
     detail = f"{type(problem).__name__}: {problem}."
     said = {"severity": "error", "summary": "A unit could not be run", "detail": detail, "code": "batch.executor"}
     return UnitResult(unit, "error", diagnostics=(said,))

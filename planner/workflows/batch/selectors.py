@@ -117,8 +117,8 @@ class _Selecting:
             elif operator == "&":
                 self.facts.add("in_both", whole, name, second, source=source)
             else:
-                for found, unit in evaluate(self.program, self.facts.build(), ("in_set",))["in_set"]:
-                    if found == second:
+                for item, unit in evaluate(self.program, self.facts.build(), ("in_set",))["in_set"]:
+                    if item == second:
                         self.facts.add("taken_away", whole, unit, source=CommandLine(second))
                 self.facts.add("takes_from", whole, name, source=source)
             name = whole
@@ -168,11 +168,11 @@ class _Selecting:
         self._files()
         files = {row[1] for row in self.facts.build().relation("reads_file")}
         wanted = value.removeprefix("./")
-        found = sorted(file for file in files if file == wanted or fnmatchcase(file, wanted))
-        if not found:
+        items = sorted(file for file in files if file == wanted or fnmatchcase(file, wanted))
+        if not items:
             detail = f"No unit reads a file {value}.{did_you_mean(wanted, files)}"
             raise Failure(error("batch.unknown_file", "Unknown file", detail))
-        for file in found:
+        for file in items:
             self.facts.add("asks_file", text, file, source=CommandLine(text))
 
     def _outcome(self, text: str, value: str) -> None:
@@ -261,11 +261,11 @@ _TELLING = ("plan", "apply", "destroy")
 
 def last_outcomes(root: str, units: Container[str]) -> dict[str, tuple[str, str]]:
     """Unit -> outcome, and its run. Validations do not count."""
-    found: dict[str, tuple[str, str]] = {}
+    result: dict[str, tuple[str, str]] = {}
     try:
         names = sorted((n for n in os.listdir(os.path.join(root, FOLDER)) if is_run(n)), reverse=True)
     except OSError:
-        return found
+        return result
     for name in names[:MOST]:
         record = Record(root, name)
         try:
@@ -279,5 +279,5 @@ def last_outcomes(root: str, units: Container[str]) -> dict[str, tuple[str, str]
                 ended[event["unit"]] = event.get("outcome", "")
         for unit, outcome in ended.items():
             if unit in units:
-                found.setdefault(unit, (outcome, name))
-    return found
+                result.setdefault(unit, (outcome, name))
+    return result

@@ -156,10 +156,10 @@ class Batch:
             return self._shared(from_plain(known, self.fleet, command, self.own))
         surveys = {name: self.made.get(name) or survey_of(text) for name, text in self.texts.items()}
         gone = self.cache.known_states(self.fleet.units) | left
-        found = analyse(self.fleet, surveys, selection, command, self.own, want, gone)
-        if key and not (found.diagnostics or self.fleet.diagnostics):
-            self.cache.keep_analysis(command, key, to_plain(found))
-        return self._shared(found)
+        result = analyse(self.fleet, surveys, selection, command, self.own, want, gone)
+        if key and not (result.diagnostics or self.fleet.diagnostics):
+            self.cache.keep_analysis(command, key, to_plain(result))
+        return self._shared(result)
 
     def _shared(self, analysis: Analysis) -> Analysis:
         """The analysis with what this job does, where several share the work."""
@@ -168,9 +168,9 @@ class Batch:
         return self._share(analysis)
 
     def _share(self, analysis: Analysis) -> Analysis:
-        from planner.workflows.batch.shards import shared
+        from planner.workflows.batch.shards import share_analysis
 
-        return shared(analysis, *self.options.shard)
+        return share_analysis(analysis, *self.options.shard)
 
     def surveyed(self, unit: str) -> tuple[str, ...]:
         """The files of a unit's configuration and its variables, and the parts of the fleet's file."""

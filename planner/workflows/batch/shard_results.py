@@ -29,8 +29,8 @@ class PartRead:
 
     @property
     def shard(self) -> dict[str, Any]:
-        found: dict[str, Any] = self.report["shard"]
-        return found
+        result: dict[str, Any] = self.report["shard"]
+        return result
 
 
 def read_part(name: str) -> PartRead:
@@ -189,12 +189,12 @@ def _checked(value: Any, shape: Any, what: str) -> Any:
 def _checked_object(value: dict[str, Any], shape: dict[Any, Any], what: str) -> dict[str, Any]:
     if str in shape:
         return {name: _checked(item, shape[str], name) for name, item in value.items()}
-    found = {}
+    result = {}
     for name, inner in shape.items():
         if inner.__class__ is not _Maybe:
             if name not in value:
                 raise ValueError(f"{what} has no {name}")
-            found[name] = _checked(value[name], inner, name)
+            result[name] = _checked(value[name], inner, name)
         elif name in value:
-            found[name] = _checked(value[name], inner.shape, name) if value[name] is not None else None
-    return found
+            result[name] = _checked(value[name], inner.shape, name) if value[name] is not None else None
+    return result

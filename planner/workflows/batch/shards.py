@@ -34,8 +34,8 @@ def share(analysis: Analysis, number: int, count: int) -> Share:
         for other in analysis.reads_from.get(unit, ()):
             if other in groups:
                 facts.add("sees_outputs", unit, other)
-    found = evaluate(batch_program(), facts.build(), ("in_shard", "planned_beside"))
-    own, beside = (frozenset(str(unit) for (unit,) in found[name]) for name in ("in_shard", "planned_beside"))
+    result = evaluate(batch_program(), facts.build(), ("in_shard", "planned_beside"))
+    own, beside = (frozenset(str(unit) for (unit,) in result[name]) for name in ("in_shard", "planned_beside"))
     return Share(number, count, own, beside)
 
 
@@ -73,12 +73,12 @@ def in_line(analysis: Analysis) -> tuple[list[str], dict[str, tuple[int, int]]]:
 
 
 def _tree(root: str, followers: Mapping[str, list[str]]) -> list[str]:
-    found, waiting = [], [root]
+    result, waiting = [], [root]
     while waiting:
         unit = waiting.pop()
-        found.append(unit)
+        result.append(unit)
         waiting += sorted(followers[unit], reverse=True)
-    return found
+    return result
 
 
 def part_of(
@@ -102,6 +102,6 @@ def part_of(
     return ShardSummary(own.number, own.count, len(analysis.selected), digest, beside, before)
 
 
-def shared(analysis: Analysis, number: int, count: int) -> Analysis:
+def share_analysis(analysis: Analysis, number: int, count: int) -> Analysis:
     """An analysis that knows what the job does."""
     return evolve(analysis, share=share(analysis, number, count))

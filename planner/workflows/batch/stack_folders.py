@@ -72,7 +72,7 @@ def _labels(body: Body) -> set[str]:
 
 def _sources(body: Body) -> list[str]:
     """Local sources that are written out."""
-    found = []
+    result = []
     content, _ = body.partial_content(_LABELLED)
     for block in content.blocks:
         attribute = block.body.partial_content(_SOURCE)[0].attributes.get("source")
@@ -81,8 +81,8 @@ def _sources(body: Body) -> list[str]:
             node = node.parts[0]
         value = node.value if isinstance(node, Literal) else None
         if isinstance(value, str) and value.startswith(("./", "../")):
-            found.append(value)
-    return found
+            result.append(value)
+    return result
 
 
 def units_of(name: str, folder: str, deployments: Iterable[str], place: FileLocation | None = None) -> dict[str, Unit]:

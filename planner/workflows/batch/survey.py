@@ -22,7 +22,7 @@ from planner.language.syntax.body import BodySchema, Content
 from planner.operations.backends import data_folder
 from planner.operations.load import ConfigurationReading, RunInputs
 from planner.operations.options import StateOptions
-from planner.workflows.batch.model import FileLocation, RemoteRead, Survey, described
+from planner.workflows.batch.model import FileLocation, RemoteRead, Survey, diagnostics_json
 from planner.world.provider import remote_state
 from planner.world.state.backend import schema_of, state_identity
 from planner.world.state.workspace import read_pointer
@@ -58,7 +58,7 @@ def survey(unit: str, reading: ConfigurationReading[StateOptions], folder: str) 
     place = _place(backend.span, folder) if backend is not None else None
     outputs = tuple(sorted(config.root.outputs)) if reading.config is not None else None
     variables = tuple(sorted(config.root.variables)) if reading.config is not None else None
-    return Survey(unit, state, remote, tuple(sorted(set(files))), described(problems), place, outputs, variables)
+    return Survey(unit, state, remote, tuple(sorted(set(files))), diagnostics_json(problems), place, outputs, variables)
 
 
 def _remote_reads(config: Config, begun: RunInputs[StateOptions], folder: str) -> list[RemoteRead]:
@@ -89,7 +89,7 @@ def _module(
         address = f"{path}.module.{name}" if path else f"module.{name}"
         assert child.call is not None
         for instance, outer in _instances(child.call, scope):
-            _module(child, f"{address}{instance}", _given(child, outer), begun, folder, found)
+            _module(child, f"{address}{instance}", _inputs(child, outer), begun, folder, found)
 
 
 def _state(content: Content, scope: StaticScope) -> str:
@@ -142,7 +142,7 @@ def _place(span: Span, folder: str) -> FileLocation:
     return FileLocation.of(span, os.path.normpath(os.path.join(folder, span.filename)))
 
 
-def _given(child: ModuleConfig, outer: StaticScope) -> Given:
+def _inputs(child: ModuleConfig, outer: StaticScope) -> Given:
     """The arguments of a module call, as far as they are known without planning."""
     call = child.call
 

@@ -81,18 +81,18 @@ def needs_init(problems: list[Diagnostic]) -> bool:
 
 
 def _components(stack: StackConfig) -> list[str]:
-    found = []
+    result = []
     for module in stack.root.walk():
         above = "".join(f"stack.{name}." for name in module.path)
-        found += [f"{above}{key}" for key, one in sorted(module.components.items()) if one.kind == "component"]
-    return found
+        result += [f"{above}{key}" for key, one in sorted(module.components.items()) if one.kind == "component"]
+    return result
 
 
 def _reads(stack: StackConfig, request: Request, folder: str) -> list[PublishedRead]:
     said = stack.deployments
     places = {name: value for kind, name, value in request.around if kind == "upstream"}
     deployment = said.deployments.get(request.deployment or "")
-    found: dict[tuple[str, str, str], PublishedRead] = {}
+    table: dict[tuple[str, str, str], PublishedRead] = {}
     wanted = [("", deployment.inputs)] if deployment is not None else []
     wanted += [(name, published.value) for name, published in sorted(said.published.items())]
     for published, expr in wanted:
@@ -101,8 +101,8 @@ def _reads(stack: StackConfig, request: Request, folder: str) -> list[PublishedR
             if upstream is None:
                 continue
             real = os.path.realpath(places.get(upstream.source, upstream.source))
-            found[published, name, output] = PublishedRead(name, real, output, _place(upstream.span, folder), published)
-    return [found[key] for key in sorted(found)]
+            table[published, name, output] = PublishedRead(name, real, output, _place(upstream.span, folder), published)
+    return [table[key] for key in sorted(table)]
 
 
 def _published(stack: StackConfig, deployment: str, folder: str) -> list[Published]:

@@ -57,10 +57,10 @@ NOTHING = UnitOptions()
 def targeted(asked: UnitArguments, units: Iterable[str]) -> tuple[str, ...]:
     """The units that targets name. Raises Failure."""
     problems: list[Diagnostic] = []
-    found = _addresses("target", parse_address, asked.targets, list(units), problems)
+    result = _addresses("target", parse_address, asked.targets, list(units), problems)
     if problems:
         raise Failure(problems)
-    return tuple(sorted({unit for unit, _ in found}))
+    return tuple(sorted({unit for unit, _ in result}))
 
 
 def of_units(
@@ -75,8 +75,8 @@ def of_units(
         add(text, variables, units, declared, problems)
     targets = _addresses("target", parse_address, asked.targets, units, problems)
     replace = _addresses("replace", parse_resource_instance, asked.replace, units, problems)
-    for option, found in (("target", targets), ("replace", replace)):
-        problems += [_not_selected(f"-{option}={u}:{a}", u) for u, a in found if u not in variables]
+    for option, item in (("target", targets), ("replace", replace)):
+        problems += [_not_selected(f"-{option}={u}:{a}", u) for u, a in item if u not in variables]
     if problems:
         raise Failure(problems)
     return {
@@ -146,7 +146,7 @@ def _addresses(
     option: str, parse: Callable[[str], A], texts: Iterable[str], units: Sequence[str], problems: list[Diagnostic]
 ) -> list[tuple[str, A]]:
     """(unit, address) of UNIT:ADDRESS."""
-    found = []
+    result = []
     for text in texts:
         unit, colon, address = text.partition(":")
         shown = f"-{option}={text}"
@@ -156,10 +156,10 @@ def _addresses(
             problems.append(_unknown(shown, unit, units))
         else:
             try:
-                found.append((unit, parse(address)))
+                result.append((unit, parse(address)))
             except AddressError as bad:
                 problems.append(_wrong(shown, f"has no address behind the unit: {bad.detail}"))
-    return found
+    return result
 
 
 def _wrong(shown: str, why: str) -> Diagnostic:

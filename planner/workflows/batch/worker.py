@@ -18,8 +18,8 @@ from planner.operations.state_access import load_stored
 from planner.workflows.batch.executor import Unmet
 from planner.workflows.batch.files_read import RECORDER, entries
 from planner.workflows.batch.inputs import outputs
-from planner.workflows.batch.model import Request, Survey, UnitResult, described
-from planner.workflows.batch.passed_outputs import recorded
+from planner.workflows.batch.model import Request, Survey, UnitResult, diagnostics_json
+from planner.workflows.batch.passed_outputs import state_outputs
 from planner.workflows.batch.plan_unit import Check, failed, log, of_plan, plan_unit, planned_with, spared_result
 from planner.workflows.batch.recipe_run import carry_out
 from planner.workflows.batch.unit_setup import (
@@ -107,7 +107,7 @@ def _survey(request: Request, folder: str) -> Survey:
                         reading = read_configuration(options_of(request))
                 made = survey(request.unit, reading, folder)
         except Failure as failure:
-            made = Survey(request.unit, "", problems=described(failure.diagnostics))
+            made = Survey(request.unit, "", problems=diagnostics_json(failure.diagnostics))
             is_whole = False
         looked_at = dict(paths)
         if made.problems and is_secret_directory("."):
@@ -196,7 +196,7 @@ def _applied(request: Request, applied: Applied, terminal: Any, more: list[Diagn
         request.unit,
         failed if has_errors(problems) else "applied",
         applied.counts,
-        diagnostics=described(problems),
+        diagnostics=diagnostics_json(problems),
         text=terminal.stdout.getvalue(),
     )
     if applied.state is not None:
@@ -207,7 +207,7 @@ def _applied(request: Request, applied: Applied, terminal: Any, more: list[Diagn
 
 
 def _with_recorded(result: UnitResult, state: State) -> UnitResult:
-    return evolve(result, planned=recorded(state))
+    return evolve(result, planned=state_outputs(state))
 
 
 def _state(request: Request) -> UnitResult:
@@ -250,4 +250,4 @@ def _apply_plan(request: Request, options: OperationOptions, check: Check) -> Un
 
 def _validated(request: Request, problems: list[Diagnostic]) -> UnitResult:
     result = "error" if has_errors(problems) else "no-changes"
-    return UnitResult(request.unit, result, diagnostics=described(problems))
+    return UnitResult(request.unit, result, diagnostics=diagnostics_json(problems))

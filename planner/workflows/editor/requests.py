@@ -38,13 +38,13 @@ def completions(book: Book, text: str, offset: int, shapes: Callable[[], Shapes]
         return []
     if text[:offset].rpartition("\n")[2].strip().startswith((".", "@")):
         return [*_directives()]
-    found = [*_variables(at)] if relation is not None or at.relation else []
-    found += [
+    result = [*_variables(at)] if relation is not None or at.relation else []
+    result += [
         Choice(r.name, "relation", r.declaration, r.doc, f"{r.name}({', '.join(_placeholders(r))})")
         for _, r in sorted(book.relations.items())
     ]
-    found += [Choice(name, "function", _shown(name), "", f"{name}(") for name in sorted(functions())]
-    return found
+    result += [Choice(name, "function", _shown(name), "", f"{name}(") for name in sorted(functions())]
+    return result
 
 
 def _placeholders(relation: IndexedRelation) -> Iterator[str]:
@@ -83,13 +83,13 @@ def _directives() -> Iterator[Choice]:
 
 
 def _variables(at: Cursor) -> Iterator[Choice]:
-    found = sorted({name for name in re.findall(r"\b[A-Z]\w*", at.statement) if name != at.word})
-    yield from (Choice(name, "variable", "", "", name) for name in found)
+    items = sorted({name for name in re.findall(r"\b[A-Z]\w*", at.statement) if name != at.word})
+    yield from (Choice(name, "variable", "", "", name) for name in items)
 
 
 def _shown(name: str) -> str:
-    found = signature(name)
-    return found.declaration if found is not None else ""
+    result = signature(name)
+    return result.declaration if result is not None else ""
 
 
 def hover(book: Book, text: str, offset: int) -> tuple[str, int, int] | None:
@@ -98,10 +98,10 @@ def hover(book: Book, text: str, offset: int) -> tuple[str, int, int] | None:
     relation = book.relations.get(at.word)
     if relation is not None:
         return f"```\n{relation.declaration}\n```\n\n{relation.doc}", at.start, at.end
-    found = signature(at.word)
-    if found is not None:
-        doc = f"{found.meaning}. Example: `{found.example}`\n\n{found.failing}".strip()
-        return f"```\n{found.declaration}\n```\n\n{doc}", at.start, at.end
+    result = signature(at.word)
+    if result is not None:
+        doc = f"{result.meaning}. Example: `{result.example}`\n\n{result.failing}".strip()
+        return f"```\n{result.declaration}\n```\n\n{doc}", at.start, at.end
     return None
 
 
@@ -116,12 +116,12 @@ def mentions(book: Book, text: str, offset: int) -> list[Span]:
     word = cursor_at(text, offset).word
     if word not in book.relations:
         return []
-    found = []
+    result = []
     for file in book.files:
-        found += [
+        result += [
             Span(file.source, start, end) for _, token, start, end in tokens_of(file.source.text) if token == word
         ]
-    return found
+    return result
 
 
 def outline(name: str, text: str) -> Iterator[tuple[str, str, Span]]:

@@ -68,8 +68,8 @@ class Book:
 def folder_files(path: str, opened: Texts) -> list[tuple[str, str]]:
     """The rule files (name, text) that belong together with one: those of its directory, as they are in the editor."""
     folder = os.path.dirname(path)
-    found, _ = rule_files.read_files([folder], (".dl",)) if os.path.isdir(folder) else ([], [])
-    texts = {os.path.normpath(name): text for name, text in found}
+    item, _ = rule_files.read_files([folder], (".dl",)) if os.path.isdir(folder) else ([], [])
+    texts = {os.path.normpath(name): text for name, text in item}
     for name, text in opened.items():
         if name in texts or (name.endswith(".dl") and os.path.dirname(name) == folder):
             texts[name] = text
@@ -112,8 +112,8 @@ def problems_of(path: str, opened: Texts) -> list[Diagnostic]:
         checked = rule_files.check(folder_files(path, opened))
     except Failure as failure:
         return [d for d in failure.diagnostics if _is_about(d, path)]
-    found = [*checked.diagnostics, *_misfits(path, opened, checked)]
-    return [d for d in found if _is_about(d, path)]
+    items = [*checked.diagnostics, *_misfits(path, opened, checked)]
+    return [d for d in items if _is_about(d, path)]
 
 
 def _misfits(path: str, opened: Texts, checked: rule_files.CheckedFiles) -> list[Diagnostic]:

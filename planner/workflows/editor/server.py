@@ -99,14 +99,14 @@ class Bounded:
 # ---------------------------------------------------------------- texts and places
 
 
-def _opened() -> dict[str, str]:
+def _open() -> dict[str, str]:
     """The texts in the editor, by absolute path."""
-    found = {}
+    result = {}
     for document in server.workspace.text_documents.values():
         path = to_fs_path(document.uri)
         if path is not None:
-            found[os.path.normpath(path)] = document.source
-    return found
+            result[os.path.normpath(path)] = document.source
+    return result
 
 
 def _path(uri: str) -> str:
@@ -178,7 +178,7 @@ def _check_soon(uri: str, delay: float) -> None:
 
 async def _check(uri: str, delay: float) -> None:
     await asyncio.sleep(delay)
-    _publish(uri, problems_of(_path(uri), _opened()))
+    _publish(uri, problems_of(_path(uri), _open()))
     _waiting.pop(uri, None)
 
 
@@ -208,7 +208,7 @@ def _completion(params: lsp.CompletionParams) -> lsp.CompletionList:
     uri = params.text_document.uri
     text, path = _text(uri), _path(uri)
     offset = offset_of(text, params.position)
-    found = requests.completions(book_of(path, _opened()), text, offset, lambda: shapes_near(path))
+    result = requests.completions(book_of(path, _open()), text, offset, lambda: shapes_near(path))
     items = [
         lsp.CompletionItem(
             label=choice.label,
@@ -218,7 +218,7 @@ def _completion(params: lsp.CompletionParams) -> lsp.CompletionList:
             insert_text=choice.insert or None,
             sort_text=f"{number:05}",
         )
-        for number, choice in enumerate(found)
+        for number, choice in enumerate(result)
     ]
     return lsp.CompletionList(is_incomplete=False, items=items)
 
@@ -227,10 +227,10 @@ def _completion(params: lsp.CompletionParams) -> lsp.CompletionList:
 def _hover(params: lsp.HoverParams) -> lsp.Hover | None:
     uri = params.text_document.uri
     text = _text(uri)
-    found = requests.hover(book_of(_path(uri), _opened()), text, offset_of(text, params.position))
-    if found is None:
+    result = requests.hover(book_of(_path(uri), _open()), text, offset_of(text, params.position))
+    if result is None:
         return None
-    said, start, end = found
+    said, start, end = result
     return lsp.Hover(lsp.MarkupContent(lsp.MarkupKind.Markdown, said), _range(Span(Source(uri, text), start, end)))
 
 
@@ -238,8 +238,8 @@ def _hover(params: lsp.HoverParams) -> lsp.Hover | None:
 def _definition(params: lsp.DefinitionParams) -> lsp.Location | None:
     uri = params.text_document.uri
     text = _text(uri)
-    found = requests.declaration(book_of(_path(uri), _opened()), text, offset_of(text, params.position))
-    return _location(found) if found is not None else None
+    result = requests.declaration(book_of(_path(uri), _open()), text, offset_of(text, params.position))
+    return _location(result) if result is not None else None
 
 
 @server.feature(lsp.TEXT_DOCUMENT_REFERENCES)
@@ -248,7 +248,7 @@ def _references(params: lsp.ReferenceParams) -> list[lsp.Location]:
     text = _text(uri)
     return [
         _location(span)
-        for span in requests.mentions(book_of(_path(uri), _opened()), text, offset_of(text, params.position))
+        for span in requests.mentions(book_of(_path(uri), _open()), text, offset_of(text, params.position))
     ]
 
 
@@ -285,7 +285,7 @@ def _lenses(params: lsp.CodeLensParams) -> list[lsp.CodeLens]:
 @server.command(RUN_CASE)
 def _run_case(uri: str, name: str = "") -> dict[str, Any]:
     """Run a case of an open file, or all of them: {"passed": bool, "text": the result of each}."""
-    passed, text = ran(_path(uri), _opened(), name)
+    passed, text = ran(_path(uri), _open(), name)
     kind = lsp.MessageType.Info if passed else lsp.MessageType.Warning
     server.window_show_message(lsp.ShowMessageParams(kind, text))
     return {"passed": passed, "text": text}

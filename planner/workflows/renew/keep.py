@@ -64,10 +64,10 @@ class KeepingFacts:
 
 def gathered(made: MadePlan[Start], has_remarks: bool) -> KeepingFacts:
     """The facts that need the values and the graph of a plan. `has_remarks`: there were diagnostics."""
-    found = frozenset(_found(made, has_remarks))
+    items = frozenset(_find(made, has_remarks))
     context, graph = made.context, made.loaded.derived.plan_graph
-    if context is None or graph is None or any(_verdict(found)):
-        return KeepingFacts(found)
+    if context is None or graph is None or any(_verdict(items)):
+        return KeepingFacts(items)
     pieces: list[bytes] = []
     objects: dict[str, tuple[int, int]] = {}
     at = 0
@@ -78,10 +78,10 @@ def gathered(made: MadePlan[Start], has_remarks: bool) -> KeepingFacts:
         objects.update(dict.fromkeys(some, (at, len(piece))))
         pieces.append(piece)
         at += len(piece)
-    return KeepingFacts(found, b"".join(pieces), objects, uses_of(graph))
+    return KeepingFacts(items, b"".join(pieces), objects, uses_of(graph))
 
 
-def kept(
+def keep_plan(
     made: MadePlan[Start], known: KeepingFacts, printed: Printed, reads: list[list[Any]], asked: bool = False
 ) -> KeptPlan | None:
     """The data to keep of a plan, None when nothing may be kept. `asked`: the user was prompted for values."""
@@ -125,7 +125,7 @@ def _found_told(printed: Printed) -> Iterator[str]:
         yield "causes"
 
 
-def _found(made: MadePlan[Start], has_remarks: bool) -> Iterator[str]:
+def _find(made: MadePlan[Start], has_remarks: bool) -> Iterator[str]:
     """Facts for the rules about a plan."""
     # decided in Python: what is unusual about a plan that may be kept -- facts of one plan, which rules judge
     loaded, plan = made.loaded, made.plan
@@ -152,7 +152,7 @@ def _found(made: MadePlan[Start], has_remarks: bool) -> Iterator[str]:
         yield "rules"
     if plan.limits != UNLIMITED or plan.mode != "normal":
         yield "limits"
-    yield from _declared(config)
+    yield from _declarations(config)
     if made.context is None or made.loaded.derived.plan_graph is None:
         yield "limits"
     elif any(map(is_marked_deep, made.context.root.variables.values())) or any(map(_has_secrets, plan.changes)):
@@ -163,18 +163,18 @@ def _found(made: MadePlan[Start], has_remarks: bool) -> Iterator[str]:
 
 def _texts(config: Config) -> dict[str, bytes]:
     """The files as the plan has seen them; of those that have changed since, nothing."""
-    found = {}
+    result = {}
     for name, digest in config.files.items():
         try:
             data = read_whole(name)
         except OSError:  # it is gone by now
             continue
         if sha256_of(data) == digest:
-            found[name] = data
-    return found
+            result[name] = data
+    return result
 
 
-def _declared(config: Config) -> Iterator[str]:
+def _declarations(config: Config) -> Iterator[str]:
     root = config.root
     if root.children or root.calls:
         yield "modules"

@@ -65,22 +65,22 @@ def shelf() -> Shelf:
 
 
 def _folders() -> tuple[str, ...]:
-    found = []
+    items = []
     for folder, names, _ in os.walk(PACKAGE):
         names[:] = sorted(name for name in names if not name.startswith(("_", ".")))
-        found.append(os.path.relpath(folder, PACKAGE))
-    return tuple(found)
+        items.append(os.path.relpath(folder, PACKAGE))
+    return tuple(items)
 
 
 def rules_stamp() -> str:
     """The stamp that decides whether the rules are unchanged: names, sizes and times."""
-    found = []
+    items = []
     for folder, names, files in os.walk(rules_folder()):
         names.sort()
         for name in sorted(name for name in files if not name.endswith(".md")):
             status = os.stat(os.path.join(folder, name))
-            found.append((folder, name, status.st_size, status.st_mtime_ns))
-    return repr(found)
+            items.append((folder, name, status.st_size, status.st_mtime_ns))
+    return repr(items)
 
 
 def write(to: Shelf, name: str, kept: KeptPlan) -> None:
@@ -112,14 +112,14 @@ def write(to: Shelf, name: str, kept: KeptPlan) -> None:
 
 def read(at: Shelf, name: str) -> KeptPlan | None:
     """The plan kept under a name."""
-    found = at.load(name)
-    if found is None:
+    result = at.load(name)
+    if result is None:
         return None
     try:
-        first, second = (int.from_bytes(found[k : k + _LENGTH], "little") for k in (0, _LENGTH))
+        first, second = (int.from_bytes(result[k : k + _LENGTH], "little") for k in (0, _LENGTH))
         begin = 2 * _LENGTH
-        reads, code, lock, errors, objects, parts = marshal.loads(found[begin : begin + first])
-        text = str(found[begin + first : begin + first + second], "utf-8", "surrogatepass")
+        reads, code, lock, errors, objects, parts = marshal.loads(result[begin : begin + first])
+        text = str(result[begin + first : begin + first + second], "utf-8", "surrogatepass")
         return KeptPlan(
             reads,
             code,
@@ -128,7 +128,7 @@ def read(at: Shelf, name: str) -> KeptPlan | None:
             None if parts is None else RenewableParts(*parts),
             (text,),
             objects,
-            found[begin + first + second :],  # type: ignore[arg-type]  # a view is read as bytes are
+            result[begin + first + second :],  # type: ignore[arg-type]  # a view is read as bytes are
         )
     except (ValueError, TypeError, EOFError):
         return None

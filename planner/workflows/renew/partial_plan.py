@@ -58,15 +58,13 @@ def plan_part(options: OperationOptions, part: ModulePart, settled: Mapping[str,
             for name, text in {**part.files, (f"{max(map(len, part.files)) * 'x'}x.tf"): "\n".join(headers)}.items():
                 with open(os.path.join(folder, name), "w", encoding="utf-8", newline="") as file:
                     file.write(text)
-            made = _planned(options, folder, part.about, told)
+            made = _plan(options, folder, part.about, told)
     except (Failure, OSError):  # the latter: no room for these files
         return None
     return None if told else made
 
 
-def _planned(
-    options: OperationOptions, folder: str, about: Collection[str], told: Diagnostics
-) -> MadePlan[Start] | None:
+def _plan(options: OperationOptions, folder: str, about: Collection[str], told: Diagnostics) -> MadePlan[Start] | None:
     """Raises Failure."""
     begun, problems = begin(options)
     config, more = load_config(folder, variables=begun.given, workspace=begun.workspace)
@@ -94,13 +92,13 @@ def _limited(state: State, about: Collection[str]) -> State:
 def uses_of(graph: Graph) -> dict[str, list[str]]:
     """Which blocks of the root module refer to which, by what expressions call them."""
     names = {node.name: _KINDS[node.kind] + node.object for node in graph.nodes.values() if _counts(node)}
-    found: dict[str, list[str]] = {}
+    result: dict[str, list[str]] = {}
     for dependent, dependency in graph.edge_rows:
         if dependent in names and dependency in names:
-            found.setdefault(names[dependent], []).append(names[dependency])
-    for used in found.values():
+            result.setdefault(names[dependent], []).append(names[dependency])
+    for used in result.values():
         used.sort()
-    return found
+    return result
 
 
 _KINDS = {"resource": "", "local": "local.", "output": "output.", "root_variable": "var."}

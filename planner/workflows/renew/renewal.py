@@ -59,11 +59,11 @@ class Renewal:
             return None  # blocks other than resources are read with each part
         edits = []
         for name in self._edited:
-            found = edit(self.parts.files[name], self.texts[name], spans[name])
-            if found is None:
+            result = edit(self.parts.files[name], self.texts[name], spans[name])
+            if result is None:
                 return None
-            spans[name] = found.spans
-            edits.append(found)
+            spans[name] = result.spans
+            edits.append(result)
         edited = frozenset(name for one in edits for name in one.edited)
         gone = frozenset(name for one in edits for name in one.gone)
         names = {name for places in spans.values() for name in places}
@@ -241,7 +241,7 @@ def edit(old: str, new: str, spans: Spans) -> Edit | None:
     determined: something else was edited, too, or the file is not well-formed."""
     edited: set[str] = set()
     gone: set[str] = set()
-    found: Spans = {}
+    item: Spans = {}
     count = at = moved = 0
     names, places = list(spans), list(spans.values())
     for region in _regions(old, new, places):
@@ -263,18 +263,18 @@ def edit(old: str, new: str, spans: Spans) -> Edit | None:
         edited.update(block.name for block in other)
         gone.update(block.name for block in away)
         for name, (start, end) in zip(names[at : region.first], places[at : region.first], strict=True):
-            found[name] = start + moved, end + moved
+            item[name] = start + moved, end + moved
         for block in here:
             if block.type == "resource":
-                found[block.name] = region.begin_now + block.start, region.begin_now + block.end
+                item[block.name] = region.begin_now + block.start, region.begin_now + block.end
                 count += 1
         count += region.first - at
         at, moved = region.last, region.end_now - region.end
     for name, (start, end) in zip(names[at:], places[at:], strict=True):
-        found[name] = start + moved, end + moved
-    if len(found) < count + len(names) - at:
+        item[name] = start + moved, end + moved
+    if len(item) < count + len(names) - at:
         return None  # a name occurs twice
-    return Edit(frozenset(edited), frozenset(gone), found)
+    return Edit(frozenset(edited), frozenset(gone), item)
 
 
 @frozen(eq=False)
@@ -326,7 +326,7 @@ def blocks_of(text: str) -> list[EditedBlock] | None:
     body, problems = parse_config(Source("", text))
     if problems or body.attributes:
         return None
-    found: list[EditedBlock] = []
+    items: list[EditedBlock] = []
     others: list[str] = []
     for block in body.blocks:
         labels = [label.value for label in block.labels]
@@ -334,14 +334,14 @@ def blocks_of(text: str) -> list[EditedBlock] | None:
             name = _PREFIXES[block.type] + ".".join(labels)
         elif block.type == "locals" and not labels and isinstance(block.body, NativeBody) and not block.body.blocks:
             values = block.body.attributes.values()
-            found += [EditedBlock("local", f"local.{value.name}", value.start, value.end) for value in values]
+            items += [EditedBlock("local", f"local.{value.name}", value.start, value.end) for value in values]
             continue
         else:
             name = " ".join((block.type, *labels))
             others.append(name)
             name = f"{name} {others.count(name)}"
-        found.append(EditedBlock(block.type, name, block.start, block.end))
-    return found if len({block.name for block in found}) == len(found) else None
+        items.append(EditedBlock(block.type, name, block.start, block.end))
+    return items if len({block.name for block in items}) == len(items) else None
 
 
 def blanked(text: str, places: Iterable[tuple[int, int]]) -> str:

@@ -10,7 +10,7 @@ from planner.operations.explanations import causes
 from planner.render.diff_block import SchemaLookup
 from planner.render.plan import PlanText
 from planner.render.terminal import Terminal
-from planner.workflows.renew.keep import Printed, gathered, kept
+from planner.workflows.renew.keep import Printed, gathered, keep_plan
 from planner.workflows.renew.renewal import Renewal, Renewed, hides_causes
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class Standing:
         self.made = made
         self._since: set[str] = set()
         text = PlanText(made.plan, SchemaLookup(made.loaded.schemas).resource_schema, terminal)
-        self._kept = kept(made, gathered(made, has_remarks), Printed([], "", 0, (), text, 0, False), [])
+        self._kept = keep_plan(made, gathered(made, has_remarks), Printed([], "", 0, (), text, 0, False), [])
 
     def after(self, changed: Iterable[str], options: OperationOptions) -> Changed | None:
         """The plan after these files have changed, beside those of earlier times. None when the whole has to be

@@ -75,13 +75,13 @@ def approval(
             row = (deployment.name, rule.name, check.span.place, outcome)
             facts.add("approval_check", *row, source=check.condition.span)
             refusals[rule.name, check.span.place, outcome] = reason
-    found = evaluate(stack_program(), facts.build(), ["approved", "objection", "held_up"])
-    said = [(str(rule), str(place), str(outcome)) for _, rule, place, outcome in found.sorted("objection")]
+    result = evaluate(stack_program(), facts.build(), ["approved", "objection", "held_up"])
+    said = [(str(rule), str(place), str(outcome)) for _, rule, place, outcome in result.sorted("objection")]
     return Approval(
         deployment.name,
-        tuple(str(row[1]) for row in found.sorted("approved")),
+        tuple(str(row[1]) for row in result.sorted("approved")),
         tuple(Refusal(*row, refusals[row]) for row in said),
-        found,
+        result,
     )
 
 
@@ -112,7 +112,7 @@ def _first(diagnostics: Any) -> str:
 
 def context_of(plan: DeploymentPlan, replans: int) -> dict[str, Value]:
     """The value of `context` in a check."""
-    components = {str(step.name): counted(step) for step in plan.steps}
+    components = {str(step.name): count_changes(step) for step in plan.steps}
     total = {word: sum(changes[word] for changes in components.values()) for word in (*_COUNTED, "total")}
     errors = [d for d in plan.diagnostics if d.is_error]
     warnings = [d for d in plan.diagnostics if not d.is_error]
@@ -132,19 +132,19 @@ def context_of(plan: DeploymentPlan, replans: int) -> dict[str, Value]:
     }
 
 
-def counted(step: InstanceStep) -> dict[str, Value]:
+def count_changes(step: InstanceStep) -> dict[str, Value]:
     """The number of changes in an instance, as in `changes`."""
-    found = dict.fromkeys(_COUNTED, 0)
+    result = dict.fromkeys(_COUNTED, 0)
     for change in step.plan.changes if step.plan is not None else ():
         if change.mode != "managed":
             continue
-        found["import"] += change.importing is not None
-        found["add"] += does(change.action, "creates")
-        found["change"] += change.action == "update"
-        found["remove"] += does(change.action, "destroys")
-        found["forget"] += does(change.action, "forgets")
+        result["import"] += change.importing is not None
+        result["add"] += does(change.action, "creates")
+        result["change"] += change.action == "update"
+        result["remove"] += does(change.action, "destroys")
+        result["forget"] += does(change.action, "forgets")
     if step.what == "forget":
-        found["forget"] += max(step.objects, 1)
-    found["defer"] += step.what == "defer"
-    found["defer"] += len(step.plan.deferred) if step.plan is not None else 0
-    return {**found, "total": sum(found.values())}
+        result["forget"] += max(step.objects, 1)
+    result["defer"] += step.what == "defer"
+    result["defer"] += len(step.plan.deferred) if step.plan is not None else 0
+    return {**result, "total": sum(result.values())}

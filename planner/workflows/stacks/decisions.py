@@ -58,12 +58,12 @@ def put_off(asked: ComponentInstance, mode: str, before: Mapping[str, PutOff], p
     for other in asked.awaited:
         facts.append(("component", str(other)))
         facts += [("partial_plan", str(other))] if str(other) in partial else []
-        facts += [_given(str(other), because, what) for because, what in before.get(str(other), ())]
+        facts += [_inputs(str(other), because, what) for because, what in before.get(str(other), ())]
     rows = _derived(facts, "put_off")["put_off"]
     return tuple(sorted((because, what) for name, because, what in rows if name == str(asked.name)))
 
 
-def _given(name: str, because: str, what: str) -> tuple[str, ...]:
+def _inputs(name: str, because: str, what: str) -> tuple[str, ...]:
     """A fact from which the same follows for another instance, whose own facts are not looked at any more."""
     return ("wildcard_of", name, name) if because != "provider" else ("unknown_configuration", name, what)
 
@@ -84,15 +84,15 @@ class Decided:
 
 def decide(facts: FactBuilder) -> Decided:
     """The decisions derived from the facts."""
-    found = evaluate(stack_program(), facts.build(), _DECIDED)
+    result = evaluate(stack_program(), facts.build(), _DECIDED)
     return Decided(
-        {str(name): str(what) for name, what in found.sorted("does")},
-        frozenset((str(a), str(b)) for a, b in found["follows"]),
-        tuple(str(row[0]) for row in found.sorted("unclaimed")),
-        tuple(str(row[0]) for row in found.sorted("declared_and_removed")),
-        tuple(str(row[0]) for row in found.sorted("incomplete")),
-        frozenset((str(a), str(b)) for a, b in found["waits_until"]),
-        found,
+        {str(name): str(what) for name, what in result.sorted("does")},
+        frozenset((str(a), str(b)) for a, b in result["follows"]),
+        tuple(str(row[0]) for row in result.sorted("unclaimed")),
+        tuple(str(row[0]) for row in result.sorted("declared_and_removed")),
+        tuple(str(row[0]) for row in result.sorted("incomplete")),
+        frozenset((str(a), str(b)) for a, b in result["waits_until"]),
+        result,
     )
 
 

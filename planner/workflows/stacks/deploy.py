@@ -23,7 +23,7 @@ from planner.workflows.stacks.destroy import plan_removals
 from planner.workflows.stacks.flow import ComponentInstance, Flow, output_value
 from planner.workflows.stacks.loading import advised, requirements
 from planner.workflows.stacks.names import PromiseName
-from planner.workflows.stacks.selection import chosen
+from planner.workflows.stacks.selection import select_names
 from planner.workflows.stacks.states import Notes, States
 from planner.workflows.stacks.steps import (
     DeploymentPlan,
@@ -89,9 +89,9 @@ class Runner:
                 problems += more
             else:
                 flow = Flow(self.stack, self.inputs, _Planning(self))
-                instances, found = flow.instances()
-                problems += found
-                named = chosen({*instances, *recorded}, only, self.deployment)
+                instances, item = flow.instances()
+                problems += item
+                named = select_names({*instances, *recorded}, only, self.deployment)
                 wanted = [name for name in named if name in instances] if only else instances
                 problems += flow.promises.ask_all(wanted, workers(self.options))
                 if only:

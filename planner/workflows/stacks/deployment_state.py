@@ -10,7 +10,7 @@ from planner.operations.load import new_schemas
 from planner.workflows.stacks.deployments import ServiceStandIns
 from planner.workflows.stacks.loading import requirements
 from planner.workflows.stacks.opened_stack import OpenedStack, opened
-from planner.workflows.stacks.selection import chosen, split
+from planner.workflows.stacks.selection import select_names, split
 from planner.workflows.stacks.states import States
 
 if TYPE_CHECKING:
@@ -38,15 +38,15 @@ def schemas_of(session: OpenedStack) -> Schemas:
 
 def deployed(session: OpenedStack, names: Iterable[str], components: Collection[str] = ()) -> list[Deployed]:
     """The chosen deployments, with all that they have, or some components alone. Raises Failure."""
-    found = []
+    result = []
     for deployment in session.chosen(names):
         states = States(session.backend, deployment.name)
         there = {name: state for name in states.recorded() if (state := states.read(name)) is not None}
-        wanted = chosen(there, components, deployment.name) if components else list(there)
+        wanted = select_names(there, components, deployment.name) if components else list(there)
         whole = states.read()
         outputs = whole.outputs if whole is not None and whole.lineage else None
-        found.append(Deployed(deployment.name, {name: there[name] for name in wanted}, outputs))
-    return found
+        result.append(Deployed(deployment.name, {name: there[name] for name in wanted}, outputs))
+    return result
 
 
 @frozen(eq=False)

@@ -120,13 +120,13 @@ class DeploymentFlow:
         return {**{key: mark(value, _SECRET) for key, value in values.items()}, "stable": values}
 
     def _upstream_input(self, name: str) -> Value:
-        found = self.upstream(name)
-        return UNKNOWN if found is None else dict(found)
+        result = self.upstream(name)
+        return UNKNOWN if result is None else dict(result)
 
     def upstream(self, name: str) -> Mapping[str, Value] | None:
         """The published outputs of an upstream stack; None when it never published. Raises Failure."""
-        found: Mapping[str, Value] | None = self.promises.ask(f"upstream.{name}")
-        return found
+        result: Mapping[str, Value] | None = self.promises.ask(f"upstream.{name}")
+        return result
 
     def _upstream(self, name: str) -> Mapping[str, Value] | None:
         upstream = self.stack.deployments.upstream[name]
@@ -134,16 +134,16 @@ class DeploymentFlow:
 
     def _published(self, name: str) -> Value:
         upstream, _, output = name.partition(".")
-        found = self.upstream(upstream)
-        assert found is not None, "the result was checked before"
-        return found[output]
+        result = self.upstream(upstream)
+        assert result is not None, "the result was checked before"
+        return result[output]
 
     def _deployment(self, name: str) -> Value:
-        found = self.outputs(name)
+        result = self.outputs(name)
         own: Value = {"deployment_name": name}
-        if found is None:
+        if result is None:
             return UNKNOWN
-        return {**dict(found), **own}
+        return {**dict(result), **own}
 
 
 class _Scope(Scope):
@@ -164,8 +164,8 @@ class _Scope(Scope):
             detail = f"{root} means nothing by itself here."
             raise Failure(error("stack.reference", "Invalid reference", detail, span))
         if root == "upstream_input" and len(names) > 1 and isinstance(steps[1], nodes.GetAttr):
-            found = self.flow.upstream(names[0])
-            if found is not None and names[1] in found:
+            result = self.flow.upstream(names[0])
+            if result is not None and names[1] in result:
                 return self.flow.promises.ask(f"published.{names[0]}.{names[1]}", span), 2
         return self.flow.promises.ask(".".join((root, *names[:count])), span), count
 
@@ -200,8 +200,8 @@ def _tfvars(folder: str, name: str, span: Span) -> dict[str, Value]:
     attributes, problems = body.just_attributes()
     values: dict[str, Value] = {}
     for key, attribute in attributes.items():
-        value, found = try_evaluate(attribute.expr, Scope(), source)
-        problems += found
+        value, item = try_evaluate(attribute.expr, Scope(), source)
+        problems += item
         values[key] = value
     if has_errors(problems):
         raise Failure(problems)

@@ -194,21 +194,21 @@ def removed_instances(
 ) -> list[tuple[PromiseName, Value]]:
     """The recorded instances that a removed block is about, with the values that go with its for_each. Raises
     Failure."""
-    depth, mine = len(path), _named(block, path, recorded)
+    depth, mine = len(path), _by_name(block, path, recorded)
     if block.key is None:
         return [(name, UNKNOWN) for name in mine]
     items: dict[Any, Value] = {None: UNKNOWN}
     if block.for_each is not None:
         value = repeated(flow.evaluate(block.for_each, flow.scope(path)), block.for_each)
         items = dict(value) if isinstance(value, dict) else {}
-    found: list[tuple[PromiseName, Value]] = []
+    results: list[tuple[PromiseName, Value]] = []
     for key, each in items.items():
         wanted, _ = unmark_deep(flow.evaluate(block.key, flow.scope(path, key, each)))
         for name in mine:
             own = name.key if block.kind == "component" else name.path[depth][1]
             if own == wanted:
-                found.append((name, each))
-    return found
+                results.append((name, each))
+    return results
 
 
 def perhaps_removed(flow: Flow, block: RemovedComponent, path: Any, recorded: list[PromiseName]) -> list[PromiseName]:
@@ -218,16 +218,16 @@ def perhaps_removed(flow: Flow, block: RemovedComponent, path: Any, recorded: li
         return []
     if block.for_each is None:
         key, _ = unmark_deep(flow.evaluate(block.key, flow.scope(path)))
-        return _named(block, path, recorded) if isinstance(key, Unknown) else []
+        return _by_name(block, path, recorded) if isinstance(key, Unknown) else []
     items = repeated(flow.evaluate(block.for_each, flow.scope(path)), block.for_each)
     if not isinstance(items, Unknown):
         keys = [unmark_deep(flow.evaluate(block.key, flow.scope(path, k, each)))[0] for k, each in items.items()]
         if not any(isinstance(key, Unknown) for key in keys):
             return []
-    return _named(block, path, recorded)
+    return _by_name(block, path, recorded)
 
 
-def _named(block: RemovedComponent, path: Any, recorded: list[PromiseName]) -> list[PromiseName]:
+def _by_name(block: RemovedComponent, path: Any, recorded: list[PromiseName]) -> list[PromiseName]:
     depth = len(path)
     if block.kind == "component":
         return [name for name in recorded if name.path == path and name.name == block.name]

@@ -126,8 +126,8 @@ class Flow:
 
     def each(self, name: PromiseName, span: Span | None = None) -> dict[str, Value] | Unknown | None:
         """The items of a repetition: values by key, unknown, or None where there is no repetition."""
-        found: dict[str, Value] | Unknown | None = self.promises.ask(name, span)
-        return found
+        result: dict[str, Value] | Unknown | None = self.promises.ask(name, span)
+        return result
 
     def keys(self, kind: str, name: str, path: Path, span: Span | None = None) -> dict[Key, Value]:
         """The keys of the instances of something, with the values that go with them."""
@@ -136,18 +136,18 @@ class Flow:
             return {None: UNKNOWN}
         if isinstance(items, Unknown):
             return {Wild.ALL: UNKNOWN}
-        found: dict[Key, Value] = {}
-        found.update(items)
-        return found
+        result: dict[Key, Value] = {}
+        result.update(items)
+        return result
 
     def paths(self) -> list[Path]:
         """All instances of stacks, parents first. Raises Failure."""
-        found: list[Path] = [()]
-        for path in found:
+        results: list[Path] = [()]
+        for path in results:
             for component in sorted(self.module(path).components.values(), key=lambda c: c.name):
                 if component.kind == "stack":
-                    found += [(*path, (component.name, key)) for key in self.keys("stack", component.name, path)]
-        return found
+                    results += [(*path, (component.name, key)) for key in self.keys("stack", component.name, path)]
+        return results
 
     def instances(self) -> tuple[list[PromiseName], list[Diagnostic]]:
         """All instances of components of all stacks, and what keeps others from being known."""
@@ -239,8 +239,8 @@ class Flow:
             span = source.span
             empty = NativeBody({}, [], span.source, span.start, span.end)
             return Configured(name, ProviderDecl(ref.name, ref.alias, None, empty, span), True)
-        found: Configured = self.promises.ask(name, source.span)
-        return evolve(found, block=evolve(found.block, name=ref.name, alias=ref.alias))
+        item: Configured = self.promises.ask(name, source.span)
+        return evolve(item, block=evolve(item.block, name=ref.name, alias=ref.alias))
 
     # ------------------------------------------------------------ components
 
@@ -285,18 +285,18 @@ class Flow:
         if rest and isinstance(rest[0], nodes.GetIndex):
             wanted = _instance_key(rest[0].key)
             keys = {key: value for key, value in keys.items() if key in (wanted, Wild.ALL)}
-        found: list[PromiseName] = []
+        results: list[PromiseName] = []
         for key in keys:
             if kind == "component":
-                found.append(PromiseName("component", called, path, key))
-                self.promises.ask(found[-1], span)
+                results.append(PromiseName("component", called, path, key))
+                self.promises.ask(results[-1], span)
                 continue
             inner = (*path, (called, key))
             for component in self.module(inner).components.values():
                 fake = nodes.GetAttr(component.name, span.start, span.end)
                 whole = nodes.Traversal(component.kind, span.end, (fake,), span.start, span.end)
-                found += self._wait_for(whole, inner, span)
-        return found
+                results += self._wait_for(whole, inner, span)
+        return results
 
 
 class StackScope(Scope):
@@ -331,8 +331,8 @@ class StackScope(Scope):
 
     def _outputs(self, root: str, name: str, span: Span, key: Key) -> Value:
         if root == "component":
-            found: Mapping[str, Value] = self.flow.promises.ask(PromiseName("component", name, self.path, key), span)
-            return dict(found)
+            item: Mapping[str, Value] = self.flow.promises.ask(PromiseName("component", name, self.path, key), span)
+            return dict(item)
         path = (*self.path, (name, key))
         outputs = self.flow.module(path).outputs
         return {called: self.flow.promises.ask(PromiseName("output", called, path), span) for called in outputs}
@@ -426,22 +426,24 @@ class FilledBody:
         self.body, self.scope = body, scope
 
     def content(self, schema: BodySchema) -> Content:
-        return self._filled(self.body.content(schema))
+        return self._fill(self.body.content(schema))
 
     def partial_content(self, schema: BodySchema) -> tuple[Content, Body]:
         content, rest = self.body.partial_content(schema)
-        return self._filled(content), FilledBody(rest, self.scope)
+        return self._fill(content), FilledBody(rest, self.scope)
 
     def just_attributes(self) -> tuple[dict[str, Attribute], list[Diagnostic]]:
         attributes, problems = self.body.just_attributes()
-        return self._filled(Content(attributes, [], problems)).attributes, problems
+        return self._fill(Content(attributes, [], problems)).attributes, problems
 
     @property
     def missing_span(self) -> Span:
         return self.body.missing_span
 
-    def _filled(self, content: Content) -> Content:
-        attributes = {name: filled(attribute, self.scope) for name, attribute in content.attributes.items()}
+    def _fill(self, content: Content) -> Content:
+        attributes = {
+            name: evaluated_attribute(attribute, self.scope) for name, attribute in content.attributes.items()
+        }
         blocks = [
             Block(b.type, b.type_end, b.labels, b.header_end, FilledBody(b.body, self.scope), b.source, b.start, b.end)
             for b in content.blocks
@@ -449,7 +451,7 @@ class FilledBody:
         return Content(attributes, blocks, content.diagnostics)
 
 
-def filled(attribute: Attribute, scope: Scope) -> Attribute:
+def evaluated_attribute(attribute: Attribute, scope: Scope) -> Attribute:
     """An argument with its value. One that cannot be evaluated stays unchanged: decoding the body reports why."""
     names = {node.name if isinstance(node, Variable) else node.root for node in variables(attribute.expr)}
     if not names or not names <= ROOTS:
@@ -469,7 +471,7 @@ def problems_of(body: Body, scope: Scope, source: object) -> tuple[list[Diagnost
         root = node.name if isinstance(node, Variable) else node.root
         if root not in ROOTS:
             continue
-        value, found = try_evaluate(node, scope, source)  # type: ignore[arg-type]
-        problems += found
+        value, item = try_evaluate(node, scope, source)  # type: ignore[arg-type]
+        problems += item
         is_unknown |= bool(unknown_paths(unmark_deep(value)[0]))
     return problems, is_unknown

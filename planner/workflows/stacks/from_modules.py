@@ -64,8 +64,8 @@ def convert(
     writer = _StackWriter(config, state)
     for name in _root_files(directory, writer.problems):
         data = read_whole(os.path.join(directory, name))
-        body, source, found = load_text(data, name, False)
-        writer.problems.extend(found)
+        body, source, item = load_text(data, name, False)
+        writer.problems.extend(item)
         if isinstance(body, NativeBody):
             writer.file(body, source)
     states = divided(config.root, state, writer.problems)
@@ -76,7 +76,7 @@ def convert(
         DEPLOYMENTS: format_text(deployment_text(deployment, given)),
     }
     secret = {name for name, variable in config.root.variables.items() if variable.sensitive}
-    secret |= {name for name, found in given.items() if SENSITIVE in unmark_deep(found.value)[1]}
+    secret |= {name for name, item in given.items() if SENSITIVE in unmark_deep(item.value)[1]}
     shown = {**files, DEPLOYMENTS: format_text(deployment_text(deployment, given, secret))}
     return ConvertedModule(files, shown, states, tuple(writer.problems))
 
@@ -226,8 +226,8 @@ class _StackWriter:
         root = self.config.root
         if name in root.required_providers:
             return root.provider_source(name)
-        found = {child.provider_source(name) for child in root.children.values() if name in child.required_providers}
-        return min(found) if found else root.provider_source(name)
+        items = {child.provider_source(name) for child in root.children.values() if name in child.required_providers}
+        return min(items) if items else root.provider_source(name)
 
     # ------------------------------------------------------------ expressions
 
@@ -273,9 +273,9 @@ def _short(source: str) -> str:
 def deployment_text(name: str, given: Mapping[str, RootVariable], hidden: Container[str] = ()) -> str:
     """The deployment, with the values that were given for variables, those that are not `hidden`."""
     lines = []
-    for variable, found in sorted(given.items()):
-        value = unmark_deep(found.value)[0]
-        if found.raw is not None and not is_null(value):
+    for variable, item in sorted(given.items()):
+        value = unmark_deep(item.value)[0]
+        if item.raw is not None and not is_null(value):
             text = HIDDEN if variable in hidden else literal(simple_json(value))
             lines.append(f"{variable} = {text}")
     inputs = "inputs = {\n" + "\n".join(lines) + "\n}" if lines else "inputs = {}"
@@ -325,7 +325,7 @@ def _instance(instance: InstanceState, prefix: str) -> InstanceState:
         kept = [d.removeprefix(prefix) for d in thing.dependencies if d.startswith(prefix)]
         return evolve(thing, dependencies=tuple(kept))
 
-    deposed = {key: found for key, thing in instance.deposed.items() if (found := inside(thing)) is not None}
+    deposed = {key: item for key, thing in instance.deposed.items() if (item := inside(thing)) is not None}
     return evolve(instance, current=inside(instance.current), deposed=deposed)
 
 

@@ -54,8 +54,8 @@ def _init_providers(
 ) -> list[Diagnostic]:
     from planner.operations.install_providers import Choices, init_providers
 
-    found = init_providers(requirements(stack.root), directory, None, Choices(*chosen), say, progress, configs)
-    return [advised(problem) for problem in found]
+    result = init_providers(requirements(stack.root), directory, None, Choices(*chosen), say, progress, configs)
+    return [advised(problem) for problem in result]
 
 
 def lock_stack_providers(

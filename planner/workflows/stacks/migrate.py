@@ -178,11 +178,11 @@ def _install(here: str, folder: str) -> None:
 
 def renamed(manifest: dict[str, ModuleRecord]) -> dict[str, ModuleRecord]:
     """The manifest of installed modules of a root module, converted for the stack."""
-    found = {"": ModuleRecord("", "", ".")}
+    result = {"": ModuleRecord("", "", ".")}
     for key, record in manifest.items():
         if key:
-            found[f"component.{key}"] = evolve(record, key=f"component.{key}")
-    return found
+            result[f"component.{key}"] = evolve(record, key=f"component.{key}")
+    return result
 
 
 def write_states(states: States, converted: ConvertedModule, told: Diagnostics) -> None:
@@ -247,20 +247,20 @@ def give_back(options: OperationOptions, deployment: str, around: ServiceStandIn
         (chosen,) = session.chosen([deployment])
         states = States(session.backend, chosen.name)
         recorded = {name: states.read(name) for name in states.recorded()}
-        found = {name: state for name, state in recorded.items() if state is not None}
-        root = back(session.stack, session.flow.inputs(chosen), found, out)
+        table = {name: state for name, state in recorded.items() if state is not None}
+        root = back(session.stack, session.flow.inputs(chosen), table, out)
         with tempfile.TemporaryDirectory(prefix="planner-root-", dir=".") as folder:
-            trial = back(session.stack, session.flow.inputs(chosen), found, folder)
-            planned = _tried(trial, folder, options, told)
+            trial = back(session.stack, session.flow.inputs(chosen), table, folder)
+            planned = _attempt(trial, folder, options, told)
         if writes and not has_errors(told) and Return(root, planned, ()).is_proven:
             _place(root, out, told)
-            for name in found:
+            for name in table:
                 told += states.forget(name)
             told += states.write_outputs({})
     return Return(root, planned, tuple(told))
 
 
-def _tried(root: RootModule, folder: str, options: OperationOptions, told: Diagnostics) -> Planned[Start]:
+def _attempt(root: RootModule, folder: str, options: OperationOptions, told: Diagnostics) -> Planned[Start]:
     _place(root, folder, told)
     here = os.path.abspath(".")
     try:

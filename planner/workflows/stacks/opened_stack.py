@@ -47,12 +47,12 @@ class OpenedStack:
             raise Failure(error("stack.no_deployment", "Nothing to deploy", detail))
         wanted: set[str] = set()
         for name in names:
-            found = set(fnmatch.filter(known, name))
-            if not found:
+            items = set(fnmatch.filter(known, name))
+            if not items:
                 hint = did_you_mean(name, known) or f" There is {', '.join(sorted(known))}."
                 detail = f'There is no deployment "{name}".{hint}'
                 raise Failure(error("stack.deployment", "No such deployment", detail))
-            wanted |= found
+            wanted |= items
         return [known[name] for name in sorted(wanted or known)]
 
     def only(self, names: Iterable[str]) -> Deployment:
@@ -65,7 +65,7 @@ class OpenedStack:
     def left_behind(self) -> list[Diagnostic]:
         """Diagnostics about states of deployments that are no longer in the files. Raises Failure."""
         known = self.stack.deployments.deployments
-        found = sorted({d for d, _ in recorded_instances(self.backend)} - set(known))
+        items = sorted({d for d, _ in recorded_instances(self.backend)} - set(known))
         return [
             warning(
                 "stack.left_behind",
@@ -73,7 +73,7 @@ class OpenedStack:
                 f'There are states of the deployment "{name}", which no file declares any more: its objects stay. To '
                 "destroy them, declare it again with destroy = true, and apply that.",
             )
-            for name in found
+            for name in items
         ]
 
     def runner(self, deployment: Deployment, options: OperationOptions, hooks: Hooks) -> Runner:
@@ -118,7 +118,7 @@ def open_stack(
         if planned is not None and not planned:
             detail = f"The deployment {deployment} of the stack in {here} is going to be destroyed, with its outputs."
             raise Failure(error("stack.upstream_goes", "What is published goes away", detail))
-        return recorded(backend, deployment) if planned is None else planned
+        return deployment_outputs(backend, deployment) if planned is None else planned
 
     def published(folder: str) -> Mapping[str, Value] | None:
         return published_by(folder, further, readers, coming)
@@ -164,7 +164,7 @@ def opened(around: ServiceStandIns) -> tuple[OpenedStack, list[Diagnostic]]:
         raise Failure([*told, *failure.diagnostics]) from None
 
 
-def recorded(backend: Backend, deployment: str) -> Mapping[str, Value] | None:
+def deployment_outputs(backend: Backend, deployment: str) -> Mapping[str, Value] | None:
     """The outputs that a deployment has; None before it was applied, and after it was destroyed. Raises Failure."""
     state = States(backend, deployment).read()
     if state is None or not state.lineage or not state.outputs:

@@ -58,10 +58,10 @@ class Promises(Generic[K]):
             mine = self._making.setdefault(me, [])
             if mine:
                 place = "" if span is None else span.place
-                found = Await(mine[-1], key, place)
-                if found not in self._awaited:
-                    self._awaited[found] = span
-                    self._asked.setdefault(found.by, []).append(key)
+                result = Await(mine[-1], key, place)
+                if result not in self._awaited:
+                    self._awaited[result] = span
+                    self._asked.setdefault(result.by, []).append(key)
             while key in self._makers and key not in self._values and key not in self._failures:
                 self._refuse_circle(me, key)
                 self._waiting[me] = key
@@ -175,7 +175,7 @@ class Promises(Generic[K]):
 
     def nearest(self, key: K, wanted: Callable[[K], bool]) -> set[K]:
         """The first promises of a kind on all ways from a promise to what it was made from."""
-        found: set[K] = set()
+        result: set[K] = set()
         seen = {key}
         waiting = [key]
         while waiting:
@@ -184,8 +184,8 @@ class Promises(Generic[K]):
             for other in asked:
                 if other not in seen:
                     seen.add(other)
-                    (found.add if wanted(other) else waiting.append)(other)
-        return found
+                    (result.add if wanted(other) else waiting.append)(other)
+        return result
 
     def known(self, key: K) -> Any:
         """The value of a promise that was made; None when it was not, or failed."""
@@ -194,8 +194,8 @@ class Promises(Generic[K]):
 
 
 def _distinct(failures: Iterable[Failure | None]) -> list[Diagnostic]:
-    found: dict[int, Diagnostic] = {}
+    diagnostics: dict[int, Diagnostic] = {}
     for failure in failures:
         for diagnostic in failure.diagnostics if failure is not None else ():
-            found.setdefault(id(diagnostic), diagnostic)
-    return list(found.values())
+            diagnostics.setdefault(id(diagnostic), diagnostic)
+    return list(diagnostics.values())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from planner.answers.policy.facts.units import contents_needed, facts_of, written
+from planner.answers.policy.facts.units import contents_needed, fact_value, facts_of
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure
 from planner.logic.datalog.ask.limit import run_limited
 from planner.logic.datalog.ask.question import ask, parse_query
@@ -17,7 +17,7 @@ from planner.logic.graph.query_answers import Answers, picture_of_rows, search
 from planner.logic.model.graph import Graph, Node, adjacency
 from planner.logic.programs.rule_programs import deployment_program
 from planner.operations.query import node_set
-from planner.workflows.stacks.approval import counted
+from planner.workflows.stacks.approval import count_changes
 from planner.workflows.stacks.decisions import stack_of
 from planner.workflows.stacks.steps import DeploymentPlan
 
@@ -35,7 +35,7 @@ def facts_about(plan: DeploymentPlan, contents: Iterable[str] = ()) -> FactBase:
     for step in plan.steps:
         name = str(step.name)
         facts.add("has_step", name, stack_of(step.name))
-        for action, number in counted(step).items():
+        for action, number in count_changes(step).items():
             facts.add("component_changes", name, action, number)
         made = step.planned.complete if step.planned is not None else None
         if wanted:
@@ -44,7 +44,7 @@ def facts_about(plan: DeploymentPlan, contents: Iterable[str] = ()) -> FactBase:
             for predicate, rows in facts_of(wanted, made.plan, made.loaded.config).items():
                 for row in rows:
                     if None not in row:
-                        facts.add(predicate, name, *map(written, row))
+                        facts.add(predicate, name, *map(fact_value, row))
     return facts.build()
 
 
@@ -69,20 +69,20 @@ def query(
     expression = node_set(words, program)
     if expression is not None:
         graph = graph_of(plan)
-        found: tuple[Answers, list[Diagnostic]] = run_limited(
+        diagnostics: tuple[Answers, list[Diagnostic]] = run_limited(
             lambda: search(_vertices(plan, graph), expression, {}, limit, draw), seconds
         )
-        return found
+        return diagnostics
     parsed, problems = parse_query(program, words[0])
     if parsed is None:
         raise Failure(problems)
     facts = facts_about(plan, contents_needed(program, parsed.predicates))
 
     def answer() -> Answers:
-        found = ask(program, evaluate(program, facts, parsed.predicates), parsed)
-        rows = [tuple(decode(value) for value in row) for row in found.rows]
-        picture = picture_of_rows(_vertices(plan, graph_of(plan)), found.columns, rows) if draw else None
-        return Answers(found.columns, rows, picture)
+        diagnostics = ask(program, evaluate(program, facts, parsed.predicates), parsed)
+        rows = [tuple(decode(value) for value in row) for row in diagnostics.rows]
+        picture = picture_of_rows(_vertices(plan, graph_of(plan)), diagnostics.columns, rows) if draw else None
+        return Answers(diagnostics.columns, rows, picture)
 
     return run_limited(answer, seconds), problems
 

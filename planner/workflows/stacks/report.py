@@ -104,10 +104,10 @@ def counts(step: InstanceStep) -> Counts:
 
 def total(plan: DeploymentPlan) -> Counts:
     """How much a plan is going to do."""
-    found = Counts()
+    result = Counts()
     for step in plan.steps:
-        found = found.plus(counts(step))
-    return found
+        result = result.plus(counts(step))
+    return result
 
 
 def summary(plan: DeploymentPlan) -> str:

@@ -80,8 +80,8 @@ def _stalled(plan: DeploymentPlan, before: DeploymentPlan | None) -> list[str]:
         facts.add("round_waits", name)
     for name in _waiting(before) if before is not None else ():
         facts.add("round_waited", name)
-    found = evaluate(stack_program(), facts.build(), ("stalled",))
-    return [str(name) for (name,) in found.sorted("stalled")]
+    result = evaluate(stack_program(), facts.build(), ("stalled",))
+    return [str(name) for (name,) in result.sorted("stalled")]
 
 
 def _waiting(plan: DeploymentPlan) -> set[str]:
@@ -145,8 +145,8 @@ def deploy(
             told += [d for d in said if d not in told]
             if has_errors(said):
                 return deployed
-            found = approval(session.flow, deployment, plan, rounds.number - 1, said)
-            if not asks.approves(plan, found):
+            result = approval(session.flow, deployment, plan, rounds.number - 1, said)
+            if not asks.approves(plan, result):
                 return deployed
             deployed.plans.append(plan)
             problems, deployed.outputs = runner.apply(plan)

@@ -13,17 +13,17 @@ MOST_NAMED = 10
 """components that are named in the place of one that there is not"""
 
 
-def chosen(names: Collection[PromiseName], words: Iterable[str], deployment: str) -> list[PromiseName]:
+def select_names(names: Collection[PromiseName], words: Iterable[str], deployment: str) -> list[PromiseName]:
     """The names that the words mean: an instance, a component with all its instances, or a child stack with all its
     content. One that represents all instances may turn out to be any of them. Raises Failure for a word without
     meaning."""
-    found: set[PromiseName] = set()
+    items: set[PromiseName] = set()
     for word in words:
         hits = {name for name in names if _means(word, name)}
         if not hits:
             raise _unknown(f"{word} is not a component of the deployment {deployment}.", names, word)
-        found |= hits
-    return sorted(found, key=str)
+        items |= hits
+    return sorted(items, key=str)
 
 
 def _means(word: str, name: PromiseName) -> bool:

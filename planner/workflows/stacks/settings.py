@@ -42,10 +42,10 @@ def place_of(directory: str) -> tuple[str, dict[str, Any]]:
 
 
 def _read(path: str) -> tuple[str, dict[str, Any]]:
-    body, source, found = load_file(path, FILE, keep=False)
-    if body is None or has_errors(found):
-        raise Failure(found)
-    problems = Problems(found)
+    body, source, item = load_file(path, FILE, keep=False)
+    if body is None or has_errors(item):
+        raise Failure(item)
+    problems = Problems(item)
     blocks = read(body, _FILE, problems).blocks
     if len(blocks) != 1:
         detail = "It must have one backend block, with the location of the stack's states."

@@ -73,8 +73,8 @@ class States:
         except OSError as problem:
             raise _failed(self.deployment, problem) from None
         begin = f"{self.deployment}."
-        found = [decoded(w.removeprefix(begin)) for w in workspaces if w.startswith(begin)]
-        return sorted((name for name in found if name is not None), key=str)
+        items = [decoded(w.removeprefix(begin)) for w in workspaces if w.startswith(begin)]
+        return sorted((name for name in items if name is not None), key=str)
 
     def read(self, name: PromiseName | None = None) -> State | None:
         """A state; None where there is none. Raises Failure."""
@@ -107,10 +107,10 @@ class States:
             if store.is_locked:
                 problems += store.unlock()
         for name in self._created:
-            state, found = self.store(name).read()
+            state, item = self.store(name).read()
             if name is None and self.store().beside(_NOTES) is not None:
                 continue
-            if state is None and not has_errors(found):
+            if state is None and not has_errors(item):
                 problems += self.forget(name)
         self._created = []
         return problems
@@ -154,8 +154,8 @@ def recorded_instances(backend: Backend) -> list[tuple[str, PromiseName]]:
         parts = [workspace.partition(".") for workspace in backend.workspaces()]
     except OSError as problem:
         raise _failed(FOLDER, problem) from None
-    found = [(deployment, decoded(rest)) for deployment, _, rest in parts if valid_identifier(deployment)]
-    return [(deployment, name) for deployment, name in found if name is not None]
+    items = [(deployment, decoded(rest)) for deployment, _, rest in parts if valid_identifier(deployment)]
+    return [(deployment, name) for deployment, name in items if name is not None]
 
 
 def _failed(workspace: str, problem: OSError) -> Failure:
@@ -200,8 +200,8 @@ def decoded(text: str) -> PromiseName | None:
         parts.append((name, key))
     *above, (last, key) = parts
     path: Path = tuple(above)
-    found = PromiseName("component", last, path, key)
-    return found if encoded(found) == text else None  # each state has one name
+    result = PromiseName("component", last, path, key)
+    return result if encoded(result) == text else None  # each state has one name
 
 
 def _key(text: str) -> str | None:

@@ -84,12 +84,12 @@ class InstancesOfStates:
 
 def recorded_outputs(config: Config, state: State | None) -> dict[str, Value]:
     """The outputs of a module as a state has them; those that it has not are unknown."""
-    found: dict[str, Value] = {}
+    result: dict[str, Value] = {}
     for name in config.root.outputs:
         output = state.outputs.get(name) if state is not None else None
         value = UNKNOWN if output is None else output.value
-        found[name] = mark(value, frozenset((SENSITIVE,))) if output is not None and output.sensitive else value
-    return found
+        result[name] = mark(value, frozenset((SENSITIVE,))) if output is not None and output.sensitive else value
+    return result
 
 
 def judged(planned: Planned[Start]) -> tuple[Planned[Start], Verdict | None]:
@@ -122,7 +122,7 @@ def same_values(asked: ComponentInstance, made: MadePlan[Any]) -> bool:
 
 def planned_outputs(made: MadePlan[Any]) -> dict[str, Value]:
     """The outputs of a module as a plan makes them."""
-    found: dict[str, Value] = dict.fromkeys(made.loaded.config.root.outputs, UNKNOWN)
+    table: dict[str, Value] = dict.fromkeys(made.loaded.config.root.outputs, UNKNOWN)
     for output in made.plan.outputs:
-        found[output.name] = mark(output.after, frozenset((SENSITIVE,))) if output.sensitive else output.after
-    return {name: found[name] for name in made.loaded.config.root.outputs}
+        table[output.name] = mark(output.after, frozenset((SENSITIVE,))) if output.sensitive else output.after
+    return {name: table[name] for name in made.loaded.config.root.outputs}

@@ -47,8 +47,8 @@ def convert(
     """The root module for a deployment, for use in `folder`. Raises Failure with all parts that cannot be converted."""
     writer = _RootModuleWriter(stack, folder)
     for name in stack_files(".").components:
-        body, source, found = load_text(read_whole(name), name, False)
-        writer.problems.extend(found)
+        body, source, item = load_text(read_whole(name), name, False)
+        writer.problems.extend(item)
         if not isinstance(body, NativeBody):
             writer.refuse("File that cannot be taken over", f"{name} would have to be taken over by hand.", None)
             continue

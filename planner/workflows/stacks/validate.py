@@ -50,8 +50,8 @@ def flow_problems(stack: StackConfig) -> list[Diagnostic]:
         for key in module.providers:
             called = key.removeprefix("provider.")
             names += [PromiseName("provider", called, path, k) for k in flow.keys("provider", called, path)]
-    found = {id(problem): problem for problem in (*problems, *flow.promises.ask_all(names, 1))}
-    return list(found.values())
+    table = {id(problem): problem for problem in (*problems, *flow.promises.ask_all(names, 1))}
+    return list(table.values())
 
 
 def _called(stack: StackConfig) -> Iterator[Config]:

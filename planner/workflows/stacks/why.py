@@ -102,12 +102,12 @@ def _why_not(database: Database, goal: tuple[str, ...], is_so: bool) -> dict[str
 
 def _proofs(database: Database, predicate: str, rows: list[Row]) -> list[dict[str, Any]]:
     prover = Prover(database.program, database)
-    found = []
+    result = []
     for row in rows:
         proof = prover.why(predicate, row)
         assert proof is not None
-        found.append(proof_json(proof, database.facts, _source))
-    return found
+        result.append(proof_json(proof, database.facts, _source))
+    return result
 
 
 def _database(plan: DeploymentPlan) -> Database:

@@ -35,7 +35,7 @@ def reads(suite: Suite, read: Mapping[str, Collection[str]]) -> dict[str, TestIn
     options = suite.options
     shared = read_by_all(options) | {*read.get("", ())}
     values = {posixpath.normpath(options.test_directory or "tests"), "."}
-    found = {}
+    result = {}
     for file in suite.files:
         directories = {(directory, "module") for directory in values}
         for config in (run.config or suite.loaded.config for run in file.runs):
@@ -48,8 +48,8 @@ def reads(suite: Suite, read: Mapping[str, Collection[str]]) -> dict[str, TestIn
             directories |= {(os.path.normpath(folder), "rules") for folder in rules}
             asked += rules
         paths = set(map(os.path.normpath, asked))
-        found[file.name] = TestInputs(frozenset(paths), frozenset(directories))
-    return found
+        result[file.name] = TestInputs(frozenset(paths), frozenset(directories))
+    return result
 
 
 def read_by_all(options: TestOptions) -> frozenset[str]:
@@ -83,8 +83,8 @@ def reached(
         facts.add("path_changed", path, os.path.dirname(path) or ".", kind_of(path))
     for name in sorted(done):
         facts.add("file_done", name)
-    found = evaluate(suite_program(), facts.build(), ["file_reached"]).sorted("file_reached")
+    items = evaluate(suite_program(), facts.build(), ["file_reached"]).sorted("file_reached")
     why: dict[str, str] = {}
-    for name, path in found:
+    for name, path in items:
         why.setdefault(str(name), str(path))
     return why

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from planner.engine.evaluation.conditions import message_of, operands, seen
+from planner.engine.evaluation.conditions import message_of, observed_values, operands
 from planner.engine.evaluation.context import EvaluationContext
 from planner.engine.evaluation.scope import ModuleScope
 from planner.foundation.values.convert import ConversionError, convert
@@ -74,8 +74,8 @@ def mentions(rules: tuple[CheckRule, ...]) -> Iterator[str]:
     for rule in rules:
         for expr in (rule.condition, rule.error_message):
             for node in variables(expr.node) if expr is not None else ():
-                found = parse_reference(node)
-                yield "bad" if isinstance(found, BadReference) else found.kind
+                result = parse_reference(node)
+                yield "bad" if isinstance(result, BadReference) else result.kind
 
 
 def check(rule: CheckRule, scope: ModuleScope) -> tuple[str, list[Diagnostic]]:
@@ -84,13 +84,13 @@ def check(rule: CheckRule, scope: ModuleScope) -> tuple[str, list[Diagnostic]]:
     if wrong:
         return "error", wrong
     message, problems = message_of(rule.error_message, scope)
-    value, found = try_evaluate(rule.condition.node, scope, rule.condition.source)
-    problems += [d for d in found if d not in problems]
+    value, item = try_evaluate(rule.condition.node, scope, rule.condition.source)
+    problems += [d for d in item if d not in problems]
     if has_errors(problems):
         static = any(problem.code in _STATIC for problem in problems)
         return "error", [*problems, *(_unheard(rule) if static else ())]
     value, _ = unmark_deep(value)
-    span, about = rule.condition.span, seen(rule, scope)
+    span, about = rule.condition.span, observed_values(rule, scope)
     if value.__class__ is Null:
         detail = "Condition expression must return either true or false, not null."
         return "error", [*problems, error("test.null_condition", "Invalid condition run", detail, span, **about)]
@@ -131,15 +131,15 @@ def _unknown(node: Traversal | Variable, source: Source | None) -> Diagnostic:
 
 def _checks(rule: CheckRule) -> list[Diagnostic]:
     """Diagnostics of references to checks."""
-    found = []
+    diagnostics = []
     for expr in _expressions(rule):
         for node in variables(expr.node):
             if (node.name if isinstance(node, Variable) else node.root) == "check":
                 detail = 'Only the argument expect_failures of a "run" block can name a check.'
                 title = 'Reference to "check" in invalid context'
                 span = Span(expr.source, node.start, node.end)
-                found += [error("test.check_reference", title, detail, span), _unknown(node, expr.source)]
-    return found
+                diagnostics += [error("test.check_reference", title, detail, span), _unknown(node, expr.source)]
+    return diagnostics
 
 
 def _evaluated(node: Any) -> Iterator[Traversal | Variable]:

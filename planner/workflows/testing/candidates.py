@@ -64,7 +64,7 @@ def candidates(config: Config) -> dict[str, list[Value]]:
         for expr in expressions(module):
             for name, value in _comparisons(module, expr, mentions):
                 compared.setdefault(name, []).append(value)
-    found = {}
+    result = {}
     for name, decl in config.root.variables.items():
         tried = [] if decl.default is None else [decl.default]
         tried += [near for value in compared.get(name, ()) for near in _near(value)]
@@ -72,8 +72,8 @@ def candidates(config: Config) -> dict[str, list[Value]]:
         if wanted is DYNAMIC and decl.default is not None and not is_null(decl.default):
             wanted = type_of(decl.default)
         tried += suggested(wanted, compared.get(name, ()))
-        found[name] = list(_fitting(decl, tried))
-    return found
+        result[name] = list(_fitting(decl, tried))
+    return result
 
 
 def _fitting(decl: VariableDecl, tried: Iterable[Value]) -> Iterator[Value]:
@@ -168,12 +168,12 @@ class VariableMentions:
 
     def of(self, module: ModuleConfig, node: Any) -> frozenset[str]:
         """Their names, of an expression in a module."""
-        found: frozenset[str] = frozenset()
+        result: frozenset[str] = frozenset()
         for mention in variables(node):
             step = mention.steps[0] if isinstance(mention, nodes.Traversal) else None
             if isinstance(step, nodes.GetAttr) and isinstance(mention, nodes.Traversal):
-                found |= self._of_name(module, mention.root, step.name)
-        return found
+                result |= self._of_name(module, mention.root, step.name)
+        return result
 
     def _of_name(self, module: ModuleConfig, root: str, name: str) -> frozenset[str]:
         key = (id(module), f"{root}.{name}")
@@ -233,7 +233,7 @@ def _inside(node: Any) -> Iterator[Any]:
 # ---------------------------------------------------------------- what is accepted
 
 
-def refused(decl: VariableDecl, values: Mapping[str, Value]) -> bool | None:
+def is_refused(decl: VariableDecl, values: Mapping[str, Value]) -> bool | None:
     """Whether a validation rejects the value of a variable among these; None when that is not known."""
     scope = MappingScope({"var": dict(values)})
     unclear = False

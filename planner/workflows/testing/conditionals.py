@@ -120,15 +120,15 @@ def _inside(node: Any, source: Source, loops: Loops) -> Iterator[tuple[nodes.Con
 
 def truths(module: ModuleInstance, place: ConditionalSite) -> set[bool]:
     """The results of the condition, in the instances of its resource and for the elements of its loops."""
-    found: set[bool] = set()
+    result: set[bool] = set()
     everything = (inner for scope in _scopes(module, place.owner) for inner in _repeated(scope, place.loops))
     for scope in islice(everything, MOST):
         value = truth(Expr(place.node.condition, place.source), scope)
         if value is not None:
-            found.add(value)
-        if len(found) == 2:
+            result.add(value)
+        if len(result) == 2:
             break
-    return found
+    return result
 
 
 def truth(expr: Expr, scope: Scope) -> bool | None:

@@ -55,10 +55,10 @@ def coverage(config: Config, reached: Iterable[Reached], policies: Mapping[str, 
     for one in reached:
         for key, way in one:
             seen.setdefault(key, set()).add(way)
-    found = {item.key: item for item in items(config)}
+    table = {item.key: item for item in items(config)}
     for code, span in policies.items():
-        found["policy", code, 0] = CoverageItem("policy", code, span, ("objecting", "silent"))
-    ordered = sorted(found.items(), key=lambda it: (it[1].span.filename, it[1].span.start, it[1].kind, it[1].name))
+        table["policy", code, 0] = CoverageItem("policy", code, span, ("objecting", "silent"))
+    ordered = sorted(table.items(), key=lambda it: (it[1].span.filename, it[1].span.start, it[1].kind, it[1].name))
     return Coverage(tuple((item, frozenset(seen.get(key, set()) & set(item.ways))) for key, item in ordered))
 
 
@@ -76,8 +76,8 @@ def items(config: Config) -> Iterator[CoverageItem]:
         for variable in module.variables.values():
             for rule in variable.validations:
                 yield CoverageItem("validation", join(place, f"var.{variable.name}"), rule.span, ("held", "failed"))
-        for found in conditionals(module):
-            span = Span(found.source, found.node.start, found.node.end)
+        for item in conditionals(module):
+            span = Span(item.source, item.node.start, item.node.end)
             yield CoverageItem("conditional", span.text.split("\n")[0], span, ("true", "false"))
 
 

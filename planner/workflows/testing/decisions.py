@@ -36,8 +36,8 @@ def _counts_as(severity: str, checked: tuple[str, str, bool] | None, expected: b
             facts.add("problem_was_error", _PROBLEM)
     if expected:
         facts.add("problem_expected", _PROBLEM)
-    ((_, found),) = evaluate(suite_program(), facts.build(), ["counts_as"]).sorted("counts_as")
-    return str(found)
+    ((_, item),) = evaluate(suite_program(), facts.build(), ["counts_as"]).sorted("counts_as")
+    return str(item)
 
 
 @frozen
@@ -98,8 +98,8 @@ def suite(runs: Iterable[RunFacts]) -> tuple[str, bool]:
     facts = FactBuilder()
     for index, run in enumerate(runs):
         _state_facts(facts, str(index), "", run)
-    found = evaluate(suite_program(), facts.build(), ["tests_status", "tests_fail"])
-    return str(found.sorted("tests_status")[0][0]), bool(found.sorted("tests_fail"))
+    result = evaluate(suite_program(), facts.build(), ["tests_status", "tests_fail"])
+    return str(result.sorted("tests_status")[0][0]), bool(result.sorted("tests_fail"))
 
 
 def _state_facts(facts: FactBuilder, name: str, before: str, run: RunFacts) -> None:
@@ -132,31 +132,31 @@ def _facts(runs: tuple[RunFacts, ...]) -> FactBase:
 
 @cache
 def _order(runs: tuple[RunFacts, ...]) -> Order:
-    found = evaluate(suite_program(), _facts(runs), ["run_waits", "run_after", "run_skipped"])
+    result = evaluate(suite_program(), _facts(runs), ["run_waits", "run_after", "run_skipped"])
 
     def others(predicate: str) -> tuple[frozenset[int], ...]:
         sets: list[set[int]] = [set() for _ in runs]
-        for run, other in found.sorted(predicate):
+        for run, other in result.sorted(predicate):
             sets[int(run)].add(int(other))
         return tuple(map(frozenset, sets))
 
-    skipped = frozenset(int(row[0]) for row in found.sorted("run_skipped"))
+    skipped = frozenset(int(row[0]) for row in result.sorted("run_skipped"))
     return Order(others("run_waits"), others("run_after"), skipped)
 
 
 @cache
 def _judge(runs: tuple[RunFacts, ...]) -> RunDecisions:
     wanted = ["run_status", "tests_status", "tests_fail", "last_change", "cleaned_up", "cleaned_before", "state_kept"]
-    found = evaluate(suite_program(), _facts(runs), wanted)
-    statuses = {row[0]: str(row[1]) for row in found.sorted("run_status")}
-    cleaned = {str(row[0]): int(row[1]) for row in found.sorted("cleaned_up")}
-    last = {str(row[0]): int(row[1]) for row in found.sorted("last_change")}
+    result = evaluate(suite_program(), _facts(runs), wanted)
+    statuses = {row[0]: str(row[1]) for row in result.sorted("run_status")}
+    cleaned = {str(row[0]): int(row[1]) for row in result.sorted("cleaned_up")}
+    last = {str(row[0]): int(row[1]) for row in result.sorted("last_change")}
     return RunDecisions(
         tuple(statuses[str(index)] for index in range(len(runs))),
-        str(found.sorted("tests_status")[0][0]),
-        tuple(str(row[0]) for row in found.sorted("tests_fail")),
-        tuple((state, cleaned[state]) for state in _ordered(cleaned, found.sorted("cleaned_before"))),
-        tuple((state, last[state]) for state in sorted({str(row[0]) for row in found.sorted("state_kept")})),
+        str(result.sorted("tests_status")[0][0]),
+        tuple(str(row[0]) for row in result.sorted("tests_fail")),
+        tuple((state, cleaned[state]) for state in _ordered(cleaned, result.sorted("cleaned_before"))),
+        tuple((state, last[state]) for state in sorted({str(row[0]) for row in result.sorted("state_kept")})),
     )
 
 

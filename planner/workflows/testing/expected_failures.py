@@ -38,15 +38,15 @@ class Expectation:
 
 def expectations(run: TestRun) -> tuple[tuple[Expectation, ...], list[Diagnostic]]:
     """The expected failures of a run, and those that it cannot expect."""
-    found: dict[str, Expectation] = {}
+    table: dict[str, Expectation] = {}
     problems: list[Diagnostic] = []
     for reference in run.expected:
         expected = _expectation(reference)
         if isinstance(expected, Diagnostic):
             problems.append(expected)
         else:
-            found[expected.address] = expected
-    return tuple(found.values()), problems
+            table[expected.address] = expected
+    return tuple(table.values()), problems
 
 
 def _expectation(reference: Reference) -> Expectation | Diagnostic:
@@ -103,7 +103,7 @@ def settle(problems: Iterable[Diagnostic], expected: tuple[Expectation, ...]) ->
 
 def spoils_apply(problems: Iterable[Diagnostic], expected: tuple[Expectation, ...]) -> list[Diagnostic]:
     """Warnings about variables that were expected to be refused, because of which nothing can be applied."""
-    found = []
+    diagnostics = []
     for problem in problems:
         checked = problem.checked
         if checked is None or checked.kind != "input_variable":
@@ -113,5 +113,5 @@ def spoils_apply(problems: Iterable[Diagnostic], expected: tuple[Expectation, ..
                 f"Variable {checked.address}, has an invalid value within the test. Although this was an expected "
                 "failure, it has meant the apply stage was unable to run so the overall test will fail."
             )
-            found.append(warning("test.invalid_variable", "Invalid Variable in test file", detail))
-    return found
+            diagnostics.append(warning("test.invalid_variable", "Invalid Variable in test file", detail))
+    return diagnostics

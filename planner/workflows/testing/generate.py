@@ -25,7 +25,7 @@ from planner.language.syntax import nodes
 from planner.language.syntax.body import function_calls, variables
 from planner.language.syntax.files import load_text
 from planner.operations.providers_needed import needed_providers
-from planner.workflows.testing.candidates import VariableMentions, candidates, refused
+from planner.workflows.testing.candidates import VariableMentions, candidates, is_refused
 from planner.workflows.testing.conditionals import conditionals
 from planner.workflows.testing.coverage import Key, items
 from planner.workflows.testing.results import TestFileResult
@@ -161,16 +161,16 @@ class _Generator:
         decl = self.declared[name]
         values = {n: d.default for n, d in self.declared.items() if d.default is not None}
         try:
-            return refused(decl, {**values, **base, name: decl.constraint.convert(value)})
+            return is_refused(decl, {**values, **base, name: decl.constraint.convert(value)})
         except ConversionError:
             return True
 
     def _repaired(self, base: dict[str, Value], first: _Tried) -> tuple[dict[str, Value], _Tried]:
         """Other values with which a plan can be made, if there are any."""
         for name, value in self._others(base):
-            found = self._try({**base, name: value})
-            if found.passes:
-                return {**base, name: value}, found
+            result = self._try({**base, name: value})
+            if result.passes:
+                return {**base, name: value}, result
         return base, first
 
     def _others(self, base: Mapping[str, Value]) -> Iterator[tuple[str, Value]]:

@@ -32,8 +32,8 @@ def all_beside(files: Iterable[TestFile], root: Config) -> bool:
                 facts.add("file_mocks", file.name, provider)
         if any(_provisions(config) for config in configs.values()):
             facts.add("file_provisions", file.name)
-    found = evaluate(suite_program(), facts.build(), ["runs_beside"])
-    return {row[0] for row in found.sorted("runs_beside")} == names
+    result = evaluate(suite_program(), facts.build(), ["runs_beside"])
+    return {row[0] for row in result.sorted("runs_beside")} == names
 
 
 def _mocks(file: TestFile, config: Config, provider: str) -> bool:

@@ -40,15 +40,15 @@ def answers(
     problems: list[Diagnostic] = []
     try:
         if run.policies:
-            verdict, _, found = judged_plainly(plan)
-            problems += found
+            verdict, _, item = judged_plainly(plan)
+            problems += item
             for expected in run.policies if verdict is not None else ():
                 problems += _said(expected, verdict, made)
     except Failure as failure:
         problems += failure.diagnostics
     for query in run.queries:
         try:
-            problems += _answered(query, plan)
+            problems += _answer(query, plan)
         except Failure as failure:
             problems += _placed(failure.diagnostics, query)
     return problems
@@ -72,10 +72,10 @@ def policy_places(loaded: Loaded[Options], policies: tuple[tuple[str, ...], tupl
     named, standing = policies
     options = OperationOptions(directory=loaded.options.directory, policies=named, standing_policies=standing)
     try:
-        found, _ = policies_of(options, None, loaded.workspace)
+        item, _ = policies_of(options, None, loaded.workspace)
     except Failure:
         return {}
-    return {} if found is None else code_places(found)
+    return {} if item is None else code_places(item)
 
 
 def policies_reached(
@@ -142,16 +142,16 @@ def _placed(problems: Iterable[Diagnostic], query: QueryExpectation) -> Iterator
         yield evolve(problem, subject=query.span, detail=f"{problem.detail}\n\nThe question is {query.question}")
 
 
-def _answered(query: QueryExpectation, plan: MadePlan[Loaded[OperationOptions]]) -> list[Diagnostic]:
-    found, problems = answers_about(plan, query.question)
+def _answer(query: QueryExpectation, plan: MadePlan[Loaded[OperationOptions]]) -> list[Diagnostic]:
+    item, problems = answers_about(plan, query.question)
     problems = list(_placed(problems, query))
     if has_errors(problems):
         return problems
-    count = len(found.rows)
+    count = len(item.rows)
     if count == query.rows or (query.rows is None and count):
         return problems
     wanted = "at least one" if query.rows is None else str(query.rows)
-    rows = "".join(f"\n  - {', '.join(map(str, row))}" for row in found.rows[:_MOST] if row)
+    rows = "".join(f"\n  - {', '.join(map(str, row))}" for row in item.rows[:_MOST] if row)
     detail = f"{query.message}\n\n" if query.message else ""
     detail += f"{query.question} has {count} answer{'' if count == 1 else 's'}, and not {wanted}.{rows}"
     return [*problems, error("test.query_failed", "Test query failed", detail, query.span)]

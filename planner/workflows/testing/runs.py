@@ -193,9 +193,9 @@ class FileRunner:
 
     def _checked(self, it: RunResult, problems: Iterable[Diagnostic]) -> bool:
         """Report problems of a run; whether it can go on."""
-        found = list(problems)
-        it.diagnostics += found
-        if has_errors(found):
+        items = list(problems)
+        it.diagnostics += items
+        if has_errors(items):
             self._failed(it)
             return False
         return True
@@ -291,11 +291,11 @@ class FileRunner:
             return
         creating = tuple(c.address for c in made.changes if c.action == "create")
         self.under_way[it.index] = UnderWay(creating, kept.state)
-        state, found = apply(subject, made, values.root, self.subjects.parallelism)
+        state, item = apply(subject, made, values.root, self.subjects.parallelism)
         del self.under_way[it.index]
         kept.state, kept.run, kept.subject = with_hidden(state, hidden), it, subject
         self._now(it, changed=state_name(it.run))
-        if not self._checked(it, settle(found, expected)):
+        if not self._checked(it, settle(item, expected)):
             return
         outputs = _state_outputs(subject.loaded.config, state)
         known = {name: value for name, value in outputs.items() if name in state.outputs}
@@ -334,9 +334,9 @@ class FileRunner:
         if it.run.policies or it.run.queries:
             from planner.workflows.testing.questions import answers
 
-            found = answers(it.run, made, subject.loaded, values.root, self.subjects.policies)
-            it.diagnostics += found
-            if has_errors(found):
+            result = answers(it.run, made, subject.loaded, values.root, self.subjects.policies)
+            it.diagnostics += result
+            if has_errors(result):
                 self._failed(it, "assertion")
 
     def _assert(
@@ -344,14 +344,14 @@ class FileRunner:
     ) -> None:
         """Check the assertions. `context`: with all values, for those that want to know why one does not hold."""
         for rule in it.run.assertions:
-            verdict, found = check(rule, scope)
+            verdict, item = check(rule, scope)
             if verdict == "fail" and self.tells_causes:
                 from planner.answers.explain.assertions import causes
 
-                found[-1] = evolve(
-                    found[-1], because=tuple(causes(rule.condition, context(), values.root, scope.outputs))
+                item[-1] = evolve(
+                    item[-1], because=tuple(causes(rule.condition, context(), values.root, scope.outputs))
                 )
-            it.diagnostics += found
+            it.diagnostics += item
             if verdict != "pass":
                 self._failed(it, "error" if verdict == "error" else "assertion")
 
@@ -407,9 +407,9 @@ class FileRunner:
         self.result.cleanup_failed = True
 
     def _destroyed(self, it: RunResult, kept: _Kept) -> Left:
-        values, found = self._values(it)
+        values, item = self._values(it)
         if values is None or kept.subject is None:
-            return Left(kept.state, tuple(found))
+            return Left(kept.state, tuple(item))
         state, problems = destroy(kept.subject, kept.state, values.root, self.subjects.parallelism)
         return Left(state, (*kept.subject.remarks, *problems))
 
@@ -427,12 +427,12 @@ def _planned_outputs(made: Plan) -> dict[str, Value]:
 
 def _state_outputs(config: Config, state: State) -> dict[str, Value]:
     """Outputs as the state has them; those that it has not are null."""
-    found: dict[str, Value] = {}
+    result: dict[str, Value] = {}
     for name in config.root.outputs:
         recorded = state.outputs.get(name)
         value = Null() if recorded is None else recorded.value
-        found[name] = mark(value, frozenset((SENSITIVE,))) if recorded is not None and recorded.sensitive else value
-    return found
+        result[name] = mark(value, frozenset((SENSITIVE,))) if recorded is not None and recorded.sensitive else value
+    return result
 
 
 def _context(

@@ -91,13 +91,13 @@ def _load(options: TestOptions, told: Diagnostics) -> Suite:
     told.check(beside_tests(problems, tests.problems))
     if config is None:
         raise Failure(())
-    files = _chosen(tests.files, options.filters, told)
+    files = _select(tests.files, options.filters, told)
     loaded = Loaded(options, begun.workspace, given, config, new_schemas(options.directory, config), ())
     others = {id(run.config): run.config for file in tests.files for run in file.runs if run.config is not None}
     return Suite(options, loaded, files, tuple(told), dict(given), tuple(others.values()))
 
 
-def _chosen(files: tuple[TestFile, ...], filters: tuple[str, ...], told: Diagnostics) -> tuple[TestFile, ...]:
+def _select(files: tuple[TestFile, ...], filters: tuple[str, ...], told: Diagnostics) -> tuple[TestFile, ...]:
     """The files that the filters name. Raises Failure for one that names none."""
     if not filters:
         return files

@@ -50,32 +50,32 @@ def _with_providers(root: ModuleConfig, file: TestFile, run: TestRun, scope: Sco
     providers = dict(root.providers)
     if run.providers:
         for inner, outer in run.providers:
-            found = file.providers.get(str(outer)) or file.mocks.get(str(outer))
-            if found is None:
+            result = file.providers.get(str(outer)) or file.mocks.get(str(outer))
+            if result is None:
                 detail = "This provider block references a provider definition that does not exist."
                 title = f"Missing provider definition for {outer}"
                 problems.error("missing_test_provider", title, detail, outer.span)
                 continue
-            providers[str(inner)] = evolve(_filled(found, scope), name=inner.name, alias=inner.alias)
+            providers[str(inner)] = evolve(_fill(result, scope), name=inner.name, alias=inner.alias)
     else:
         for key, provider in file.providers.items():
-            providers[key] = _filled(provider, scope)
+            providers[key] = _fill(provider, scope)
         for key, mock in file.mocks.items():
             providers[key] = _with_instances(mock, scope, problems)
     return evolve(root, providers=providers)
 
 
-def _filled(provider: ProviderDecl, scope: Scope) -> ProviderDecl:
+def _fill(provider: ProviderDecl, scope: Scope) -> ProviderDecl:
     """The provider with the values of what only the test file can refer to."""
-    return provider if provider.mocking is not None else evolve(provider, body=filled(provider.body, scope))
+    return provider if provider.mocking is not None else evolve(provider, body=evaluated_body(provider.body, scope))
 
 
 def _with_instances(mock: ProviderDecl, scope: Scope, problems: Problems) -> ProviderDecl:
     if mock.for_each is None:
         return mock
-    value, found = try_evaluate(mock.for_each.node, scope, mock.for_each.source)
-    problems.extend(found)
-    items = None if Problems(found).has_errors else for_each_items(value, mock.for_each, problems)
+    value, item = try_evaluate(mock.for_each.node, scope, mock.for_each.source)
+    problems.extend(item)
+    items = None if Problems(item).has_errors else for_each_items(value, mock.for_each, problems)
     return evolve(mock, instances=items)
 
 
@@ -104,7 +104,7 @@ def _with_resources(root: ModuleConfig, file: TestFile, run: TestRun, problems: 
             problems.error("override_target", title, detail, override.span)
             continue
         made_up = evolve(resource, made_up=override)
-        root = _changed(root, path, _replacing(key, made_up))
+        root = _change(root, path, _replacing(key, made_up))
     return root
 
 
@@ -145,14 +145,14 @@ def _with_modules(root: ModuleConfig, file: TestFile, run: TestRun, problems: Pr
                 detail = "Specified output to override is not present in the module and will be ignored."
                 problems.warning("override_output", f"Output not found: {name}", detail, override.target.span)
         if not any(override.path[: len(path)] == path for path in emptied):  # else nothing is left of it
-            root = _changed(root, override.path, _giving(override))
+            root = _change(root, override.path, _giving(override))
             emptied.add(override.path)
     return root
 
 
 def _giving(override: ModuleOverride) -> Callable[[ModuleConfig], ModuleConfig]:
     def emptied(module: ModuleConfig) -> ModuleConfig:
-        given = {name: _given(decl, override) for name, decl in module.outputs.items()}
+        given = {name: _inputs(decl, override) for name, decl in module.outputs.items()}
         return evolve(
             module,
             outputs=given,
@@ -167,7 +167,7 @@ def _giving(override: ModuleOverride) -> Callable[[ModuleConfig], ModuleConfig]:
     return emptied
 
 
-def _given(decl: OutputDecl, override: ModuleOverride) -> OutputDecl:
+def _inputs(decl: OutputDecl, override: ModuleOverride) -> OutputDecl:
     node = decl.value.node
     constant = Expr(Literal(override.outputs.get(decl.name, Null()), node.start, node.end), decl.value.source)
     made_up = decl.name in override.outputs, override.target.span
@@ -196,14 +196,14 @@ def _module(path: tuple[str, ...]) -> str:
     return ".".join(f"module.{name}" for name in path)
 
 
-def _changed(
+def _change(
     module: ModuleConfig, path: tuple[str, ...], change: Callable[[ModuleConfig], ModuleConfig]
 ) -> ModuleConfig:
     """The module tree with one module changed."""
     if not path:
         return change(module)
     name, *rest = path
-    child = _changed(module.children[name], tuple(rest), change)
+    child = _change(module.children[name], tuple(rest), change)
     return evolve(module, children={**module.children, name: child})
 
 
@@ -233,13 +233,13 @@ def duplicates(overrides: Iterable[Override], modules: Iterable[ModuleOverride])
 # Bodies of provider blocks in test files, in which expressions may refer to earlier runs.
 
 
-def filled(body: Body, scope: Scope) -> Body:
+def evaluated_body(body: Body, scope: Scope) -> Body:
     """The body with the values of expressions that refer to earlier runs in their place."""
     if not isinstance(body, NativeBody):
         return body
     attributes = {name: _provider_bodies_filled(attribute, scope) for name, attribute in body.attributes.items()}
     blocks = [
-        Block(b.type, b.type_end, b.labels, b.header_end, filled(b.body, scope), b.source, b.start, b.end)
+        Block(b.type, b.type_end, b.labels, b.header_end, evaluated_body(b.body, scope), b.source, b.start, b.end)
         for b in body.blocks
     ]
     return NativeBody(attributes, blocks, body.source, body.start, body.end, body.taken, body.taken_types)

@@ -14,7 +14,7 @@ from planner.foundation.vocabulary.records import define, field, frozen
 from planner.foundation.vocabulary.span import Span
 from planner.language.config.model import Expr, Reference, VariableDecl
 from planner.language.config.reading import Problems, steps_of
-from planner.language.config.static import marked
+from planner.language.config.static import with_declared_marks
 from planner.language.config.test_files.model import TestFile, TestRun
 from planner.language.config.variables import RawVariables, RootVariable, add_automatic_files
 from planner.language.expressions.evaluate import try_evaluate
@@ -91,31 +91,31 @@ def run_values(
 
 def _general(declared: Mapping[str, VariableDecl], given: RawVariables, problems: Problems) -> dict[str, Value]:
     """`var` in the test file: what was given from outside, and the defaults of the module."""
-    found: dict[str, Value] = {}
+    result: dict[str, Value] = {}
     for name in sorted(declared.keys() | given.keys()):
         decl, raw = declared.get(name), given.get(name)
         if raw is not None:
             value = raw.value(decl is None or decl.verbatim, problems)
             if value is not None:
-                found[name] = _fitted(decl, value)
+                result[name] = _fitted(decl, value)
         elif decl is not None and decl.default is not None:
-            found[name] = marked(decl.default, decl)
-    return found
+            result[name] = with_declared_marks(decl.default, decl)
+    return result
 
 
 def _fitted(decl: VariableDecl | None, value: Value) -> Value:
     if decl is None:
         return value
     try:
-        return marked(decl.constraint.convert(value), decl)
+        return with_declared_marks(decl.constraint.convert(value), decl)
     except ConversionError:
         return value  # the run that passes it to the module reports it
 
 
 def _evaluated(expr: Expr, scope: MappingScope, problems: Problems) -> Value:
-    value, found = try_evaluate(expr.node, scope, expr.source)
-    problems.extend(found)
-    if not has_errors(found) and not is_wholly_known(value):
+    value, item = try_evaluate(expr.node, scope, expr.source)
+    problems.extend(item)
+    if not has_errors(item) and not is_wholly_known(value):
         detail = (
             "This is not known: a run that was only planned knows what is planned, and not what comes of applying it."
         )
@@ -134,7 +134,7 @@ def _root(decl: VariableDecl, raw: Value | None, where: Span | None, giver: str,
             )
             problems.error("missing_variable", "No value for required variable", detail, decl.span)
             return nothing
-        return RootVariable(marked(decl.default, decl), None, "default", decl.span)
+        return RootVariable(with_declared_marks(decl.default, decl), None, "default", decl.span)
     if raw.__class__ is Unknown:
         return nothing
     if EPHEMERAL in unmark_deep(raw)[1] and not decl.ephemeral:
@@ -154,7 +154,7 @@ def _root(decl: VariableDecl, raw: Value | None, where: Span | None, giver: str,
         )
         problems.error("null_variable", "Required variable not set", detail, decl.span)
         return nothing
-    return RootVariable(marked(value, decl), raw, "named file", where or decl.span, giver)
+    return RootVariable(with_declared_marks(value, decl), raw, "named file", where or decl.span, giver)
 
 
 def names_of(expr: Expr) -> Iterator[str]:

@@ -125,8 +125,8 @@ def destroy(
     made, problems = plan(subject, state, variables, RunPlanOptions("destroy"), parallelism)
     if made is None or has_errors(problems):
         return state, problems
-    after, found = apply(subject, made, variables, parallelism)
-    return after, [*problems, *found]
+    after, item = apply(subject, made, variables, parallelism)
+    return after, [*problems, *item]
 
 
 def without_made_up(state: State, file: TestFile, run: TestRun) -> tuple[State, Mapping[str, ResourceState]]:

@@ -22,10 +22,10 @@ from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
 from planner.foundation.support.archive import ArchiveLimits, check_links, unpack
 from planner.foundation.support.problem import InstallError
-from planner.foundation.support.put_files import copied
+from planner.foundation.support.put_files import copy_directory
 from planner.foundation.vocabulary.records import field, frozen
 from planner.language.config.sources import split_subdirectory, without_secrets
-from planner.world.install.web import Web, basic, host_of, resolve, shown, status_text, with_user_of
+from planner.world.install.web import Web, basic, display_url, host_of, resolve, status_text, with_user_of
 
 KINDS = {
     "zip": "zip",
@@ -69,7 +69,7 @@ class Fetcher:
         try:
             scheme = urlsplit(rest).scheme
         except ValueError as bad:
-            raise InstallError(f"{shown(rest)} is not a valid URL ({without_secrets(str(bad))})") from None
+            raise InstallError(f"{display_url(rest)} is not a valid URL ({without_secrets(str(bad))})") from None
         scheme = forced or scheme
         if scheme in _UNSUPPORTED:
             raise InstallError(f"modules from {_UNSUPPORTED[scheme]} ({scheme}::) cannot be installed by this program")
@@ -88,7 +88,7 @@ class Fetcher:
             else:
                 self._indirect(rest, target, redirects)
         else:
-            raise InstallError(f"{shown(rest)} has the scheme {scheme!r}, which this program cannot fetch")
+            raise InstallError(f"{display_url(rest)} has the scheme {scheme!r}, which this program cannot fetch")
 
     # ------------------------------------------------------------ files
 
@@ -109,7 +109,7 @@ class Fetcher:
 
         def told(done: int, total: int) -> None:
             if self.progress is not None:
-                self.progress(shown(url), done, total)
+                self.progress(display_url(url), done, total)
 
         try:
             self.web.download(url, str(archive), self._netrc(url), told)
@@ -121,16 +121,16 @@ class Fetcher:
     def _indirect(self, url: str, target: Path, redirects: int) -> None:
         """Fetch the package from the address that a page names."""
         if redirects >= _MOST_REDIRECTS:
-            raise InstallError(f"{shown(url)} leads on and on to other addresses")
+            raise InstallError(f"{display_url(url)} leads on and on to other addresses")
         asked = url + ("&" if urlsplit(url).query else "?") + "terraform-get=1"
         answer = self.web.get(asked, self._netrc(url))
         if not 200 <= answer.status < 300:
-            raise InstallError(f"{host_of(url)} answered {status_text(answer.status)} for {shown(url)}")
+            raise InstallError(f"{host_of(url)} answered {status_text(answer.status)} for {display_url(url)}")
         source = answer.headers.get("X-Terraform-Get") or _meta(answer.body)
         if not source:
             raise InstallError(
-                f"{shown(url)} neither has the suffix of an archive ({', '.join(KINDS)}) nor returns the location of "
-                "the module (in a header X-Terraform-Get)"
+                f"{display_url(url)} neither has the suffix of an archive ({', '.join(KINDS)}) nor returns the "
+                "location of the module (in a header X-Terraform-Get)"
             )
         package, sub = split_subdirectory(source)
         if package.startswith(("/", "./", "../")):
@@ -147,9 +147,9 @@ class Fetcher:
             self.fetch(package, whole, redirects)
             part = below(whole, sub)
             if not part.is_dir():
-                raise InstallError(f"{shown(package)} has no directory {sub}")
+                raise InstallError(f"{display_url(package)} has no directory {sub}")
             check_links(part)
-            copied(part, target)
+            copy_directory(part, target)
         finally:
             if whole.is_symlink():
                 whole.unlink()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from planner.foundation.support.archive import unpack
 from planner.foundation.support.problem import InstallError
-from planner.foundation.support.put_files import beside, copied, remove
+from planner.foundation.support.put_files import beside, copy_directory, remove
 from planner.foundation.vocabulary.records import field, frozen
 from planner.foundation.vocabulary.version_constraints import Version, parse_constraints
 from planner.language.config.directory import ModuleRecord, module_key
@@ -83,7 +83,7 @@ class ModuleInstaller:
             fresh = work / "module"
             known = self._fetched.get(origin.address)
             if known is not None:
-                copied(known, fresh)
+                copy_directory(known, fresh)
             elif origin.direct:
                 archive = work / "archive"
                 self.web.download(origin.address, str(archive), origin.headers)

@@ -12,7 +12,7 @@ from planner.foundation.support.problem import InstallError
 from planner.foundation.vocabulary.provider_address import DEFAULT_HOST
 from planner.foundation.vocabulary.records import evolve, field, frozen
 from planner.foundation.vocabulary.version_constraints import Version
-from planner.world.provider.package_hashes import archive_hash, known, matching
+from planner.world.provider.package_hashes import archive_hash, computable_hashes, matching
 
 if TYPE_CHECKING:
     from pysequoia import Cert, Sig
@@ -93,7 +93,7 @@ def authenticate(package: InstallablePackage, local: Path, environ: Mapping[str,
 
 
 def _by_mirror(package: InstallablePackage, local: Path) -> PackageProof:
-    wanted = known(package.hashes)
+    wanted = computable_hashes(package.hashes)
     if not wanted:
         raise InstallError("the mirror gives checksums only of kinds that this program does not know")
     verified = frozenset(matching(local, wanted))
@@ -111,7 +111,7 @@ def _by_registry(
     proof = PackageProof(verified=frozenset((wanted,)), own=frozenset((wanted,)))
     if claims.packages:
         proof = _of_all_platforms(package, claims, local, proof)
-    listed = _listed(claims)
+    listed = _list_all(claims)
     if listed.get(claims.file_name) is None:
         raise InstallError(f"the registry's list of checksums has none for {claims.file_name}")
     if listed[claims.file_name] != claims.sha256:
@@ -151,11 +151,11 @@ def _of_all_platforms(
         raise InstallError(f"the registry announced a package of {size} bytes, but {arrived} bytes came")
     if f"zh:{claims.sha256}" not in hashes or any(h.startswith("zh:") and h[3:] != claims.sha256 for h in hashes):
         raise InstallError("the registry contradicts itself about the checksum of the package")
-    everywhere = frozenset(h for _, each in claims.packages.values() for h in known(each))
-    return evolve(proof, by_registry=everywhere, own=proof.own | frozenset(known(hashes)))
+    everywhere = frozenset(h for _, each in claims.packages.values() for h in computable_hashes(each))
+    return evolve(proof, by_registry=everywhere, own=proof.own | frozenset(computable_hashes(hashes)))
 
 
-def _listed(claims: RegistryClaims) -> dict[str, str]:
+def _list_all(claims: RegistryClaims) -> dict[str, str]:
     """Checksums by file name."""
     listed: dict[str, str] = {}
     for line in claims.document.decode("utf-8", "replace").splitlines():

@@ -11,12 +11,12 @@ from typing import Any
 
 from planner.foundation.support.archive import check_links
 from planner.foundation.support.problem import InstallError
-from planner.foundation.support.put_files import copied
+from planner.foundation.support.put_files import copy_directory
 from planner.foundation.vocabulary.records import frozen
 from planner.foundation.vocabulary.version_constraints import Version, parse_constraints
 from planner.language.config.sources import SourceError, parse_module_source, split_subdirectory, without_secrets
 from planner.world.install.getters import Fetcher, below
-from planner.world.install.web import Web, resolve, shown
+from planner.world.install.web import Web, display_url, resolve
 
 _HASH = re.compile(r"sha256:[0-9a-f]{64}")
 
@@ -42,7 +42,7 @@ class PackFetcher:
         "" for the newest that the constraint allows. Raises InstallError and OSError."""
         address, sub = split_subdirectory(source)
         if address.partition("?")[0].endswith(".json") and address.startswith(("https://", "http://")):
-            listed = self._listed(address, constraint, version)
+            listed = self._list_all(address, constraint, version)
             checksum = listed.hash.replace("sha256:", "sha256%3A")
             url = resolve(address, listed.url)
             address = f"{url}{'&' if '?' in url else '?'}checksum={checksum}"
@@ -66,14 +66,14 @@ class PackFetcher:
             if not inner.is_dir():
                 raise InstallError(f"there is no directory {sub} in it")
             check_links(inner)
-            copied(inner, target)
+            copy_directory(inner, target)
             shutil.rmtree(target / ".git", ignore_errors=True)
         finally:
             if whole.is_symlink():
                 whole.unlink()
             shutil.rmtree(whole, ignore_errors=True)
 
-    def _listed(self, address: str, constraint: str, version: str) -> _Listed:
+    def _list_all(self, address: str, constraint: str, version: str) -> _Listed:
         entries = _entries(self.web, address)
         if version:
             fitting = [entry for entry in entries if entry.version.text == version]
@@ -86,7 +86,7 @@ class PackFetcher:
             ]
         if not fitting:
             what = f"version {version}" if version else f'a version that "{constraint}" allows'
-            raise InstallError(f"{shown(address)} does not list {what}")
+            raise InstallError(f"{display_url(address)} does not list {what}")
         return max(fitting, key=lambda entry: entry.version)
 
 
@@ -94,18 +94,18 @@ def _entries(web: Web, address: str) -> list[_Listed]:
     try:
         document: Any = json.loads(web.document(address))
     except (ValueError, RecursionError) as problem:
-        raise InstallError(f"{shown(address)} is not JSON ({problem})") from None
+        raise InstallError(f"{display_url(address)} is not JSON ({problem})") from None
     versions = document.get("versions") if isinstance(document, dict) else None
     if not isinstance(versions, list):
-        raise InstallError(f"{shown(address)} lists no versions")
+        raise InstallError(f"{display_url(address)} lists no versions")
     entries = []
     for item in versions:
         if not isinstance(item, dict) or not all(isinstance(item.get(k), str) for k in ("version", "url", "hash")):
-            raise InstallError(f"{shown(address)} has an entry without version, url and hash")
+            raise InstallError(f"{display_url(address)} has an entry without version, url and hash")
         if not _HASH.fullmatch(item["hash"]):
-            raise InstallError(f"{shown(address)} has a hash that is none (sha256: and 64 digits)")
+            raise InstallError(f"{display_url(address)} has a hash that is none (sha256: and 64 digits)")
         try:
             entries.append(_Listed(Version(item["version"]), item["url"], item["hash"]))
         except ValueError:
-            raise InstallError(f"{shown(address)} has a version that is none") from None
+            raise InstallError(f"{display_url(address)} has a version that is none") from None
     return entries

@@ -9,13 +9,13 @@ from pathlib import Path
 
 from planner.foundation.support.archive import unpack
 from planner.foundation.support.problem import InstallError
-from planner.foundation.support.put_files import beside, copied, locked, remove
+from planner.foundation.support.put_files import beside, copy_directory, locked, remove
 from planner.foundation.vocabulary.records import field, frozen
 from planner.foundation.vocabulary.version_constraints import Version
 from planner.world.install.package import InstallablePackage, PackageProof, authenticate
 from planner.world.install.sources import with_retries
 from planner.world.install.web import Web
-from planner.world.provider.package_hashes import EMPTY, content_hash, known, matching
+from planner.world.provider.package_hashes import EMPTY, computable_hashes, content_hash, matching
 
 Progress = Callable[[str, int, int], None]
 """Called with the name of a download and its received size (in bytes; 0 when unknown)."""
@@ -103,7 +103,7 @@ def link(source: Path, folder: Path, address: str, allowed: tuple[str, ...] = ()
         try:
             os.symlink(source.absolute(), fresh, target_is_directory=True)
         except OSError:
-            copied(source, fresh)
+            copy_directory(source, fresh)
         if not (folder.is_symlink() and fresh.is_symlink()):
             remove(folder)
         os.replace(fresh, folder)  # a link takes the place of one at once: others may be going through it
@@ -121,7 +121,7 @@ def program(folder: Path, address: str) -> str:
 def _from_archive(
     package: InstallablePackage, archive: Path, folder: Path, work: Path, allowed: tuple[str, ...]
 ) -> None:
-    if allowed and not matching(archive, known(allowed)):
+    if allowed and not matching(archive, computable_hashes(allowed)):
         raise InstallError(
             "the package has none of the checksums in the lock file: it is not the one that was selected before, or "
             "the lock file has no checksum for this platform (`providers lock` adds those)"

@@ -16,7 +16,7 @@ from planner.world.install.package import PackageProof, must_be_signed
 from planner.world.install.placing import Placer, link
 from planner.world.install.sources import PackageSource
 from planner.world.provider.lock_file import Lock, Locks, lock, lockable
-from planner.world.provider.package_hashes import content_hash, known
+from planner.world.provider.package_hashes import computable_hashes, content_hash
 from planner.world.provider.registry import versions_of_builtin
 from planner.world.provider.selections import VersionSet
 
@@ -72,9 +72,9 @@ class Installer:
         asked = [a for a in sorted(wanted) if lockable(a) and a not in self.unmanaged]
         selections = self._each(asked, lambda a: self._select(a, locks.get(a), wanted[a], upgrade))
         need: list[tuple[str, Version]] = []
-        for address, (version, lines, found) in zip(asked, selections, strict=True):
+        for address, (version, lines, item) in zip(asked, selections, strict=True):
             self._tell(lines)
-            problems += self._weighed(address, _with_hint(address, found, wanted))
+            problems += self._weighed(address, _with_hint(address, item, wanted))
             if version is not None:
                 need.append((address, version))
         done = self._each(need, lambda n: self._install(n[0], n[1], locks.get(n[0]), wanted[n[0]]))
@@ -155,7 +155,7 @@ class Installer:
     # ------------------------------------------------------------ its package
 
     def _install(self, address: str, version: Version, old: Lock | None, wanted: VersionSet) -> _Done:
-        prior = known(old.hashes) if old is not None and old.version == version else ()
+        prior = computable_hashes(old.hashes) if old is not None and old.version == version else ()
         name = f"{display(address)} v{version}"
         if prior and old is not None and self.placer.has(address, version, prior):
             return _Done(lock(address, version, str(wanted), old.hashes), (f"- {name} is installed already",))

@@ -91,7 +91,9 @@ class Web:
         """The body of an answer with status 200. Raises InstallError."""
         answer = self.get(url)
         if answer.status != 200:
-            raise InstallError(f"{host_of(answer.url)} answered {status_text(answer.status)} for {shown(answer.url)}")
+            raise InstallError(
+                f"{host_of(answer.url)} answered {status_text(answer.status)} for {display_url(answer.url)}"
+            )
         return answer.body
 
     def download(
@@ -102,7 +104,7 @@ class Web:
         part = _Download(self, url, target, dict(headers or {}), progress)
         answer = self._patiently(url, part.fetch)
         if answer.status != 200:
-            raise InstallError(f"{host_of(url)} answered {status_text(answer.status)} for {shown(url)}")
+            raise InstallError(f"{host_of(url)} answered {status_text(answer.status)} for {display_url(url)}")
         return answer
 
     def _patiently(self, url: str, once: Callable[[], WebResponse]) -> WebResponse:
@@ -125,7 +127,7 @@ class Web:
             return self._follow(url, headers)
         except ValueError as bad:
             raise InstallError(
-                f"{shown(url)} is not a valid URL, or leads to one that is not ({without_secrets(str(bad))})"
+                f"{display_url(url)} is not a valid URL, or leads to one that is not ({without_secrets(str(bad))})"
             ) from None
 
     def _follow(self, url: str, headers: Mapping[str, str]) -> Any:
@@ -141,7 +143,9 @@ class Web:
             response.close()
             url = urljoin(plain, quote(target, safe=string.punctuation, encoding="iso-8859-1"))
             if urlsplit(url).scheme not in ("http", "https"):
-                raise InstallError(f"{host_of(plain)} leads to {shown(url)}, which is not a URL with http or https")
+                raise InstallError(
+                    f"{host_of(plain)} leads to {display_url(url)}, which is not a URL with http or https"
+                )
             if host_of(url) != host_of(plain) or (plain.startswith("https:") and url.startswith("http:")):
                 sent.pop("Authorization", None)
             else:
@@ -150,7 +154,7 @@ class Web:
 
     def _ask(self, url: str, headers: dict[str, str]) -> Any:
         if urlsplit(url).scheme not in ("http", "https"):
-            raise InstallError(f"{shown(url)} is not a URL with http or https")
+            raise InstallError(f"{display_url(url)} is not a URL with http or https")
         try:
             return _opener().open(urllib.request.Request(url, headers=headers), timeout=self.timeout)
         except urllib.error.HTTPError as answer:
@@ -182,7 +186,7 @@ class _Download:
             elif _may_pass(status):
                 return WebResponse(status, response.headers, response.geturl(), b"")
             else:
-                raise InstallError(f"{host_of(self.url)} answered {status_text(status)} for {shown(self.url)}")
+                raise InstallError(f"{host_of(self.url)} answered {status_text(status)} for {display_url(self.url)}")
             self._receive(response, mode, begin)
             return WebResponse(200, response.headers, response.geturl(), b"")
 
@@ -258,7 +262,7 @@ def resolve(base: str, url: str) -> str:
         joined = urljoin(base, url)
         urlsplit(joined)  # joining accepts some strings that are not URLs
     except ValueError as bad:
-        raise InstallError(f"{host_of(base)} names {shown(url)}, which is not a valid URL ({bad})") from None
+        raise InstallError(f"{host_of(base)} names {display_url(url)}, which is not a valid URL ({bad})") from None
     return joined
 
 
@@ -269,7 +273,7 @@ def host_of(url: str) -> str:
         return without_secrets(url)
 
 
-def shown(url: str) -> str:
+def display_url(url: str) -> str:
     """A URL without user name and password in it."""
     try:
         parts = urlsplit(url)

@@ -44,14 +44,14 @@ def decode_tfvars(content: str) -> Value:
     """Reads the text of a tfvars file as an object."""
     from planner.language.syntax.parse import parse_config
 
-    file, found = parse_config(Source("", content))
-    _refuse(found)
-    attributes, found = file.just_attributes()
-    _refuse(found)
+    file, item = parse_config(Source("", content))
+    _refuse(item)
+    attributes, item = file.just_attributes()
+    _refuse(item)
     values = {}
     for name, attribute in attributes.items():
-        values[name], found = try_evaluate(attribute.expr, ConstantScope(), attribute.source)
-        _refuse(found)
+        values[name], item = try_evaluate(attribute.expr, ConstantScope(), attribute.source)
+        _refuse(item)
     return values
 
 

@@ -75,7 +75,7 @@ class MockedProvider(StandIn):
 
     def move(self, request: MoveRequest) -> MoveAnswer:
         detail = f"A mocked provider cannot make a {request.target} of a {request.source_type}."
-        return MoveAnswer(Null(DYNAMIC), diagnostics=(_refused(detail),))
+        return MoveAnswer(Null(DYNAMIC), diagnostics=(_refusal(detail),))
 
     def plan(self, request: PlanRequest) -> PlanAnswer:
         """Objects are known when they are planned, unless set otherwise; nothing is ever replaced."""
@@ -97,7 +97,7 @@ class MockedProvider(StandIn):
         self, type: str, id: str, identity: Value = None
     ) -> tuple[list[ImportedObject], list[AttributeDiagnostic]]:
         return [], [
-            _refused(f"There is no {type} with the id {id}: its provider is mocked, so nothing can be imported.")
+            _refusal(f"There is no {type} with the id {id}: its provider is mocked, so nothing can be imported.")
         ]
 
     def read_data(self, type: str, config: Value, meta: Value = None, address: str = "") -> ReadAnswer:
@@ -112,7 +112,7 @@ class MockedProvider(StandIn):
         return self.of.function(name)
 
 
-def _refused(detail: str) -> AttributeDiagnostic:
+def _refusal(detail: str) -> AttributeDiagnostic:
     return AttributeDiagnostic("error", "Not possible with a mocked provider", detail, None)
 
 
@@ -153,10 +153,10 @@ _texts = cache(_Texts)
 
 def _hash(text: str) -> int:
     """FNV-1 with 32 bits."""
-    found = 0x811C9DC5
+    result = 0x811C9DC5
     for byte in text.encode():
-        found = (found * 0x01000193 & 0xFFFFFFFF) ^ byte
-    return found
+        result = (result * 0x01000193 & 0xFFFFFFFF) ^ byte
+    return result
 
 
 class _Composer:

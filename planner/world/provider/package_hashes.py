@@ -40,7 +40,7 @@ def archive_hash(archive: Path) -> str:
         raise InstallError(f"{archive} cannot be read: {problem.strerror or problem}") from None
 
 
-def known(hashes: Iterable[str]) -> tuple[str, ...]:
+def computable_hashes(hashes: Iterable[str]) -> tuple[str, ...]:
     """The hashes of a kind that this program can compute, sorted."""
     return tuple(sorted({h for h in hashes if h.startswith(SCHEMES)}))
 

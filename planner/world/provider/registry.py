@@ -108,7 +108,7 @@ class OfflineProvider(StandIn):
             return from_json(without_removed(attributes, wanted), wanted), []
         except CodecError as problem:
             detail = f"Only the provider can bring the recorded object up to date: {problem}. Plan without -offline."
-            return Null(wanted), [_refused(detail)]
+            return Null(wanted), [_refusal(detail)]
 
     def upgrade_identity(
         self, type: str, version: int, identity: dict[str, Any]
@@ -117,7 +117,7 @@ class OfflineProvider(StandIn):
 
     def move(self, request: MoveRequest) -> MoveAnswer:
         detail = f"Only the provider can make a {request.target} of a {request.source_type}. Plan without -offline."
-        return MoveAnswer(Null(DYNAMIC), diagnostics=(_refused(detail),))
+        return MoveAnswer(Null(DYNAMIC), diagnostics=(_refusal(detail),))
 
     def plan(self, request: PlanRequest) -> PlanAnswer:
         """A new object with the values of its configuration; a changed one keeps no values that the provider
@@ -130,18 +130,18 @@ class OfflineProvider(StandIn):
         return PlanAnswer(planned, private=request.prior_private)
 
     def apply(self, request: ApplyRequest) -> ApplyAnswer:
-        return ApplyAnswer(request.prior, diagnostics=(_refused("Nothing can be applied without its provider."),))
+        return ApplyAnswer(request.prior, diagnostics=(_refusal("Nothing can be applied without its provider."),))
 
     def import_object(
         self, type: str, id: str, identity: Value = None
     ) -> tuple[list[ImportedObject], list[AttributeDiagnostic]]:
-        return [], [_refused("Nothing can be imported without its provider.")]
+        return [], [_refusal("Nothing can be imported without its provider.")]
 
     def read_data(self, type: str, config: Value, meta: Value = None, address: str = "") -> ReadAnswer:
-        return ReadAnswer(Null(DYNAMIC), diagnostics=(_refused("Nothing can be read without its provider."),))
+        return ReadAnswer(Null(DYNAMIC), diagnostics=(_refusal("Nothing can be read without its provider."),))
 
     def open(self, type: str, config: Value) -> OpenedEphemeral:
-        return OpenedEphemeral(Null(DYNAMIC), diagnostics=(_refused("Nothing can be opened without its provider."),))
+        return OpenedEphemeral(Null(DYNAMIC), diagnostics=(_refusal("Nothing can be opened without its provider."),))
 
     def function(self, name: str) -> Any:
         """Of those that only a configured provider has, nothing is known."""
@@ -152,5 +152,5 @@ class OfflineProvider(StandIn):
         self.of.close()
 
 
-def _refused(detail: str) -> AttributeDiagnostic:
+def _refusal(detail: str) -> AttributeDiagnostic:
     return AttributeDiagnostic("error", "Provider needed", detail, None)

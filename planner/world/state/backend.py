@@ -191,12 +191,12 @@ def open_backend(
 ) -> tuple[Backend | None, list[Diagnostic]]:
     """The backend of a type with the settings of its block (absent and None mean the default). `seal`: how its states
     are kept, in clear by default. `only_check`: report problems of the settings and return no backend."""
-    from planner.world.state.settings import SettingsReading, Unopened, checked
+    from planner.world.state.settings import SettingsReading, Unopened, check_settings
 
     known = module_of(type)
     if known is None:
         return None, [unknown_type(type)]
-    whole, problems = checked(type, known.SCHEMA, settings)
+    whole, problems = check_settings(type, known.SCHEMA, settings)
     if problems:
         return None, problems
     read = SettingsReading(whole, only_check)

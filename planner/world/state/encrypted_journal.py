@@ -85,8 +85,8 @@ def opened_lines(
     said: list[dict[str, Any]] = []
     wrong, missing, last = 0, 0, 0
     for entry in entries[1:]:
-        found = opens.opened(entry)
-        if found is None:
+        result = opens.opened(entry)
+        if result is None:
             wrong += 1
             continue
         number = entry["line"]
@@ -95,7 +95,7 @@ def opened_lines(
             continue
         missing += number - last - 1
         last = number
-        said.append(found)
+        said.append(result)
     opens.lines = max([last, *(n for e in entries[1:] if isinstance(n := e.get("line"), int))])
     damage = []
     if wrong:

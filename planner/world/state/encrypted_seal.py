@@ -58,13 +58,13 @@ class _Sealed:
         return self._failing(lambda: self._unsealed_document(kind, data))
 
     def _unsealed_document(self, kind: str, data: bytes) -> Unsealed:
-        found = self._target.decrypt(data, lambda data: "")
-        if not found.was_encrypted:
-            return Unsealed(data, found.is_pending)
+        result = self._target.decrypt(data, lambda data: "")
+        if not result.was_encrypted:
+            return Unsealed(data, result.is_pending)
         mark = _mark(kind)
-        if not found.data.startswith(mark):
+        if not result.data.startswith(mark):
             raise TargetError(f"what is encrypted here is no {kind}")
-        return Unsealed(found.data[len(mark) :], found.is_pending)
+        return Unsealed(result.data[len(mark) :], result.is_pending)
 
     @staticmethod
     def _failing(do: Callable[[], R]) -> R:
@@ -89,10 +89,10 @@ class SealedState(_Sealed):
         return self._failing(lambda: self._unsealed(data))
 
     def _unsealed(self, data: bytes) -> Unsealed:
-        found = self._target.decrypt(data)
-        if found.was_encrypted:
-            _check_head(found)
-        return Unsealed(found.data, found.is_pending)
+        result = self._target.decrypt(data)
+        if result.was_encrypted:
+            _check_head(result)
+        return Unsealed(result.data, result.is_pending)
 
 
 def _check_head(found: Decrypted) -> None:
@@ -133,10 +133,10 @@ class SealedPlan(_Sealed):
 
     def unseal(self, data: bytes) -> Unsealed:
         try:
-            found = self._target.decrypt(data)
+            result = self._target.decrypt(data)
         except TargetError as bad:
             raise Failure(error("plan_file.encryption", "Failed to read plan file", str(bad))) from None
-        return Unsealed(found.data, found.is_pending)
+        return Unsealed(result.data, result.is_pending)
 
 
 def _mark(kind: str) -> bytes:

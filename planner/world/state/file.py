@@ -43,7 +43,7 @@ def read_with_texts(data: bytes, name: str) -> tuple[State | None, Texts | None,
             return state, None, problems
         root, texts = pieces
         state, problems = _from(root, f"The state file {name}" if name else "The state")
-        return state, None if state is None else kept(state, texts), problems
+        return state, None if state is None else texts_by_resource(state, texts), problems
 
 
 def _read(data: bytes, where: str) -> tuple[State | None, list[Diagnostic]]:
@@ -110,11 +110,11 @@ def write_state(state: State, compact: bool = False, texts: Texts | None = None)
         head = dumps(state_document(evolve(state, resources={})))
         begin, mark, end = head.rpartition(b'"resources":[]')
         assert mark
-        every = (texts.of(r) or dumps(_resource(r)) for r in _kept(state))
+        every = (texts.of(r) or dumps(_resource(r)) for r in _keep(state))
         return begin + b'"resources":[' + b",".join(every) + b"]" + end + b"\n"
 
 
-def _kept(state: State) -> list[ResourceState]:
+def _keep(state: State) -> list[ResourceState]:
     """The resources that a file has, in its order."""
     kept = (r for r in state.resources.values() if r.mode != "ephemeral")
     return sorted(kept, key=lambda r: (r.module, r.mode, r.type, r.name))
@@ -129,7 +129,7 @@ def state_document(state: State) -> dict[str, Any]:
         "serial": state.serial,
         "lineage": state.lineage,
         "outputs": outputs,
-        "resources": [_resource(r) for r in _kept(state)],
+        "resources": [_resource(r) for r in _keep(state)],
         "check_results": _check_results(state.check_results),
     }
 
@@ -271,8 +271,8 @@ class Texts:
 
     def of(self, resource: ResourceState) -> bytes | None:
         """The text that a resource was read from."""
-        found = self.known.get(id(resource))
-        return None if found is None else found[1]
+        entry = self.known.get(id(resource))
+        return None if entry is None else entry[1]
 
 
 def cut(data: bytes) -> tuple[dict[str, Any], list[bytes]] | None:
@@ -298,7 +298,7 @@ def cut(data: bytes) -> tuple[dict[str, Any], list[bytes]] | None:
     return root, texts
 
 
-def kept(state: State, texts: list[bytes]) -> Texts | None:
+def texts_by_resource(state: State, texts: list[bytes]) -> Texts | None:
     """The texts by resource, when each is the text of one."""
     resources = list(state.resources.values())
     if len(resources) != len(texts):

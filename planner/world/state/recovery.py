@@ -170,14 +170,14 @@ def _by_id(
     instances: Iterable[tuple[_Place, ResourceState, InstanceState]],
 ) -> dict[tuple[str, str, InstanceKey, str], list[tuple[_Slot, ObjectState]]]:
     """Objects and where they are, by type, provider configuration with its key, and id."""
-    found: dict[tuple[str, str, InstanceKey, str], list[tuple[_Slot, ObjectState]]] = {}
+    result: dict[tuple[str, str, InstanceKey, str], list[tuple[_Slot, ObjectState]]] = {}
     for place, resource, instance in instances:
         for mark, object in _objects(instance).items() if resource.mode == "managed" else ():
             id = object.attributes.get("id")
             if isinstance(id, str):
                 by = resource.type, resource.provider, instance.provider_key, id
-                found.setdefault(by, []).append(((*place, mark), object))
-    return found
+                result.setdefault(by, []).append(((*place, mark), object))
+    return result
 
 
 def _agree(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
@@ -216,20 +216,20 @@ def _diverged(
     problems = []
     if strays.missing:
         detail = (
-            f"{began} These objects are in the journal and not in the state:\n{_listed(strays.described)}\n\n`planner "
-            "state journal -adopt` reads each of them and adds those that exist to the state. If the state is right "
-            "without them, `planner state journal -discard` sets the journal aside."
+            f"{began} These objects are in the journal and not in the state:\n{_list_all(strays.described)}\n\n"
+            "`planner state journal -adopt` reads each of them and adds those that exist to the state. If the state is "
+            "right without them, `planner state journal -discard` sets the journal aside."
         )
         problems.append(warning("state.journal_diverged", "Objects of an interrupted operation are missing", detail))
     if strays.others:
-        listed = _listed([f"{address}: {mine} (in the state: {theirs})" for address, mine, theirs in strays.others])
+        listed = _list_all([f"{address}: {mine} (in the state: {theirs})" for address, mine, theirs in strays.others])
         detail = (
             f"{began} It created these objects, and others have taken their place in the state:\n{listed}\n\nThey may "
             "still exist: check, and delete them by hand if nothing uses them."
         )
         problems.append(warning("state.journal_replaced", "Objects of an interrupted operation may be left", detail))
     if strays.elsewhere:
-        listed = _listed([f"{address}: {id} (in the state as {there})" for address, id, there in strays.elsewhere])
+        listed = _list_all([f"{address}: {id} (in the state as {there})" for address, id, there in strays.elsewhere])
         detail = (
             f"{began} The state has these objects of the journal at other addresses:\n{listed}\n\nThey are not added a "
             "second time."
@@ -238,7 +238,7 @@ def _diverged(
     return (*problems, *unfinished(recorded, has_moved_on=True))
 
 
-def _listed(lines: list[str]) -> str:
+def _list_all(lines: list[str]) -> str:
     rest = f"\n  ... and {len(lines) - _MOST_LISTED} more" if len(lines) > _MOST_LISTED else ""
     return "".join(f"\n  - {line}" for line in lines[:_MOST_LISTED]) + rest
 
@@ -267,7 +267,7 @@ def refusal_to_copy(place: str, missing: tuple[str, ...]) -> Diagnostic:
 def _refusal(place: str, missing: tuple[str, ...], advice: str) -> Diagnostic:
     detail = (
         f"An interrupted operation made objects that the state in {place} does not have, because it was changed since:"
-        f"\n{_listed(list(missing))}\n\n{advice}"
+        f"\n{_list_all(list(missing))}\n\n{advice}"
     )
     return error("state.journal_diverged", "Objects of an interrupted operation are missing", detail)
 

@@ -53,7 +53,9 @@ def _attribute(kind: Type, description: str, required: bool, sensitive: bool, de
     )
 
 
-def checked(kind: str, schema: BlockSchema, settings: Mapping[str, Any]) -> tuple[dict[str, Any], list[Diagnostic]]:
+def check_settings(
+    kind: str, schema: BlockSchema, settings: Mapping[str, Any]
+) -> tuple[dict[str, Any], list[Diagnostic]]:
     """Every setting of a schema with its type, from plain data of whatever origin."""
     problems = []
     types = decode_type(schema).attributes
@@ -201,10 +203,10 @@ class SettingsReading:
 
     def required(self, name: str, *variables: str) -> str:
         """A string that has to be there."""
-        found = self.text(name, *variables)
-        if not found:
+        result = self.text(name, *variables)
+        if not result:
             self.wrong(f'"{name}": required field is not set')
-        return found
+        return result
 
     def flag(self, name: str, *variables: str, default: bool = False) -> bool:
         given = self.settings.get(name)

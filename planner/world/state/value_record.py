@@ -170,7 +170,7 @@ def merged_texts(before: Texts, now: Texts) -> dict[str, tuple[str, ...] | None]
     return {name: now[name] if before.get(name) == now.get(name) else None for name in sorted({*before, *now})}
 
 
-def merged(before: Digests, now: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+def merge_digests(before: Digests, now: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
     """Possible values after an apply that did not do everything. Values that it did not look at are unchanged."""
     result = {name: known for name, known in before.items() if not _is_within(name, now)}
     for name, digest in now.items():

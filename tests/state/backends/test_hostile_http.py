@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from planner.foundation.clients.http import shown
+from planner.foundation.clients.http import display_url
 from planner.foundation.vocabulary.diagnostic import ServiceError
 from planner.world.state.backend import module_of
 from planner.world.state.encryption_seal import PLAIN
 from planner.world.state.remote.client import RemoteStateClient
-from planner.world.state.remote.copy import HEAD, PART, copied, forget
+from planner.world.state.remote.copy import HEAD, PART, forget, read_copy
 from planner.world.state.settings import SettingsReading
 
 STATE = b'{"version": 4, "serial": 1, "lineage": "l"}'
@@ -143,7 +143,7 @@ def test_no_password_in_what_is_said_after_retries(server: Any) -> None:
 
 def test_what_gives_access_is_not_shown() -> None:
     url = "https://me:SECRET@h/p?sig=SECRET&X-Amz-Signature=SECRET&list-type=2&access_token=SECRET&ID=1"
-    assert shown(url) == "https://***@h/p?sig=***&X-Amz-Signature=***&list-type=2&access_token=***&ID=1"
+    assert display_url(url) == "https://***@h/p?sig=***&X-Amz-Signature=***&list-type=2&access_token=***&ID=1"
 
 
 @pytest.mark.parametrize(
@@ -197,7 +197,7 @@ def test_what_names_no_journal_is_an_error_that_says_what_to_do(head: bytes) -> 
     client.put_beside(HEAD, head)
     try:
         with pytest.raises(ServiceError, match="remove it if"):
-            copied(client)
+            read_copy(client)
     finally:
         client.delete_beside(HEAD)
 
@@ -208,7 +208,7 @@ def test_parts_of_journals_have_a_size() -> None:
     for size, is_good in ((PART, True), (PART + 1, False)):
         client.put_beside(f"{HEAD}.a.0", bytes(size))
         try:
-            assert copied(client) is not None and is_good
+            assert read_copy(client) is not None and is_good
         except ServiceError:
             assert not is_good
     forget(client, "a")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from planner.answers.policy.facts.changes import Changes, Dependencies
 from planner.answers.policy.facts.configuration import ConfigurationFacts
 from planner.answers.policy.facts.contents import Contents
-from planner.answers.policy.facts.deferred import left
+from planner.answers.policy.facts.deferred import deferred_resources
 from planner.answers.policy.facts.owners import ConfiguredOwners
 from planner.answers.policy.facts.relations import PolicyFacts, PolicyInputs
 from planner.answers.policy.facts.surroundings import NOTHING, Around, PlanSurroundings
@@ -34,15 +34,15 @@ def plan_facts(
     impact = Impact(plan, graph, owners)
     tellers = (Changes(plan, owners.changes), declared, Dependencies(impact), surroundings)
     mentions = around.references() if "reference" in reads else None
-    relations = told(reads, tellers)  # which may report further unknown values
+    relations = relations_of(reads, tellers)  # which may report further unknown values
     everything = {**relations, **contents.relations(surroundings.unknown_arguments)}
     unknown = {**contents.after.unknown, **contents.elsewhere, **surroundings.unknown}
     blocks = ((address, mode, type_) for address, _, mode, type_ in declared.resource())
-    later = tuple(left(plan.deferred, blocks, lambda: impact.dependents))
+    later = tuple(deferred_resources(plan.deferred, blocks, lambda: impact.dependents))
     return PolicyFacts(everything, contents.hidden, owners, mentions, reads.given, unknown=unknown, later=later)
 
 
-def told(reads: PolicyInputs, tellers: Iterable[Any]) -> dict[str, Iterable[Row]]:
+def relations_of(reads: PolicyInputs, tellers: Iterable[Any]) -> dict[str, Iterable[Row]]:
     """The relations that policies read and one of the tellers has a method for."""
     relations: dict[str, Iterable[Row]] = {}
     for predicate in sorted(reads.predicates):

@@ -101,11 +101,11 @@ class ConfigurationFacts:
                 yield (path, name, required.source, required.version or "")
 
     def uses_provider(self) -> Iterable[Row]:
-        found: set[Row] = set()
+        items: set[Row] = set()
         for path, module in self._modules():
             names = {decl.provider_name for decl in module.resources.values()}
-            found |= {(path, name, module.provider_source(name)) for name in names}
-        return found | set(self._of_state({(path, source) for path, _, source in found}))
+            items |= {(path, name, module.provider_source(name)) for name in names}
+        return items | set(self._of_state({(path, source) for path, _, source in items}))
 
     def _of_state(self, known: set[tuple[str, str]]) -> Iterator[Row]:
         """The providers that only objects use which no block declares any more."""

@@ -80,7 +80,7 @@ class Contents(Generic[R]):
         """The values read, of the relations that policies read. `unknown` are further unknown values, by address and
         path."""
         after, reads = self.after, self.reads
-        found: dict[str, Collection[Row]] = {
+        table: dict[str, Collection[Row]] = {
             "planned": after.values,
             "configured": self.configured,
             "size_of": after.sizes,
@@ -92,7 +92,7 @@ class Contents(Generic[R]):
             "maybe_exact": after.exact,
             "maybe_open": after.open,
         }
-        return {predicate: rows for predicate, rows in found.items() if predicate in reads}
+        return {predicate: rows for predicate, rows in table.items() if predicate in reads}
 
     def _given(self) -> set[Row]:
         """The planned values of arguments that are written down."""

@@ -22,7 +22,7 @@ class DeferredResource:
     argument: str
 
 
-def left(
+def deferred_resources(
     deferred: Deferred, resources: Iterable[tuple[str, str, str]], dependents: Callable[[], Mapping[str, list[str]]]
 ) -> Iterator[DeferredResource]:
     """The objects in the deferred blocks, and those that depend on them. `resources` have the address, mode and

@@ -79,23 +79,23 @@ class Around:
             yield (address, parsed.source, parsed.alias, "" if parsed.key is None else str(parsed.key))
 
     def provider_argument(self) -> Iterable[Row]:
-        found = self._walked(self.plan.providers)
-        self.unknown_arguments = frozenset(found.unknown)
-        return found.values
+        result = self._walked(self.plan.providers)
+        self.unknown_arguments = frozenset(result.unknown)
+        return result.values
 
     def data_value(self) -> Iterable[Row]:
         later = ((c.address, c.after) for c in self.plan.changes if c.mode == "data")
         return self._walked((*self.surroundings.data(), *later)).values
 
     def _walked(self, values: Iterable[tuple[str, Value]]) -> ValueRows:
-        found = ValueRows(False)
+        result = ValueRows(False)
         for address, value in values:
-            found.add_object(address, value)
-        self.rows.hidden.update(found.hidden)
-        self.unknown |= found.unknown
-        self.rows.exact |= found.exact
-        self.rows.open |= found.open
-        return found
+            result.add_object(address, value)
+        self.rows.hidden.update(result.hidden)
+        self.unknown |= result.unknown
+        self.rows.exact |= result.exact
+        self.rows.open |= result.open
+        return result
 
 
 def _plain_rows(path: str, value: Any) -> Iterable[Row]:

@@ -54,7 +54,7 @@ def facts_of(names: Iterable[str], plan: Plan, config: Config) -> dict[str, list
         raise AssertionError("none of these relations reads the graph")
 
     facts = plan_facts(plan, config, reads, graph)
-    found: dict[str, list[list[Any]]] = {}
+    result: dict[str, list[list[Any]]] = {}
     for name, source in wanted.items():
         rows = []
         for row in sorted_rows(facts.relation(source)):
@@ -66,8 +66,8 @@ def facts_of(names: Iterable[str], plan: Plan, config: Config) -> dict[str, list
             elif source in ("planned", "prior", "configured") and (row[0], row[1]) in facts.hidden:
                 plain[2] = HIDDEN
             rows.append(plain)
-        found[name] = rows
-    return found
+        result[name] = rows
+    return result
 
 
 def _plain(value: Any) -> Any:
@@ -75,6 +75,6 @@ def _plain(value: Any) -> Any:
     return {"decimal": str(value)} if value.__class__.__name__ == "Decimal" else value
 
 
-def written(value: Any) -> Any:
+def fact_value(value: Any) -> Any:
     """A value of a row as it is in a fact base."""
     return Fraction(value["decimal"]) if value.__class__ is dict else value

@@ -52,7 +52,7 @@ def plan_of(
         changes = list(_changes(document.entries, "resource_changes", configuration, seen, matters))
     elif document.excerpt is not None:
         entries = document.excerpt.changes()
-        changes = [_kept(c, reads) for c in _changes(entries, "resource_changes", configuration, seen)]
+        changes = [_keep(c, reads) for c in _changes(entries, "resource_changes", configuration, seen)]
     else:
         listed = objects(root, "resource_changes", "")
         if not listed and _has_objects(root.get("planned_values")):
@@ -88,7 +88,7 @@ def _value(entry: Any, name: str) -> Any:
 _NO_VALUE = (None, None, None)
 
 
-def _kept(change: ResourceChange, reads: PolicyInputs) -> ResourceChange:
+def _keep(change: ResourceChange, reads: PolicyInputs) -> ResourceChange:
     """The change with only those attributes that are read; it has not been shared yet."""
     looked = reads.looked(change)
     if not looked.all:
@@ -125,9 +125,9 @@ def _changes(
         if (address, deposed) in seen:
             raise Misshapen(path, f"a second entry for {address}{f' (deposed {deposed})' if deposed else ''}")
         seen.add((address, deposed))
-        found = _change(entry, change, address, deposed, path, configuration, matters)
-        if found is not None:
-            yield found
+        result = _change(entry, change, address, deposed, path, configuration, matters)
+        if result is not None:
+            yield result
 
 
 def _change(

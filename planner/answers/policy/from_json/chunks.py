@@ -53,7 +53,7 @@ def judged_in_pieces(document: Excerpt, name: str, policies: Policies, processes
     bounds = document.bounds(SIZE * max(1, beside // RULES_OF_A_PIECE))
     shares = max(1, min(processes, len(document) // LEAST_SHARE, len(bounds)))
     parts = shared_out(_Work(document, name, policies, bounds, shares).share, shares)
-    return _joined(parts, policies) if parts is not None else None
+    return _join_results(parts, policies) if parts is not None else None
 
 
 @frozen(eq=False)
@@ -90,7 +90,7 @@ class _Work:
         said = _together(share.said)
         if number == 0:
             return _ChunkResult(said, [], hashes)
-        return _ChunkResult(evolve(said, findings=[]), [_packed(finding) for finding in said.findings], hashes)
+        return _ChunkResult(evolve(said, findings=[]), [_pack(finding) for finding in said.findings], hashes)
 
 
 class _Share:
@@ -117,12 +117,12 @@ class _Share:
         )
         judging = Judging(self.policies, facts, is_piece=True)
         addresses = judging.suspects()
-        found = [entry for entry in entries if entry["address"] in addresses] if addresses else []
-        if len(found) > len(entries) // _MANY or not self.outputs.isdisjoint(addresses):
+        result = [entry for entry in entries if entry["address"] in addresses] if addresses else []
+        if len(result) > len(entries) // _MANY or not self.outputs.isdisjoint(addresses):
             self.said.append(judging.said())
             return
         self.said.append(judging.said(with_findings=False))
-        self.suspects += found
+        self.suspects += result
         if len(self.suspects) > MOST_SUSPECTS:
             self.judge_suspects()
 
@@ -137,7 +137,7 @@ class _Share:
         self.suspects = []
 
 
-def _packed(finding: Finding) -> tuple[Any, ...]:
+def _pack(finding: Finding) -> tuple[Any, ...]:
     """A finding without the data that every process has."""
     f = finding
     return f.kind, f.code, f.address, f.message, f.rule, f.proof, f.would, f.waits_for, f.by_cases, f.is_organisations
@@ -152,15 +152,15 @@ def _unpacked(packed: tuple[Any, ...], policies: Policies, spans: dict[str, Span
     return Finding(kind, code, address, message, rule, span, None, proof, would, waits_for, **more)
 
 
-def _joined(parts: list[_ChunkResult | None], policies: Policies) -> PolicyFindings | None:
+def _join_results(parts: list[_ChunkResult | None], policies: Policies) -> PolicyFindings | None:
     """The findings of the processes; None when something in one concerns the others."""
-    found: list[_ChunkResult] = [part for part in parts if part is not None]
-    addresses = [address for part in found for address in part.addresses]
-    if len(found) < len(parts) or len(set(addresses)) < len(addresses):
+    items: list[_ChunkResult] = [part for part in parts if part is not None]
+    addresses = [address for part in items for address in part.addresses]
+    if len(items) < len(parts) or len(set(addresses)) < len(addresses):
         return None
     spans = {rule.name: rule.span for rule in policies.program.rules}
-    said = _together(part.said for part in found)
-    said.findings.extend(_unpacked(packed, policies, spans) for part in found for packed in part.findings)
+    said = _together(part.said for part in items)
+    said.findings.extend(_unpacked(packed, policies, spans) for part in items for packed in part.findings)
     if said.has_cases and (said.steps >= ALL_STEPS or said.has_shapeless):
         return None  # there is a limit for a whole plan, and there are no cases where an object has no shape
     if said.has_hidden and any(finding.by_cases for finding in said.findings):
@@ -287,15 +287,15 @@ class _About:
 
     def _only_there(self, given: FactBase) -> set[str]:
         """The relations that have rows about an address only where its facts are."""
-        found = set(OF_ONE) | (self.column.keys() - {rule.head.predicate for rule in self.rules})
+        result = set(OF_ONE) | (self.column.keys() - {rule.head.predicate for rule in self.rules})
         while True:
-            more = {name for name in self.column.keys() - found if not given.relation(name)}
+            more = {name for name in self.column.keys() - result if not given.relation(name)}
             for rule in self.rules:
-                if not any(isinstance(x, Atom) and x.predicate in found for x in rule.body):
+                if not any(isinstance(x, Atom) and x.predicate in result for x in rule.body):
                     more.discard(rule.head.predicate)
             if not more:
-                return found
-            found |= more
+                return result
+            result |= more
 
 
 def _about(rules: list[Rule], predicates: Iterable[Predicate]) -> _About | None:

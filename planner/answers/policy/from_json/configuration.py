@@ -74,7 +74,7 @@ class ShownConfiguration:
 
     def _provider_addresses(self) -> dict[str, str]:
         """Key of a provider configuration -> its address."""
-        found = {}
+        result = {}
         entries = table(self.root, "provider_config", "configuration")
         for key in entries:
             entry, at = table(entries, key, "configuration.provider_config"), f"configuration.provider_config.{key}"
@@ -82,8 +82,8 @@ class ShownConfiguration:
             module, address = text(entry, "module_address", at, ""), f'provider["{source}"]'
             if alias or table(entry, "expressions", at):
                 address = join(module, f"{address}.{alias}" if alias else address)
-            found[key] = address  # a module that configures nothing uses the configuration of the root module
-        return found
+            result[key] = address  # a module that configures nothing uses the configuration of the root module
+        return result
 
     # -------- inputs of changes
 
@@ -94,8 +94,8 @@ class ShownConfiguration:
         object = self.object(module, mode, type_, name)
         entry = self.blocks.get(object)
         key = entry[1].get("provider_config_key") if entry is not None else None
-        found = self._providers.get(key) if key.__class__ is str else None
-        return found or f'provider["{source}"]'
+        result = self._providers.get(key) if key.__class__ is str else None
+        return result or f'provider["{source}"]'
 
     @staticmethod
     def object(module: str, mode: str, type_: str, name: str) -> str:

@@ -56,7 +56,7 @@ class ShownImpact(Impact):
     @cached_property
     def dependencies(self) -> dict[str, set[str]]:
         """Dependencies as in a plan of our own, without those through unknown local values."""
-        found = {
+        result = {
             join(*node[1:]): {join(*other[1:]) for other in self.mentions.reach(node)[0]} for node in self._declared
         }
         remembered: dict[str, set[str]] = {}
@@ -66,10 +66,10 @@ class ShownImpact(Impact):
             if entry.get("depends_on"):
                 remembered.setdefault(object, set()).update(_texts(entry["depends_on"], f"{path}.depends_on"))
         for object, others in remembered.items():
-            if object in found:
-                others -= found.keys()
-            found.setdefault(object, set()).update(others)
-        return found
+            if object in result:
+                others -= result.keys()
+            result.setdefault(object, set()).update(others)
+        return result
 
     def within(self, object: str) -> set[str]:
         return {join(*other[1:]) for node in self._nodes.get(object, ()) for other in self.mentions.within(node)}
@@ -231,20 +231,20 @@ class ObjectReferences:
                 self._one(node, module, name)
 
     def _one(self, node: Node, module: str, name: str) -> None:
-        found = _MODULE.match(name)
-        if found is not None:
-            self._refers(node, module, "output" if found[2] else "module", found[1], found[2] or "")
+        match = _MODULE.match(name)
+        if match is not None:
+            self._refers(node, module, "output" if match[2] else "module", match[1], match[2] or "")
             return
-        found = _NAMED.match(name)
-        if found is not None:
-            self._refers(node, module, found[1], found[2])
+        match = _NAMED.match(name)
+        if match is not None:
+            self._refers(node, module, match[1], match[2])
             return
-        found = _RESOURCE.match(name)
+        match = _RESOURCE.match(name)
         root = name.partition(".")[0]
-        if found is not None and not name.startswith("provider::"):
-            self._refers(node, module, "resource", found[1])
-            key = _KEY.match(name, found.end())
-            self.keys.setdefault((node, ("resource", module, found[1])), set()).add(key[0] if key else SOME)
+        if match is not None and not name.startswith("provider::"):
+            self._refers(node, module, "resource", match[1])
+            key = _KEY.match(name, match.end())
+            self.keys.setdefault((node, ("resource", module, match[1])), set()).add(key[0] if key else SOME)
         elif root not in _NOTHING:
             self.hidden.setdefault(node, set()).add(("", name))
 
@@ -368,16 +368,16 @@ class ObjectReferences:
     def around(self, module: str) -> list[Node]:
         """The resources that a local value of a module may lead to with none in between."""
         waiting, seen = [module], {module}
-        found: set[Node] = set()
+        items: set[Node] = set()
         while waiting:
             here = waiting.pop()
             for node in self.inner.get(here, ()):
                 reached, hidden = (frozenset((node,)), frozenset()) if node[0] == "resource" else self.reach(node)
-                found |= reached
+                items |= reached
                 more = {m for m, _ in hidden} - seen
                 seen |= more
                 waiting += more
-        return sorted(found)
+        return sorted(items)
 
 
 def _texts(value: Any, path: str) -> list[str]:

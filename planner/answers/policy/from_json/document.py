@@ -51,8 +51,8 @@ class Misshapen(ValueError):
 
 def parse(data: bytes, name: str) -> Document:
     """A plan or a state. Raises Failure when it is neither."""
-    found = excerpt(data)
-    return _parsed(data, name) if found is None else Document(name, "plan", found.members, data, found)
+    result = excerpt(data)
+    return _parsed(data, name) if result is None else Document(name, "plan", result.members, data, result)
 
 
 def _parsed(data: bytes, name: str) -> Document:

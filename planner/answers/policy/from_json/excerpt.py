@@ -81,13 +81,13 @@ class Excerpt:
         """The bounds of pieces of about this size, at least one. A piece ends where an element of the list seems to
         end. If that was within an element, the piece is not a valid list."""
         data, at, end = self._data, self._begin, self._end
-        found: list[tuple[int, int]] = []
-        while at < end or not found:
+        results: list[tuple[int, int]] = []
+        while at < end or not results:
             between = data.find(_BETWEEN, at + size, end)
             to = end if between < 0 else between + 1
-            found.append((at, to))
+            results.append((at, to))
             at = to + 1
-        return found
+        return results
 
     def only(self, begin: int, end: int) -> Excerpt:
         """This excerpt with the changes in a piece only."""
@@ -120,8 +120,8 @@ def _has_escaped_letters(data: bytes, begin: int, end: int) -> bool:
 def excerpt(data: bytes) -> Excerpt | None:
     """Changes of resources and outputs, the variables, the time, and which providers are configured; None when the
     whole document has to be read."""
-    found = suggested(data)
-    return found if found is not None and found.confirm() else None
+    result = suggested(data)
+    return result if result is not None and result.confirm() else None
 
 
 def suggested(data: bytes) -> Excerpt | None:

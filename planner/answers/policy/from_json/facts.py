@@ -7,11 +7,11 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from planner.answers.policy.facts.build import told
+from planner.answers.policy.facts.build import relations_of
 from planner.answers.policy.facts.changes import Changes
 from planner.answers.policy.facts.configuration import ConfigurationFacts
 from planner.answers.policy.facts.contents import Contents
-from planner.answers.policy.facts.deferred import DeferredResource, left
+from planner.answers.policy.facts.deferred import DeferredResource, deferred_resources
 from planner.answers.policy.facts.owners import ConfiguredOwners, arguments
 from planner.answers.policy.facts.relations import VALUE, PolicyFacts, PolicyInputs
 from planner.answers.policy.from_json.changes import Matters, plan_of
@@ -155,7 +155,7 @@ def _facts(
     if not plan.timestamp:
         untold.add("plan_time")
     untold |= configuration.untold if is_plan else OF_PLANS
-    relations = told(PolicyInputs(reads.predicates - untold), tellers)
+    relations = relations_of(PolicyInputs(reads.predicates - untold), tellers)
     unknown = {**contents.after.unknown, **contents.elsewhere, **shown.unknown}
     if is_plan and config is not None and owners.configured is not None and unknown and _stands(config, plan):
         unknown |= documents_of(owners.configured, unknown)
@@ -179,7 +179,9 @@ def _later(
     deferred = tuple((text(e, "address", "deferred"), text(e, "argument", "deferred", ""), "") for e in entries)
     if deferred:
         blocks = ((address, mode, type_) for address, _, mode, type_ in configuration.resource())
-        yield from left(deferred, blocks, lambda: _impact(document, plan, configuration, config).dependents)
+        yield from deferred_resources(
+            deferred, blocks, lambda: _impact(document, plan, configuration, config).dependents
+        )
     for entry in objects(document.root, "deferred_changes", ""):
         change, path = table(entry, "resource_change", "deferred_changes"), "deferred_changes.resource_change"
         address = text(change, "address", path)
@@ -297,20 +299,20 @@ class ShownPlan:
         return [(self.plan.timestamp,)]
 
     def provider_argument(self) -> Iterable[Row]:
-        found = ShownRows(False)
-        self.configuration.provider_arguments(found)
-        self.unknown_arguments = frozenset(found.unknown)
-        return self._kept(found)
+        result = ShownRows(False)
+        self.configuration.provider_arguments(result)
+        self.unknown_arguments = frozenset(result.unknown)
+        return self._kept(result)
 
     def data_value(self) -> Iterable[Row]:
-        found = ShownRows(False)
+        result = ShownRows(False)
         for address, value, sensitive in self._data():
-            found.add_shown(address, value, None, sensitive)
+            result.add_shown(address, value, None, sensitive)
         for change in self.plan.changes:
             if change.mode == "data":
                 now, unknown, sensitive = change.after
-                found.add_shown(change.address, now, unknown, sensitive)
-        return self._kept(found)
+                result.add_shown(change.address, now, unknown, sensitive)
+        return self._kept(result)
 
     def _data(self) -> Iterator[tuple[str, Any, Any]]:
         if self.document.kind == "plan":

@@ -20,7 +20,7 @@ Entry = tuple[str, ResourceChange]
 def plan_of_state(document: Document, configuration: ShownConfiguration) -> Plan:
     """A plan in which everything stays as it is. Raises Misshapen."""
     is_file = document.kind == "state file"
-    changes = list(_of_file(document) if is_file else _shown(document, configuration))
+    changes = list(_of_file(document) if is_file else _shown_objects(document, configuration))
     seen: set[tuple[str, str]] = set()
     for change in changes:
         if (change.address, change.deposed) in seen:
@@ -36,7 +36,7 @@ def plan_of_state(document: Document, configuration: ShownConfiguration) -> Plan
     return Plan("normal", tuple(changes), (), tuple(shown), State(), State(), None, {})
 
 
-def _kept(
+def _keep(
     address: str, module: str, mode: str, type_: str, name: str, deposed: str, provider: str, value: Any, secret: Any
 ) -> ResourceChange:
     now = (value, None, secret)
@@ -46,14 +46,14 @@ def _kept(
 # ---------------------------------------------------------------- show -json
 
 
-def _shown(document: Document, configuration: ShownConfiguration) -> Iterator[ResourceChange]:
+def _shown_objects(document: Document, configuration: ShownConfiguration) -> Iterator[ResourceChange]:
     for path, module, entry in shown_resources(document.root, "state"):
         address, mode = text(entry, "address", path), text(entry, "mode", path)
         type_, name = text(entry, "type", path), text(entry, "name", path)
         provider = configuration.provider_of(module, mode, type_, name, text(entry, "provider_name", path, ""))
         deposed = text(entry, "deposed_key", path, "")
         secret = entry.get("sensitive_values")
-        yield _kept(address, module, mode, type_, name, deposed, provider, table(entry, "values", path), secret)
+        yield _keep(address, module, mode, type_, name, deposed, provider, table(entry, "values", path), secret)
 
 
 def shown_resources(state: Any, path: str) -> Iterator[tuple[str, str, dict[str, Any]]]:
@@ -107,7 +107,7 @@ def _of_file(document: Document) -> Iterator[ResourceChange]:
             secret = _secrets(instance.get("sensitive_attributes"), f"{at}.sensitive_attributes")
             deposed = text(instance, "deposed", at, "")
             address = resource + format_key(key)
-            yield _kept(address, module, mode, type_, name, deposed, provider, values, secret)
+            yield _keep(address, module, mode, type_, name, deposed, provider, values, secret)
 
 
 def _dynamic(values: dict[str, Any], type_: str) -> dict[str, Any]:
@@ -120,11 +120,11 @@ def _dynamic(values: dict[str, Any], type_: str) -> dict[str, Any]:
 
 def _secrets(paths: Any, path: str) -> Any:
     """Sensitive paths as the structure that shown states have."""
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for i, steps in enumerate(paths or () if paths.__class__ in (list, type(None)) else (None,)):
         first = steps[0] if steps.__class__ is list and steps else steps
         name = first.get("value") if first.__class__ is dict else None
         if name.__class__ is not str:
             raise Misshapen(f"{path}[{i}]", "a path that begins with the name of an attribute expected")
-        found[str(name)] = True  # with everything in it: nothing sensitive is shown
-    return found
+        result[str(name)] = True  # with everything in it: nothing sensitive is shown
+    return result

@@ -96,10 +96,10 @@ class AwsKms:
         decryption = b""
         if known:
             try:
-                found = self._call("Decrypt", KeyId=self.key_id, CiphertextBlob=encode(known))
+                result = self._call("Decrypt", KeyId=self.key_id, CiphertextBlob=encode(known))
             except ServiceError as problem:
                 raise ProviderError(f"failed to decrypt key: {problem.text}") from None
-            decryption = _bytes(found, "Plaintext")
+            decryption = _bytes(result, "Plaintext")
         return Keys(Key.of(encryption), Key.of(decryption)), {"ciphertext_blob": encode(blob)}
 
     def _call(self, operation: str, **body: str) -> dict[str, object]:

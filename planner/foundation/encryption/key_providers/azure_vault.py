@@ -129,8 +129,8 @@ class AzureVault:
         answer = self.http.ask("POST", url, headers, json.dumps(body).encode())
         if answer.status >= 300:
             raise ServiceError(f"status code {answer.status}: {answer.text[:1000]}")
-        found = answer.json()
-        return found if isinstance(found, dict) else {}
+        result = answer.json()
+        return result if isinstance(result, dict) else {}
 
 
 def _text(data: bytes) -> str:
@@ -138,13 +138,13 @@ def _text(data: bytes) -> str:
 
 
 def _bytes(answer: dict[str, Any], name: str) -> bytes | None:
-    found = answer.get(name)
-    if not isinstance(found, str):
+    entry = answer.get(name)
+    if not isinstance(entry, str):
         if name == "value":
             raise ServiceError("the answer has no value")
         return None
     try:
-        return urlsafe_b64decode(found + "=" * (-len(found) % 4))
+        return urlsafe_b64decode(entry + "=" * (-len(entry) % 4))
     except ValueError:
         raise ServiceError(f"the answer has no valid {name}") from None
 

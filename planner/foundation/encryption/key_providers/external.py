@@ -36,7 +36,7 @@ class External:
         request = b"null" if known is None else go_json({"external_data": known})
         try:
             answer, stderr = ask(_KIND, self.command, request)
-            return _answered(answer, stderr)
+            return _answer(answer, stderr)
         except ProtocolError as bad:
             raise ProviderError(f"external key provider protocol failure: {bad}") from None
         except ExitError as bad:
@@ -50,7 +50,7 @@ class External:
             ) from None
 
 
-def _answered(answer: dict[str, Any], stderr: str) -> tuple[Keys, Metadata]:
+def _answer(answer: dict[str, Any], stderr: str) -> tuple[Keys, Metadata]:
     """Raises AnswerError."""
     only(answer, frozenset(("keys", "meta")), stderr)
     keys, meta = answer.get("keys") or {}, answer.get("meta") or {}

@@ -66,9 +66,9 @@ class GcpKms:
         answer = self.http.ask("POST", url, headers, json.dumps({given: encode(data)}).encode())
         if answer.status >= 300:
             raise ServiceError(f"status code {answer.status}: {answer.text[:1000]}")
-        found = answer.json()
+        result = answer.json()
         try:
-            return decode(str(found[wanted]))
+            return decode(str(result[wanted]))
         except (KeyError, TypeError, Base64Error):
             raise ServiceError(f"the answer has no {wanted}") from None
 

@@ -72,15 +72,15 @@ class OpenBao:
         try:
             answer = self.http.ask("PUT", url, self.headers, json.dumps(body).encode())
             if answer.status >= 300:
-                raise ServiceError(_refused(url, answer.status, answer.text))
+                raise ServiceError(_refusal(url, answer.status, answer.text))
             data = answer.json()
         except ServiceError as problem:
             raise ServiceError(f"error sending {what} to OpenBao: {problem.text}") from None
-        found = data.get("data") if isinstance(data, dict) else None
-        return found if isinstance(found, dict) else {}
+        result = data.get("data") if isinstance(data, dict) else None
+        return result if isinstance(result, dict) else {}
 
 
-def _refused(url: str, status: int, text: str) -> str:
+def _refusal(url: str, status: int, text: str) -> str:
     """An error answer, in the words of the ecosystem's clients."""
     head = f"Error making API request.\n\nURL: PUT {url}\nCode: {status}. "
     try:
@@ -91,10 +91,10 @@ def _refused(url: str, status: int, text: str) -> str:
 
 
 def _text(answer: Mapping[str, object], name: str) -> str:
-    found = answer.get(name)
-    if not isinstance(found, str):
+    result = answer.get(name)
+    if not isinstance(result, str):
         raise ServiceError(f"failed to deserialize '{name}' {_BUG}")
-    return found
+    return result
 
 
 def _plaintext(answer: Mapping[str, object]) -> bytes:

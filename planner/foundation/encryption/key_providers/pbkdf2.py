@@ -101,11 +101,11 @@ def _rounds(iterations: int, length: int, hash_function: str) -> int:
 
 
 def _key(above: Key, hash_function: str, salt: bytes, iterations: int, length: int) -> Key:
-    return Key(length, lambda: _derived(above.bytes(), hash_function, salt, iterations, length))
+    return Key(length, lambda: _derive_key(above.bytes(), hash_function, salt, iterations, length))
 
 
 @lru_cache(32)
-def _derived(passphrase: bytes, hash_function: str, salt: bytes, iterations: int, length: int) -> bytes:
+def _derive_key(passphrase: bytes, hash_function: str, salt: bytes, iterations: int, length: int) -> bytes:
     return pbkdf2_hmac(hash_function, passphrase, salt, iterations, length)
 
 

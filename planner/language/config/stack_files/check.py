@@ -237,21 +237,21 @@ class _StackChecks:
 def needed_configurations(config: Config) -> dict[str, str]:
     """The provider configurations that a component's module takes from outside, by `name` or `name.alias`, with the
     addresses of their providers. The builtin provider needs none."""
-    found: dict[str, str] = {}
+    table: dict[str, str] = {}
     root = config.root
     for required in root.required_providers.values():
-        found |= {str(ref): required.source for ref in required.configuration_aliases}
+        table |= {str(ref): required.source for ref in required.configuration_aliases}
     for module in root.walk():
         if module.path and (module.call is None or module.call.providers):
             continue  # takes what its caller names, which is looked at there
         for resource in module.resources.values():
             ref = resource.provider
             if ref is None or ref.alias is None:
-                found.setdefault(resource.provider_name, module.provider_source(resource.provider_name))
+                table.setdefault(resource.provider_name, module.provider_source(resource.provider_name))
         for call in module.calls.values():
             for _, outer in call.providers:
-                found.setdefault(str(outer), module.provider_source(outer.name))
-    return {name: source for name, source in found.items() if source != BUILTIN}
+                table.setdefault(str(outer), module.provider_source(outer.name))
+    return {name: source for name, source in table.items() if source != BUILTIN}
 
 
 # Checks of deployments without any value.

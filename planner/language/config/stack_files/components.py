@@ -224,9 +224,9 @@ def removed_component(block: Block, problems: Problems) -> RemovedComponent | No
     attributes = content.attributes
     destroy = True
     for inner in content.blocks:
-        found = read(inner.body, _LIFECYCLE, mine).attributes
-        if "destroy" in found:
-            destroy = constant_bool(found["destroy"], mine) is not False
+        result = read(inner.body, _LIFECYCLE, mine).attributes
+        if "destroy" in result:
+            destroy = constant_bool(result["destroy"], mine) is not False
     call = module_call("", attributes, block, mine)
     from_ = _removed_from(piece(attributes["from"]), mine) if "from" in attributes else None
     if from_ is not None and from_[2] is None and "for_each" in attributes:

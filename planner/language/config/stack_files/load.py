@@ -80,20 +80,20 @@ class StackSources:
 
 def installed(root_dir: str, manifest: Manifest) -> StackSources:
     """The sources recorded by `init`."""
-    found = InstalledModules(manifest, root_dir, init=_INIT)
+    result = InstalledModules(manifest, root_dir, init=_INIT)
 
     def alike(path: ModulePath, call: ModuleCall) -> ModulePath | None:
-        if found.has(path, call):
+        if result.has(path, call):
             return path
         stack = path[:-3]
         places = [tuple(key.split(".")) for key in sorted(manifest)]
         kinds = ((*stack, path[-2]), (*stack, *path[-3:-1]))
-        return next((place for place in places if place[:-1] in kinds and found.has(place, call)), None)
+        return next((place for place in places if place[:-1] in kinds and result.has(place, call)), None)
 
     def below(path: ModulePath) -> Locate:
         return InstalledModules(manifest, root_dir, below=path, init=_INIT).locate
 
-    return StackSources(found.locate, below, alike=alike)
+    return StackSources(result.locate, below, alike=alike)
 
 
 def load_stack(
@@ -103,8 +103,8 @@ def load_stack(
     `places`: other than those that `init` recorded. What its blocks refer to is not looked at."""
     problems = Problems()
     if places is None:
-        manifest, found = read_manifest(root_dir, data_dir)
-        problems.extend(found)
+        manifest, item = read_manifest(root_dir, data_dir)
+        problems.extend(item)
         places = installed(root_dir, manifest)
     loader = _StackLoader(root_dir, places)
     root = loader.stack((), ".", (os.path.realpath(root_dir),), problems)
@@ -203,14 +203,14 @@ class _StackLoader:
         return bodies
 
     def deployments(self, problems: Problems) -> Deployments:
-        found = DeploymentFiles()
+        result = DeploymentFiles()
         try:
             names = stack_files(self.root_dir).deployments
         except OSError:
-            return found.result()  # reported with the components
+            return result.result()  # reported with the components
         for body in self._bodies(".", names, problems):
-            found.add(body, problems)
-        return found.result()
+            result.add(body, problems)
+        return result.result()
 
     # ------------------------------------------------------------ stacks
 
@@ -274,10 +274,8 @@ class _StackLoader:
         key = (where, "" if self.places.shares and call.source_kind == "local" else ".".join(below))
         if key not in self.known:
             locate = self.places.below(below)
-            config, found = load_tree(
-                self.root_dir, variables=None, workspace="default", locate=locate, directory=where
-            )
-            problems.extend(found)
+            config, item = load_tree(self.root_dir, variables=None, workspace="default", locate=locate, directory=where)
+            problems.extend(item)
             self.known[key] = config
             self.files |= config.files
         return self.known[key]
@@ -341,10 +339,10 @@ def is_stack_file(name: str) -> bool:
 def is_stack(directory: str) -> bool:
     """Whether there is any stack file in the directory."""
     try:
-        found = stack_files(directory)
+        result = stack_files(directory)
     except OSError:
         return False
-    return bool(found.components or found.deployments)
+    return bool(result.components or result.deployments)
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:

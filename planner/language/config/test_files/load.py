@@ -43,13 +43,13 @@ def read_test_files(root_dir: str, directory: str = "", names: Iterable[str] | N
     """Read test files, without the modules of their runs. `directory`: the requested one, "" for the default; `names`:
     these files only."""
     problems = Problems()
-    found, is_there = find_test_files(root_dir, directory or DEFAULT_DIRECTORY)
+    item, is_there = find_test_files(root_dir, directory or DEFAULT_DIRECTORY)
     if directory and not is_there:
         title, detail = "Test directory does not exist", f"Requested test directory {directory} does not exist."
         problems.warning("no_test_directory", title, detail)
     keep = not is_secret_directory(root_dir)
     files = []
-    for name in found if names is None else names:
+    for name in item if names is None else names:
         file = _read(root_dir, name, keep, problems)
         files += [] if file is None else [file]
     return TestFiles(tuple(files), tuple(problems))
@@ -86,16 +86,16 @@ class _MockFiles:
         folder = located(self.root_dir, directory)
         try:
             names = sorted(name for name in os.listdir(folder) if name.endswith(MOCKS) and not name.startswith("."))
-            found = [(name, read_whole(os.path.join(folder, name))) for name in names]
+            items = [(name, read_whole(os.path.join(folder, name))) for name in names]
         except OSError as bad:
             detail = f"{bad.filename or directory}: {bad.strerror or bad}."
             problems.error("unreadable_mocks", "Failed to read mock files", detail, span)
             return []
-        if not found:
+        if not items:
             detail = f"There is no file *{MOCKS} in {directory}."
             problems.error("no_mocks", "Failed to read mock files", detail, span)
         bodies = []
-        for name, data in found:
+        for name, data in items:
             body, _, diagnostics = load_text(data, posixpath.normpath(posixpath.join(directory, name)), self.keep)
             problems.extend(diagnostics)
             bodies += [] if body is None else [body]
@@ -117,8 +117,8 @@ def load_test_files(
     if problems.has_errors or not any(run.module for file in read.files for run in file.runs):
         return read
     if manifest is None:
-        manifest, found = read_manifest(root_dir, data_dir)
-        problems.extend(found)
+        manifest, item = read_manifest(root_dir, data_dir)
+        problems.extend(item)
     known: dict[tuple[str, str], Config] = {}
     files = []
     for file in read.files:
@@ -147,8 +147,8 @@ def _with_module(
     key = (where, "" if run.module.source_kind == "local" else module_key(below))
     if key not in known:
         locate = InstalledModules(manifest, root_dir, below=below).locate
-        config, found = load_tree(root_dir, variables=variables, workspace=workspace, locate=locate, directory=where)
-        problems.extend(found)
+        config, item = load_tree(root_dir, variables=variables, workspace=workspace, locate=locate, directory=where)
+        problems.extend(item)
         known[key] = config
     return evolve(run, config=known[key])
 
@@ -179,12 +179,12 @@ def _installed(root_dir: str, module: RunModule, manifest: Manifest, key: str, p
 
 def module_calls(tests: TestFiles) -> list[tuple[ModulePath, ModuleCall]]:
     """The modules that runs are about, as calls, with the paths under which they are recorded."""
-    found: dict[ModulePath, ModuleCall] = {}
+    table: dict[ModulePath, ModuleCall] = {}
     for file in tests.files:
         for run in file.runs:
             module = run.module
             if module is not None:
-                found[run_key(file.name, run.name)] = ModuleCall(
+                table[run_key(file.name, run.name)] = ModuleCall(
                     run.name,
                     module.source,
                     module.version,
@@ -200,7 +200,7 @@ def module_calls(tests: TestFiles) -> list[tuple[ModulePath, ModuleCall]]:
                     source_kind=module.source_kind,
                     written_source=module.written,
                 )
-    return list(found.items())
+    return list(table.items())
 
 
 def run_key(file: str, run: str) -> tuple[str, ...]:
@@ -241,14 +241,14 @@ def find_test_files(root_dir: str, directory: str = DEFAULT_DIRECTORY) -> tuple[
 def _of(root_dir: str, directory: str) -> list[str] | None:
     folder = os.path.join(root_dir, directory)
     try:
-        found = os.listdir(folder)
+        result = os.listdir(folder)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as bad:
         raise Failure(
             error("config.unreadable_tests", "Failed to read directory", f"{folder}: {bad.strerror or bad}.")
         ) from bad
-    names = {name for name in found if is_test_file(name) and not os.path.isdir(os.path.join(folder, name))}
+    names = {name for name in result if is_test_file(name) and not os.path.isdir(os.path.join(folder, name))}
     for hidden, hiding in _PAIRS:
         for name in [name for name in names if name.endswith(hiding)]:
             names.discard(name.removesuffix(hiding) + hidden)

@@ -49,7 +49,7 @@ def build_program(
     diagnostics += checks.form(rules, checks.MOST_LITERALS_MADE if made else checks.MOST_LITERALS)
     diagnostics += checks.rule_names(rules)
     diagnostics += checks.reasons(rules)
-    diagnostics += checks.derived(rules, predicates)
+    diagnostics += checks.check_derivations(rules, predicates)
     if has_errors(diagnostics):
         return None, _in_order(diagnostics)  # what follows relies on rules that are well formed
     diagnostics += checks.unsafe(rules)

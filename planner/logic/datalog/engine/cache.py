@@ -137,7 +137,7 @@ TABLES = Shelf("derived", 10, made_by=MADE_BY)
 """each change of a rule file leaves one"""
 
 
-def derived(files: Sequence[tuple[str, str]], want: Iterable[str]) -> dict[str, list[Row]]:
+def derive_rows(files: Sequence[tuple[str, str]], want: Iterable[str]) -> dict[str, list[Row]]:
     """The rows of predicates, sorted, that rule files (name, text) derive. Raises Failure when a file is broken."""
     wanted = sorted(want)
     name = TABLES.name(*wanted, *parts(files, None))

@@ -37,7 +37,7 @@ from planner.language.syntax.rule_syntax import (
     Test,
     Wildcard,
 )
-from planner.logic.datalog.engine.program import CompiledIndex, called
+from planner.logic.datalog.engine.program import CompiledIndex, builtin_name
 from planner.logic.datalog.language.builtins import FUNCTION_MODULE, FUNCTIONS, RELATIONS, TESTS
 from planner.logic.datalog.language.builtins import BuiltinPredicate as Entry
 from planner.logic.datalog.language.checks import assigned
@@ -130,7 +130,7 @@ class BodyCompiler:
         if builtin.module == FUNCTION_MODULE:
             return builtin.attribute
         self.uses.add((builtin.module, builtin.attribute))
-        return called(builtin.module, builtin.attribute)
+        return builtin_name(builtin.module, builtin.attribute)
 
     # -------- values
 

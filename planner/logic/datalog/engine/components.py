@@ -30,14 +30,14 @@ class Condensed:
         has_cycles = len(groups) < len(nodes)
         self.successors: list[list[int]] = []
         for number, group in enumerate(groups):
-            found = graph[group[0]]
+            result = graph[group[0]]
             if has_cycles:
-                found = list({component_of[j] for i in group for j in graph[i]} - {number})
+                result = list({component_of[j] for i in group for j in graph[i]} - {number})
             else:  # each successor once; the lists of the graph serve again
-                found[:] = [component_of[j] for j in found if j != group[0]]
-            if len(found) > 1:
-                found.sort(reverse=True)
-            self.successors.append(found)
+                result[:] = [component_of[j] for j in result if j != group[0]]
+            if len(result) > 1:
+                result.sort(reverse=True)
+            self.successors.append(result)
 
     @property
     def component(self) -> dict[Any, int]:
@@ -86,7 +86,7 @@ def _condense(edges: Relation, shared: Shared) -> Condensed:
     pointed_to = bytearray(len(graph))
     for j in right:
         pointed_to[j] = 1
-    groups = numbered_components(graph, [i for i, found in enumerate(pointed_to) if not found])
+    groups = numbered_components(graph, [i for i, item in enumerate(pointed_to) if not item])
     made = shared[id(edges)] = Condensed(nodes, groups, graph, (left, right))
     return made
 

@@ -326,12 +326,12 @@ def _living(program: RuleProgram, given: list[Rows]) -> list[CompiledStratum]:
         for number, constants in function.constants:
             columns = possible[number] or []
             for column, value in constants:
-                found = columns[column]
-                if found is not None and value not in found:
+                results = columns[column]
+                if results is not None and value not in results:
                     return False
         return True
 
-    found: list[CompiledStratum] = []
+    results: list[CompiledStratum] = []
     for step in program.compiled.steps:
         if step.native and any(possible[number] is not None for number in step.inputs):
             for number in step.predicates:
@@ -341,8 +341,8 @@ def _living(program: RuleProgram, given: list[Rows]) -> list[CompiledStratum]:
             for function in more:
                 alive.add(function.number)
                 possible[function.head] = _wider(possible[function.head], function.head_columns)
-        found.append(step._replace(functions=tuple(f for f in step.functions if f.number in alive)))
-    return found
+        results.append(step._replace(functions=tuple(f for f in step.functions if f.number in alive)))
+    return results
 
 
 def _compared(program: RuleProgram) -> set[tuple[int, int]]:

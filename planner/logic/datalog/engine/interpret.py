@@ -178,10 +178,10 @@ class Interpreter:
         outputs = literal.outputs
         if rows is None or any(self.value(t, assignment) is None for t in outputs if isinstance(t, RuleCall)):
             return
-        found = (extended for row in rows if (extended := self.unified(outputs, row, assignment)) is not None)
+        items = (extended for row in rows if (extended := self.unified(outputs, row, assignment)) is not None)
         if not literal.negated:
-            yield from ((None, extended) for extended in found)
-        elif next(found, None) is None:
+            yield from ((None, extended) for extended in items)
+        elif next(items, None) is None:
             yield None, assignment
 
     # -------- aggregates
@@ -197,10 +197,10 @@ class Interpreter:
 
     def aggregate_of(self, literal: Aggregate, ordered: list[Literal], fixed: Assignment, scope: set[str]) -> Any:
         """The value of an aggregate with its body in order, and the values of variables outside its braces."""
-        found = self.distinct(assignment for assignment, _ in self.solutions(ordered, fixed, scope))
+        result = self.distinct(assignment for assignment, _ in self.solutions(ordered, fixed, scope))
         if literal.expression is None:
-            return len(found)
-        values = [self.value(literal.expression, assignment) for assignment in found]
+            return len(result)
+        values = [self.value(literal.expression, assignment) for assignment in result]
         return self.aggregated(literal.function, [value for value in values if value is not None])
 
 

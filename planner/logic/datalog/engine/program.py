@@ -164,12 +164,12 @@ class CompiledRules(NamedTuple):
     uses: tuple[tuple[str, str], ...] = ()
 
 
-def chosen(rows: Rows, passed: list[Row]) -> Rows:
+def rows_like(rows: Rows, passed: list[Row]) -> Rows:
     """The rows that passed, as a relation: that which they were taken from, when all did."""
     return rows if len(passed) == len(rows) else dict.fromkeys(passed)
 
 
-def called(module: str, attribute: str) -> str:
+def builtin_name(module: str, attribute: str) -> str:
     """The name in generated code of a built-in function of another module than functions.py."""
     return f"b_{module}_{attribute}"
 
@@ -180,5 +180,7 @@ def namespace(uses: Iterable[tuple[str, str]]) -> dict[str, Any]:
 
     names: dict[str, Any] = {n: getattr(functions, n) for n in dir(functions) if n.islower() and n[0] != "_"}
     for module, attribute in uses:
-        names[called(module, attribute)] = getattr(import_module(f"planner.logic.datalog.language.{module}"), attribute)
-    return {**names, "chosen": chosen, "E": (), "ONE": (0,), "Fraction": Fraction, "TRUE": TRUE, "FALSE": FALSE}
+        names[builtin_name(module, attribute)] = getattr(
+            import_module(f"planner.logic.datalog.language.{module}"), attribute
+        )
+    return {**names, "chosen": rows_like, "E": (), "ONE": (0,), "Fraction": Fraction, "TRUE": TRUE, "FALSE": FALSE}

@@ -39,9 +39,9 @@ class Maker:
 def makers(program: RuleProgram, database: Database, predicate: str, rows: AbstractSet[Row]) -> dict[Row, list[Maker]]:
     """The rules that derive each of these rows, without those that only pass another relation on; of these, what makes
     that one. What was given as a fact has none. For relations that do not depend on themselves."""
-    found = _Makers(program, database)
-    found.follow(predicate, rows & database[predicate], 0)
-    return dict(found.found)
+    result = _Makers(program, database)
+    result.follow(predicate, rows & database[predicate], 0)
+    return dict(result.found)
 
 
 class _Makers:
@@ -133,9 +133,9 @@ class _Reasons:
                 return assignment
             ways = list(islice(self.relations.extensions(literal, assignment, self.outer), 2))
             if len(ways) > 1:
-                found = self.relations.solutions(self.ordered[at:], assignment, self.outer)
+                result = self.relations.solutions(self.ordered[at:], assignment, self.outer)
                 wanted = sorted(self.named)
-                several = (each for each, _ in found)
+                several = (each for each, _ in result)
                 return min(several, key=lambda a: [str(a.get(name, "")) for name in wanted], default=start)
             assignment = ways[0][1] if ways else assignment
         return assignment

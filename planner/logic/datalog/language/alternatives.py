@@ -13,7 +13,7 @@ MOST_ALTERNATIVES = 200
 """of one rule, multiplied out"""
 
 
-def expanded(statement: RuleSyntax) -> tuple[list[tuple[Literal, ...]], list[Diagnostic]]:
+def expand_alternatives(statement: RuleSyntax) -> tuple[list[tuple[Literal, ...]], list[Diagnostic]]:
     """The bodies of a rule, one for each way through its alternatives; none when there are too many."""
     return expanded_body(statement.body, statement.source)
 

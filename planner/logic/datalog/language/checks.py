@@ -70,17 +70,17 @@ def arity(rules: Iterable[Rule], predicates: Predicates) -> Iterator[Diagnostic]
         for atom in all_atoms(rule):
             predicate = predicates.get(atom.predicate)
             if predicate is not None and len(atom.arguments) != predicate.arity:
-                given = counted(len(atom.arguments), "argument")
-                wanted = counted(predicate.arity, "column")
+                given = count_text(len(atom.arguments), "argument")
+                wanted = count_text(predicate.arity, "column")
                 detail = f"{predicate.declaration} has {wanted}; this has {given}."
                 yield error("rules.arity", "Wrong number of arguments", detail, at(rule, atom))
 
 
-def counted(number: int, noun: str) -> str:
+def count_text(number: int, noun: str) -> str:
     return f"{number} {noun}" + ("" if number == 1 else "s")
 
 
-def derived(rules: Iterable[Rule], predicates: Predicates) -> Iterator[Diagnostic]:
+def check_derivations(rules: Iterable[Rule], predicates: Predicates) -> Iterator[Diagnostic]:
     """No rule derives an input or a native predicate, and users' rules add to the product's predicates only where
     those are open."""
     for rule in rules:
@@ -296,7 +296,7 @@ def _form(rule: Rule, node: syntax.RulePart, is_head: bool, inside: bool) -> Ite
             yield error("rules.function", "Unknown function", detail, at(rule, node))
         elif len(signature.parameters) != len(node.arguments):
             given, wanted = len(node.arguments), len(signature.parameters)
-            detail = f"{node.function} takes {counted(wanted, 'argument')}; this has {given}."
+            detail = f"{node.function} takes {count_text(wanted, 'argument')}; this has {given}."
             yield error("rules.function", "Wrong number of arguments", detail, at(rule, node))
         else:
             yield from _constants(rule, signature, node.arguments)
@@ -327,7 +327,7 @@ def _builtin_form(rule: Rule, node: syntax.Builtin) -> Iterator[Diagnostic]:
     relation = RELATIONS[node.relation]
     if len(node.outputs) != len(relation.outputs) or len(node.inputs) != len(relation.inputs):
         given, wanted = len(node.inputs) + len(node.outputs), len(relation.inputs) + len(relation.outputs)
-        detail = f"{relation.declaration} has {counted(wanted, 'column')}; this has {counted(given, 'argument')}."
+        detail = f"{relation.declaration} has {count_text(wanted, 'column')}; this has {count_text(given, 'argument')}."
         yield error("rules.arity", "Wrong number of arguments", detail, at(rule, node))
         return
     yield from _constants(rule, relation, node.inputs)
@@ -563,10 +563,10 @@ def _origins(body: tuple[syntax.Literal, ...], places: dict[str, set[Place]]) ->
         changed = False
         for target, read in computations:
             if isinstance(target, syntax.RuleVariable) and target.name not in places:
-                found: set[Place] = set()
+                items: set[Place] = set()
                 for name in read:
-                    found |= origins.get(name, places.get(name, set()))
-                if not found <= origins.get(target.name, set()):
-                    origins[target.name] = origins.get(target.name, set()) | found
+                    items |= origins.get(name, places.get(name, set()))
+                if not items <= origins.get(target.name, set()):
+                    origins[target.name] = origins.get(target.name, set()) | items
                     changed = True
     return origins

@@ -46,7 +46,7 @@ def call(function: str, *arguments: Term) -> RuleCall:
     return RuleCall(function, arguments, 0, 0)
 
 
-def joined(first: Term, *others: Term) -> Term:
+def concatenation(first: Term, *others: Term) -> Term:
     """Texts one behind the other."""
     for other in others:
         first = call("++", first, other)
@@ -69,7 +69,7 @@ def compared(left: Term, operator: str, right: Term) -> Comparison:
     return Comparison(operator, left, right, 0, 0)
 
 
-def counted(result: str, body: Iterable[Literal]) -> Aggregate:
+def count_of(result: str, body: Iterable[Literal]) -> Aggregate:
     """`N = count : { ... }`."""
     return Aggregate(variable(result), "count", None, tuple(body), 0, 0)
 

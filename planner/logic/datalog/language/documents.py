@@ -37,14 +37,14 @@ def is_json(value: Value) -> bool:
 
 def json_rows(text: Value) -> list[Row] | None:
     """(path, value): the texts, numbers and truth values in a JSON text."""
-    found = _places(text, "json")
-    return None if found is None else found[0]
+    result = _places(text, "json")
+    return None if result is None else result[0]
 
 
 def json_elements(text: Value) -> list[Row] | None:
     """(path, key, inner): the elements of the objects and arrays in a JSON text."""
-    found = _places(text, "json")
-    return None if found is None else found[1]
+    result = _places(text, "json")
+    return None if result is None else result[1]
 
 
 def is_yaml(value: Value) -> bool:
@@ -54,14 +54,14 @@ def is_yaml(value: Value) -> bool:
 
 def yaml_rows(text: Value) -> list[Row] | None:
     """json_rows for YAML."""
-    found = _places(text, "yaml")
-    return None if found is None else found[0]
+    result = _places(text, "yaml")
+    return None if result is None else result[0]
 
 
 def yaml_elements(text: Value) -> list[Row] | None:
     """json_elements for YAML."""
-    found = _places(text, "yaml")
-    return None if found is None else found[1]
+    result = _places(text, "yaml")
+    return None if result is None else result[1]
 
 
 _Places = tuple[list[Row], list[Row]]
@@ -185,15 +185,15 @@ def read_json(text: str) -> Any:
     if len(text) > LONGEST_JSON:
         raise Unreadable
     try:
-        found = json.loads(
+        result = json.loads(
             text, parse_float=_number, parse_int=_number, parse_constant=_no_number, object_pairs_hook=_object
         )
     except (ValueError, RecursionError):
         raise Unreadable from None
     if "\\u" in text or not text.isascii():
-        return _whole(found)
+        return _whole(result)
     has_words = "true" in text or "false" in text
-    return _encoded(found) if has_words or text.count("{") + text.count("[") > DEEPEST else found
+    return _encoded(result) if has_words or text.count("{") + text.count("[") > DEEPEST else result
 
 
 def _number(text: str) -> Number:

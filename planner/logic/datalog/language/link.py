@@ -11,7 +11,7 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic, error
 from planner.foundation.vocabulary.records import evolve
 from planner.foundation.vocabulary.span import Span
 from planner.language.syntax import rule_syntax as syntax
-from planner.logic.datalog.language.alternatives import expanded, written_body
+from planner.logic.datalog.language.alternatives import expand_alternatives, written_body
 from planner.logic.datalog.language.builtins import FUNCTIONS, RELATIONS, TESTS
 from planner.logic.datalog.language.model import (
     ANY,
@@ -228,7 +228,7 @@ class Linker:
         span = Span(statement.source, head.start, statement.end)
         core = self.is_core(statement.source.filename)
         name, reason = f"{space}{given.get('name', default_name)}", given.get("reason", "")
-        bodies, problems = expanded(statement)
+        bodies, problems = expand_alternatives(statement)
         self.diagnostics += problems
         written = f"{head} :- {written_body(statement.body)}."
         for number, alternative in enumerate(bodies, 1):

@@ -238,8 +238,8 @@ class _Resolver:
 
     def _declaration(self, name: str, space: str | None = None) -> str:
         own = qualified(self.own if space is None else space, name)
-        found = self.world.declared.get(own) or self.world.declared[name]
-        return f"{name}({', '.join(f'{c.name}: {c.type}' for c in found.columns)})"
+        result = self.world.declared.get(own) or self.world.declared[name]
+        return f"{name}({', '.join(f'{c.name}: {c.type}' for c in result.columns)})"
 
 
 def requalified(literal: syntax.Written, to: Callable[[syntax.Atom], syntax.Atom]) -> syntax.Written:

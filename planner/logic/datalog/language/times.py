@@ -75,8 +75,8 @@ def is_time(value: Value) -> bool:
 
 def time_seconds(text: Value) -> Number | None:
     """The seconds since 1970-01-01T00:00:00Z."""
-    found = moment(text)
-    return None if found is None else found.seconds
+    result = moment(text)
+    return None if result is None else result.seconds
 
 
 def time_text(seconds: Value) -> str | None:
@@ -113,24 +113,24 @@ def time_day(text: Value) -> int | None:
 
 
 def _date(text: Value, place: int) -> int | None:
-    found = moment(text)
-    return None if found is None else date_of(found.whole // _DAY)[place]
+    result = moment(text)
+    return None if result is None else date_of(result.whole // _DAY)[place]
 
 
 def time_weekday(text: Value) -> int | None:
     """1 for Monday to 7 for Sunday, on the clock that the time is written by."""
-    found = moment(text)
-    return None if found is None else (found.whole // _DAY + 3) % 7 + 1
+    result = moment(text)
+    return None if result is None else (result.whole // _DAY + 3) % 7 + 1
 
 
 def time_hour(text: Value) -> int | None:
-    found = moment(text)
-    return None if found is None else found.whole % _DAY // 3600
+    result = moment(text)
+    return None if result is None else result.whole % _DAY // 3600
 
 
 def time_minute(text: Value) -> int | None:
-    found = moment(text)
-    return None if found is None else found.whole % 3600 // 60
+    result = moment(text)
+    return None if result is None else result.whole % 3600 // 60
 
 
 def is_duration(value: Value) -> bool:

@@ -47,8 +47,8 @@ def is_constraint(value: Value) -> bool:
 
 def version_matches(text: Value, constraint: Value) -> bool:
     """Whether a version satisfies a constraint."""
-    found, limits = version(text), constraints(constraint)
-    return found is not None and limits is not None and limits.allows(found)
+    item, limits = version(text), constraints(constraint)
+    return item is not None and limits is not None and limits.allows(item)
 
 
 def version_compare(a: Value, b: Value) -> int | None:
@@ -72,11 +72,11 @@ def version_patch(text: Value) -> int | None:
 
 
 def _number(text: Value, place: int) -> int | None:
-    found = version(text)
-    return None if found is None else found.numbers[place]
+    result = version(text)
+    return None if result is None else result.numbers[place]
 
 
 def version_prerelease(text: Value) -> str | None:
     """The part after the hyphen: rc1 of 2.0.0-rc1; "" of a release."""
-    found = version(text)
-    return None if found is None else found.prerelease
+    result = version(text)
+    return None if result is None else result.prerelease

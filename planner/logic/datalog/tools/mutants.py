@@ -67,7 +67,7 @@ def _of_literal(rule: Rule, text: str, literal: Literal, may_go: bool) -> Iterat
     if isinstance(literal, Test) and written.startswith("not"):
         yield made(start, end, written.removeprefix("not").lstrip(), f"without the not of {written}")
     if isinstance(literal, Comparison) and literal.operator in _TURNED:
-        yield from _turned(rule, text, literal)
+        yield from _turn(rule, text, literal)
     for constant in _constants(literal):
         new = _other(constant)
         if new and start <= constant.start < constant.end <= end:
@@ -87,7 +87,7 @@ def _with_comma(text: str, start: int, end: int) -> tuple[int, int]:
     return (comma, end) if comma >= 0 else (start, end)
 
 
-def _turned(rule: Rule, text: str, literal: Comparison) -> Iterator[Mutant]:
+def _turn(rule: Rule, text: str, literal: Comparison) -> Iterator[Mutant]:
     if literal.operator == "=" and not _compares(literal):
         return
     for _, word, at, until in tokens_of(text[literal.start : literal.end]):

@@ -94,10 +94,10 @@ def run(program: RuleProgram, cases: Iterable[Case], seconds: float, derive: Der
     """Run cases one after the other, each at most so many seconds long. `derive` gives what holds in a case; without,
     the program derives it from the facts of the case."""
     program.functions, program.rules  # noqa: B018  made here once, not in each process
-    return [_outcome(program, case, seconds, derive or derived) for case in cases]
+    return [_outcome(program, case, seconds, derive or derive_case) for case in cases]
 
 
-def derived(program: RuleProgram, case: Case) -> Database:
+def derive_case(program: RuleProgram, case: Case) -> Database:
     """The derivations of the program in a case."""
     return evaluate(program, case.facts, case.wanted)
 

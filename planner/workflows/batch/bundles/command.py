@@ -32,9 +32,9 @@ class Command:
         try:
             self._words = shlex.split(text)
         except ValueError as problem:
-            raise _refused(text, f"{problem}.") from None
+            raise _refusal(text, f"{problem}.") from None
         if not self._words:
-            raise _refused(text, "It has no command. Example: command:ssh host planner batch work.")
+            raise _refusal(text, "It has no command. Example: command:ssh host planner batch work.")
         self._slots: SimpleQueue[int] = SimpleQueue()
         for slot in range(1, workers + 1):
             self._slots.put(slot)
@@ -84,7 +84,7 @@ class Command:
                 )
             except (OSError, ValueError) as problem:
                 reason = getattr(problem, "strerror", None) or problem
-                raise _refused(shlex.join(words), f"{words[0]}: {reason}.") from None
+                raise _refusal(shlex.join(words), f"{words[0]}: {reason}.") from None
             self._running.add(process)
         try:
             answer, said = process.communicate(parcel)
@@ -97,5 +97,5 @@ class Command:
         return answer
 
 
-def _refused(text: str, detail: str) -> Failure:
+def _refusal(text: str, detail: str) -> Failure:
     return Failure(error("batch.executor", f"Not a command to run units with: {text}", detail))

@@ -20,11 +20,11 @@ from planner.foundation.support.problem import InstallError
 from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.foundation.vocabulary.records import evolve
 from planner.workflows.batch.bundles.lease import take
-from planner.workflows.batch.bundles.parcel import BadParcel, Parcel, ParcelResult, answered, received
+from planner.workflows.batch.bundles.parcel import BadParcel, Parcel, ParcelResult, received, result_bytes
 from planner.workflows.batch.bundles.stores import fetched, open_store
 from planner.workflows.batch.executor import Unmet
 from planner.workflows.batch.files_read import RECORDER
-from planner.workflows.batch.model import Request, UnitResult, described
+from planner.workflows.batch.model import Request, UnitResult, diagnostics_json
 from planner.workflows.batch.unit_setup import set_up_unit, store_of_unit
 from planner.workflows.batch.worker import run_unit
 from planner.world.state.lock import myself
@@ -53,7 +53,7 @@ def work(data: bytes) -> bytes:
             answer = _answer(received(data, tree), home, tree)
         except BadParcel as problem:
             answer = ParcelResult(problem=str(problem))
-        return answered(answer, tree)
+        return result_bytes(answer, tree)
 
 
 class AlreadyBegun(Unmet):
@@ -107,8 +107,8 @@ def _answer(parcel: Parcel, home: str, tree: str) -> ParcelResult:
     plan = _made(request.plan_file) if result.plan_file else b""
     left = _left(home)
     if left:
-        note = error("batch.left_behind", "Something could not be saved", _kept(left))
-        result = evolve(result, diagnostics=(*result.diagnostics, *described([note])))
+        note = error("batch.left_behind", "Something could not be saved", _keep(left))
+        result = evolve(result, diagnostics=(*result.diagnostics, *diagnostics_json([note])))
     result = evolve(result, reads=[], plan_file=parcel.request.plan_file if plan else "")
     return ParcelResult(result, plan=plan, json=_made(request.json_file))
 
@@ -117,7 +117,7 @@ def _made(path: str) -> bytes:
     return Path(path).read_bytes() if path and os.path.exists(path) else b""
 
 
-def _kept(left: list[str]) -> str:
+def _keep(left: list[str]) -> str:
     names = "".join(f"\n  - {path}" for path in left)
     return (
         f"These files are kept on {myself()}:{names}\n\nThey record the completed changes and are needed to continue."
@@ -192,7 +192,7 @@ def _run(parcel: Parcel, request: Request, tree: str) -> UnitResult | None:
     except AlreadyBegun:
         return None
     except Failure as failure:
-        return UnitResult(request.unit, "error", diagnostics=described(failure.diagnostics))
+        return UnitResult(request.unit, "error", diagnostics=diagnostics_json(failure.diagnostics))
 
 
 def _wants(request: Request, unit: str) -> bool:

@@ -16,10 +16,10 @@ from planner.foundation.support.disk import read_whole, replace_file
 from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.foundation.vocabulary.records import evolve
 from planner.workflows.batch.bundles.pack import Bundle, pack, stays_here
-from planner.workflows.batch.bundles.parcel import BadParcel, Parcel, ParcelResult, heard, sent
+from planner.workflows.batch.bundles.parcel import BadParcel, Parcel, ParcelResult, parcel_bytes, parse_result
 from planner.workflows.batch.bundles.stores import ArchiveStore, open_store
 from planner.workflows.batch.executor import Workplace
-from planner.workflows.batch.model import Fleet, Request, UnitResult, described
+from planner.workflows.batch.model import Fleet, Request, UnitResult, diagnostics_json
 from planner.workflows.batch.recipe import Recipe
 from planner.workflows.batch.terragrunt.session import on_the_way
 
@@ -76,7 +76,7 @@ class Shipping(Workplace):
             bundle = self._bundle(request, more, frozenset(known.absent if known is not None else ()))
             self._send(request, bundle, future, 1)
         except Failure as failure:
-            future.set_result(UnitResult(request.unit, "error", diagnostics=described(failure.diagnostics)))
+            future.set_result(UnitResult(request.unit, "error", diagnostics=diagnostics_json(failure.diagnostics)))
         return future
 
     @property
@@ -117,7 +117,7 @@ class Shipping(Workplace):
         what = (bundle.files, bundle.folders, bundle.absent)
         rehearse = request.command == "apply_plan" and request.unit not in self.known
         parcel = Parcel(_on_the_way(request), bundle.digest, self.run, attempt, *what, place, rehearse, data, plan)
-        answer = self.carrier.send(request.unit, sent(parcel, self.root))
+        answer = self.carrier.send(request.unit, parcel_bytes(parcel, self.root))
         answer.add_done_callback(lambda done: self._back(request, bundle, future, number, done))
 
     def _keep(self, bundle: Bundle) -> None:
@@ -143,7 +143,7 @@ class Shipping(Workplace):
             if problem is not None:
                 future.set_exception(problem)
                 return
-            answer = heard(done.result(), self.root)
+            answer = parse_result(done.result(), self.root)
             if answer.missing:
                 self._again(request, bundle, future, number, answer.missing)
             elif answer.begun:
@@ -153,9 +153,9 @@ class Shipping(Workplace):
                     self.known[request.unit] = bundle
                 future.set_result(self._result(request, answer))
         except BadParcel as bad:
-            future.set_result(_refused(request, str(bad)))
+            future.set_result(_refusal(request, str(bad)))
         except Failure as failure:
-            future.set_result(UnitResult(request.unit, "error", diagnostics=described(failure.diagnostics)))
+            future.set_result(UnitResult(request.unit, "error", diagnostics=diagnostics_json(failure.diagnostics)))
         except Exception as mistake:
             future.set_exception(mistake)
 
@@ -168,7 +168,7 @@ class Shipping(Workplace):
         known = {*bundle.files, *bundle.folders, *bundle.absent}
         if number >= ROUNDS or len(inside) < len(missing) or known.issuperset(inside):
             names = ", ".join(missing[:5])
-            future.set_result(_refused(request, f"{names}: looked at by the unit, and not in its bundle."))
+            future.set_result(_refusal(request, f"{names}: looked at by the unit, and not in its bundle."))
             return
         more, absent = frozenset((*bundle.files, *bundle.folders, *there)), frozenset((*bundle.absent, *inside)) - there
         self._send(request, self._bundle(request, more, absent), future, number + 1)
@@ -176,10 +176,10 @@ class Shipping(Workplace):
     def _result(self, request: Request, answer: ParcelResult) -> UnitResult:
         result = answer.result
         if result is None or result.unit != request.unit:
-            return _refused(request, answer.problem or "The worker returned no result for the unit.")
+            return _refusal(request, answer.problem or "The worker returned no result for the unit.")
         if result.plan_file:
             if not request.plan_file or not answer.plan:
-                return _refused(request, "The worker returned a plan that was not requested.")
+                return _refusal(request, "The worker returned a plan that was not requested.")
             replace_file(request.plan_file, answer.plan, mode=0o600, durable=False)
         if request.json_file and answer.json:
             os.makedirs(os.path.dirname(request.json_file), exist_ok=True)
@@ -201,9 +201,9 @@ def _without_secrets(request: Request, recipe: Recipe) -> Request:
     )
 
 
-def _refused(request: Request, detail: str) -> UnitResult:
+def _refusal(request: Request, detail: str) -> UnitResult:
     problem = error("batch.bundle", "A unit cannot run elsewhere", detail)
-    return UnitResult(request.unit, "error", diagnostics=described([problem]))
+    return UnitResult(request.unit, "error", diagnostics=diagnostics_json([problem]))
 
 
 def root_of(fleet: Fleet) -> str:

@@ -101,8 +101,8 @@ class Beside:
         count = self._client.get_beside(f"bundle-{digest}") or b""
         if not count.isdigit() or len(count) > 4 or int(count) > _MOST_PARTS:
             raise FileNotFoundError(2, f"there is no bundle {digest[:12]} beside {self._client.place}")
-        found = (self._client.get_beside(f"bundle-{digest}.{number}") or b"" for number in range(int(count)))
-        return b"".join(found)
+        items = (self._client.get_beside(f"bundle-{digest}.{number}") or b"" for number in range(int(count)))
+        return b"".join(items)
 
 
 def _service(text: str) -> ArchiveStore:
@@ -111,17 +111,17 @@ def _service(text: str) -> ArchiveStore:
     for word in filter(None, rest.split(",")):
         name, equals, value = word.partition("=")
         if not equals or not name:
-            raise _refused(text, f'"{word}" is not a setting: NAME=VALUE.')
+            raise _refusal(text, f'"{word}" is not a setting: NAME=VALUE.')
         if _SECRETS.search(name):
-            raise _refused(text, f"{name} is a secret, and the text goes to all workers: give it to each of them.")
+            raise _refusal(text, f"{name} is a secret, and the text goes to all workers: give it to each of them.")
         settings[name] = value
     backend, problems = open_backend(kind, settings)
     if has_errors(problems):
         raise Failure(problems)
     if not isinstance(backend, RemoteBackend) or not (client := backend.client(DEFAULT_WORKSPACE)).has_place_beside:
-        raise _refused(text, "It has to be an absolute path, or a backend that keeps documents beside states.")
+        raise _refusal(text, "It has to be an absolute path, or a backend that keeps documents beside states.")
     return Beside(client)
 
 
-def _refused(text: str, detail: str) -> Failure:
+def _refusal(text: str, detail: str) -> Failure:
     return Failure(error("batch.bundle_store", f"Not a place for bundles: {text}", detail))

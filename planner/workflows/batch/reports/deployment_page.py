@@ -58,7 +58,7 @@ def stack_page(document: dict[str, Any], parts: Sequence[DeploymentReport]) -> s
     moved = [unit for unit in document["units"] if unit["outcome"] != "unchanged"]
     number = {unit["unit"]: n for n, unit in enumerate(moved)}
     texts = {f"{prefix_of(part, parts)}{name}": text for part in parts for name, text in part.texts.items()}
-    drawn = [_named(view, prefix_of(part, parts), part.deployment, number) for part in parts for view in part.views]
+    drawn = [_by_name(view, prefix_of(part, parts), part.deployment, number) for part in parts for view in part.views]
     page = Page(
         summary_line(document),
         (f"Objects: {totals_text(document) or 'none'}.", f"{document['seconds']} s."),
@@ -71,7 +71,7 @@ def stack_page(document: dict[str, Any], parts: Sequence[DeploymentReport]) -> s
     return page_html(page, below(document))
 
 
-def _named(view: PageView, before: str, deployment: str, number: Mapping[str, int]) -> PageView:
+def _by_name(view: PageView, before: str, deployment: str, number: Mapping[str, int]) -> PageView:
     """The view with the deployment before each name and around it all, and with the changes by their numbers."""
 
     def box(name: str) -> str:
@@ -117,8 +117,8 @@ class _Drawn:
         self.database = evaluate(
             program, facts_about(plan), ("edge", "flow_node", "flows_on", "promise", "reads_value")
         )
-        found = [*self.database["flow_node"], *(self.database["promise"] if name == "flow" else ())]
-        self.nodes = {str(node): (str(kind), str(stack)) for node, kind, stack in found}
+        items = [*self.database["flow_node"], *(self.database["promise"] if name == "flow" else ())]
+        self.nodes = {str(node): (str(kind), str(stack)) for node, kind, stack in items}
         pairs = {(str(a), str(b)) for a, b in self.database[self.relation]}
         self.edges = {(a, b) for a, b in pairs if a in self.nodes and b in self.nodes and a != b}
         self.reasons = {rule.name: rule.reason for rule in program.rules_for("edge")}
@@ -165,25 +165,25 @@ class _Drawn:
 
     def _boxes(self) -> dict[str, tuple[str, str]]:
         """A box for each child stack."""
-        found: dict[str, tuple[str, str]] = {}
+        result: dict[str, tuple[str, str]] = {}
         for _, stack in self.nodes.values():
             parts = _stacks(stack)
             for above, one in zip(["", *parts], parts, strict=False):
-                found[one] = (above, one.removeprefix(f"{above}."))
-        return found
+                result[one] = (above, one.removeprefix(f"{above}."))
+        return result
 
 
 def _places(database: Database, hide: Callable[[str], str]) -> dict[tuple[str, str], list[Place]]:
     """The places where one value refers to another."""
-    found: dict[tuple[str, str], list[Place]] = defaultdict(list)
+    result: dict[tuple[str, str], list[Place]] = defaultdict(list)
     for row in database.facts.relation("reads_value"):
         source = database.facts.source("reads_value", row)
         if isinstance(source, Span):
             line = source.source.line_number(source.start)
             place = place_of({"file": source.filename, "line": line, "snippet": hide(source.source.line_text(line))})
             if place is not None:
-                found[str(row[0]), str(row[1])].append(place)
-    return found
+                result[str(row[0]), str(row[1])].append(place)
+    return result
 
 
 def _stacks(stack: str) -> list[str]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.foundation.vocabulary.records import evolve, field, frozen
 from planner.logic.programs.actions import Counts
-from planner.workflows.batch.model import described
+from planner.workflows.batch.model import diagnostics_json
 from planner.workflows.batch.plan_unit import changes_of
 from planner.workflows.batch.reports.document import COUNTS
 from planner.workflows.stacks.decisions import in_order
@@ -113,7 +113,7 @@ def stack_report(
         "orphaned": [],
         "edges": edges,
         "left_out": [f"{prefix_of(part, parts)}{name}" for part in parts for name in part.left_out],
-        "diagnostics": [problem for problem in described(problems) if problem not in elsewhere],
+        "diagnostics": [problem for problem in diagnostics_json(problems) if problem not in elsewhere],
         "shard": None,
     }
 
@@ -121,14 +121,14 @@ def stack_report(
 def done_steps(plans: Plans) -> dict[str, InstanceStep]:
     """The steps of each instance in all rounds, done or planned: steps with changes count, and deferred ones only if
     they still are."""
-    found: dict[str, InstanceStep] = {}
+    table: dict[str, InstanceStep] = {}
     for plan in plans:
         for step in plan.steps:
-            before = found.get(str(step.name))
+            before = table.get(str(step.name))
             if before is None or not (before.applied and before.has_changes):
-                found[str(step.name)] = step
+                table[str(step.name)] = step
     last = {str(step.name) for step in plans[-1].steps} if plans else set()
-    return {name: step for name, step in found.items() if step.what != "defer" or name in last}
+    return {name: step for name, step in table.items() if step.what != "defer" or name in last}
 
 
 def _unit(step: InstanceStep, plan: DeploymentPlan) -> dict[str, Any]:
@@ -159,7 +159,7 @@ def _unit(step: InstanceStep, plan: DeploymentPlan) -> dict[str, Any]:
         "changed_outputs": [],
         "unknown_outputs": [],
         "awaits": [],
-        "diagnostics": list(described(list(planned.diagnostics))) if planned is not None else [],
+        "diagnostics": list(diagnostics_json(list(planned.diagnostics))) if planned is not None else [],
         "seconds": 0.0,
         "plan_file": "",
     }
@@ -192,13 +192,13 @@ def _because(step: InstanceStep, plan: DeploymentPlan) -> str:
 
 def _follows(plans: Plans, steps: Mapping[str, InstanceStep]) -> set[tuple[str, str]]:
     """The order of instances, in any round; deferred ones come after those that they are made from."""
-    found: set[tuple[str, str]] = set()
+    items: set[tuple[str, str]] = set()
     for plan in plans:
         if plan.decided is not None:
             database = plan.decided.database
             made_from = {(str(a), str(b)) for a, b in database["made_from"] if plan.decided.does.get(str(a)) == "defer"}
-            found |= {pair for pair in (*plan.decided.follows, *made_from) if pair[0] in steps and pair[1] in steps}
-    return {(a, b) for a, b in found if a != b}
+            items |= {pair for pair in (*plan.decided.follows, *made_from) if pair[0] in steps and pair[1] in steps}
+    return {(a, b) for a, b in items if a != b}
 
 
 def _waves(steps: Mapping[str, InstanceStep], follows: Iterable[tuple[str, str]]) -> dict[str, int]:

@@ -32,7 +32,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from planner.workflows.batch.model import OUTCOMES, FinishedUnit, ShardSummary, described
+from planner.workflows.batch.model import OUTCOMES, FinishedUnit, ShardSummary, diagnostics_json
 from planner.workflows.batch.run import BatchReport
 from planner.workflows.batch.saved_plan import seen_as
 
@@ -62,7 +62,7 @@ def report_json(report: BatchReport, is_brief: bool = False) -> dict[str, Any]:
         "units": units,
         "orphaned": [{"unit": u, "state": s} for u, s in (analysis.orphaned if analysis is not None else ())],
         "edges": edges,
-        "diagnostics": list(described(list(report.diagnostics))),
+        "diagnostics": list(diagnostics_json(list(report.diagnostics))),
         "shard": _shard(report.part, report.done) if report.part is not None else None,
     }
 

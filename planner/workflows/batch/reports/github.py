@@ -19,12 +19,12 @@ def github(document: dict[str, Any], root: str, workspace: str) -> list[str]:
     whose = [("", root, document["diagnostics"])]
     for unit in document["units"]:
         whose.append((f"{unit['unit']}: ", os.path.join(root, unit["folder"]), unit["diagnostics"]))
-    found = [
+    items = [
         (diagnostic["severity"] != "error", _line(diagnostic, before, folder, workspace))
         for before, folder, diagnostics in whose
         for diagnostic in diagnostics
     ]
-    lines = [line for _, line in sorted(found, key=lambda item: item[0])]
+    lines = [line for _, line in sorted(items, key=lambda item: item[0])]
     if len(lines) > MOST:
         left = len(lines) - MOST + 1
         lines = [*lines[: MOST - 1], f"::notice::{left} more problems are in the log of this step."]

@@ -68,13 +68,13 @@ def _totals(document: dict[str, Any]) -> str:
 
 def _fitting(texts: list[str], room: int) -> tuple[list[str], int]:
     """The first texts that there is room for, and the room that they leave."""
-    found = []
+    items = []
     for text in texts:
         if len(text) + 1 > room:
             break
         room -= len(text) + 1
-        found.append(text)
-    return found, room
+        items.append(text)
+    return items, room
 
 
 def _rest(document: dict[str, Any], shown: list[dict[str, Any]], rows: int, folds: int) -> Iterable[str]:
@@ -129,16 +129,16 @@ def _fenced(lines: list[str], what: str = "") -> list[str]:
 
 def _bounded(lines: list[str]) -> tuple[str, int]:
     """The first lines within the bound of one unit, and how many were left out; one that is too long is cut."""
-    found: list[str] = []
+    items: list[str] = []
     room = FOLD
     for line in lines:
-        if room < len(line) and found:
+        if room < len(line) and items:
             break
-        found.append(line if len(line) <= room else f"{line[: room - 4]} ...")
+        items.append(line if len(line) <= room else f"{line[: room - 4]} ...")
         room -= len(line) + 1
         if room <= 0:
             break
-    return "\n".join(found), len(lines) - len(found)
+    return "\n".join(items), len(lines) - len(items)
 
 
 def _sign(action: str) -> str:

@@ -15,8 +15,8 @@ FOLDER = ".planner/terragrunt"
 
 def unit_file(folder: str) -> str:
     """The file of the unit in a directory, whether it is there or not."""
-    found = (path for path in (os.path.join(folder, name) for name in NAMES) if os.path.isfile(path))
-    return next(found, os.path.join(folder, NAME))
+    items = (path for path in (os.path.join(folder, name) for name in NAMES) if os.path.isfile(path))
+    return next(items, os.path.join(folder, NAME))
 
 
 def is_unit(folder: str) -> bool:

@@ -63,7 +63,7 @@ _LABELLED: dict[str, dict[str, Value]] = {
 }
 
 
-def filled(name: str, value: Value) -> Value:
+def complete_part(name: str, value: Value) -> Value:
     """A part of a file with the defaults of missing arguments."""
     if value.__class__ is not dict:
         return value

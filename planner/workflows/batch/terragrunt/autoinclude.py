@@ -52,11 +52,11 @@ def _path(frame: Frame, expr: Expr, target: str) -> str:
 
 def _text(frame: Frame, expr: Expr) -> str:
     """An expression with all that is known in the stack's file filled in."""
-    found = variables(expr.node)
-    if not any(_root(node) == "dependency" for node in found):
+    result = variables(expr.node)
+    if not any(_root(node) == "dependency" for node in result):
         return _value(frame, expr)
     places: list[tuple[int, int, Traversal | Variable | Call]] = []
-    places += [(node.start, node.end, node) for node in found if _root(node) in _KNOWN]
+    places += [(node.start, node.end, node) for node in result if _root(node) in _KNOWN]
     for call in function_calls(expr.node):
         if call.name in NAMES and not any(_root(node) == "dependency" for node in variables(call)):
             places.append((call.start, call.end, call))

@@ -162,8 +162,8 @@ class DocumentBlock:
     header: Span
 
     def one(self, kind: str) -> DocumentBlock | None:
-        found = self.blocks.get(kind)
-        return found[0] if found else None
+        entry = self.blocks.get(kind)
+        return entry[0] if entry else None
 
 
 @frozen(eq=False)
@@ -176,7 +176,7 @@ class UnitDocument:
     problems: tuple[object, ...] = ()
 
 
-def shown(path: str, root: str) -> str:
+def display_path(path: str, root: str) -> str:
     """A path as messages call it: as seen from the root of the fleet."""
     return os.path.relpath(path, root)
 
@@ -216,19 +216,19 @@ def _part(body: Body, form: Form, label: str, span: Span, header: Span, problems
     blocks: dict[str, list[DocumentBlock]] = {}
     for block in read:
         inner = form.blocks[block.type]
-        found = blocks.setdefault(block.type, [])
+        entry = blocks.setdefault(block.type, [])
         name = block.labels[0].value if block.labels else ""
         if block.type == "locals":
-            found.append(_locals(block, found, problems))
+            entry.append(_locals(block, entry, problems))
             continue
-        same = sum(other.label.partition(AGAIN)[0] == name for other in found)
+        same = sum(other.label.partition(AGAIN)[0] == name for other in entry)
         if same and block.type in _REPEATED:
             name = f"{name}{AGAIN}{same}"
-        elif found and (not inner.many or same):
-            detail = f"There is one at {found[0].header} already."
+        elif entry and (not inner.many or same):
+            detail = f"There is one at {entry[0].header} already."
             problems.error("duplicate_block", f"Duplicate block {block.type}", detail, block.header_span)
             continue
-        found.append(_part(block.body, inner, name, block.span, block.header_span, problems))
+        entry.append(_part(block.body, inner, name, block.span, block.header_span, problems))
     return DocumentBlock(label, span, _exprs(content.attributes, problems), blocks, header)
 
 

@@ -100,10 +100,10 @@ def aws(session: UnitSession, name: str) -> Value:
         detail = f"{name}() calls AWS, but the environment has no credentials ({', '.join(_SIGNS[:3])})."
         session.refuse("aws", "AWS cannot be called", detail)
         return Unknown(STRING)
-    return str(session.once(asked, lambda: _asked(name, environment)))
+    return str(session.once(asked, lambda: _request(name, environment)))
 
 
-def _asked(name: str, environment: Any) -> str:
+def _request(name: str, environment: Any) -> str:
     wrong: list[str] = []
     service = aws_of(
         {"region": environment.get("AWS_REGION") or "us-east-1"}, environment, lambda a, b: wrong.append(b)

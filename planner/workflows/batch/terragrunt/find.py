@@ -94,9 +94,7 @@ def _is_other(file: str, reading: UnitReading) -> bool:
 
 def _targets(reading: UnitReading) -> list[str]:
     stacks = reading.session.library.stacks
-    named = [
-        folder for found in reading.dependencies for folder in stacks.get(found.target, {"": found.target}).values()
-    ]
+    named = [folder for item in reading.dependencies for folder in stacks.get(item.target, {"": item.target}).values()]
     return [*named, *reading.session.orders]
 
 
@@ -111,18 +109,18 @@ def _unit(root: str, folder: str, reading: UnitReading, readings: Mapping[str, U
     paths: list[tuple[str, FileLocation]] = []
     targets: dict[str, str] = {}
     stacks: list[tuple[str, tuple[tuple[str, str], ...]]] = []
-    for found in reading.dependencies:
-        members = session.library.stacks.get(found.target, {"": found.target})
+    for item in reading.dependencies:
+        members = session.library.stacks.get(item.target, {"": item.target})
         for target in members.values():
             other = readings.get(target)
             if other is None or not has_configuration(other):
-                detail = f"dependency.{found.label} names {target}, where there is no {NAME} with anything to run."
-                reading.problems.append(error("terragrunt.no_dependency", "No such unit", detail, found.span))
+                detail = f"dependency.{item.label} names {target}, where there is no {NAME} with anything to run."
+                reading.problems.append(error("terragrunt.no_dependency", "No such unit", detail, item.span))
                 continue
             targets[target] = _name(root, target)
-            blocks.append((found.label, targets[target], _place(found.span)))
-        if found.target in session.library.stacks:
-            stacks.append((found.target, tuple(sorted(members.items()))))
+            blocks.append((item.label, targets[target], _place(item.span)))
+        if item.target in session.library.stacks:
+            stacks.append((item.target, tuple(sorted(members.items()))))
     for target, span in session.orders.items():
         other = readings.get(target)
         if other is None:

@@ -22,10 +22,10 @@ from planner.language.expressions.scope import Scope
 from planner.language.functions import CallContext, Function
 from planner.language.syntax.nodes import Traversal, Variable
 from planner.workflows.batch.terragrunt import AUTOINCLUDE, NAMES, VALUES
-from planner.workflows.batch.terragrunt.as_value import WHOLE, filled
+from planner.workflows.batch.terragrunt.as_value import WHOLE, complete_part
 from planner.workflows.batch.terragrunt.document import SCALARS, UNIT, DocumentBlock, Form
 from planner.workflows.batch.terragrunt.functions import Functions
-from planner.workflows.batch.terragrunt.merge import joined, opened
+from planner.workflows.batch.terragrunt.merge import merge_part, open_marks
 from planner.workflows.batch.terragrunt.session import DependencyBlock, UnitSession
 
 _ROOTS = ("local", "include", "dependency", "feature", "values")
@@ -119,8 +119,8 @@ class Frame(Scope):
         if name == "feature":
             return {part.label: self._feature(part.label, span) for part in self.root.blocks.get("feature", ())}
         if name == "dependency":
-            return {key: _outputs(self.session, found) for key, found in sorted(self.dependencies().items())}
-        return {key: found.frame.config() for key, found in sorted(self.includes().items()) if found.is_exposed}
+            return {key: _outputs(self.session, item) for key, item in sorted(self.dependencies().items())}
+        return {key: item.frame.config() for key, item in sorted(self.includes().items()) if item.is_exposed}
 
     def evaluate(self, expr: Expr) -> Value:
         """Raises Failure."""
@@ -181,12 +181,12 @@ class Frame(Scope):
         return {"value": default}
 
     def _features(self) -> list[DocumentBlock]:
-        found = list(self.root.blocks.get("feature", ()))
+        result = list(self.root.blocks.get("feature", ()))
         for include in self.includes().values():
-            found += include.frame.root.blocks.get("feature", ())
+            result += include.frame.root.blocks.get("feature", ())
         if self.child is not None:
-            found += self.child.root.blocks.get("feature", ())
-        return found
+            result += self.child.root.blocks.get("feature", ())
+        return result
 
     def _dependency(self, name: str, span: Span) -> Value:
         known = self.dependencies()
@@ -196,18 +196,18 @@ class Frame(Scope):
         return _outputs(self.session, known[name])
 
     def _included(self, words: list[str], span: Span) -> tuple[Value, int]:
-        known = {name: found for name, found in self.includes().items() if found.is_exposed}
+        known = {name: item for name, item in self.includes().items() if item.is_exposed}
         used = 1
         if words[0] in known:
-            found, words = known[words[0]], words[1:]
+            item, words = known[words[0]], words[1:]
         elif "" in known:
-            found, used = known[""], 0
+            item, used = known[""], 0
         else:
             detail = f"No include with expose = true is named {words[0]} here.{did_you_mean(words[0], known)}"
             raise Failure(error("terragrunt.unknown_include", "Unknown include", detail, span))
         if not words:
-            return found.frame.config(), used
-        return filled(words[0], found.frame.part(words[0], span)), used + 1
+            return item.frame.config(), used
+        return complete_part(words[0], item.frame.part(words[0], span)), used + 1
 
     # ------------------------------------------------------------ included files
 
@@ -252,18 +252,18 @@ class Frame(Scope):
         """The dependencies that the file and those that go with it have, by label. Raises Failure."""
         if self._dependencies is None:
             self._dependencies = {}  # what they are made of cannot mention them
-            found: dict[str, DependencyBlock] = {}
+            table: dict[str, DependencyBlock] = {}
             if not self.is_broken:
                 for include in self.includes().values():
                     if include.strategy != "no_merge":
-                        found.update(include.frame.own_dependencies(self.labels()))
+                        table.update(include.frame.own_dependencies(self.labels()))
             ahead = self.child or self.before
-            found.update(self.own_dependencies(ahead.labels() if ahead is not None else frozenset()))
+            table.update(self.own_dependencies(ahead.labels() if ahead is not None else frozenset()))
             if self.before is not None:
-                found.update(self.before.own_dependencies(frozenset()))
-            self._dependencies = found
+                table.update(self.before.own_dependencies(frozenset()))
+            self._dependencies = table
             if self.child is not None:
-                self._dependencies = {**found, **self.child.dependencies()}
+                self._dependencies = {**table, **self.child.dependencies()}
         return self._dependencies
 
     @property
@@ -280,12 +280,12 @@ class Frame(Scope):
 
     def own_dependencies(self, without: frozenset[str]) -> dict[str, DependencyBlock]:
         """The dependencies that the file itself names, except some that the file that includes it has, too."""
-        found = {}
+        result = {}
         for part in self.root.blocks.get("dependency", ()):
             if part.label not in without:
-                found[part.label] = self._own_dependency(part)
-                self.session.depends(found[part.label])
-        return found
+                result[part.label] = self._own_dependency(part)
+                self.session.depends(result[part.label])
+        return result
 
     def _own_dependency(self, part: DocumentBlock) -> DependencyBlock:
         at = part.attributes["config_path"]
@@ -328,13 +328,13 @@ class Frame(Scope):
 
     def block(self, part: DocumentBlock) -> dict[str, Value]:
         """A block as an object; blocks in it by label, or as one. Raises Failure."""
-        found: dict[str, Value] = {name: self.evaluate(expr) for name, expr in sorted(part.attributes.items())}
+        result: dict[str, Value] = {name: self.evaluate(expr) for name, expr in sorted(part.attributes.items())}
         for kind, parts in part.blocks.items():
             if any(inner.label for inner in parts):
-                found[kind] = {inner.label: self.block(inner) for inner in parts}
+                result[kind] = {inner.label: self.block(inner) for inner in parts}
             elif parts:
-                found[kind] = self.block(parts[0])
-        return found
+                result[kind] = self.block(parts[0])
+        return result
 
     def part(self, name: str, span: Span) -> Value:
         """An argument or kind of block of the file by its name, as others see it. Raises Failure."""
@@ -359,10 +359,10 @@ class Frame(Scope):
     def _own_blocks(self) -> Value:
         """The dependencies of an included file as others see them: the arguments of each, and its outputs. They are
         known before those of the unit are, which may be made of them."""
-        found: dict[str, Value] = {}
+        result: dict[str, Value] = {}
         for part in self.root.blocks.get("dependency", ()):
-            found[part.label] = {**self.block(part), **_outputs(self.session, self._own_dependency(part))}
-        return found
+            result[part.label] = {**self.block(part), **_outputs(self.session, self._own_dependency(part))}
+        return result
 
     def merged(self, name: str) -> Value:
         """A part of the file together with those of the files that it includes; null where none has it. Raises
@@ -372,10 +372,10 @@ class Frame(Scope):
             other = include.frame
             if include.strategy != "no_merge" and (name in other.root.attributes or name in other.root.blocks):
                 parent = other.part(name, include.span)
-                value = joined(name, opened(parent), opened(value), include.strategy == "deep")
-        value = opened(value)
+                value = merge_part(name, open_marks(parent), open_marks(value), include.strategy == "deep")
+        value = open_marks(value)
         if self.before is not None and (name in self.before.root.attributes or name in self.before.root.blocks):
-            value = joined(name, value, opened(self.before.part(name, self.before.root.span)), False)
+            value = merge_part(name, value, open_marks(self.before.part(name, self.before.root.span)), False)
         return value
 
     def config_of(self, path: str) -> dict[str, Value]:
@@ -392,21 +392,21 @@ class Frame(Scope):
     def config(self) -> dict[str, Value]:
         """The whole file as an object, with what it includes. Raises Failure."""
         span = self.root.span
-        found: dict[str, Value] = dict(WHOLE)
+        result: dict[str, Value] = dict(WHOLE)
         if self.document.root.one("locals") is not None:
-            found["locals"] = self._all("local", span)
+            result["locals"] = self._all("local", span)
         names = {*self.root.attributes, *self.root.blocks}
         names -= {"locals", "include", "catalog"}
         for include in self.includes().values():
             names |= {*include.frame.root.attributes, *include.frame.root.blocks} - {"locals", "include", "catalog"}
         for name in sorted(names):
-            found[name] = filled(name, self.merged(name))
-        return found
+            result[name] = complete_part(name, self.merged(name))
+        return result
 
 
 def _outputs(session: UnitSession, dependency: DependencyBlock) -> Value:
-    found = dependency.constant if dependency.constant is not None else session.outputs(dependency.target)
-    return {"outputs": found, "config_path": dependency.target, "name": dependency.label}
+    result = dependency.constant if dependency.constant is not None else session.outputs(dependency.target)
+    return {"outputs": result, "config_path": dependency.target, "name": dependency.label}
 
 
 def _like(default: Value, text: str) -> Value:

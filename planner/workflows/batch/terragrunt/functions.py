@@ -88,9 +88,9 @@ class Functions:
     def _find_in_parent_folders(self, *words: str) -> Value:
         wanted = words[0] if words else ""
         asked = question("above", self.frame.folder, wanted)
-        found: str | None = self.session.ask(asked, lambda: self._above(wanted))
-        if found is not None:
-            return found
+        result: str | None = self.session.ask(asked, lambda: self._above(wanted))
+        if result is not None:
+            return result
         if len(words) > 1:
             return words[1]
         raise FunctionError(f"No directory above {self.frame.folder} has {wanted or NAME}.")
@@ -201,10 +201,10 @@ class Functions:
 
     @_declared(Param("path", STRING))
     def _read_tfvars_file(self, path: str) -> Value:
-        found = self._file(path)
-        if not self.session.is_file(found):
-            raise FunctionError(f"There is no file {found}.", 0)
-        document = self.session.read(found, None)
+        result = self._file(path)
+        if not self.session.is_file(result):
+            raise FunctionError(f"There is no file {result}.", 0)
+        document = self.session.read(result, None)
         values = {name: evaluate(expr.node, Scope(), expr.source) for name, expr in document.root.attributes.items()}
         encode = lookup("jsonencode")
         assert encode is not None
@@ -212,11 +212,11 @@ class Functions:
 
     @_declared(Param("path", STRING))
     def _sops_decrypt_file(self, path: str) -> Value:
-        found = self._file(path)
-        if not self.session.is_file(found):
-            raise FunctionError(f"There is no file {found}.", 0)
-        self.session.files[found] = None
-        return external.decrypted(self.session, found)
+        result = self._file(path)
+        if not self.session.is_file(result):
+            raise FunctionError(f"There is no file {result}.", 0)
+        self.session.files[result] = None
+        return external.decrypted(self.session, result)
 
     @_declared(Param("path", STRING))
     def _mark_as_read(self, path: str) -> Value:
@@ -225,8 +225,8 @@ class Functions:
 
     @_declared(Param("pattern", STRING), result=_TEXTS)
     def _mark_glob_as_read(self, pattern: str) -> Value:
-        found = sorted(glob(self._file(pattern), recursive=True))
-        files = [path for path in found if os.path.isfile(path)]
+        items = sorted(glob(self._file(pattern), recursive=True))
+        files = [path for path in items if os.path.isfile(path)]
         self.session.files.update(dict.fromkeys(files))
         return List(STRING, tuple(files))
 
@@ -236,10 +236,10 @@ class Functions:
     def _get_env(self, *words: str) -> Value:
         if not words:
             raise FunctionError("The function get_env takes the name of a variable.")
-        found = self.session.variable(words[0])
-        if found is None and len(words) < 2:
+        result = self.session.variable(words[0])
+        if result is None and len(words) < 2:
             raise FunctionError(f"The environment has no variable {words[0]}, and there is no default.", 0)
-        return words[1] if not found and len(words) > 1 else found or ""
+        return words[1] if not result and len(words) > 1 else result or ""
 
     @_declared(variadic=_WORDS)
     def _run_cmd(self, *words: str) -> Value:

@@ -26,7 +26,7 @@ _WHOLE = ("remote_state", "generate", "dependency", "feature")
 """parts that are never joined inside"""
 
 
-def opened(value: Value) -> Value:
+def open_marks(value: Value) -> Value:
     """A value with accessible parts: marks stay on these alone. Nothing is sensitive here; variables declare what
     is."""
     if not is_marked_deep(value):
@@ -42,7 +42,7 @@ def opened(value: Value) -> Value:
     return tuple(mark(item, marks) for item in _items(inner))
 
 
-def joined(name: str, parent: Value, child: Value, is_deep: bool) -> Value:
+def merge_part(name: str, parent: Value, child: Value, is_deep: bool) -> Value:
     """The part `name` of a file together with the same part of a file that it includes."""
     if is_null(child):
         return parent
@@ -78,7 +78,7 @@ def _terraform(parent: Value, child: Value, is_deep: bool) -> Value:
 
 def deep_merge(first: Value, second: Value) -> Value:
     """The second value joined into the first."""
-    first, second = opened(first), opened(second)
+    first, second = open_marks(first), open_marks(second)
     if _is_object(first) and _is_object(second):
         result = dict(_entries(first))
         for key, value in _entries(second).items():

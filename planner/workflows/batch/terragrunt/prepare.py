@@ -12,7 +12,7 @@ from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.foundation.vocabulary.records import evolve
 from planner.language.config.load import load_root
 from planner.language.config.reading import Problems
-from planner.workflows.batch.model import described
+from planner.workflows.batch.model import diagnostics_json
 from planner.workflows.batch.recipe import Recipe
 from planner.workflows.batch.terragrunt.session import Library, UnitSession
 from planner.workflows.batch.terragrunt.unit import UnitReading, generated_files, read_unit, unit_inputs
@@ -50,8 +50,8 @@ def made_ready(
                 raise Failure(_too_late(recipe))
             if not is_look:
                 rewrite(os.getcwd(), files)
-            found = unit_inputs(reading.frame)
-            values = found if found.__class__ is dict else _of_declared(found)
+            result = unit_inputs(reading.frame)
+            values = result if result.__class__ is dict else _of_declared(result)
         except Failure as failure:
             problems += failure.diagnostics
         except OSError as problem:
@@ -80,7 +80,7 @@ def with_reading(recipe: Recipe, reading: UnitReading) -> Recipe:
         environment=tuple(sorted(reading.environment.items())),
         arguments=tuple(reading.arguments),
         role=reading.role,
-        refusals=described([*reading.problems, *reading.session.refusals]),
+        refusals=diagnostics_json([*reading.problems, *reading.session.refusals]),
     )
 
 

@@ -34,9 +34,9 @@ def on_the_way(source: RecipeSource) -> RecipeSource:
     if not source.private:
         return source
     salt, secret = os.urandom(16).hex(), frozenset(source.private)
-    variables = {name: found for name, found in source.answers.items() if name in secret and _is_variable(name)}
-    digests = {name: _digest(salt, name, found) for name, found in variables.items()}
-    answers = {name: found for name, found in source.answers.items() if name not in secret}
+    variables = {name: item for name, item in source.answers.items() if name in secret and _is_variable(name)}
+    digests = {name: _digest(salt, name, item) for name, item in variables.items()}
+    answers = {name: item for name, item in source.answers.items() if name not in secret}
     return evolve(source, answers=answers, private=(), expected={"": salt, **digests})
 
 
@@ -84,10 +84,10 @@ class Library:
         if key not in self.documents:
             problems = Problems()
             self.documents[key] = read_document(path, os.path.relpath(path), form, problems), problems
-        found, problems = self.documents[key]
-        if found is None:
+        result, problems = self.documents[key]
+        if result is None:
             raise Failure(problems)
-        return found
+        return result
 
 
 @define(eq=False)
@@ -118,12 +118,12 @@ class UnitSession:
         """The answer from outside, obtained once for a reading and the one after it. `answer` may raise
         FunctionError."""
         if question not in self.answers:
-            found = self.given[question] if question in self.given else answer()
-            if question in self.expected and self.expected[question] != _digest(self.expected[""], question, found):
+            result = self.given[question] if question in self.given else answer()
+            if question in self.expected and self.expected[question] != _digest(self.expected[""], question, result):
                 name = question.partition(_BETWEEN)[2]
                 detail = f"The variable {name} of the environment is not what it is where the batch was started."
                 raise Failure(error("terragrunt.elsewhere", "Another environment", detail))
-            self.answers[question] = found
+            self.answers[question] = result
         return self.answers[question]
 
     def once(self, question: str, answer: Callable[[], Any]) -> Any:
@@ -148,8 +148,8 @@ class UnitSession:
         asked = question("env", name)
         if _SECRET.search(name):
             self.private.add(asked)
-        found: str | None = self.ask(asked, lambda: self.library.environment.get(name))
-        return found
+        result: str | None = self.ask(asked, lambda: self.library.environment.get(name))
+        return result
 
     def refuse(self, code: str, summary: str, detail: str, span: Span | None = None) -> None:
         problem = error(f"terragrunt.{code}", summary, detail, span)

@@ -61,7 +61,7 @@ class UnitReading:
 
     @property
     def dependencies(self) -> list[DependencyBlock]:
-        return [found for found in self.session.dependencies.values() if found.is_enabled]
+        return [item for item in self.session.dependencies.values() if item.is_enabled]
 
     @property
     def home(self) -> str:
@@ -288,19 +288,19 @@ def unit_inputs(frame: Frame) -> Value:
 
 def generated_files(reading: UnitReading, frame: Frame) -> list[GenerateBlock]:
     """The files to generate. Those that depend on unknown outputs are left out, which the reading notes."""
-    found = []
+    result = []
     state = _block(frame, "remote_state")
     if state:
         state = _mapping(unmark_deep(state)[0])
-        found.append(backend_file(state, _span(frame, "remote_state")))
+        result.append(backend_file(state, _span(frame, "remote_state")))
     for name, block in sorted(_mapping(frame.merged("generate")).items()):
         if not is_wholly_known(block):
             reading.is_late = True
             continue
         made = generated(name, _mapping(unmark_deep(block)[0]), _span(frame, "generate", name))
         if made is not None:
-            found.append(made)
-    return found
+            result.append(made)
+    return result
 
 
 # ---------------------------------------------------------------- small help
@@ -353,10 +353,10 @@ def _text(value: Value, name: str, span: Span) -> str:
         detail = f"{name} has to be known before anything is planned, and rests on what is not."
         raise Failure(error("terragrunt.unknown", "Value is not known", detail, span))
     try:
-        found = convert(value, STRING)
+        result = convert(value, STRING)
     except ConversionError as problem:
         raise Failure(error("terragrunt.type", "Unsuitable value", f"{name}: {problem}.", span)) from None
-    return str(found)
+    return str(result)
 
 
 def _texts(value: Value) -> tuple[str, ...]:

@@ -52,7 +52,7 @@ def prepare(place: str, package: SourcePackage | None, folder: str, copy: Copy, 
     home = os.path.dirname(base)
     make_private(home)
     wanted = _links(package, folder, copy, os.path.relpath(place, base))
-    before = _listed(home)
+    before = _list_all(home)
     inner = os.path.relpath(place, base)
     for name in sorted(before.keys() - wanted.keys()):
         _drop(os.path.join(base, name), before[name])
@@ -186,15 +186,15 @@ def _put(path: str, data: bytes) -> None:
     os.replace(beside, path)
 
 
-def _listed(home: str) -> dict[str, str]:
+def _list_all(home: str) -> dict[str, str]:
     """The files in the working directory that are planner's."""
     try:
-        found = orjson.loads(read_whole(os.path.join(home, _LIST)))
+        result = orjson.loads(read_whole(os.path.join(home, _LIST)))
     except (OSError, orjson.JSONDecodeError):
         return {}
-    if not isinstance(found, dict):
+    if not isinstance(result, dict):
         return {}
-    return {k: v for k, v in found.items() if isinstance(v, str) and not os.path.isabs(k) and not k.startswith("..")}
+    return {k: v for k, v in result.items() if isinstance(v, str) and not os.path.isabs(k) and not k.startswith("..")}
 
 
 def _keep(home: str, wanted: dict[str, str]) -> None:

@@ -61,7 +61,7 @@ class EphemeralCalls(PluginBase):
     def renew(self, type: str, private: bytes | None) -> OpenedEphemeral:
         """Keep an open resource usable."""
         try:
-            answer = self._call("RenewEphemeralResource", "Renew", type_name=type, **_given(private))
+            answer = self._call("RenewEphemeralResource", "Renew", type_name=type, **_inputs(private))
         except PluginError as problem:
             return OpenedEphemeral(None, private, diagnostics=(self._failed(problem),))
         return OpenedEphemeral(None, _private(answer), _renew_at(answer), tuple(diagnostics(answer.diagnostics)))
@@ -69,13 +69,13 @@ class EphemeralCalls(PluginBase):
     def close_ephemeral(self, type: str, private: bytes | None) -> list[AttributeDiagnostic]:
         """The resource is needed no longer."""
         try:
-            answer = self._call("CloseEphemeralResource", "Close", type_name=type, **_given(private))
+            answer = self._call("CloseEphemeralResource", "Close", type_name=type, **_inputs(private))
         except PluginError as problem:
             return [self._failed(problem)]
         return diagnostics(answer.diagnostics)
 
 
-def _given(private: bytes | None) -> dict[str, Any]:
+def _inputs(private: bytes | None) -> dict[str, Any]:
     return {} if private is None else {"private": private}
 
 
@@ -139,10 +139,10 @@ class PluginProvider(EphemeralCalls):
             answer = self._call(call, "ResourceConfig", True, type_name=type, config=value, **fields)
         except (PluginError, CodecError) as problem:
             return [self._failed(problem)]
-        found = diagnostics(answer.diagnostics)
-        if not found:
+        result = diagnostics(answer.diagnostics)
+        if not result:
             self._valid.add(asked)
-        return found
+        return result
 
     # ---------------------------------------------------------------- objects
 
@@ -333,8 +333,8 @@ class PluginProvider(EphemeralCalls):
     def function(self, name: str) -> Function | None:
         """A function of the schema, or a registered one: a plugin is queried for those once, after it was configured if
         it will be."""
-        found: Function | None = self.schema().functions.get(name)
-        return found or self._registered.get(name)
+        item: Function | None = self.schema().functions.get(name)
+        return item or self._registered.get(name)
 
     @cached_property
     def _registered(self) -> dict[str, Function]:
@@ -352,8 +352,8 @@ class PluginProvider(EphemeralCalls):
         ]
         if problems:
             raise Failure(problems)
-        found: dict[str, Function] = self._readable(functions)(answer.functions, self._call_function)
-        return found
+        result: dict[str, Function] = self._readable(functions)(answer.functions, self._call_function)
+        return result
 
     def _call_function(self, name: str, arguments: list[tuple[Value, Type]], result: Type) -> Value:
         """The result of a provider function; each argument comes with its parameter's type. Raises FunctionError."""

@@ -338,7 +338,7 @@ class AzureBackend(RemoteBackend):
         return AzureClient(self.container, _blob(self.key, workspace), folder, self.snapshot)
 
     def names(self) -> list[str]:
-        prefix, found, marker = f"{self.key}env:", [], ""
+        prefix, result, marker = f"{self.key}env:", [], ""
         while True:
             query = {"restype": "container", "comp": "list", "prefix": prefix, **({"marker": marker} if marker else {})}
             try:
@@ -349,10 +349,10 @@ class AzureBackend(RemoteBackend):
                 raise ServiceError(f"error listing blobs: the answer is not valid XML ({bad})") from None
             for name in (element.text or "" for element in listed.iterfind("Blobs/Blob/Name")):
                 if name.startswith(prefix) and "/" not in name.removeprefix(prefix):
-                    found.append(name.removeprefix(prefix))
+                    result.append(name.removeprefix(prefix))
             marker = listed.findtext("NextMarker") or ""
             if not marker:
-                return found
+                return result
 
     def remove(self, workspace: str) -> None:
         if workspace == DEFAULT_WORKSPACE:

@@ -77,8 +77,8 @@ class CloudBackend(TfeBackend):
     def names(self) -> list[str]:
         query = {"search[tags]": ",".join(self._made.tags)}
         if self._made.project:
-            found = project_of(self.organization, self._made.project)
-            query |= {"filter[project][id]": found} if found else {}
+            result = project_of(self.organization, self._made.project)
+            query |= {"filter[project][id]": result} if result else {}
         return self.listed(**query)
 
     def delete_workspace(self, workspace: str) -> None:
@@ -123,8 +123,8 @@ def open(read: SettingsReading, seal: Seal) -> CloudBackend:
         )
     read.check()
     project = str(block.get("project") or "") or os.environ.get("TF_CLOUD_PROJECT", "")
-    found = Organization("cloud", host, organization, read.text("token"), ("tfe.v2",))
-    return CloudBackend(read.settings, seal, found, name, tags, project)
+    result = Organization("cloud", host, organization, read.text("token"), ("tfe.v2",))
+    return CloudBackend(read.settings, seal, result, name, tags, project)
 
 
 def identity(settings: Mapping[str, Any], workspace: str, directory: str) -> str:

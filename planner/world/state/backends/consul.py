@@ -26,7 +26,7 @@ from planner.world.state.backend import DEFAULT_WORKSPACE
 from planner.world.state.encryption_seal import Seal
 from planner.world.state.lock import LockInfo, lock_info_of
 from planner.world.state.remote.backend import RemoteBackend
-from planner.world.state.remote.client import Held, Newer, Payload, StateClient, packed, unpacked
+from planner.world.state.remote.client import Held, Newer, Payload, StateClient, compress, unpacked
 from planner.world.state.settings import SettingsReading, flag, text
 
 SCHEMA = BlockSchema(
@@ -114,7 +114,7 @@ class ConsulClient(StateClient):
 
     def put(self, data: bytes, before: str | None) -> str:
         old = self._chunks_kept()
-        payload = packed(data) if self._compresses else data
+        payload = compress(data) if self._compresses else data
         digest = _sum(data)
         # larger ones would be sent only to be refused
         version = self._set(payload, before) if len(payload) <= _CHUNK else ""
@@ -346,8 +346,8 @@ class ConsulBackend(RemoteBackend):
         answer = self._cluster.ask("GET", f"kv/{prefix}", keys=None, separator="/", consistent=None)
         if answer.status == 404:
             return []
-        found = [str(key).removeprefix(prefix) for key in answer.json() if str(key).startswith(prefix)]
-        return [name for name in found if name and "/" not in name]
+        items = [str(key).removeprefix(prefix) for key in answer.json() if str(key).startswith(prefix)]
+        return [name for name in items if name and "/" not in name]
 
 
 def open(read: SettingsReading, seal: Seal) -> ConsulBackend:

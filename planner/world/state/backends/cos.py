@@ -259,17 +259,17 @@ class CosBackend(RemoteBackend):
         return CosClient(self.at, workspace)
 
     def names(self) -> list[str]:
-        prefix, found = f"{self.at.prefix.rstrip('/')}/" if self.at.prefix else "", []
+        prefix, result = f"{self.at.prefix.rstrip('/')}/" if self.at.prefix else "", []
         try:
             for key in self.at.bucket.keys(self.at.prefix):
                 name = key.removeprefix(prefix).partition("/")[0]
                 if name and key != self.at.path(DEFAULT_WORKSPACE) and key == self.at.path(name):
-                    found.append(name)
+                    result.append(name)
         except ServiceError as problem:
             if problem.code == "NoSuchBucket":
                 raise ServiceError(f"bucket {self.at.name} not exists") from None
             raise
-        return found
+        return result
 
     def remove(self, workspace: str) -> None:
         if workspace == DEFAULT_WORKSPACE:

@@ -292,7 +292,7 @@ class GcsBackend(RemoteBackend):
         return GcsClient(self.bucket, _path(self.prefix, workspace))
 
     def names(self) -> list[str]:
-        found, page = [], ""
+        result, page = [], ""
         while True:
             query = {"delimiter": "/", "prefix": self.prefix, **({"pageToken": page} if page else {})}
             try:
@@ -306,10 +306,10 @@ class GcsBackend(RemoteBackend):
             for item in said.get("items") or ():
                 name = posixpath.basename(str(item.get("name", "")))
                 if name.endswith(_STATE):
-                    found.append(name.removesuffix(_STATE))
+                    result.append(name.removesuffix(_STATE))
             page = str(said.get("nextPageToken") or "")
             if not page:
-                return found
+                return result
 
     def remove(self, workspace: str) -> None:
         if workspace == DEFAULT_WORKSPACE:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit
 
-from planner.foundation.clients.http import Http, HttpResponse, Retries, Tls, basic, shown
+from planner.foundation.clients.http import Http, HttpResponse, Retries, Tls, basic, display_url
 from planner.foundation.values.schema import BlockSchema
 from planner.foundation.vocabulary.diagnostic import ServiceError
 from planner.foundation.vocabulary.records import frozen
@@ -97,14 +97,18 @@ class HttpClient(NothingBeside):
         for _ in range(_MOST_REDIRECTS + 1):
             answer = self._to.http.ask(method, at, headers, body)
             if rules.most and rules.statuses(answer.status):  # it was tried again and again
-                raise ServiceError(f"{method} {shown(at)} giving up after {rules.most + 1} attempt(s)", may_pass=True)
+                raise ServiceError(
+                    f"{method} {display_url(at)} giving up after {rules.most + 1} attempt(s)", may_pass=True
+                )
             if answer.status not in (301, 302, 303, 307, 308) or not answer.headers.get("location"):
                 return answer
             to = _redirected(method, at, answer)
             if _host(to) != _host(at):  # its credentials are for this host alone
                 headers = {name: value for name, value in headers.items() if name.startswith("Content-")}
             at = to
-        raise ServiceError(f'{method} {shown(url)}: "{shown(at)}": stopped after {_MOST_REDIRECTS} redirects')
+        raise ServiceError(
+            f'{method} {display_url(url)}: "{display_url(at)}": stopped after {_MOST_REDIRECTS} redirects'
+        )
 
     def get(self) -> Payload | None:
         answer = self._ask("get state", "GET", self._to.address)
@@ -189,14 +193,18 @@ def _redirected(method: str, url: str, answer: HttpResponse) -> str:
         before, after = urlsplit(url), urlsplit(to)
         hash(after.port)
     except ValueError:
-        raise ServiceError(f'{method} {shown(url)}: it is redirected to "{answer.headers["location"]}"') from None
+        raise ServiceError(f'{method} {display_url(url)}: it is redirected to "{answer.headers["location"]}"') from None
     if after.scheme not in ("http", "https"):
-        raise ServiceError(f'{method} {shown(url)}: "{shown(to)}": unsupported protocol scheme "{after.scheme}"')
+        raise ServiceError(
+            f'{method} {display_url(url)}: "{display_url(to)}": unsupported protocol scheme "{after.scheme}"'
+        )
     if before.scheme == "https" and after.scheme == "http":
-        raise ServiceError(f'{method} {shown(url)}: it is redirected to "{shown(to)}", which is not encrypted')
+        raise ServiceError(
+            f'{method} {display_url(url)}: it is redirected to "{display_url(to)}", which is not encrypted'
+        )
     if method not in ("GET", "HEAD") and answer.status < 307:
-        text = f"it is redirected to {shown(to)} with status {answer.status}, which would lose what is sent"
-        raise ServiceError(f"{method} {shown(url)}: {text}. Name that address in the configuration")
+        text = f"it is redirected to {display_url(to)} with status {answer.status}, which would lose what is sent"
+        raise ServiceError(f"{method} {display_url(url)}: {text}. Name that address in the configuration")
     if _host(before.geturl()) == _host(to) and "@" not in after.netloc:  # still the same user
         to = after._replace(netloc=before.netloc).geturl()
     return to
@@ -313,5 +321,5 @@ def identity(settings: Mapping[str, Any], workspace: str, directory: str) -> str
     except ValueError:  # it is none
         return "http:"
     address = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
-    public = shown(address)
+    public = display_url(address)
     return f"http:{public}" if public == address else f"http:{public}#{_digest(address.encode())[:12]}"

@@ -19,7 +19,7 @@ from planner.foundation.vocabulary.records import frozen
 from planner.world.state.encryption_seal import Seal
 from planner.world.state.lock import LockInfo, lock_info_of
 from planner.world.state.remote.backend import RemoteBackend
-from planner.world.state.remote.client import Held, Newer, Payload, StateClient, packed, unpacked
+from planner.world.state.remote.client import Held, Newer, Payload, StateClient, compress, unpacked
 from planner.world.state.settings import SettingsReading, flag, text, texts
 
 SCHEMA = BlockSchema(
@@ -107,10 +107,10 @@ class Namespace:
             return None
         if answer.status == 409:
             raise problem_of(answer)
-        found = answer.json()
-        if not isinstance(found, dict) or not isinstance(found.get("metadata"), dict):
+        result = answer.json()
+        if not isinstance(result, dict) or not isinstance(result.get("metadata"), dict):
             raise ServiceError(f"the server did not return an object for {kind} {name}")
-        return found
+        return result
 
     def create(self, kind: str, body: dict[str, Any]) -> bool:
         """Make an object; False when there is one. Raises ServiceError."""
@@ -176,7 +176,7 @@ class KubernetesClient(StateClient):
         return Payload(unpacked(_decoded(kept, self.place), self.place), _digest(kept))
 
     def put(self, data: bytes, before: str | None) -> str:
-        kept = b64encode(packed(data)).decode("ascii")
+        kept = b64encode(compress(data)).decode("ascii")
         for _ in range(_ATTEMPTS):
             secret = self._at.read("secrets", self._secret)
             now = _data(secret).get("tfstate") if secret is not None else None
@@ -200,18 +200,18 @@ class KubernetesClient(StateClient):
 
     def delete(self) -> None:
         self._remove("secrets", self._secret, "Secret")
-        for found in self._at.listed(f"{_MINE}={self._mark}"):
-            self._at.remove("secrets", str(found.get("name")))
+        for item in self._at.listed(f"{_MINE}={self._mark}"):
+            self._at.remove("secrets", str(item.get("name")))
         if self._held:
             self._is_deleted = True  # the lease goes with the lock
         else:
             self._remove("leases", self._lease, "Lease")
 
     def _remove(self, kind: str, name: str, title: str) -> None:
-        found = self._at.read(kind, name)
-        if found is None:
+        result = self._at.read(kind, name)
+        if result is None:
             return
-        if (found["metadata"].get("labels") or {}).get("tfstate") != "true":
+        if (result["metadata"].get("labels") or {}).get("tfstate") != "true":
             raise ServiceError(f'{title} does does not have "tfstate" label')
         self._at.remove(kind, name)
 
@@ -280,22 +280,22 @@ class KubernetesClient(StateClient):
     def _document(self, name: str) -> tuple[str, dict[str, Any] | None]:
         """The name of a document's secret, and its content. Raises ServiceError when that is not a document."""
         whole = f"{self._secret}.{name.lower()}"
-        found = self._at.read("secrets", whole)
-        if found is not None and (found["metadata"].get("labels") or {}).get(_MINE) != self._mark:
+        result = self._at.read("secrets", whole)
+        if result is not None and (result["metadata"].get("labels") or {}).get(_MINE) != self._mark:
             raise ServiceError(f"the secret {whole} is in the way: it is not a document beside {self.place}")
-        return whole, found
+        return whole, result
 
     def get_beside(self, name: str) -> bytes | None:
-        whole, found = self._document(name)
-        return _decoded(_data(found).get("document") or "", whole) if found is not None else None
+        whole, item = self._document(name)
+        return _decoded(_data(item).get("document") or "", whole) if item is not None else None
 
     def put_beside(self, name: str, data: bytes) -> None:
         kept = {"document": b64encode(data).decode("ascii")}
         for _ in range(_ATTEMPTS):
-            whole, found = self._document(name)
-            if found is not None:
-                found["data"] = kept
-                done = self._at.replace("secrets", found)
+            whole, item = self._document(name)
+            if item is not None:
+                item["data"] = kept
+                done = self._at.replace("secrets", item)
             else:
                 labels = {"app.kubernetes.io/managed-by": "planner", _MINE: self._mark}
                 metadata = {"name": whole, "namespace": self._at.namespace, "labels": labels}
@@ -307,14 +307,14 @@ class KubernetesClient(StateClient):
         raise ServiceError(f"the secret {whole} is changed again and again by others", may_pass=True)
 
     def delete_beside(self, name: str) -> None:
-        whole, found = self._document(name)
-        if found is not None:
+        whole, item = self._document(name)
+        if item is not None:
             self._at.remove("secrets", whole)
 
 
 def _data(secret: Mapping[str, Any] | None) -> dict[str, str]:
-    found = (secret or {}).get("data")
-    return {str(k): str(v) for k, v in found.items()} if isinstance(found, dict) else {}
+    entry = (secret or {}).get("data")
+    return {str(k): str(v) for k, v in entry.items()} if isinstance(entry, dict) else {}
 
 
 def _decoded(kept: str, place: str) -> bytes:
@@ -362,7 +362,7 @@ class KubernetesBackend(RemoteBackend):
         return KubernetesClient(self._at, workspace)
 
     def names(self) -> list[str]:
-        labels = [found.get("labels") or {} for found in self._at.listed("tfstate=true")]
+        labels = [item.get("labels") or {} for item in self._at.listed("tfstate=true")]
         names = [one.get("tfstateWorkspace") for one in labels if one.get("tfstateSecretSuffix") == self._at.suffix]
         return [str(name) for name in names if name]
 

@@ -175,9 +175,9 @@ class StateStore:
             return (None if has_errors(problems) else state), problems
         self._journal_is_damaged = bool(recorded.damage)
         at_work, checksum = self._lock_is_elsewhere(), sha256_of(data)
-        found = recovered(state, recorded, self.journal_path, self.read_path, at_work, checksum, self._adopts)
-        self.missing = found.missing
-        return found.state, [*problems, *found.problems] if found.adds else list(found.problems)
+        result = recovered(state, recorded, self.journal_path, self.read_path, at_work, checksum, self._adopts)
+        self.missing = result.missing
+        return result.state, [*problems, *result.problems] if result.adds else list(result.problems)
 
     def adopt_journal(self) -> None:
         self._adopts = True

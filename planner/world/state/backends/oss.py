@@ -251,12 +251,12 @@ class OssBackend(RemoteBackend):
         return OssClient(self.at, workspace)
 
     def names(self) -> list[str]:
-        prefix, found = f"{self.at.prefix}/" if self.at.prefix else "", []
+        prefix, result = f"{self.at.prefix}/" if self.at.prefix else "", []
         for key in self.at.bucket.keys(prefix, {"max-keys": "1000"}):
             name = key.removeprefix(prefix).partition("/")[0]
             if name and key != self.at.path(DEFAULT_WORKSPACE) and key == self.at.path(name):
-                found.append(name)
-        return found
+                result.append(name)
+        return result
 
     def remove(self, workspace: str) -> None:
         if workspace == DEFAULT_WORKSPACE:
@@ -356,10 +356,10 @@ def _endpoint(region: str, keys: AliyunKeys, http: Http) -> str:
     quick = Http(timeout=10.0, retries=NONE, proxies=http.proxies)
     try:
         said = call("location-readonly.aliyuncs.com", "DescribeEndpoints", "2015-06-12", asked, keys, quick)
-        found = [e["Endpoint"] for e in said["Endpoints"]["Endpoint"] if e.get("Type") == "openAPI"]
+        items = [e["Endpoint"] for e in said["Endpoints"]["Endpoint"] if e.get("Type") == "openAPI"]
     except (ServiceError, KeyError, TypeError, AttributeError):
-        found = []
-    return str(found[0]) if found else f"oss-{region}.aliyuncs.com"
+        items = []
+    return str(items[0]) if items else f"oss-{region}.aliyuncs.com"
 
 
 def identity(settings: Mapping[str, Any], workspace: str, directory: str) -> str:

@@ -78,10 +78,10 @@ def quoted(name: str) -> str:
 
 def fnv1(data: bytes) -> int:
     """The hash FNV-1 with 32 bits. http://www.isthe.com/chongo/tech/comp/fnv/"""
-    found = 0x811C9DC5
+    result = 0x811C9DC5
     for byte in data:
-        found = (found * 0x01000193) & 0xFFFFFFFF ^ byte
-    return found
+        result = (result * 0x01000193) & 0xFFFFFFFF ^ byte
+    return result
 
 
 class PgConnection:
@@ -252,8 +252,8 @@ class PgClient(StateClient):
                 cursor.execute(
                     f"SELECT md5(data) FROM {table.quoted} WHERE name = %s AND data != '' FOR UPDATE", [self._name]
                 )
-                found = cursor.fetchone()
-                now = found[0] if found is not None else ""
+                result = cursor.fetchone()
+                now = result[0] if result is not None else ""
                 if now != before:
                     raise Newer(f"{self.place} has another content than was read")
             cursor.execute(

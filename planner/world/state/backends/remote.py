@@ -61,8 +61,8 @@ class NamedBackend(TfeBackend):
         return sorted(self.names()) if self._prefix else [DEFAULT_WORKSPACE]
 
     def names(self) -> list[str]:
-        found = self.listed(**{"search[name]": self._prefix})
-        return [name.removeprefix(self._prefix) for name in found if name.startswith(self._prefix)]
+        result = self.listed(**{"search[name]": self._prefix})
+        return [name.removeprefix(self._prefix) for name in result if name.startswith(self._prefix)]
 
 
 def open(read: SettingsReading, seal: Seal) -> NamedBackend:

@@ -126,7 +126,7 @@ class S3Backend(RemoteBackend):
         return S3Client(self.at, workspace)
 
     def names(self) -> list[str]:
-        at, found, token = self.at, list[str](), ""
+        at, result, token = self.at, list[str](), ""
         prefix = f"{at.prefix}/" if at.prefix else ""
         for _ in range(_MOST_PAGES):
             query = {"list-type": "2", "max-keys": "1000", "prefix": prefix}
@@ -143,10 +143,10 @@ class S3Backend(RemoteBackend):
             for key in elements(listed.text, "Key"):
                 name, slash, rest = key.removeprefix(prefix).partition("/")
                 if key.startswith(prefix) and slash and rest == at.key:
-                    found.append(name)
+                    result.append(name)
             token = next(iter(elements(listed.text, "NextContinuationToken")), "")
             if not token or "<IsTruncated>true" not in listed.text:
-                return found
+                return result
         raise ServiceError(f"the list of objects in {at.bucket} does not end after {_MOST_PAGES} pages")
 
 
@@ -216,18 +216,18 @@ def open(read: SettingsReading, seal: Seal) -> S3Backend:
 
 
 def _remarks(said: Mapping[str, Any]) -> list[Diagnostic]:
-    found = []
+    diagnostics = []
     for old, new in (("shared_credentials_file", "shared_credentials_files"), ("force_path_style", "use_path_style")):
         if old in said:
             detail = f'Parameter "{old}" is deprecated. Use "{new}" instead.'
-            found.append(warning("state.backend_deprecated", "Deprecated Parameter", detail))
+            diagnostics.append(warning("state.backend_deprecated", "Deprecated Parameter", detail))
     former = sorted((old, new) for old, new in DEPRECATED_ROLE.items() if said.get(old))
     if former and said.get("assume_role") is None:
         width = max(len(old) for old, _ in former)
         lines = "".join(f"\n  * {old:<{width}} -> {new}" for old, new in former)
         detail = f"The following parameters have been deprecated. Replace them as follows:{lines}\n"
-        found.append(warning("state.backend_deprecated", "Deprecated Parameters", detail))
-    return found
+        diagnostics.append(warning("state.backend_deprecated", "Deprecated Parameters", detail))
+    return diagnostics
 
 
 def _check_kms_key(key: str, has_customer_key: bool, wrong: Any) -> None:

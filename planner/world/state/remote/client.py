@@ -123,7 +123,7 @@ _FRAME = 31
 """the name of the gzip frame in zlib"""
 
 
-def packed(data: bytes) -> bytes:
+def compress(data: bytes) -> bytes:
     """The data, compressed; the same for the same data."""
     compressor = zlib.compressobj(6, zlib.DEFLATED, _FRAME)
     return compressor.compress(data) + compressor.flush()

@@ -40,7 +40,7 @@ class Copied:
     data: bytes
 
 
-def copied(client: RemoteStateClient) -> Copied | None:
+def read_copy(client: RemoteStateClient) -> Copied | None:
     """The journal next to the state; None when there is none. Raises ServiceError."""
     if not client.has_place_beside:
         return None
@@ -78,7 +78,7 @@ def forget(client: RemoteStateClient, journal: str, parts: int | None = None) ->
 
 def forget_all(client: RemoteStateClient) -> None:
     """Remove everything next to a state that is gone. Raises ServiceError."""
-    copy = copied(client)
+    copy = read_copy(client)
     if copy is not None:
         forget(client, copy.id)
     if client.has_place_beside and client.get_beside(TAKEN) is not None:
@@ -97,17 +97,17 @@ def id_of(data: bytes) -> str:
 def take_in(client: RemoteStateClient, journal: Copied) -> None:
     """Record that a state has the changes of this copy, for the machine that has the journal itself, and remove the
     copy. Raises ServiceError."""
-    said = [[journal.id, len(journal.data)], *_taken(client)][:_MOST_TAKEN]
+    said = [[journal.id, len(journal.data)], *_take(client)][:_MOST_TAKEN]
     client.put_beside(TAKEN, json.dumps(said).encode())
     forget(client, journal.id)
 
 
 def is_taken_in(client: RemoteStateClient, data: bytes) -> bool:
     """Whether a state has all changes in the bytes of a journal, because its copy was taken in. Raises ServiceError."""
-    return client.has_place_beside and [id_of(data), len(data)] in _taken(client)
+    return client.has_place_beside and [id_of(data), len(data)] in _take(client)
 
 
-def _taken(client: RemoteStateClient) -> list[Any]:
+def _take(client: RemoteStateClient) -> list[Any]:
     try:
         said = json.loads(client.get_beside(TAKEN) or b"[]")
     except (ValueError, RecursionError):

@@ -23,7 +23,7 @@ from planner.world.state.journal import (
 from planner.world.state.model import InstanceKey, InstanceState, ResourceState, State
 from planner.world.state.recovery import StateRecovery, recovered
 from planner.world.state.remote.client import RemoteStateClient
-from planner.world.state.remote.copy import HEAD, Copied, Copier, copied, id_of, is_taken_in, take_in
+from planner.world.state.remote.copy import HEAD, Copied, Copier, id_of, is_taken_in, read_copy, take_in
 from planner.world.state.remote.fence import Fence
 
 
@@ -54,9 +54,9 @@ class Leftovers:
         self._files, self._copy, self._is_damaged, self.missing = [], None, False, ()
         ids = set()
         for path in self._left():
-            recorded, found = read_journal(path, self._seal)
-            if recorded is None and has_errors(found):
-                return None, found
+            recorded, item = read_journal(path, self._seal)
+            if recorded is None and has_errors(item):
+                return None, item
             data = read_whole(path)
             ids.add(id_of(data))
             came = self._recovered(state, checksum, recorded, path)
@@ -70,21 +70,21 @@ class Leftovers:
             self._is_damaged |= recorded is not None and bool(recorded.damage)
             if came.adds:
                 state = came.state
-                problems += found
+                problems += item
             problems += came.problems
-        copy = None if is_at_work() else copied(self._client)
+        copy = None if is_at_work() else read_copy(self._client)
         self._copy = copy
         if copy is None or copy.id in ids or not copy.data:
             if self.missing:
                 self._copy = None
             return state, problems
-        recorded, found = journal_in(copy.data, self._beside, self._seal)
+        recorded, item = journal_in(copy.data, self._beside, self._seal)
         if recorded is None:
-            return (None if has_errors(found) else state), [*problems, *found]
+            return (None if has_errors(item) else state), [*problems, *item]
         came = self._recovered(state, checksum, recorded, self._beside)
         if came.missing:
             self.missing, self._copy = self.missing + came.missing, None
-        return came.state, [*problems, *(found if came.adds else ()), *came.problems]
+        return came.state, [*problems, *(item if came.adds else ()), *came.problems]
 
     def _recovered(
         self, state: State | None, checksum: str, recorded: JournalContent | None, journal: str
@@ -110,15 +110,15 @@ class Leftovers:
 
     def found(self) -> dict[str, bytes]:
         """Their bytes, by where they are."""
-        found = {path: read_whole(path) for path in self._left()}
-        copy = copied(self._client)
-        if copy is not None and copy.id not in map(id_of, found.values()):
-            found[self._beside] = copy.data
-        return found
+        result = {path: read_whole(path) for path in self._left()}
+        copy = read_copy(self._client)
+        if copy is not None and copy.id not in map(id_of, result.values()):
+            result[self._beside] = copy.data
+        return result
 
     def discard(self, place: str) -> None:
         """Discard one, file and copy; its bytes are kept in a file with a name that shows this."""
-        copy, kept = copied(self._client), f"{place}{DISCARDED}"
+        copy, kept = read_copy(self._client), f"{place}{DISCARDED}"
         if place != self._beside:
             os.replace(place, kept)
             if copy is None or copy.id != id_of(read_whole(kept)):

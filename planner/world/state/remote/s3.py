@@ -195,8 +195,8 @@ class S3Client(StateClient):
 
     def _attribute(self, item: str, name: str) -> str:
         body = {"ConsistentRead": True, "Key": _key(item), "ProjectionExpression": f"LockID, {name}"}
-        found = self._item("GetItem", body).get("Item") or {}
-        return str((found.get(name) or {}).get("S") or "")
+        result = self._item("GetItem", body).get("Item") or {}
+        return str((result.get(name) or {}).get("S") or "")
 
     def _digest(self) -> str:
         """The digest of the state in DynamoDB. "" when the table cannot be read."""
@@ -315,8 +315,8 @@ class S3Client(StateClient):
         return all(holder is not None and holder.id == lock_id for holder in holders)
 
     def holder(self) -> LockInfo | None:
-        found = self._file_holder() if self._at.lock_file else None
-        return found or (self._item_holder() if self._at.table else None)
+        result = self._file_holder() if self._at.lock_file else None
+        return result or (self._item_holder() if self._at.table else None)
 
     # ------------------------------------------------------------ beside
 

@@ -168,14 +168,14 @@ class RemoteStore:
             checksum, problems = self._take_in(kept)
             if has_errors(problems):
                 return None, problems
-            state, found = self.current, list[Diagnostic]()
+            state, item = self.current, list[Diagnostic]()
             if self.journal is None:
-                state, found = self._left.taken_in(state, checksum, self._is_at_work)
+                state, item = self._left.taken_in(state, checksum, self._is_at_work)
         except ServiceError as problem:
             return None, [error(READ, f"{LOADING}{problem.text}", f"It is in {self.place}.")]
         except Failure as refused:
             return None, list(refused.diagnostics)
-        return state, [*problems, *found]
+        return state, [*problems, *item]
 
     def _take_in(self, kept: Payload | None) -> tuple[str, list[Diagnostic]]:
         """Read a state: its checksum in clear, and what is wrong with it."""

@@ -66,15 +66,15 @@ class Organization:
     def _may_run(self, api: Tfe) -> bool:
         failed = f'Failed to read organization "{self.name}" at host {self.host}'
         try:
-            found = api.ask("GET", path_of("organizations", self.name, "entitlement-set"))
+            result = api.ask("GET", path_of("organizations", self.name, "entitlement-set"))
         except ServiceError as problem:
             raise ServiceError(f"{failed}\n{problem.text}", code=problem.code, may_pass=problem.may_pass) from None
-        if found is None:
+        if result is None:
             raise ServiceError(
                 f'{failed}\norganization "{self.name}" at host {self.host} not found.\n\nPlease ensure that the '
                 f"organization and hostname are correct and that your API token for {self.host} is valid."
             )
-        return _attributes(found.get("data")).get("operations") is not False
+        return _attributes(result.get("data")).get("operations") is not False
 
 
 @frozen
@@ -131,17 +131,17 @@ class TfeClient(NothingBeside):
             path = path_of("organizations", organization.name, "workspaces", self.name)
             api = organization.api
             try:
-                found = api.ask("GET", path)
+                result = api.ask("GET", path)
             except ServiceError as problem:
                 text = f"Failed to retrieve workspace {self.name}: {problem.text}"
                 raise ServiceError(text, code=problem.code, may_pass=problem.may_pass) from None
-            self._found = _data(found) if found is not None else None
+            self._found = _data(result) if result is not None else None
         return self._found
 
     def ensure(self) -> str:
         """The id of the workspace, which is made if there is none. Raises ServiceError."""
-        found = self._workspace()
-        if found is None:
+        result = self._workspace()
+        if result is None:
             api = self.organization.api
             body: dict[str, Any] = {"type": "workspaces", "attributes": {"name": self.name}}
             relations: dict[str, Any] = {}
@@ -158,26 +158,26 @@ class TfeClient(NothingBeside):
                 raise ServiceError(f"Error creating workspace {self.name}: {problem.text}", code=problem.code) from None
             if made is None:
                 raise ServiceError(f"Error creating workspace {self.name}: resource not found")
-            found = self._found = _data(made)
-        return str(found["id"])
+            result = self._found = _data(made)
+        return str(result["id"])
 
     @property
     def runs_there(self) -> bool:
         """Whether plans and applies of the workspace run on the server. Raises ServiceError."""
-        found = self._workspace()
-        if found is None or not self.organization.runs:
+        result = self._workspace()
+        if result is None or not self.organization.runs:
             return False
-        said = _attributes(found)
+        said = _attributes(result)
         return str(said.get("execution-mode") or ("local" if said.get("operations") is False else "remote")) != "local"
 
     # ------------------------------------------------------------ state
 
     def get(self) -> Payload | None:
-        found = self._workspace()
-        if found is None:
+        result = self._workspace()
+        if result is None:
             return None
         try:
-            version = self._current(str(found["id"]))
+            version = self._current(str(result["id"]))
         except ServiceError as problem:
             raise ServiceError(f"Error retrieving state: {problem.text}", may_pass=problem.may_pass) from None
         if version is None:
@@ -190,8 +190,8 @@ class TfeClient(NothingBeside):
 
     def _current(self, workspace: str) -> dict[str, Any] | None:
         path = path_of("workspaces", workspace, "current-state-version")
-        found = self.organization.api.ask("GET", path, None, self._heard)
-        return _data(found) if found is not None else None
+        result = self.organization.api.ask("GET", path, None, self._heard)
+        return _data(result) if result is not None else None
 
     def put(self, data: bytes, before: str | None) -> str:
         api, workspace = self.organization.api, self.ensure()
@@ -268,8 +268,8 @@ class TfeClient(NothingBeside):
         return evolve(info, id=self._lock_id)
 
     def _act(self, workspace: str, action: str, body: Any = None) -> Any:
-        found = self.organization.api.ask("POST", path_of("workspaces", workspace, "actions", action), body)
-        return found if found is not None else _gone("resource not found")
+        result = self.organization.api.ask("POST", path_of("workspaces", workspace, "actions", action), body)
+        return result if result is not None else _gone("resource not found")
 
     def _nobody(self) -> LockInfo:
         """The lock info of a holder without data about itself."""
@@ -298,8 +298,8 @@ class TfeClient(NothingBeside):
                 if left and "latest state version is still pending" in problem.text:
                     self.organization.api.pause(1.0)
                     continue
-                found = self._workspace(again=True)
-                if problem.code == "409" and not _attributes(found).get("locked"):
+                result = self._workspace(again=True)
+                if problem.code == "409" and not _attributes(result).get("locked"):
                     return None  # our own request, whose answer got lost
                 raise
         return None
@@ -313,17 +313,17 @@ class TfeClient(NothingBeside):
             raise ServiceError("workspace already unlocked" if problem.code == "409" else problem.text) from None
 
     def has_lock(self, lock_id: str) -> bool:
-        found = self._workspace(again=True)
-        if lock_id != self._lock_id or not _attributes(found).get("locked"):
+        result = self._workspace(again=True)
+        if lock_id != self._lock_id or not _attributes(result).get("locked"):
             return False
-        said = self._said(found)
+        said = self._said(result)
         return not self._mine or said is None or said.id == self._mine
 
     def holder(self) -> LockInfo | None:
-        found = self._workspace(again=True)
-        if not _attributes(found).get("locked"):
+        result = self._workspace(again=True)
+        if not _attributes(result).get("locked"):
             return None
-        said = self._said(found)
+        said = self._said(result)
         return evolve(said, id=self._lock_id) if said is not None else self._nobody()
 
 
@@ -339,8 +339,8 @@ def _data(found: Any) -> dict[str, Any]:
 
 
 def _attributes(data: Mapping[str, Any] | None) -> dict[str, Any]:
-    found = (data or {}).get("attributes")
-    return found if isinstance(found, dict) else {}
+    entry = (data or {}).get("attributes")
+    return entry if isinstance(entry, dict) else {}
 
 
 def _told(data: bytes) -> tuple[int, str, bytes]:
@@ -361,9 +361,9 @@ def _told(data: bytes) -> tuple[int, str, bytes]:
 def project_of(organization: Organization, name: str, makes: bool = False) -> str:
     """The id of a project, "" when there is none. `makes`: it is made then. Raises ServiceError."""
     path = path_of("organizations", organization.name, "projects")
-    for found in organization.api.all(path, **{"filter[names]": name}):
-        if _attributes(found).get("name") == name:
-            return str(found.get("id"))
+    for item in organization.api.all(path, **{"filter[names]": name}):
+        if _attributes(item).get("name") == name:
+            return str(item.get("id"))
     if not makes:
         return ""
     try:
