@@ -36,9 +36,9 @@ _KNOWN: WeakKeyDictionary[Config, Needed] = WeakKeyDictionary()
 def needed_providers(config: Config, state: State | None = None) -> Needed:
     """The providers needed by a configuration and by the records of a state."""
     if state is not None:
-        return _derived(config, state)
+        return _derive(config, state)
     if config not in _KNOWN:
-        _KNOWN[config] = _derived(config, None)
+        _KNOWN[config] = _derive(config, None)
     return _KNOWN[config]
 
 
@@ -48,7 +48,7 @@ def asks_plugins(config: Config, state: State) -> bool:
     return bool(used - {BUILTIN}) or any(BUILTIN not in r.provider for r in state.resources.values())
 
 
-def _derived(config: Config, state: State | None) -> Needed:
+def _derive(config: Config, state: State | None) -> Needed:
     from planner.logic.datalog.engine.evaluate import evaluate
     from planner.logic.datalog.engine.fact_base import FactBuilder
     from planner.logic.facts.mentions import provider_mentions

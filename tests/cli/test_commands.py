@@ -88,7 +88,7 @@ class Played:
         hooks.refresh_start("terraform_data.old")
         return self.made(options)
 
-    def saved(self, options, path):
+    def open_saved_plan(self, options, path):
         self.note("saved", path)
         return self.made(options)
 
@@ -139,7 +139,7 @@ class Played:
 
 WHERE = {
     "operations.plan": ("plan",),
-    "operations.plan_files": ("saved", "save_plan"),
+    "operations.plan_files": ("open_saved_plan", "save_plan"),
     "operations.apply": ("apply", "refresh"),
     "workflows.testing.validate": ("validate_with_tests",),
     "operations.show": ("outputs", "stored_state", "show", "shown_json"),

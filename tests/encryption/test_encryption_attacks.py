@@ -183,12 +183,12 @@ def test_keys_are_derived_once_and_late(monkeypatch: pytest.MonkeyPatch) -> None
         return bytes(length)
 
     monkeypatch.setattr(pbkdf2, "pbkdf2_hmac", derive)
-    pbkdf2._derived.cache_clear()
+    pbkdf2._derive_key.cache_clear()
     for _ in range(2):
         keys, _ = pbkdf2.build({"passphrase": PASSPHRASE}).provide(GOOD)
         assert keys.decryption is not None and keys.decryption.bytes() == bytes(16)
     assert made == [b"s" * 8]
-    pbkdf2._derived.cache_clear()
+    pbkdf2._derive_key.cache_clear()
 
 
 @pytest.mark.slow

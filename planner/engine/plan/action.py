@@ -63,7 +63,7 @@ def decide(facts: Facts) -> Decision:
 def derive(facts: Facts, predicate: str) -> Sequence[tuple[Any, ...]]:
     """Further conclusions of the rules about an object with these facts: the rows of a predicate without the object
     itself. The facts only have words that rules use."""
-    return _derived(_shape(facts), predicate)
+    return _derive(_shape(facts), predicate)
 
 
 def _shape(facts: Facts) -> frozenset[tuple[str, ...]]:
@@ -110,7 +110,7 @@ def _columns(value: str | tuple[str, ...]) -> tuple[str, ...]:
 
 
 @cache
-def _derived(shape: frozenset[tuple[str, ...]], predicate: str) -> Sequence[tuple[Any, ...]]:
+def _derive(shape: frozenset[tuple[str, ...]], predicate: str) -> Sequence[tuple[Any, ...]]:
     result = evaluate(decision_program(), _fact_base(shape), [predicate])
     return tuple(row[1:] for row in result.sorted(predicate))
 

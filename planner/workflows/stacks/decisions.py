@@ -59,7 +59,7 @@ def put_off(asked: ComponentInstance, mode: str, before: Mapping[str, PutOff], p
         facts.append(("component", str(other)))
         facts += [("partial_plan", str(other))] if str(other) in partial else []
         facts += [_inputs(str(other), because, what) for because, what in before.get(str(other), ())]
-    rows = _derived(facts, "put_off")["put_off"]
+    rows = _derive(facts, "put_off")["put_off"]
     return tuple(sorted((because, what) for name, because, what in rows if name == str(asked.name)))
 
 
@@ -104,7 +104,7 @@ def data_flow(facts: FactBuilder, flow: Flow) -> None:
             facts.add("promise", str(name), name.kind, stack_of(name))
 
 
-def _derived(facts: Iterable[tuple[str, ...]], *wanted: str) -> Database:
+def _derive(facts: Iterable[tuple[str, ...]], *wanted: str) -> Database:
     builder = FactBuilder()
     for name, *columns in facts:
         builder.add(name, *columns)

@@ -43,16 +43,16 @@ def pack(root: str, folders: Iterable[str], files: Iterable[str], absent: Iterab
     """A bundle of some directories, as a whole, and files below `root`, all relative to it. The same files give the
     same bytes. Raises Failure."""
     whole = _without_inner(folders)
-    found: dict[str, bool] = {}
+    table: dict[str, bool] = {}
     for folder in whole:  # directories that are otherwise left out travel when they are named: working directories
         for path in _below(root, folder):
-            found[path] = True
+            table[path] = True
     for path in files:
         if not stays_here(path) and not os.path.isdir(os.path.join(root, path)):
-            found[path] = True
-    data = _archive(root, sorted(found))
+            table[path] = True
+    data = _archive(root, sorted(table))
     return Bundle(
-        hashlib.sha256(data).hexdigest(), data, tuple(sorted(found)), tuple(whole), tuple(sorted(set(absent)))
+        hashlib.sha256(data).hexdigest(), data, tuple(sorted(table)), tuple(whole), tuple(sorted(set(absent)))
     )
 
 
@@ -107,17 +107,17 @@ def _through_link(root: str, path: str) -> Iterator[str]:
     target = os.path.realpath(os.path.join(root, path))
     real = os.path.realpath(root)
     if target != real and not target.startswith(f"{real}{os.sep}"):
-        raise _refused(f"{path} is a link that leads out of {root}, where a bundle has nothing from.")
+        raise _refusal(f"{path} is a link that leads out of {root}, where a bundle has nothing from.")
     inner = os.path.relpath(target, real).replace(os.sep, "/")
     if inner in (".", path) or path.startswith(f"{inner}/"):
-        raise _refused(f"{path} is a link to a directory that it is in.")
-    for found in _below(real, inner):
-        yield f"{path}/{os.path.relpath(found, inner)}".replace(os.sep, "/")
+        raise _refusal(f"{path} is a link to a directory that it is in.")
+    for item in _below(real, inner):
+        yield f"{path}/{os.path.relpath(item, inner)}".replace(os.sep, "/")
 
 
 def _archive(root: str, paths: list[str]) -> bytes:
     if len(paths) > MOST_FILES:
-        raise _refused(f"A bundle of {len(paths):,} files is too much: {MOST_FILES:,} may be in one.")
+        raise _refusal(f"A bundle of {len(paths):,} files is too much: {MOST_FILES:,} may be in one.")
     packed, left, real = io.BytesIO(), LARGEST, os.path.realpath(root)
     with (
         gzip.GzipFile(fileobj=packed, mode="wb", mtime=0, compresslevel=6) as zipped,
@@ -127,22 +127,22 @@ def _archive(root: str, paths: list[str]) -> bytes:
         for path in paths:
             where = os.path.join(root, path)
             if os.path.islink(where) and not os.path.realpath(where).startswith(f"{real}{os.sep}"):
-                raise _refused(f"{path} is a link that leads out of {root}, where a bundle has nothing from.")
+                raise _refusal(f"{path} is a link that leads out of {root}, where a bundle has nothing from.")
             try:
                 data = read_whole(where)
                 runs = os.stat(where).st_mode & 0o100
             except FileNotFoundError:
                 continue  # a link that leads nowhere, or gone since
             except (OSError, ValueError) as problem:
-                raise _refused(f"{path} cannot be read: {getattr(problem, 'strerror', None) or problem}.") from None
+                raise _refusal(f"{path} cannot be read: {getattr(problem, 'strerror', None) or problem}.") from None
             left -= len(data)
             if left < 0:
-                raise _refused(f"With {path} it would have more than {LARGEST >> 20} MiB.")
+                raise _refusal(f"With {path} it would have more than {LARGEST >> 20} MiB.")
             member = tarfile.TarInfo(f"tree/{path}")
             member.size, member.mode = len(data), 0o755 if runs else 0o644
             archive.addfile(member, io.BytesIO(data))
     return packed.getvalue()
 
 
-def _refused(detail: str) -> Failure:
+def _refusal(detail: str) -> Failure:
     return Failure(error("batch.bundle", "A unit cannot travel", detail))

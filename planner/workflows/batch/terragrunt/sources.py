@@ -41,11 +41,11 @@ def locate(source: str, folder: str, version: str, library: Library, span: Span)
         if sub.partition("/")[0] == "..":
             detail = f"The directory {sub} behind the double slash leads out of {package}."
             raise Failure(error("terragrunt.source", "Invalid source", detail, span))
-        found = os.path.normpath(os.path.join(folder, package))
-        if not os.path.isdir(os.path.join(found, sub)):
-            detail = f"There is no directory {os.path.join(found, sub)}, which the source names."
+        result = os.path.normpath(os.path.join(folder, package))
+        if not os.path.isdir(os.path.join(result, sub)):
+            detail = f"There is no directory {os.path.join(result, sub)}, which the source names."
             raise Failure(error("terragrunt.no_source", "No such source", detail, span))
-        return SourcePackage(found, sub)
+        return SourcePackage(result, sub)
     return _installed(source, version, library, span)
 
 
