@@ -69,7 +69,7 @@ def planned_again(
 ) -> int:
     """The exit code of the plan, which is printed. `make` makes and prints one."""
     at = shelf()
-    name = at.name(rules_stamp(), os.getcwd(), *_request(arguments, terminal))
+    name = at.name(rules_stamp(), os.getcwd(), *_determining_inputs(arguments, terminal))
     known = read(at, name)
     if known is not None:
         code = _again(known, terminal, settings, arguments)
@@ -78,7 +78,7 @@ def planned_again(
     return _made_and_kept(at, name, terminal, settings, make)
 
 
-def _request(arguments: Arguments, terminal: Terminal) -> tuple[str, ...]:
+def _determining_inputs(arguments: Arguments, terminal: Terminal) -> tuple[str, ...]:
     """The inputs that determine the plan and its output, other than files."""
     around = sorted((k, v) for k, v in os.environ.items() if k.startswith(_ENVIRONMENT))
     flags = sorted((flag, repr(arguments[flag])) for flag in arguments.given)
@@ -91,7 +91,7 @@ def _request(arguments: Arguments, terminal: Terminal) -> tuple[str, ...]:
 
 def _again(known: KeptPlan, terminal: Terminal, settings: OperationOptions, arguments: Arguments) -> int | None:
     """The exit code, when the stored data determine the plan; else nothing is printed."""
-    changed = _change(known)
+    changed = _changed_inputs(known)
     texts = _edited(known, changed)
     if texts is None:
         return None
@@ -102,7 +102,7 @@ def _again(known: KeptPlan, terminal: Terminal, settings: OperationOptions, argu
         renewed = _renewed(known, texts, settings) if texts else None
     finally:
         lock()
-    if (texts and renewed is None) or not _change(known) <= changed:
+    if (texts and renewed is None) or not _changed_inputs(known) <= changed:
         return None  # or the state was changed before the lock was taken, or meanwhile
     if renewed is not None:
         return _tell_renewed(known, renewed, terminal, arguments)
@@ -113,7 +113,7 @@ def _again(known: KeptPlan, terminal: Terminal, settings: OperationOptions, argu
     return known.code
 
 
-def _change(known: KeptPlan) -> set[str]:
+def _changed_inputs(known: KeptPlan) -> set[str]:
     """The inputs of the plan that have changed."""
     comparison = ReadComparison()
     return {entry[0] for entry in known.reads if not comparison.is_same(*entry)}

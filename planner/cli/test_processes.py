@@ -201,7 +201,7 @@ def watch(options: TestOptions, run: Run, terminal: Terminal) -> int:
     try:
         while True:
             reading, process = _started(known, changed, run, terminal)
-            result = _end(reading, process)
+            result = _round_result(reading, process)
             process = 0
             known, changed = (known, changed) if result is None else (result, frozenset())
             looking.also(known.paths())
@@ -228,7 +228,7 @@ def _started(known: _KnownTests, changed: frozenset[str], run: Run, terminal: Te
     return reading, process
 
 
-def _end(reading: int, process: int) -> _KnownTests | None:
+def _round_result(reading: int, process: int) -> _KnownTests | None:
     with os.fdopen(reading, "rb") as pipe:
         data = pipe.read()
     os.waitpid(process, 0)

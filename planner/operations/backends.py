@@ -61,10 +61,10 @@ def wanted_backend(
     """The backend block of the root module; None when there is no block, or with errors."""
     if config is None or config.root.backend is None:
         return None, []
-    return _wants(config, config.root.backend.type, given, workspace, overrides)
+    return _configured_request(config, config.root.backend.type, given, workspace, overrides)
 
 
-def _wants(
+def _configured_request(
     config: Config, kind: str, given: RawVariables, workspace: str, overrides: Overrides | None
 ) -> tuple[BackendRequest | None, list[Diagnostic]]:
     from planner.language.config.backend import backend_settings
@@ -191,7 +191,7 @@ def _init(how: BackendInit, config: Config, workspace: str, given: RawVariables)
     problems += item
     if wanted is None:
         return problems
-    wanted = _request(how, wanted)
+    wanted = _completed_request(how, wanted)
     if pointer is None or how.reconfigure:
         return problems + _first(how, wanted, folder, workspace)
     same = pointer.hash == wanted.hash and not how.config
@@ -213,7 +213,7 @@ def _as_before(
     return problems
 
 
-def _request(how: BackendInit, wanted: BackendRequest) -> BackendRequest:
+def _completed_request(how: BackendInit, wanted: BackendRequest) -> BackendRequest:
     """The request completed with required settings, as far as the user can be prompted for them."""
     schema = schema_of(wanted.type)
     if how.ask is None or schema is None:

@@ -33,13 +33,13 @@ def given_facts(case: Case, reads: PolicyInputs) -> PolicyFacts | None:
 
 def _facts(path: str, span: Span, reads: PolicyInputs) -> PolicyFacts:
     if os.path.isdir(path):
-        return _plan(path, span, reads)
+        return _plan_facts(path, span, reads)
     if not os.path.isfile(path):
         raise Failure(error("rules.case", "No such plan", f"There is no file or directory {path}.", span))
     return shown_facts(read_document(path), reads)
 
 
-def _plan(path: str, span: Span, reads: PolicyInputs) -> PolicyFacts:
+def _plan_facts(path: str, span: Span, reads: PolicyInputs) -> PolicyFacts:
     pack = _pack_of(span.filename)
     if pack is not None and (why := _not_in_a_pack(path, pack)):
         detail = f"{path} {why}. Cases of external packs must not start programs or call services."

@@ -86,7 +86,7 @@ def init(
         told.check(d for d in whole.problems if d not in told)
         if whole.config is None:
             return told
-        state = _store(whole, whole.config, encryption, told) if backend else None
+        state = _stored_state(whole, whole.config, encryption, told) if backend else None
         told.check()
         told += cache_warnings(os.environ)
         others: list[Config] = []
@@ -106,7 +106,7 @@ def init(
     return told
 
 
-def _store(
+def _stored_state(
     reading: ConfigurationReading[StateOptions], config: Config, encryption: Encryption, told: Diagnostics
 ) -> State | None:
     """The state that is there already: its providers are needed, too."""

@@ -120,7 +120,7 @@ def provider_limits(options: OperationOptions, config: Config, state: State) -> 
     limits: dict[str, int] = {}
     problems: list[Diagnostic] = []
     for name, count in options.provider_parallelism:
-        result = _by_name(config, name, known)
+        result = _providers_named(config, name, known)
         if len(result) == 1:
             limits[result[0]] = count
         else:
@@ -137,7 +137,7 @@ def _known(config: Config, state: State) -> list[str]:
     return sorted(needed_providers(config, state).all)
 
 
-def _by_name(config: Config, name: str, known: list[str]) -> list[str]:
+def _providers_named(config: Config, name: str, known: list[str]) -> list[str]:
     if name in config.root.required_providers:
         return [config.root.provider_source(name)]
     by_type = [source for source in known if source.rpartition("/")[2] == name]

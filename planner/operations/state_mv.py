@@ -37,7 +37,7 @@ def movement(source: Address, target: Address, moved: list[Moved]) -> Change:
     `moved`."""
 
     def move(state: State) -> tuple[State, list[str], list[Diagnostic]]:
-        taken, rest = _take(state, source)
+        taken, rest = _covered_instances(state, source)
         renamed, pairs, problems = _renamed(taken, rest, source, target)
         moved.extend(pairs)
         return rebuilt(state, _freed(rest + renamed, source)), [new for _, new in pairs], problems
@@ -62,7 +62,7 @@ def _move_across(
         if has_errors(problems):
             return state, [], problems
         there = there or State()
-        taken, rest = _take(state, source)
+        taken, rest = _covered_instances(state, source)
         renamed, pairs, problems = _renamed(taken, list(entries(there)), source, target)
         moved.extend(pairs)
         if not has_errors(problems) and not dry_run:
@@ -83,7 +83,7 @@ def _locked_write(store: Store, options: StateOptions, state: State) -> tuple[St
     return written, [*problems, *item, *store.unlock()]
 
 
-def _take(state: State, source: Address) -> tuple[list[Entry], list[Entry]]:
+def _covered_instances(state: State, source: Address) -> tuple[list[Entry], list[Entry]]:
     """The instances that an address covers, and the others."""
     taken: list[Entry] = []
     rest: list[Entry] = []

@@ -22,7 +22,7 @@ def state_pull(options: StateOptions) -> tuple[bytes, list[Diagnostic]]:
     return write_state(shown.state, compact=True), problems
 
 
-def _open(options: StateOptions, data: bytes) -> tuple[bytes, list[Diagnostic]]:
+def _decrypted(options: StateOptions, data: bytes) -> tuple[bytes, list[Diagnostic]]:
     """The pushed state, in clear: it may be encrypted like the state, such as one that an apply could not save."""
     told = Diagnostics()
     if b'"encryption_version"' not in data:
@@ -37,7 +37,7 @@ def state_push(options: StateOptions, data: bytes, force: bool = False) -> list[
     refused."""
     if not data.strip():
         return [error("state.push_nothing", "No state", "What was given to push is empty: it holds no state.")]
-    data, told = _open(options, data)
+    data, told = _decrypted(options, data)
     if has_errors(told):
         return told
     new, problems = read_state(data)

@@ -39,7 +39,7 @@ def record_for_state(store: Store, state: State) -> ValueRecord | None:
     """The record that counts for a state; None where there is none."""
     makes = digester()
     data = store.beside(NAME) if makes is not None else None
-    record = read_record(_open(store, data)) if data is not None else None
+    record = read_record(_decrypted(store, data)) if data is not None else None
     return record if record is not None and makes is not None and record.counts_for(state, makes.key_name) else None
 
 
@@ -90,7 +90,7 @@ def _write(store: Store, record: ValueRecord) -> None:
             store.put_beside(NAME, store.seal.seal_document(NAME, data))
 
 
-def _open(store: Store, data: bytes) -> bytes:
+def _decrypted(store: Store, data: bytes) -> bytes:
     """The decrypted content of a record; empty where it cannot be read."""
     try:
         return store.seal.unseal_document(NAME, data).data

@@ -76,7 +76,7 @@ def base_of(options: OperationOptions, base_variables: tuple[str, ...]) -> Opera
 def _differences(
     without: MadePlan[Any], within: MadePlan[Any], causes_of: Callable[[MadePlan[Any]], CausesOf]
 ) -> tuple[Difference, ...]:
-    before, after = _by_name(without), _by_name(within)
+    before, after = _changes_by_name(without), _changes_by_name(within)
     old_causes: CausesOf | None = None
     new_causes: CausesOf | None = None
     differences = []
@@ -97,7 +97,7 @@ def _differences(
     return tuple(differences)
 
 
-def _by_name(made: MadePlan[Any]) -> dict[str, ResourceChange | OutputChange]:
+def _changes_by_name(made: MadePlan[Any]) -> dict[str, ResourceChange | OutputChange]:
     named: dict[str, ResourceChange | OutputChange] = {change_name(c): c for c in made.plan.changes}
     return named | {f"output.{o.name}": o for o in made.plan.outputs}
 

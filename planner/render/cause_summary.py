@@ -57,7 +57,7 @@ def summary_text(
     told = {name for group in groups for name, _ in group.changes}
     untold = sorted(set(planned) - told)
     if untold:
-        lines.append(paint("No cause on record", "bold") + f" for {_count(planned[n] for n in untold)}")
+        lines.append(paint("No cause on record", "bold") + f" for {_counts_text(planned[n] for n in untold)}")
         lines += [f"  {verb_of(planned[name])}  {name}" for name in untold]
     return "\n".join(lines).rstrip("\n")
 
@@ -74,7 +74,7 @@ def title_of(group: RootCause) -> str:
 
 
 def _of(group: RootCause, total: int) -> str:
-    counted = _count(action for _, action in group.changes)
+    counted = _counts_text(action for _, action in group.changes)
     if not group.root.what:
         return f": {counted}"
     verb = "causes" if group.is_certain else "may be a cause of"
@@ -82,7 +82,7 @@ def _of(group: RootCause, total: int) -> str:
     return f" {verb} {number} of {total} change{'s' if total != 1 else ''}: {counted}"
 
 
-def _count(planned: Iterable[str]) -> str:
+def _counts_text(planned: Iterable[str]) -> str:
     numbers: dict[str, int] = {}
     for action in sorted(planned, key=lambda action: words_for(action).risk):
         numbers[verb_of(action)] = numbers.get(verb_of(action), 0) + 1

@@ -24,6 +24,8 @@ def table(verdict: Verdict, paint: Paint, proofs: bool) -> str:
     """One line for each verdict, each with its proof if that is wanted, and the counts."""
     from tabulate import tabulate
 
+    from planner.render.proof import proof_text
+
     lines: list[str] = []
     if verdict.findings and not proofs:
         rows = [(f.kind, cell(f.code), cell(f.address or "(plan)"), _line(f.message)) for f in verdict.findings]
@@ -35,8 +37,6 @@ def table(verdict: Verdict, paint: Paint, proofs: bool) -> str:
             lines.append(f"  {finding.kind}: {finding.reason}")
         if finding.by_cases:
             lines.append("  in all cases, of which this is one:")
-        from planner.render.proof import proof_text
-
         lines += [f"  {line}" for line in proof_text(finding.proof, paint, full=True).splitlines()]
         lines.append("")
     lines.append(paint(count_verdicts(verdict), "bold"))

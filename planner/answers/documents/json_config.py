@@ -104,7 +104,7 @@ class _ConfigWriter:
             out["deprecated"] = output.deprecated
         out["expression"] = expression_json(output.value.node, output.value.source)
         if output.depends_on:
-            out["depends_on"] = _by_name(output.depends_on)
+            out["depends_on"] = _reference_names(output.depends_on)
         if output.description:
             out["description"] = output.description
         return out
@@ -126,7 +126,7 @@ class _ConfigWriter:
         if call.version:
             out["version_constraint"] = call.version
         if call.depends_on:
-            out["depends_on"] = _by_name(call.depends_on)
+            out["depends_on"] = _reference_names(call.depends_on)
         return out
 
     # ------------------------------------------------------------ resources
@@ -146,7 +146,7 @@ class _ConfigWriter:
         out["schema_version"] = schema.version
         out.update(_repetition(resource.count, resource.for_each))
         if resource.depends_on:
-            out["depends_on"] = _by_name(resource.depends_on)
+            out["depends_on"] = _reference_names(resource.depends_on)
         return out
 
     def head(self, resource: ResourceDecl, module: ModuleConfig) -> dict[str, Any]:
@@ -226,13 +226,13 @@ class _ModuleWriter(_ConfigWriter):
     def uninstalled(self, call: ModuleCall) -> dict[str, Any]:
         out = _without_empty({"source": call.written_source, "version_constraint": call.version or ""})
         if call.depends_on:
-            out["depends_on"] = _by_name(call.depends_on)
+            out["depends_on"] = _reference_names(call.depends_on)
         return out
 
     def resource(self, resource: ResourceDecl, module: ModuleConfig) -> dict[str, Any]:
         out = self.head(resource, module)
         if resource.depends_on:
-            out["depends_on"] = _by_name(resource.depends_on)
+            out["depends_on"] = _reference_names(resource.depends_on)
         return out
 
 
@@ -303,7 +303,7 @@ def _step_text(step: nodes.Step) -> str:
     return f"[{number_to_text(step.key)}]"
 
 
-def _by_name(references: Iterable[Reference]) -> list[str]:
+def _reference_names(references: Iterable[Reference]) -> list[str]:
     texts = []
     for reference in references:
         ref = parse_reference(reference.node)

@@ -56,7 +56,7 @@ def settle(
     in seconds since 1970. Raises Failure when a forbidden override is used, or a setting of the organisation is
     loosened."""
     database = evaluate(verdict_program(), _facts(findings, policies, overrides, clock, is_whole).build())
-    problems = [*_loosened(database, policies), *_refusal(database, policies)]
+    problems = [*_loosened(database, policies), *_refused_overrides(database, policies)]
     if problems:
         raise Failure(problems)
     kinds: dict[int, Kind] = {row[0]: row[1] for row in database["verdict"]}
@@ -234,7 +234,7 @@ def _no_policy(code: str, known: Iterable[str]) -> str:
     return f"No active policy has the code {code}.{did_you_mean(code, known)}"
 
 
-def _refusal(database: Database, policies: Policies) -> Iterator[Diagnostic]:
+def _refused_overrides(database: Database, policies: Policies) -> Iterator[Diagnostic]:
     known, is_open = _codes(policies)
     for code, why in sorted(database["override_refused"], key=str):
         if code not in known and not is_open:

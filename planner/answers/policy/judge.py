@@ -271,7 +271,7 @@ class Judging:
         code, address = map(str, self.curtain.row(could, row))
         rested, untold = waits(self.policies.modal_program, self.policies.modal, self.database, self.prover, could, row)
         waited_for = tuple(sorted({self._path((str(address), str(path))) for address, path in rested}))
-        what = _list_all([f"{a}.{path}" if path else a for a, path in waited_for])
+        what = _shortened_list([f"{a}.{path}" if path else a for a, path in waited_for])
         if by_cases:
             kind: Kind = "deny" if name == "deny" else "warn"
             for message in self._in_all_cases(name, row, code, what):
@@ -280,8 +280,12 @@ class Judging:
         message = f"is decided when {what or 'more'} is known"
         if untold:
             names = {is_resource: sorted(n for n, r in untold if r is is_resource) for is_resource in (False, True)}
-            rests = [f"the references of {_list_all(names[False])}, which this document lacks"] if names[False] else []
-            rests += [f"which instances of {_list_all(names[True])} are referred to"] if names[True] else []
+            rests = (
+                [f"the references of {_shortened_list(names[False])}, which this document lacks"]
+                if names[False]
+                else []
+            )
+            rests += [f"which instances of {_shortened_list(names[True])} are referred to"] if names[True] else []
             rest = ", and on ".join(rests)
             message = f"{message}, and depends on {rest}" if what else f"depends on {rest}"
         yield self._finding("undecided", could, row, (code, address, message), would=name, waits_for=waited_for)
@@ -335,7 +339,7 @@ class Judging:
         return self.facts.owners.span(address)
 
 
-def _list_all(names: list[str]) -> str:
+def _shortened_list(names: list[str]) -> str:
     return ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
 
 

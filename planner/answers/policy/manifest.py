@@ -183,8 +183,8 @@ def _manifest(file: TomlFile) -> PackManifest:
     version = root.text("version")
     if version and not _VERSION.fullmatch(version):
         root.problem("version", f'"{version}" is not a valid version. Write one like 1.2.0.')
-    parameters = dict(_by_name(root, "parameters", _parameter))
-    data = dict(_by_name(root, "data", _data))
+    parameters = dict(_named_tables(root, "parameters", _parameter))
+    data = dict(_named_tables(root, "data", _data))
     for both in sorted(parameters.keys() & data.keys()):
         root.table("data").problem(both, f"{both} is a parameter, too. Each has a relation of its own.")
     policies = {info.code: info for info in _policies(root, name)}
@@ -197,7 +197,7 @@ def _manifest(file: TomlFile) -> PackManifest:
     return made
 
 
-def _by_name(root: TomlTable, key: str, make: Any) -> Iterator[tuple[str, Any]]:
+def _named_tables(root: TomlTable, key: str, make: Any) -> Iterator[tuple[str, Any]]:
     for name, table in root.tables(key):
         if not _NAME.fullmatch(name):
             root.table(key).problem(name, f'"{name}" is not a valid name of a relation: small letters, digits and _.')

@@ -231,7 +231,7 @@ class _Rewriter:
             unlike.setdefault(variant.key(), variant)
         for i, variant in enumerate(unlike.values(), 1):
             lost = tuple(i for i, argument in enumerate(arguments) if not names(argument) <= variant.bound)
-            shown = [_loss() if i in lost else argument for i, argument in enumerate(arguments)]
+            shown = [_lost_constant() if i in lost else argument for i, argument in enumerate(arguments)]
             self.lost[head].add(lost)
             reason = _reason(rule.reason, variant.bound)
             self.rules.append((f"{rule.name} (could {i})", reason, atom(self.could[head], *shown), variant.body))
@@ -335,7 +335,7 @@ class _Rewriter:
                 yield absent(atom(could, *read.arguments[:2]))
                 return
             for chosen in self._lost_sets(read):
-                shown = [_loss() if i in chosen else a for i, a in enumerate(read.arguments)]
+                shown = [_lost_constant() if i in chosen else a for i, a in enumerate(read.arguments)]
                 yield absent(atom(could, *shown))
         else:
             yield literal
@@ -483,9 +483,9 @@ class _Body:
                 for i in sorted({i for columns in self.rewriter.lost[predicate] for i in columns}):
                     argument = literal.arguments[i]
                     if i in lost:
-                        kept[i] = _loss()
+                        kept[i] = _lost_constant()
                     elif isinstance(argument, syntax.RuleVariable):
-                        parts.append(compared(call("to_symbol", argument), "!=", _loss()))
+                        parts.append(compared(call("to_symbol", argument), "!=", _lost_constant()))
                 width = 2 if predicate in VERDICTS else len(kept)
                 parts.append(atom(self.rewriter.could[predicate], *kept[:width]))
                 given |= names(*(a for i, a in enumerate(literal.arguments[:width]) if i not in lost))
@@ -652,5 +652,5 @@ def _reason(reason: str, bound: set[str]) -> str:
     return re.sub(r"\{(\w+)\}", lambda m: m[0] if m[1] in bound else "(known after apply)", reason)
 
 
-def _loss() -> syntax.Constant:
+def _lost_constant() -> syntax.Constant:
     return constant(LOST)

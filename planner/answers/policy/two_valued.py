@@ -73,7 +73,7 @@ class PlainProofs:
     ) -> tuple[Proof, Prover] | None:
         """The proof of a verdict with this code and address when some of what it depends on is otherwise: values and
         actions are not there, and what is missing has some value."""
-        facts = _change(self.facts, changed)
+        facts = _changed_facts(self.facts, changed)
         prover = self.prover
         if changed:
             prover = Prover(self.policies.program, evaluate(self.policies.program, facts, [predicate]))
@@ -165,7 +165,7 @@ def _missing(prover: Prover, predicate: str, pattern: tuple[Any, ...]) -> Iterat
             yield from _absent(literal.predicate, tuple(values))
 
 
-def _change(facts: FactBase, changed: Collection[Culprit]) -> FactBase:
+def _changed_facts(facts: FactBase, changed: Collection[Culprit]) -> FactBase:
     """The facts of a plan in which some values are otherwise."""
     gone = {c.fact[1][:2] for c in changed if c.fact is not None and not c.is_action}
     removed = {

@@ -66,6 +66,7 @@ def _document(verdict: Verdict, diagnostics: list[Diagnostic]) -> str:
 def tell(verdicts: list[tuple[str, Verdict]], noun: str, with_proofs: bool, terminal: Terminal) -> None:
     """Print a table of the results of policies (with the names of deployments, where there are several), and the
     proofs."""
+    from planner.render.proof import proof_text
     from planner.render.rows import table
 
     items = [(name, finding) for name, verdict in verdicts for finding in verdict.findings]
@@ -76,6 +77,4 @@ def tell(verdicts: list[tuple[str, Verdict]], noun: str, with_proofs: bool, term
         terminal.out(table(("DEPLOYMENT", *headers) if names else headers, rows))
     for name, finding in items if with_proofs else ():
         terminal.out(f"\n{' '.join(filter(None, (name, finding.kind, finding.code, finding.address)))}")
-        from planner.render.proof import proof_text
-
         terminal.out(proof_text(finding.proof, terminal.paint, full=True))

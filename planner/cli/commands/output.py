@@ -50,12 +50,12 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         terminal.data(_json(outputs, name))
     elif name and outputs:
         if arguments["raw"]:
-            terminal.stdout.write(raw(name, _by_name(outputs, name)))
+            terminal.stdout.write(raw(name, _output_named(outputs, name)))
         else:
             from planner.foundation.values.value import unmark_deep
             from planner.render.value import format_value
 
-            terminal.out(format_value(unmark_deep(_by_name(outputs, name).value)[0]))
+            terminal.out(format_value(unmark_deep(_output_named(outputs, name).value)[0]))
     elif not outputs:
         show([_none()], terminal)
     else:
@@ -91,11 +91,11 @@ def _json(outputs: Mapping[str, OutputState], name: str) -> str:
     from planner.render.state import output_json
 
     if name:
-        return dumps(output_json(_by_name(outputs, name))["value"]).decode("utf-8")
+        return dumps(output_json(_output_named(outputs, name))["value"]).decode("utf-8")
     return dumps({n: output_json(outputs[n]) for n in sorted(outputs)}, indent=True).decode("utf-8")
 
 
-def _by_name(outputs: Mapping[str, OutputState], name: str) -> OutputState:
+def _output_named(outputs: Mapping[str, OutputState], name: str) -> OutputState:
     if name in outputs:
         return outputs[name]
     raise Failure(_unknown(outputs, name))

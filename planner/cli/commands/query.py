@@ -91,7 +91,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
 
     if not arguments.words:
         raise UsageError("A question is needed", "Put it between single quotes, or name a verb and its nodes.")
-    answers, diagnostics = query(operation_options(arguments), tuple(arguments.words), _request(arguments))
+    answers, diagnostics = query(operation_options(arguments), tuple(arguments.words), _query_subject(arguments))
     return tell(answers, diagnostics, arguments, terminal)
 
 
@@ -117,7 +117,7 @@ def check_formats(arguments: Arguments) -> None:
         raise UsageError("Option -limit must be at least 1")
 
 
-def _request(arguments: Arguments) -> Any:
+def _query_subject(arguments: Arguments) -> Any:
     """The subject of the query according to the flags. Raises UsageError where they contradict each other."""
     from planner.operations.query import QueryTarget
 

@@ -35,13 +35,13 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     result = deployed(session, arguments["deployment"])
     for one in result:
         before = f"{one.deployment}: " if len(result) > 1 else ""
-        for component, address in _list_all(one, arguments.words):
+        for component, address in _component_addresses(one, arguments.words):
             more = {"deployment": one.deployment, "component": component}
             view.say(f"{before}{component}.{address}", address, type="resource_address", **more)
     return view.finish(told)
 
 
-def _list_all(found: Deployed, words: list[str]) -> list[tuple[str, str]]:
+def _component_addresses(found: Deployed, words: list[str]) -> list[tuple[str, str]]:
     """Components and addresses in them. Raises Failure for a word that means nothing."""
     if not words:
         return [(str(name), address) for name, state in found.components.items() for address in instances(state, [])]

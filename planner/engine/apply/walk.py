@@ -392,7 +392,7 @@ def apply_output(walk: ApplyWork, module: ModuleInstance, name: str, config_addr
         problems += result.about("output_value", address, "output")
     if has_errors(problems):
         return problems
-    value = _plan(walk, name) if module.parent is None else walk.plan.module_outputs.get(address)
+    value = _planned_output(walk, name) if module.parent is None else walk.plan.module_outputs.get(address)
     if value is None:
         value, item = evaluate_output(module, decl)
         problems += item
@@ -410,7 +410,7 @@ def apply_output(walk: ApplyWork, module: ModuleInstance, name: str, config_addr
     return problems
 
 
-def _plan(walk: ApplyWork, name: str) -> Value:
+def _planned_output(walk: ApplyWork, name: str) -> Value:
     """The value of a root output when planning already knew it."""
     planned = walk.planned_outputs.get(name)
     if planned is None or not is_wholly_known(planned.after):

@@ -58,10 +58,10 @@ def _restore(prior: Value, config: Value, path: Path) -> Value:
         return config
     if identical(before, now):
         return config
-    return _replace(config, path, 0, lambda value: _keep(value, before, key))
+    return _replace(config, path, 0, lambda value: _kept_value(value, before, key))
 
 
-def _keep(now: Value, before: Value, key: str | None) -> Value:
+def _kept_value(now: Value, before: Value, key: str | None) -> Value:
     plain, marks = unmark(now)
     if key is None or type_of(plain).__class__ is not MapType:
         return before

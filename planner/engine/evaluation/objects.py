@@ -70,7 +70,7 @@ def read_object(
 
     The record of the answer has the present schema version, and attributes rewritten if the version changed."""
     if moved_from is not None:
-        return _move(provider, type, schema, record, address, moved_from, body)
+        return _moved_object(provider, type, schema, record, address, moved_from, body)
     if record.schema_version > schema.version:
         detail = (
             f"The state has {address} in version {record.schema_version} of its type, but this provider only knows "
@@ -87,7 +87,7 @@ def read_object(
     if mode == "managed":
         value, problems = provider.upgrade(type, record.schema_version, attributes, record.attributes_flat is not None)
     else:
-        value, problems = _record(evolve(record, attributes=attributes), schema)
+        value, problems = _recorded_value(evolve(record, attributes=attributes), schema)
     identity, more = _read_identity(provider, type, schema, record)
     result = in_body([*problems, *more], body, address)
     if has_errors(result):
@@ -106,7 +106,7 @@ def read_object(
     return RemoteObject(value, record, identity), result
 
 
-def _move(
+def _moved_object(
     provider: Provider,
     type: str,
     schema: ResourceSchema,
@@ -178,7 +178,7 @@ def _without_removed(data: Any, wanted: Type) -> Any:
     return data
 
 
-def _record(record: ObjectState, schema: ResourceSchema) -> tuple[Value, list[AttributeDiagnostic]]:
+def _recorded_value(record: ObjectState, schema: ResourceSchema) -> tuple[Value, list[AttributeDiagnostic]]:
     try:
         return recorded_value(record, schema), []
     except ValueError as problem:

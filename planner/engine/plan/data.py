@@ -44,7 +44,7 @@ def plan_data(walk: PlanWork, it: Instance) -> list[Diagnostic]:
         if it.decl.check is not None:
             report_to_check(walk, it, it.decl.check, [])
         walk.record.refreshed.remove_object(it.resource_address, it.key)
-        planned = _plan(it, config)
+        planned = _planned_object(it, config)
         if coming is not None:
             planned = {
                 **planned,
@@ -61,7 +61,7 @@ def plan_data(walk: PlanWork, it: Instance) -> list[Diagnostic]:
     )
     if it.decl.check is not None:
         found = report_to_check(walk, it, it.decl.check, found)
-        value = _plan(it, config) if value is None else value
+        value = _planned_object(it, config) if value is None else value
     problems += found
     if value is not None:
         _record(walk, it, value, facts, decision)
@@ -70,7 +70,7 @@ def plan_data(walk: PlanWork, it: Instance) -> list[Diagnostic]:
     if is_wholly_known(value):
         walk.write(walk.record.refreshed, it, write_object(value, it.schema))
     elif it.decl.check is not None:  # a check that could not read it
-        walk.write(walk.record.refreshed, it, write_object(_settle(value), it.schema))
+        walk.write(walk.record.refreshed, it, write_object(_state_value(value), it.schema))
     else:
         walk.record.refreshed.remove_object(it.resource_address, it.key)
     it.objects.set(it.key, marked_by_schema(value, it.schema.block))
@@ -105,12 +105,12 @@ def _value_to_read(config: Value, coming: ComingState) -> Value:
     return apply_marks(value, marked_paths(config))
 
 
-def _settle(value: Value) -> Value:
+def _state_value(value: Value) -> Value:
     plain = unknown_as_null(unmark_deep(value)[0])
     return apply_marks(plain, marked_paths(value))
 
 
-def _plan(it: Instance, config: Value) -> Value:
+def _planned_object(it: Instance, config: Value) -> Value:
     """The object as far as the configuration determines it, with the marks of that."""
     planned = planned_unknown_object(it.schema.block, unmark_deep(config)[0])
     return apply_marks(planned, marked_paths(config))

@@ -122,7 +122,7 @@ def _state_counts(
 ) -> dict[str, tuple[Address, ResourceDecl | ModuleCall]]:
     """Add what rules/plan/implied_moves.dl reads; what the facts are about, by name."""
     objects: dict[str, tuple[Address, ResourceDecl | ModuleCall]] = {}
-    for thing, declaration, keys in _count(config, state):
+    for thing, declaration, keys in _counted_declarations(config, state):
         name = str(thing)
         objects[name] = (thing, declaration)
         facts.add("repeats_by", name, repetition_argument(declaration), source=declaration.span)
@@ -136,7 +136,9 @@ def _state_counts(
     return objects
 
 
-def _count(config: Config, state: State) -> Iterator[tuple[Address, ResourceDecl | ModuleCall, set[int | str | None]]]:
+def _counted_declarations(
+    config: Config, state: State
+) -> Iterator[tuple[Address, ResourceDecl | ModuleCall, set[int | str | None]]]:
     """Declared resources and module calls of the state that count, or did: what, its declaration, its keys."""
     calls: dict[tuple[ModuleAddress, str], set[int | str | None]] = {}
     modules: dict[str, tuple[ModuleAddress, ModuleConfig | None]] = {}

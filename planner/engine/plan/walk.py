@@ -319,8 +319,8 @@ def unmatched(walk: PlanWork) -> list[Diagnostic]:
     if not named or options.before_destroy:
         return []
     facts = FactBuilder(command_line(options.walk, options.limits))
-    _declarations(walk, facts)
-    _record(walk, facts)
+    _configuration_facts(walk, facts)
+    _state_instance_facts(walk, facts)
     derived = evaluate(limit_program(), facts.build(), ["unmatched", "walked", "unexpanded"])
     problems = []
     for name, address in named:
@@ -336,7 +336,7 @@ def unmatched(walk: PlanWork) -> list[Diagnostic]:
     return problems
 
 
-def _declarations(walk: PlanWork, facts: FactBuilder) -> None:
+def _configuration_facts(walk: PlanWork, facts: FactBuilder) -> None:
     """The instances of the configuration, and the blocks of which some are not known."""
     for config in walk.config.root.walk():
         modules = walk.context.instances(config.path)
@@ -352,7 +352,7 @@ def _declarations(walk: PlanWork, facts: FactBuilder) -> None:
                 facts.add("unexpanded", object, source=decl.span)
 
 
-def _record(walk: PlanWork, facts: FactBuilder) -> None:
+def _state_instance_facts(walk: PlanWork, facts: FactBuilder) -> None:
     for resource, instance in walk.state.instances():
         address = parse_resource_instance(resource.address + format_key(instance.key))
         recorded_instance(facts, str(address), str(address.config))

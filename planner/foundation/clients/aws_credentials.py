@@ -137,10 +137,10 @@ class CredentialChain:
     def _read_profiles(self) -> dict[str, dict[str, str]]:
         variables = self.given.environment
         home = variables.get("HOME") or os.path.expanduser("~")
-        configs = self.given.config_files or _list_all(
+        configs = self.given.config_files or _one_of(
             variables.get("AWS_SHARED_CONFIG_FILE") or variables.get("AWS_CONFIG_FILE"), f"{home}/.aws/config"
         )
-        secrets = self.given.credentials_files or _list_all(
+        secrets = self.given.credentials_files or _one_of(
             variables.get("AWS_SHARED_CREDENTIALS_FILE"), f"{home}/.aws/credentials"
         )
         result: dict[str, dict[str, str]] = {}
@@ -279,7 +279,7 @@ NO_CREDENTIALS = "No valid credential sources found"
 _CONTAINER_HOSTS = frozenset(("127.0.0.1", "localhost", "::1", "169.254.170.2", "169.254.170.23", "fd00:ec2::23"))
 
 
-def _list_all(named: str | None, otherwise: str) -> tuple[str, ...]:
+def _one_of(named: str | None, otherwise: str) -> tuple[str, ...]:
     return (named or otherwise,)
 
 

@@ -92,7 +92,7 @@ class KubernetesApi:
             return ""
         with self._lock:
             if self._given is None or self._given.is_over:
-                self._given = _Given(_request(plugin))
+                self._given = _Given(_plugin_output(plugin))
                 if self._given.certificate:
                     self._http = self._made(self._given.certificate, self._given.key)
             return self._given.token
@@ -120,7 +120,7 @@ class _Given:
         return bool(self._until) and time.time() >= self._until
 
 
-def _request(plugin: Plugin) -> Mapping[str, Any]:
+def _plugin_output(plugin: Plugin) -> Mapping[str, Any]:
     """The output of a plugin. Raises ServiceError."""
     if plugin.version not in _PLUGIN_VERSIONS:
         raise ServiceError(f'exec plugin: invalid apiVersion "{plugin.version}"')

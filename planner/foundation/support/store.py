@@ -186,11 +186,6 @@ class StoreEntry:
         return os.pread(self._file.fileno(), length, self._start + at)
 
 
-def is_writable() -> bool:
-    """Whether entries put on a shelf are kept."""
-    return _is_on() and _key_of(*_environment()) is not None
-
-
 def _is_on() -> bool:
     return os.environ.get("PLANNER_NO_CACHE") in (None, "", "0")
 

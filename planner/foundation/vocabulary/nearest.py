@@ -60,14 +60,14 @@ def instead(text: str, known: Collection[str]) -> str:
     except AddressError:
         return ""
     if isinstance(address, ModuleAddress):
-        return _list_all("The modules are", [name for name in names if _is_module(name)])
+        return _listed_names("The modules are", [name for name in names if _is_module(name)])
     tail = address.config.relative
     same = next((name for name in names if name == tail or name.endswith(f".{tail}")), "")
     if same:
         return f' Did you mean "{same}"?'
     kind = tail.rpartition(".")[0]
     listed = [name for name in names if " " not in name and _in_its_module(name).startswith(f"{kind}.")]
-    return _list_all(f"Of {kind} there are", listed)
+    return _listed_names(f"Of {kind} there are", listed)
 
 
 def _in_its_module(text: str) -> str:
@@ -85,7 +85,7 @@ def _is_module(text: str) -> bool:
         return False
 
 
-def _list_all(lead: str, names: list[str]) -> str:
+def _listed_names(lead: str, names: list[str]) -> str:
     if not names:
         return ""
     more = f" and {len(names) - _FEW} more" if len(names) > _FEW else ""

@@ -69,7 +69,7 @@ def _read(body: Body, span: Span, problems: Problems) -> EncryptionDecl:
         if block.type == "key_provider":
             providers.append(_key_provider(block, problems))
         elif block.type == "method":
-            methods.append(_by_name(block))
+            methods.append(_named_block(block))
         else:
             _once(single, block, problems)
     state, plan = (
@@ -102,7 +102,7 @@ def _place(block: Block) -> str:
     return f"{span.filename}:{start.line},{start.column}-{end.column}"
 
 
-def _by_name(block: Block) -> NamedBlock:
+def _named_block(block: Block) -> NamedBlock:
     return NamedBlock(block.labels[0].value, block.labels[1].value, block.body)
 
 
@@ -110,7 +110,7 @@ def _key_provider(block: Block, problems: Problems) -> NamedBlock:
     content, rest = read_some(block.body, _ALIAS, problems)
     attribute = content.attributes.get("encrypted_metadata_alias")
     alias = constant_string(attribute, problems) if attribute is not None else None
-    return evolve(_by_name(block), body=rest, alias=alias or "")
+    return evolve(_named_block(block), body=rest, alias=alias or "")
 
 
 def _target(body: Body, schema: BodySchema, problems: Problems) -> TargetDecl:

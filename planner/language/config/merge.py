@@ -33,7 +33,7 @@ class ExplicitDeclaration(Generic[T]):
     given: frozenset[str]
 
 
-def _inputs(over: Any, given: Iterable[str], names: Iterable[str]) -> dict[str, Any]:
+def _written_fields(over: Any, given: Iterable[str], names: Iterable[str]) -> dict[str, Any]:
     return {name: getattr(over, name) for name in names if name in given}
 
 
@@ -46,7 +46,7 @@ def _refuse_depends_on(depends_on: tuple[Reference, ...], problems: Problems) ->
 def merge_variable(base: VariableDecl, declared: ExplicitDeclaration[VariableDecl], problems: Problems) -> VariableDecl:
     """The variable with the override's arguments; a default must still fit the type that results."""
     over, given = declared.value, declared.given
-    changes = _inputs(over, given, ("description", "sensitive", "ephemeral", "default", "nullable", "const"))
+    changes = _written_fields(over, given, ("description", "sensitive", "ephemeral", "default", "nullable", "const"))
     if over.deprecated:
         changes["deprecated"] = over.deprecated
     if "type" in given:
@@ -79,7 +79,7 @@ def merge_local(base: LocalDecl, over: LocalDecl) -> LocalDecl:
 
 def merge_output(base: OutputDecl, declared: ExplicitDeclaration[OutputDecl], problems: Problems) -> OutputDecl:
     over, given = declared.value, declared.given
-    changes = _inputs(over, given, ("value", "sensitive", "ephemeral"))
+    changes = _written_fields(over, given, ("value", "sensitive", "ephemeral"))
     for name in ("description", "deprecated"):
         if getattr(over, name):
             changes[name] = getattr(over, name)
@@ -91,7 +91,7 @@ def merge_call(
     base: UnresolvedCall, declared: ExplicitDeclaration[UnresolvedCall], problems: Problems
 ) -> UnresolvedCall:
     over, given = declared.value, declared.given
-    changes = _inputs(over.call, given, ("count", "for_each"))
+    changes = _written_fields(over.call, given, ("count", "for_each"))
     if over.call.providers:
         changes["providers"] = over.call.providers
     _refuse_depends_on(over.call.depends_on, problems)
@@ -111,10 +111,10 @@ def merge_provider(base: ProviderDecl, over: ProviderDecl) -> ProviderDecl:
 def merge_resource(base: ResourceDecl, declared: ExplicitDeclaration[ResourceDecl], problems: Problems) -> ResourceDecl:
     """The resource with the override's arguments; conditions and triggers cannot be overridden."""
     over, given = declared.value, declared.given
-    changes = _inputs(over, given, ("count", "for_each", "provider", "provisioners"))
+    changes = _written_fields(over, given, ("count", "for_each", "provider", "provisioners"))
     if "connection" in given:
         changes.update(connection=over.connection, connection_span=over.connection_span)
-    cycle = _inputs(over.lifecycle, given, ("create_before_destroy", "prevent_destroy", "destroy"))
+    cycle = _written_fields(over.lifecycle, given, ("create_before_destroy", "prevent_destroy", "destroy"))
     if "create_before_destroy" in cycle:
         cycle["create_before_destroy_span"] = over.lifecycle.create_before_destroy_span
     if over.lifecycle.ignore_changes:

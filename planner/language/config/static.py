@@ -205,7 +205,7 @@ class StaticScope:
             return None
         mine = Problems()
         value = self._evaluate(local.expr, (*stack, subject), mine)
-        self._pass_on(subject, stack, mine, problems)
+        self._pass_problems_on(subject, stack, mine, problems)
         return value
 
     def _variable(self, variable: VariableDecl, stack: tuple[StaticSubject, ...], problems: Problems) -> Value | None:
@@ -213,10 +213,10 @@ class StaticScope:
         mine = Problems()
         raw = self.given(variable, mine)
         value = None if raw is None or mine.has_errors else _declared_value(raw, variable, mine)
-        self._pass_on(subject, stack, mine, problems)
+        self._pass_problems_on(subject, stack, mine, problems)
         return value
 
-    def _pass_on(
+    def _pass_problems_on(
         self, subject: StaticSubject, stack: tuple[StaticSubject, ...], mine: Problems, problems: Problems
     ) -> None:
         problems.extend(mine)

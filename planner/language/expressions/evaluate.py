@@ -72,7 +72,7 @@ def evaluate(node: Expression, scope: Scope, source: Source | None = None) -> Va
         _resolve_rest(env, program)
     if env.refused or env.errors:
         raise EvaluationError(_distinct(env.refused) if env.refused else env.errors)
-    return _uses(value, node, env)[0] if scope.deprecations else value
+    return _without_deprecations(value, node, env)[0] if scope.deprecations else value
 
 
 def try_evaluate(node: Expression, scope: Scope, source: Source | None = None) -> tuple[Value, list[Diagnostic]]:
@@ -93,12 +93,12 @@ def evaluate_parts(
     if program.lazy:
         _resolve_rest(env, program)
     if scope.deprecations and not marks_deprecated:
-        value, warnings = _uses(value, node, env)
+        value, warnings = _without_deprecations(value, node, env)
         env.errors.extend(warnings)
     return value, env.errors, _distinct(env.refused) if env.refused else env.refused
 
 
-def _uses(value: Value, node: Expression, env: Environment) -> tuple[Value, list[Diagnostic]]:
+def _without_deprecations(value: Value, node: Expression, env: Environment) -> tuple[Value, list[Diagnostic]]:
     from planner.language.expressions.deprecations import take_deprecations
 
     return take_deprecations(value, Span(env.source, node.start, node.end))

@@ -121,7 +121,7 @@ def _laid_out(line: list[_Piece], state: _State) -> Iterator[str]:
     if len(text) <= WIDTH or any(piece.is_comment for piece in line):
         yield from text.split("\n")
         return
-    yield from _failure(line, indent)
+    yield from _broken_line(line, indent)
 
 
 def _outdented(line: list[_Piece], depth: int) -> int:
@@ -133,7 +133,7 @@ def _outdented(line: list[_Piece], depth: int) -> int:
     return max(depth, 0)
 
 
-def _failure(line: list[_Piece], indent: str) -> Iterator[str]:
+def _broken_line(line: list[_Piece], indent: str) -> Iterator[str]:
     """A line that is too long, broken behind `:-` and between literals, or between what a case wants; what cannot be
     broken stays."""
     arrow = next((n for n, piece in enumerate(line) if piece.text == ":-"), None)

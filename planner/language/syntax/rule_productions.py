@@ -27,7 +27,7 @@ class ProductionReader(Protocol):
         """A statement of the file is whole."""
 
 
-def _by_name(value: Any) -> Any:
+def _as_name(value: Any) -> Any:
     return syntax.Name(value[1], value[2], value[3]) if type(value) is tuple else value
 
 
@@ -63,24 +63,24 @@ def same(_: ProductionReader, v: list[Any]) -> Any:
 
 
 def list_(_: ProductionReader, v: list[Any]) -> list[Any]:
-    return [_by_name(v[0])]
+    return [_as_name(v[0])]
 
 
 def list_more(_: ProductionReader, v: list[Any]) -> list[Any]:
-    v[0].append(_by_name(v[2]))
+    v[0].append(_as_name(v[2]))
     return v[0]  # type: ignore[no-any-return]
 
 
 def type_(r: ProductionReader, v: list[Any]) -> syntax.TypeDeclaration:
-    return syntax.TypeDeclaration(_by_name(v[1]), _by_name(v[3]), r.doc(v[0][2]), r.source, v[0][2], v[3][3])
+    return syntax.TypeDeclaration(_as_name(v[1]), _as_name(v[3]), r.doc(v[0][2]), r.source, v[0][2], v[3][3])
 
 
 def declaration(r: ProductionReader, v: list[Any]) -> syntax.Declaration:
-    return syntax.Declaration(_by_name(v[1]), tuple(v[3]), None, (), r.doc(v[0][2]), r.source, v[0][2], v[4][3])
+    return syntax.Declaration(_as_name(v[1]), tuple(v[3]), None, (), r.doc(v[0][2]), r.source, v[0][2], v[4][3])
 
 
 def native(r: ProductionReader, v: list[Any]) -> syntax.Declaration:
-    name, columns, operator, inputs = _by_name(v[1]), tuple(v[3]), _by_name(v[6]), tuple(v[8])
+    name, columns, operator, inputs = _as_name(v[1]), tuple(v[3]), _as_name(v[6]), tuple(v[8])
     return syntax.Declaration(name, columns, operator, inputs, r.doc(v[0][2]), r.source, v[0][2], v[9][3])
 
 
@@ -92,7 +92,7 @@ def import_(r: ProductionReader, v: list[Any]) -> syntax.ImportSyntax:
     if v[2][1] != "as":
         detail = f"Write it like this: import {v[1][1]} as {v[1][1].rpartition('.')[2]}"
         r.report("rules.syntax", "Syntax error in an import", detail, v[0][2], v[2][3])
-    return syntax.ImportSyntax(_by_name(v[1]), _by_name(v[3]), r.source, v[0][2], v[3][3])
+    return syntax.ImportSyntax(_as_name(v[1]), _as_name(v[3]), r.source, v[0][2], v[3][3])
 
 
 def case(r: ProductionReader, v: list[Any]) -> syntax.CaseSyntax:
@@ -123,12 +123,12 @@ def rule(r: ProductionReader, v: list[Any]) -> syntax.RuleSyntax:
 
 
 def annotation(r: ProductionReader, v: list[Any]) -> list[Any]:
-    v[0].append((_by_name(v[2]), string(r, v[4:5])))
+    v[0].append((_as_name(v[2]), string(r, v[4:5])))
     return v[0]  # type: ignore[no-any-return]
 
 
 def column(_: ProductionReader, v: list[Any]) -> syntax.ColumnSyntax:
-    return syntax.ColumnSyntax(v[0][1], _by_name(v[2]), v[0][2], v[2][3])
+    return syntax.ColumnSyntax(v[0][1], _as_name(v[2]), v[0][2], v[2][3])
 
 
 def positive(_: ProductionReader, v: list[Any]) -> syntax.Atom:

@@ -38,7 +38,7 @@ def replacement_chain(graph: Graph, node: str) -> list[ChainStep]:
     prover = Prover(graph.program, graph.database)
     own = prover.why(SAFE, (node,))
     if own is not None:
-        return [_request(graph, own)]
+        return [_requiring_step(graph, own)]
     forced = prover.why(FORCED, (node,))
     below = _below(forced, _SUPPORTS) if forced is not None else None
     steps: list[ChainStep] = []
@@ -49,7 +49,7 @@ def replacement_chain(graph: Graph, node: str) -> list[ChainStep]:
             steps.append(ChainStep(f"{dependent} depends on {dependency}", tuple(_written(graph, link))))
         asks = _below(below, SAFE)
         if asks is not None:
-            steps.append(_request(graph, asks))
+            steps.append(_requiring_step(graph, asks))
         below = _below(below, _SUPPORTS)
     return steps[::-1]
 
@@ -81,7 +81,7 @@ def waiting_chain(graph: Graph, object: str, waited: str) -> list[ChainStep]:
     return steps
 
 
-def _request(graph: Graph, proof: Proof) -> ChainStep:
+def _requiring_step(graph: Graph, proof: Proof) -> ChainStep:
     """The step that requires create_before_destroy itself."""
     assert proof.rule is not None
     sources = [

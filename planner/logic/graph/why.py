@@ -63,7 +63,7 @@ def prove_wait(
         assert reason is not None
         proof = proof_json(reason, graph.database.facts, source_json)
     if proof is not None:
-        return {**proof, **_note(notes)}, []
+        return {**proof, **_notes_json(notes)}, []
     if direct in graph.database["given_up"]:
         return None, [_given_up(graph, dependent, dependency)]
     lines = [*notes, f"{dependent} can start before {dependency} is done: there is no chain of edges between them."]
@@ -79,10 +79,17 @@ def not_an_edge(graph: Graph, dependent: str, dependency: str, notes: Sequence[s
     rules, _ = why_not(graph, "edge", (dependent, dependency))
     near = [item.json for item in nearest_misses(graph, dependent, dependency)]
     goal = ["edge", dependent, dependency]
-    return {"format_version": "1.0", "goal": goal, "holds": False, "nearest": near, **_note(notes), "rules": rules}
+    return {
+        "format_version": "1.0",
+        "goal": goal,
+        "holds": False,
+        "nearest": near,
+        **_notes_json(notes),
+        "rules": rules,
+    }
 
 
-def _note(notes: Sequence[str]) -> dict[str, list[str]]:
+def _notes_json(notes: Sequence[str]) -> dict[str, list[str]]:
     return {"notes": list(notes)} if notes else {}
 
 

@@ -337,7 +337,7 @@ def columns(count: int, edges: Iterable[tuple[int, int]]) -> list[list[int]]:
         is_forward = sweep % 2 == 0
         for column in by_level if is_forward else reversed(by_level):
             _arrange(column, left if is_forward else right, place)
-    return _failure(by_level, count)
+    return _broken_levels(by_level, count)
 
 
 def _arrange(column: list[int], neighbours: Sequence[Sequence[int]], place: list[float]) -> None:
@@ -358,7 +358,7 @@ def _number(column: list[int], place: list[float]) -> None:
         place[item] = number - middle
 
 
-def _failure(by_level: list[list[int]], count: int) -> list[list[int]]:
+def _broken_levels(by_level: list[list[int]], count: int) -> list[list[int]]:
     """The levels with those that are too tall in several columns."""
     most = max(LOWEST, 2 * isqrt(count))
     broken = []

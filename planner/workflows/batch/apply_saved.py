@@ -102,10 +102,10 @@ def _as_seen(asked: UnitOptions, done: FinishedUnit, base: str) -> UnitOptions:
             raise Failure(error("batch.out", "Plans cannot be saved", detail))
         return name
 
-    return _move(asked, seen)
+    return _with_paths(asked, seen)
 
 
-def _move(asked: UnitOptions, place: Callable[[str], str]) -> UnitOptions:
+def _with_paths(asked: UnitOptions, place: Callable[[str], str]) -> UnitOptions:
     """The options with their paths converted by `place`."""
     variables = tuple((kind, place(text) if kind == "var-file" else text) for kind, text in asked.variables)
     policies = tuple(word if word.startswith("builtin:") else place(word) for word in asked.policies)
@@ -185,7 +185,7 @@ def _begin(
     base = saved_plan.base_of(batch.fleet.root)
     for unit, saved in manifest.units.items():
         if saved.outcome == "incomplete" or unit in begun:  # else its plan has all
-            run.asked[unit] = _move(saved.asked, lambda text: os.path.join(base, text))
+            run.asked[unit] = _with_paths(saved.asked, lambda text: os.path.join(base, text))
     return run
 
 

@@ -403,7 +403,7 @@ def _result(
     )
     if state is not None:
         result = evolve(result, lineage=state.lineage, serial=state.serial)
-    return evolve(result, planned=_record(states)) if request.is_read else result
+    return evolve(result, planned=_recorded_outputs(states)) if request.is_read else result
 
 
 def _undone(request: Request, told: Diagnostics) -> UnitResult:
@@ -411,7 +411,7 @@ def _undone(request: Request, told: Diagnostics) -> UnitResult:
     return failed(request, [*told, error("stack.not_done", "Deployment is not done", detail)])
 
 
-def _record(states: States) -> dict[str, Any]:
+def _recorded_outputs(states: States) -> dict[str, Any]:
     """The outputs of an applied deployment, encoded."""
     state = states.read()
     outputs = state.outputs if state is not None else {}
@@ -433,4 +433,4 @@ def _state(request: Request, session: OpenedStack) -> UnitResult:
     result = UnitResult(request.unit, "no-changes", text=said)
     if state is not None:
         result = evolve(result, lineage=state.lineage, serial=state.serial)
-    return evolve(result, planned=_record(states)) if request.is_read else result
+    return evolve(result, planned=_recorded_outputs(states)) if request.is_read else result

@@ -32,12 +32,12 @@ def find_fleet(words: Iterable[str], file: str, memory: Callable[[str], FolderMe
     if file:
         if not os.path.isfile(file):
             raise Failure(error("batch.no_file", "No such file", f"The fleet's file {file} does not exist."))
-        fleet = _describe(file, memory)
+        fleet = read_batch_file(file, memory)
         return _below(fleet, words)
     if os.path.isfile(NAME):
-        return _below(_describe(NAME, memory), words)
+        return _below(read_batch_file(NAME, memory), words)
     if len(words) >= 1 and os.path.isfile(os.path.join(words[0], NAME)):
-        fleet = _describe(os.path.join(words[0], NAME), memory)
+        fleet = read_batch_file(os.path.join(words[0], NAME), memory)
         return _below(fleet, words[1:])
     folders, others = _folders(words)
     root = os.getcwd()
@@ -93,10 +93,6 @@ def _add_stacks(units: dict[str, Unit], stacks: dict[str, StackFolder]) -> tuple
                 problems.append(error("batch.same_name", "Two units of one name", detail))
             units[name] = unit
     return tuple(problems)
-
-
-def _describe(file: str, memory: Callable[[str], FolderMemory]) -> Fleet:
-    return read_batch_file(file, memory)
 
 
 def _terragrunt(root: str, names: Iterable[str]) -> Fleet:

@@ -43,7 +43,7 @@ def before_of(
 ) -> Before:
     """The results of earlier runs. `states` are the present states of the units; `plans` are the units whose plan files
     are unchanged since they were saved. Raises Failure."""
-    recorded = _record(batch.fleet.root, manifest.sum)
+    recorded = _recorded_history(batch.fleet.root, manifest.sum)
     doubtful = [
         unit
         for unit, now in states.items()
@@ -79,7 +79,7 @@ def state_request(batch: Batch, unit: str) -> Request:
     return evolve(request, command="state")
 
 
-def _record(root: str, saved_plan: str) -> _RunHistory:
+def _recorded_history(root: str, saved_plan: str) -> _RunHistory:
     applied: dict[str, UnitResult] = {}
     begun: set[str] = set()
     for name in runs(root):

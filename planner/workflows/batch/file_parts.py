@@ -138,7 +138,7 @@ def has_mark(path: str) -> bool:
 
 def write_files(root: str, wanted: dict[str, GeneratedFile], problems: Problems) -> None:
     """Write files, by their paths as seen from the root; what is in the way is reported."""
-    before = _list_all(root)
+    before = _generated_files(root)
     if not wanted and not before:
         return
     for path, file in sorted(wanted.items()):
@@ -179,7 +179,7 @@ def _write(path: str, shown: str, file: GeneratedFile, problems: Problems) -> No
     replace_file(path, data)
 
 
-def _list_all(root: str) -> set[str]:
+def _generated_files(root: str) -> set[str]:
     try:
         result = orjson.loads(read_whole(os.path.join(root, _LIST)))
     except (OSError, orjson.JSONDecodeError):

@@ -72,12 +72,12 @@ def _output(process: subprocess.Popen[bytes], seconds: float | None) -> tuple[by
     kept = bytearray()
     reader = threading.Thread(target=_read, args=(process, kept), daemon=True)
     reader.start()
-    is_late = not _end(process, reader, seconds)
+    is_late = not _has_ended(process, reader, seconds)
     if is_late:
         _tell(process, signal.SIGTERM)
-        _end(process, reader, GRACE)
+        _has_ended(process, reader, GRACE)
         _tell(process, signal.SIGKILL)  # and what it began, which may still be there when it is not
-        _end(process, reader, GRACE)
+        _has_ended(process, reader, GRACE)
     return bytes(kept[-MOST:]), is_late
 
 
@@ -90,7 +90,7 @@ def _read(process: subprocess.Popen[bytes], kept: bytearray) -> None:
                 del kept[:-MOST]
 
 
-def _end(process: subprocess.Popen[bytes], reader: threading.Thread, seconds: float | None) -> bool:
+def _has_ended(process: subprocess.Popen[bytes], reader: threading.Thread, seconds: float | None) -> bool:
     """Whether the process has ended and its output is complete, waiting so long for it."""
     until = time.monotonic() + seconds if seconds is not None else None
     reader.join(seconds)

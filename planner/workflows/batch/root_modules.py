@@ -64,7 +64,7 @@ def root_modules(
     `stacks` the stacks; the sources of their components are not root modules."""
     stacks = {} if stacks is None else stacks
     if pattern != "**":
-        return _by_name(folder, pattern, stacks)
+        return _matching_directories(folder, pattern, stacks)
     modules: list[str] = []
     states: list[str] = []
     waiting = [""]
@@ -88,7 +88,7 @@ def root_modules(
     return sorted(name for name in modules if name not in called)
 
 
-def _by_name(folder: str, pattern: str, stacks: dict[str, StackFolder]) -> list[str]:
+def _matching_directories(folder: str, pattern: str, stacks: dict[str, StackFolder]) -> list[str]:
     modules = []
     for name in sorted({os.path.normpath(path) for path in _matching(pattern, folder)}):
         path = os.path.join(folder, name)

@@ -305,7 +305,7 @@ def _manifest(document: dict[str, Any]) -> SavedManifest:
         raise ValueError("it looks for units outside the working directory")
     if document["units"].__class__ is not dict:
         raise ValueError("it has no units")
-    units = {name: _save(name, raw) for name, raw in document["units"].items()}
+    units = {name: _parse_saved(name, raw) for name, raw in document["units"].items()}
     shard = _shard(document["shard"]) if document["shard"] is not None else None
     for name, saved in units.items():
         if shard is None and not set(saved.before) <= set(units):
@@ -326,7 +326,7 @@ def _shard(raw: Any) -> Shard:
     return Shard(number, count, fleet, dict(beside))
 
 
-def _save(name: str, raw: Any) -> Saved:
+def _parse_saved(name: str, raw: Any) -> Saved:
     for column, kind in _SHAPE.items():
         if raw[column].__class__ is not kind:
             raise ValueError(f"{column} of {name} is not of type {kind.__name__}")

@@ -99,7 +99,7 @@ class Bounded:
 # ---------------------------------------------------------------- texts and places
 
 
-def _open() -> dict[str, str]:
+def _open_texts() -> dict[str, str]:
     """The texts in the editor, by absolute path."""
     result = {}
     for document in server.workspace.text_documents.values():
@@ -178,7 +178,7 @@ def _check_soon(uri: str, delay: float) -> None:
 
 async def _check(uri: str, delay: float) -> None:
     await asyncio.sleep(delay)
-    _publish(uri, problems_of(_path(uri), _open()))
+    _publish(uri, problems_of(_path(uri), _open_texts()))
     _waiting.pop(uri, None)
 
 
@@ -208,7 +208,7 @@ def _completion(params: lsp.CompletionParams) -> lsp.CompletionList:
     uri = params.text_document.uri
     text, path = _text(uri), _path(uri)
     offset = offset_of(text, params.position)
-    result = requests.completions(book_of(path, _open()), text, offset, lambda: shapes_near(path))
+    result = requests.completions(book_of(path, _open_texts()), text, offset, lambda: shapes_near(path))
     items = [
         lsp.CompletionItem(
             label=choice.label,
@@ -227,7 +227,7 @@ def _completion(params: lsp.CompletionParams) -> lsp.CompletionList:
 def _hover(params: lsp.HoverParams) -> lsp.Hover | None:
     uri = params.text_document.uri
     text = _text(uri)
-    result = requests.hover(book_of(_path(uri), _open()), text, offset_of(text, params.position))
+    result = requests.hover(book_of(_path(uri), _open_texts()), text, offset_of(text, params.position))
     if result is None:
         return None
     said, start, end = result
@@ -238,7 +238,7 @@ def _hover(params: lsp.HoverParams) -> lsp.Hover | None:
 def _definition(params: lsp.DefinitionParams) -> lsp.Location | None:
     uri = params.text_document.uri
     text = _text(uri)
-    result = requests.declaration(book_of(_path(uri), _open()), text, offset_of(text, params.position))
+    result = requests.declaration(book_of(_path(uri), _open_texts()), text, offset_of(text, params.position))
     return _location(result) if result is not None else None
 
 
@@ -248,7 +248,7 @@ def _references(params: lsp.ReferenceParams) -> list[lsp.Location]:
     text = _text(uri)
     return [
         _location(span)
-        for span in requests.mentions(book_of(_path(uri), _open()), text, offset_of(text, params.position))
+        for span in requests.mentions(book_of(_path(uri), _open_texts()), text, offset_of(text, params.position))
     ]
 
 
@@ -285,7 +285,7 @@ def _lenses(params: lsp.CodeLensParams) -> list[lsp.CodeLens]:
 @server.command(RUN_CASE)
 def _run_case(uri: str, name: str = "") -> dict[str, Any]:
     """Run a case of an open file, or all of them: {"passed": bool, "text": the result of each}."""
-    passed, text = ran(_path(uri), _open(), name)
+    passed, text = ran(_path(uri), _open_texts(), name)
     kind = lsp.MessageType.Info if passed else lsp.MessageType.Warning
     server.window_show_message(lsp.ShowMessageParams(kind, text))
     return {"passed": passed, "text": text}

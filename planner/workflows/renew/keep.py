@@ -64,7 +64,7 @@ class KeepingFacts:
 
 def gathered(made: MadePlan[Start], has_remarks: bool) -> KeepingFacts:
     """The facts that need the values and the graph of a plan. `has_remarks`: there were diagnostics."""
-    items = frozenset(_find(made, has_remarks))
+    items = frozenset(_keeping_facts(made, has_remarks))
     context, graph = made.context, made.loaded.derived.plan_graph
     if context is None or graph is None or any(_verdict(items)):
         return KeepingFacts(items)
@@ -125,7 +125,7 @@ def _found_told(printed: Printed) -> Iterator[str]:
         yield "causes"
 
 
-def _find(made: MadePlan[Start], has_remarks: bool) -> Iterator[str]:
+def _keeping_facts(made: MadePlan[Start], has_remarks: bool) -> Iterator[str]:
     """Facts for the rules about a plan."""
     # decided in Python: what is unusual about a plan that may be kept -- facts of one plan, which rules judge
     loaded, plan = made.loaded, made.plan

@@ -58,12 +58,12 @@ def put_off(asked: ComponentInstance, mode: str, before: Mapping[str, PutOff], p
     for other in asked.awaited:
         facts.append(("component", str(other)))
         facts += [("partial_plan", str(other))] if str(other) in partial else []
-        facts += [_inputs(str(other), because, what) for because, what in before.get(str(other), ())]
+        facts += [_given_fact(str(other), because, what) for because, what in before.get(str(other), ())]
     rows = _derive(facts, "put_off")["put_off"]
     return tuple(sorted((because, what) for name, because, what in rows if name == str(asked.name)))
 
 
-def _inputs(name: str, because: str, what: str) -> tuple[str, ...]:
+def _given_fact(name: str, because: str, what: str) -> tuple[str, ...]:
     """A fact from which the same follows for another instance, whose own facts are not looked at any more."""
     return ("wildcard_of", name, name) if because != "provider" else ("unknown_configuration", name, what)
 

@@ -194,7 +194,7 @@ def removed_instances(
 ) -> list[tuple[PromiseName, Value]]:
     """The recorded instances that a removed block is about, with the values that go with its for_each. Raises
     Failure."""
-    depth, mine = len(path), _by_name(block, path, recorded)
+    depth, mine = len(path), _matching_names(block, path, recorded)
     if block.key is None:
         return [(name, UNKNOWN) for name in mine]
     items: dict[Any, Value] = {None: UNKNOWN}
@@ -218,16 +218,16 @@ def perhaps_removed(flow: Flow, block: RemovedComponent, path: Any, recorded: li
         return []
     if block.for_each is None:
         key, _ = unmark_deep(flow.evaluate(block.key, flow.scope(path)))
-        return _by_name(block, path, recorded) if isinstance(key, Unknown) else []
+        return _matching_names(block, path, recorded) if isinstance(key, Unknown) else []
     items = repeated(flow.evaluate(block.for_each, flow.scope(path)), block.for_each)
     if not isinstance(items, Unknown):
         keys = [unmark_deep(flow.evaluate(block.key, flow.scope(path, k, each)))[0] for k, each in items.items()]
         if not any(isinstance(key, Unknown) for key in keys):
             return []
-    return _by_name(block, path, recorded)
+    return _matching_names(block, path, recorded)
 
 
-def _by_name(block: RemovedComponent, path: Any, recorded: list[PromiseName]) -> list[PromiseName]:
+def _matching_names(block: RemovedComponent, path: Any, recorded: list[PromiseName]) -> list[PromiseName]:
     depth = len(path)
     if block.kind == "component":
         return [name for name in recorded if name.path == path and name.name == block.name]

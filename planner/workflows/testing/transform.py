@@ -104,7 +104,7 @@ def _with_resources(root: ModuleConfig, file: TestFile, run: TestRun, problems: 
             problems.error("override_target", title, detail, override.span)
             continue
         made_up = evolve(resource, made_up=override)
-        root = _change(root, path, _replacing(key, made_up))
+        root = _replace_module(root, path, _replacing(key, made_up))
     return root
 
 
@@ -145,14 +145,14 @@ def _with_modules(root: ModuleConfig, file: TestFile, run: TestRun, problems: Pr
                 detail = "Specified output to override is not present in the module and will be ignored."
                 problems.warning("override_output", f"Output not found: {name}", detail, override.target.span)
         if not any(override.path[: len(path)] == path for path in emptied):  # else nothing is left of it
-            root = _change(root, override.path, _giving(override))
+            root = _replace_module(root, override.path, _giving(override))
             emptied.add(override.path)
     return root
 
 
 def _giving(override: ModuleOverride) -> Callable[[ModuleConfig], ModuleConfig]:
     def emptied(module: ModuleConfig) -> ModuleConfig:
-        given = {name: _inputs(decl, override) for name, decl in module.outputs.items()}
+        given = {name: _overridden_output(decl, override) for name, decl in module.outputs.items()}
         return evolve(
             module,
             outputs=given,
@@ -167,7 +167,7 @@ def _giving(override: ModuleOverride) -> Callable[[ModuleConfig], ModuleConfig]:
     return emptied
 
 
-def _inputs(decl: OutputDecl, override: ModuleOverride) -> OutputDecl:
+def _overridden_output(decl: OutputDecl, override: ModuleOverride) -> OutputDecl:
     node = decl.value.node
     constant = Expr(Literal(override.outputs.get(decl.name, Null()), node.start, node.end), decl.value.source)
     made_up = decl.name in override.outputs, override.target.span
@@ -196,14 +196,14 @@ def _module(path: tuple[str, ...]) -> str:
     return ".".join(f"module.{name}" for name in path)
 
 
-def _change(
+def _replace_module(
     module: ModuleConfig, path: tuple[str, ...], change: Callable[[ModuleConfig], ModuleConfig]
 ) -> ModuleConfig:
     """The module tree with one module changed."""
     if not path:
         return change(module)
     name, *rest = path
-    child = _change(module.children[name], tuple(rest), change)
+    child = _replace_module(module.children[name], tuple(rest), change)
     return evolve(module, children={**module.children, name: child})
 
 

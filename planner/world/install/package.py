@@ -111,7 +111,7 @@ def _by_registry(
     proof = PackageProof(verified=frozenset((wanted,)), own=frozenset((wanted,)))
     if claims.packages:
         proof = _of_all_platforms(package, claims, local, proof)
-    listed = _list_all(claims)
+    listed = _checksums_by_file(claims)
     if listed.get(claims.file_name) is None:
         raise InstallError(f"the registry's list of checksums has none for {claims.file_name}")
     if listed[claims.file_name] != claims.sha256:
@@ -155,7 +155,7 @@ def _of_all_platforms(
     return evolve(proof, by_registry=everywhere, own=proof.own | frozenset(computable_hashes(hashes)))
 
 
-def _list_all(claims: RegistryClaims) -> dict[str, str]:
+def _checksums_by_file(claims: RegistryClaims) -> dict[str, str]:
     """Checksums by file name."""
     listed: dict[str, str] = {}
     for line in claims.document.decode("utf-8", "replace").splitlines():

@@ -42,7 +42,7 @@ class PackFetcher:
         "" for the newest that the constraint allows. Raises InstallError and OSError."""
         address, sub = split_subdirectory(source)
         if address.partition("?")[0].endswith(".json") and address.startswith(("https://", "http://")):
-            listed = self._list_all(address, constraint, version)
+            listed = self._fitting_entry(address, constraint, version)
             checksum = listed.hash.replace("sha256:", "sha256%3A")
             url = resolve(address, listed.url)
             address = f"{url}{'&' if '?' in url else '?'}checksum={checksum}"
@@ -73,7 +73,7 @@ class PackFetcher:
                 whole.unlink()
             shutil.rmtree(whole, ignore_errors=True)
 
-    def _list_all(self, address: str, constraint: str, version: str) -> _Listed:
+    def _fitting_entry(self, address: str, constraint: str, version: str) -> _Listed:
         entries = _entries(self.web, address)
         if version:
             fitting = [entry for entry in entries if entry.version.text == version]

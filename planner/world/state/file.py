@@ -110,11 +110,11 @@ def write_state(state: State, compact: bool = False, texts: Texts | None = None)
         head = dumps(state_document(evolve(state, resources={})))
         begin, mark, end = head.rpartition(b'"resources":[]')
         assert mark
-        every = (texts.of(r) or dumps(_resource(r)) for r in _keep(state))
+        every = (texts.of(r) or dumps(_resource(r)) for r in _stored_resources(state))
         return begin + b'"resources":[' + b",".join(every) + b"]" + end + b"\n"
 
 
-def _keep(state: State) -> list[ResourceState]:
+def _stored_resources(state: State) -> list[ResourceState]:
     """The resources that a file has, in its order."""
     kept = (r for r in state.resources.values() if r.mode != "ephemeral")
     return sorted(kept, key=lambda r: (r.module, r.mode, r.type, r.name))
@@ -129,7 +129,7 @@ def state_document(state: State) -> dict[str, Any]:
         "serial": state.serial,
         "lineage": state.lineage,
         "outputs": outputs,
-        "resources": [_resource(r) for r in _keep(state)],
+        "resources": [_resource(r) for r in _stored_resources(state)],
         "check_results": _check_results(state.check_results),
     }
 

@@ -428,7 +428,7 @@ def journal_in(data: bytes, path: str, seal: Seal = PLAIN) -> tuple[JournalConte
         if not entries:
             return None, []
     try:
-        recorded = _record(lines, path)
+        recorded = _journal_content(lines, path)
     except (KeyError, TypeError, ValueError, AttributeError, MalformedError) as problem:
         detail = f"{path} is not a valid journal ({problem}). {move}"
         return None, [error("state.journal", "Invalid journal", detail)]
@@ -443,7 +443,7 @@ def journal_in(data: bytes, path: str, seal: Seal = PLAIN) -> tuple[JournalConte
     return recorded, [warning("state.journal_damaged", "The journal is damaged", detail)]
 
 
-def _record(lines: JournalLines, path: str) -> JournalContent:
+def _journal_content(lines: JournalLines, path: str) -> JournalContent:
     entries = lines.entries
     begin = entries[0]["begin"]
     if begin["version"] != 1:

@@ -62,8 +62,8 @@ def read_lines(data: bytes) -> JournalLines:
             missing.append(number)
         chain = sum if sum is not None else chain
         entries.append(entry)
-    damage = [*_by_name(damaged, "Line {} is damaged", "Lines {} are damaged")]
-    damage += _by_name(missing, "lines are missing before line {}", "lines are missing before each of lines {}")
+    damage = [*_numbers_text(damaged, "Line {} is damaged", "Lines {} are damaged")]
+    damage += _numbers_text(missing, "lines are missing before line {}", "lines are missing before each of lines {}")
     is_torn = bool(tail and _BEGINNING.fullmatch(tail))
     if tail and not is_torn:
         damage.append(f"the last {len(tail)} bytes are not a line of a journal")
@@ -83,7 +83,7 @@ def _entry(line: bytes) -> tuple[dict[str, Any] | None, int | None, bytes]:
     return entry, int(match[1], 16) if match[1] else None, match[3]
 
 
-def _by_name(numbers: list[int], one: str, several: str) -> list[str]:
+def _numbers_text(numbers: list[int], one: str, several: str) -> list[str]:
     if not numbers:
         return []
     return [(one if len(numbers) == 1 else several).format(", ".join(map(str, numbers)))]

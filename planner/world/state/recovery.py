@@ -216,20 +216,22 @@ def _diverged(
     problems = []
     if strays.missing:
         detail = (
-            f"{began} These objects are in the journal and not in the state:\n{_list_all(strays.described)}\n\n"
+            f"{began} These objects are in the journal and not in the state:\n{_bullet_list(strays.described)}\n\n"
             "`planner state journal -adopt` reads each of them and adds those that exist to the state. If the state is "
             "right without them, `planner state journal -discard` sets the journal aside."
         )
         problems.append(warning("state.journal_diverged", "Objects of an interrupted operation are missing", detail))
     if strays.others:
-        listed = _list_all([f"{address}: {mine} (in the state: {theirs})" for address, mine, theirs in strays.others])
+        listed = _bullet_list(
+            [f"{address}: {mine} (in the state: {theirs})" for address, mine, theirs in strays.others]
+        )
         detail = (
             f"{began} It created these objects, and others have taken their place in the state:\n{listed}\n\nThey may "
             "still exist: check, and delete them by hand if nothing uses them."
         )
         problems.append(warning("state.journal_replaced", "Objects of an interrupted operation may be left", detail))
     if strays.elsewhere:
-        listed = _list_all([f"{address}: {id} (in the state as {there})" for address, id, there in strays.elsewhere])
+        listed = _bullet_list([f"{address}: {id} (in the state as {there})" for address, id, there in strays.elsewhere])
         detail = (
             f"{began} The state has these objects of the journal at other addresses:\n{listed}\n\nThey are not added a "
             "second time."
@@ -238,7 +240,7 @@ def _diverged(
     return (*problems, *unfinished(recorded, has_moved_on=True))
 
 
-def _list_all(lines: list[str]) -> str:
+def _bullet_list(lines: list[str]) -> str:
     rest = f"\n  ... and {len(lines) - _MOST_LISTED} more" if len(lines) > _MOST_LISTED else ""
     return "".join(f"\n  - {line}" for line in lines[:_MOST_LISTED]) + rest
 
@@ -267,7 +269,7 @@ def refusal_to_copy(place: str, missing: tuple[str, ...]) -> Diagnostic:
 def _refusal(place: str, missing: tuple[str, ...], advice: str) -> Diagnostic:
     detail = (
         f"An interrupted operation made objects that the state in {place} does not have, because it was changed since:"
-        f"\n{_list_all(list(missing))}\n\n{advice}"
+        f"\n{_bullet_list(list(missing))}\n\n{advice}"
     )
     return error("state.journal_diverged", "Objects of an interrupted operation are missing", detail)
 

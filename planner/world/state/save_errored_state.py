@@ -33,7 +33,7 @@ def rescue(store: Store, state: State) -> tuple[list[Diagnostic], bytes]:
     except OSError as problem:
         reason = f"{ERRORED}: {problem.strerror or problem}."
         if journal is not None and recovered:
-            return [_keep(journal, f"It could not be written to {reason}")], b""
+            return [_kept_in_journal(journal, f"It could not be written to {reason}")], b""
         detail = (
             f"{reason} Nothing on the disk has what was done. The state is printed: save it, from the first brace to "
             f"the last, as {ERRORED}, then run `planner state push {ERRORED}`."
@@ -41,7 +41,9 @@ def rescue(store: Store, state: State) -> tuple[list[Diagnostic], bytes]:
         return [error("state.unsaved", "The state is kept nowhere", detail)], data
     if journal is not None and recovered:
         return [
-            _keep(journal, f"It is in {ERRORED} too, which `planner state push {ERRORED}` would put in place.")
+            _kept_in_journal(
+                journal, f"It is in {ERRORED} too, which `planner state push {ERRORED}` would put in place."
+            )
         ], b""
     detail = (
         f"It was written to {ERRORED} in the working directory instead. Do not plan or apply before it is in place, "
@@ -50,7 +52,7 @@ def rescue(store: Store, state: State) -> tuple[list[Diagnostic], bytes]:
     return [error("state.rescued", "The state is kept elsewhere", detail)], b""
 
 
-def _keep(journal: Journal, more: str) -> Diagnostic:
+def _kept_in_journal(journal: Journal, more: str) -> Diagnostic:
     detail = (
         f"What was done is in the journal {journal.path}. Remove the cause: then the next command that writes "
         f"the state takes it in by itself. {more}"

@@ -52,7 +52,7 @@ def plan_of(
         changes = list(_changes(document.entries, "resource_changes", configuration, seen, matters))
     elif document.excerpt is not None:
         entries = document.excerpt.changes()
-        changes = [_keep(c, reads) for c in _changes(entries, "resource_changes", configuration, seen)]
+        changes = [_only_read_parts(c, reads) for c in _changes(entries, "resource_changes", configuration, seen)]
     else:
         listed = objects(root, "resource_changes", "")
         if not listed and _has_objects(root.get("planned_values")):
@@ -88,7 +88,7 @@ def _value(entry: Any, name: str) -> Any:
 _NO_VALUE = (None, None, None)
 
 
-def _keep(change: ResourceChange, reads: PolicyInputs) -> ResourceChange:
+def _only_read_parts(change: ResourceChange, reads: PolicyInputs) -> ResourceChange:
     """The change with only those attributes that are read; it has not been shared yet."""
     looked = reads.looked(change)
     if not looked.all:

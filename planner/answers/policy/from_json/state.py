@@ -36,7 +36,7 @@ def plan_of_state(document: Document, configuration: ShownConfiguration) -> Plan
     return Plan("normal", tuple(changes), (), tuple(shown), State(), State(), None, {})
 
 
-def _keep(
+def _stored_object(
     address: str, module: str, mode: str, type_: str, name: str, deposed: str, provider: str, value: Any, secret: Any
 ) -> ResourceChange:
     now = (value, None, secret)
@@ -53,7 +53,9 @@ def _shown_objects(document: Document, configuration: ShownConfiguration) -> Ite
         provider = configuration.provider_of(module, mode, type_, name, text(entry, "provider_name", path, ""))
         deposed = text(entry, "deposed_key", path, "")
         secret = entry.get("sensitive_values")
-        yield _keep(address, module, mode, type_, name, deposed, provider, table(entry, "values", path), secret)
+        yield _stored_object(
+            address, module, mode, type_, name, deposed, provider, table(entry, "values", path), secret
+        )
 
 
 def shown_resources(state: Any, path: str) -> Iterator[tuple[str, str, dict[str, Any]]]:
@@ -107,7 +109,7 @@ def _of_file(document: Document) -> Iterator[ResourceChange]:
             secret = _secrets(instance.get("sensitive_attributes"), f"{at}.sensitive_attributes")
             deposed = text(instance, "deposed", at, "")
             address = resource + format_key(key)
-            yield _keep(address, module, mode, type_, name, deposed, provider, values, secret)
+            yield _stored_object(address, module, mode, type_, name, deposed, provider, values, secret)
 
 
 def _dynamic(values: dict[str, Any], type_: str) -> dict[str, Any]:

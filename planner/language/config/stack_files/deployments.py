@@ -139,7 +139,7 @@ def _deployment(block: Block, problems: Problems) -> Deployment:
         attributes = {"inputs": attributes["variables"], **attributes}
     group: tuple[str, Span] | None = None
     if "deployment_group" in attributes:
-        group = _by_name(piece(attributes["deployment_group"]), "deployment_group", problems)
+        group = _referenced_name(piece(attributes["deployment_group"]), "deployment_group", problems)
     return Deployment(
         block.labels[0].value,
         _optional(attributes, "inputs", problems),
@@ -151,7 +151,7 @@ def _deployment(block: Block, problems: Problems) -> Deployment:
     )
 
 
-def _by_name(expr: ExpressionPiece, root: str, problems: Problems) -> tuple[str, Span] | None:
+def _referenced_name(expr: ExpressionPiece, root: str, problems: Problems) -> tuple[str, Span] | None:
     """The name in `ROOT.NAME`, which some write as a text, with or without the root; None for others (reported)."""
     if isinstance(expr.node, nodes.Literal) and expr.node.value.__class__ is str:
         text = interpolated(expr).node
@@ -173,7 +173,7 @@ def _group(block: Block, problems: Problems) -> DeploymentGroup:
     checks: list[tuple[str, Span]] = []
     if "auto_approve_checks" in attributes:
         for item in elements(piece(attributes["auto_approve_checks"]), problems) or ():
-            named = _by_name(item, "deployment_auto_approve", problems)
+            named = _referenced_name(item, "deployment_auto_approve", problems)
             checks += [] if named is None else [named]
     return DeploymentGroup(block.labels[0].value, tuple(checks), block.header_span)
 

@@ -107,7 +107,7 @@ def _answer(parcel: Parcel, home: str, tree: str) -> ParcelResult:
     plan = _made(request.plan_file) if result.plan_file else b""
     left = _left(home)
     if left:
-        note = error("batch.left_behind", "Something could not be saved", _keep(left))
+        note = error("batch.left_behind", "Something could not be saved", _kept_files_text(left))
         result = evolve(result, diagnostics=(*result.diagnostics, *diagnostics_json([note])))
     result = evolve(result, reads=[], plan_file=parcel.request.plan_file if plan else "")
     return ParcelResult(result, plan=plan, json=_made(request.json_file))
@@ -117,7 +117,7 @@ def _made(path: str) -> bytes:
     return Path(path).read_bytes() if path and os.path.exists(path) else b""
 
 
-def _keep(left: list[str]) -> str:
+def _kept_files_text(left: list[str]) -> str:
     names = "".join(f"\n  - {path}" for path in left)
     return (
         f"These files are kept on {myself()}:{names}\n\nThey record the completed changes and are needed to continue."

@@ -84,20 +84,20 @@ def parcel_bytes(parcel: Parcel, root: str) -> bytes:
     """A parcel as bytes; `root` is the fleet's, here."""
     plain = (field.name for field in attrs.fields(Parcel) if field.name not in ("request", "data", "plan"))
     header = {name: getattr(parcel, name) for name in plain}
-    header["request"] = _move(to_json(parcel.request), root, ROOT)
+    header["request"] = _relocated(to_json(parcel.request), root, ROOT)
     return _joined(header, parcel.data, parcel.plan)
 
 
 def received(data: bytes, root: str) -> Parcel:
     """A parcel; `root` is where its files are going to be here. Raises BadParcel."""
     header, archive, plan = _split(data, "The bundle comes from")
-    parcel: Parcel = _structured(Parcel, {**header, "request": _move(header.get("request"), ROOT, root)})
+    parcel: Parcel = _structured(Parcel, {**header, "request": _relocated(header.get("request"), ROOT, root)})
     return evolve(parcel, data=archive, plan=plan)
 
 
 def result_bytes(answer: ParcelResult, root: str) -> bytes:
     """An answer as bytes."""
-    result = _move(to_json(answer.result), root, ROOT) if answer.result is not None else None
+    result = _relocated(to_json(answer.result), root, ROOT) if answer.result is not None else None
     header = {"missing": answer.missing, "begun": answer.begun, "problem": answer.problem, "result": result}
     return _joined(header, answer.plan, answer.json)
 
@@ -105,7 +105,7 @@ def result_bytes(answer: ParcelResult, root: str) -> bytes:
 def parse_result(data: bytes, root: str) -> ParcelResult:
     """Raises BadParcel."""
     header, plan, text = _split(data, "The worker has")
-    answer: ParcelResult = _structured(ParcelResult, {**header, "result": _move(header.get("result"), ROOT, root)})
+    answer: ParcelResult = _structured(ParcelResult, {**header, "result": _relocated(header.get("result"), ROOT, root)})
     return evolve(answer, plan=plan, json=text)
 
 
@@ -141,13 +141,13 @@ def _split(data: bytes, whose: str) -> tuple[dict[str, Any], bytes, bytes]:
     return header, rest[:one], rest[one:]
 
 
-def _move(value: Any, before: str, after: str) -> Any:
+def _relocated(value: Any, before: str, after: str) -> Any:
     """Plain data in which what is below one directory is below another. Only whole texts are paths."""
     kind = type(value)
     if kind is dict:
         return {name: _member(name, item, before, after) for name, item in value.items()}
     if kind is list or kind is tuple:
-        return [_move(item, before, after) for item in value]
+        return [_relocated(item, before, after) for item in value]
     if kind is str and value.startswith(before):
         rest = value[len(before) :]
         if rest == "" or rest.startswith("/"):
@@ -159,9 +159,9 @@ def _member(name: str, value: Any, before: str, after: str) -> Any:
     if name in _VALUES:
         return value
     if name not in _ASKED or type(value) is not dict:
-        return _move(value, before, after)
+        return _relocated(value, before, after)
     result = {}
     for asked, answer in value.items():
-        words = [_move(word, before, after) for word in asked.split("\0")]
-        result["\0".join(words)] = answer if words[0] == "env" else _move(answer, before, after)
+        words = [_relocated(word, before, after) for word in asked.split("\0")]
+        result["\0".join(words)] = answer if words[0] == "env" else _relocated(answer, before, after)
     return result

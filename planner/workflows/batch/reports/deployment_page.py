@@ -58,7 +58,9 @@ def stack_page(document: dict[str, Any], parts: Sequence[DeploymentReport]) -> s
     moved = [unit for unit in document["units"] if unit["outcome"] != "unchanged"]
     number = {unit["unit"]: n for n, unit in enumerate(moved)}
     texts = {f"{prefix_of(part, parts)}{name}": text for part in parts for name, text in part.texts.items()}
-    drawn = [_by_name(view, prefix_of(part, parts), part.deployment, number) for part in parts for view in part.views]
+    drawn = [
+        _qualified_view(view, prefix_of(part, parts), part.deployment, number) for part in parts for view in part.views
+    ]
     page = Page(
         summary_line(document),
         (f"Objects: {totals_text(document) or 'none'}.", f"{document['seconds']} s."),
@@ -71,7 +73,7 @@ def stack_page(document: dict[str, Any], parts: Sequence[DeploymentReport]) -> s
     return page_html(page, below(document))
 
 
-def _by_name(view: PageView, before: str, deployment: str, number: Mapping[str, int]) -> PageView:
+def _qualified_view(view: PageView, before: str, deployment: str, number: Mapping[str, int]) -> PageView:
     """The view with the deployment before each name and around it all, and with the changes by their numbers."""
 
     def box(name: str) -> str:

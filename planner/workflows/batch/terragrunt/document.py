@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 
 from planner.foundation.vocabulary.diagnostic import has_errors
@@ -174,11 +173,6 @@ class UnitDocument:
     root: DocumentBlock
     locals: dict[str, Expr]
     problems: tuple[object, ...] = ()
-
-
-def display_path(path: str, root: str) -> str:
-    """A path as messages call it: as seen from the root of the fleet."""
-    return os.path.relpath(path, root)
 
 
 def read_document(path: str, name: str, form: Form | None, problems: Problems) -> UnitDocument | None:

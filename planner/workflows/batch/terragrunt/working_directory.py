@@ -52,7 +52,7 @@ def prepare(place: str, package: SourcePackage | None, folder: str, copy: Copy, 
     home = os.path.dirname(base)
     make_private(home)
     wanted = _links(package, folder, copy, os.path.relpath(place, base))
-    before = _list_all(home)
+    before = _own_files(home)
     inner = os.path.relpath(place, base)
     for name in sorted(before.keys() - wanted.keys()):
         _drop(os.path.join(base, name), before[name])
@@ -186,7 +186,7 @@ def _put(path: str, data: bytes) -> None:
     os.replace(beside, path)
 
 
-def _list_all(home: str) -> dict[str, str]:
+def _own_files(home: str) -> dict[str, str]:
     """The files in the working directory that are planner's."""
     try:
         result = orjson.loads(read_whole(os.path.join(home, _LIST)))

@@ -45,7 +45,7 @@ def kept_write_only(block: BlockSchema, value: Value, at: Path = ()) -> Iterator
     """The write-only attributes with values from a provider, which must be null in all its responses."""
     if value.__class__ is not dict:
         return
-    yield from _keep(block.attributes, value, at)
+    yield from _kept_paths(block.attributes, value, at)
     for name, nested in block.blocks.items():
         here, inner = (*at, ("attr", name)), value[name]
         if nested.nesting in ("single", "group"):
@@ -55,7 +55,7 @@ def kept_write_only(block: BlockSchema, value: Value, at: Path = ()) -> Iterator
                 yield from kept_write_only(nested.block, item, (*here, step))
 
 
-def _keep(attributes: dict[str, AttributeSchema], value: Value, at: Path) -> Iterator[Path]:
+def _kept_paths(attributes: dict[str, AttributeSchema], value: Value, at: Path) -> Iterator[Path]:
     for name, attribute in attributes.items():
         here, inner = (*at, ("attr", name)), value[name]
         if attribute.write_only and inner.__class__ is not Null:
@@ -64,4 +64,4 @@ def _keep(attributes: dict[str, AttributeSchema], value: Value, at: Path) -> Ite
             items = [((), inner)] if attribute.nested.nesting in ("single", "group") else list(parts(inner))
             for step, item in items:
                 if item.__class__ is dict:
-                    yield from _keep(attribute.nested.attributes, item, (*here, *([step] if step else [])))
+                    yield from _kept_paths(attribute.nested.attributes, item, (*here, *([step] if step else [])))

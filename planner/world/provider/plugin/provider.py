@@ -61,7 +61,7 @@ class EphemeralCalls(PluginBase):
     def renew(self, type: str, private: bytes | None) -> OpenedEphemeral:
         """Keep an open resource usable."""
         try:
-            answer = self._call("RenewEphemeralResource", "Renew", type_name=type, **_inputs(private))
+            answer = self._call("RenewEphemeralResource", "Renew", type_name=type, **_private_field(private))
         except PluginError as problem:
             return OpenedEphemeral(None, private, diagnostics=(self._failed(problem),))
         return OpenedEphemeral(None, _private(answer), _renew_at(answer), tuple(diagnostics(answer.diagnostics)))
@@ -69,13 +69,13 @@ class EphemeralCalls(PluginBase):
     def close_ephemeral(self, type: str, private: bytes | None) -> list[AttributeDiagnostic]:
         """The resource is needed no longer."""
         try:
-            answer = self._call("CloseEphemeralResource", "Close", type_name=type, **_inputs(private))
+            answer = self._call("CloseEphemeralResource", "Close", type_name=type, **_private_field(private))
         except PluginError as problem:
             return [self._failed(problem)]
         return diagnostics(answer.diagnostics)
 
 
-def _inputs(private: bytes | None) -> dict[str, Any]:
+def _private_field(private: bytes | None) -> dict[str, Any]:
     return {} if private is None else {"private": private}
 
 

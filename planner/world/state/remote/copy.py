@@ -97,17 +97,17 @@ def id_of(data: bytes) -> str:
 def take_in(client: RemoteStateClient, journal: Copied) -> None:
     """Record that a state has the changes of this copy, for the machine that has the journal itself, and remove the
     copy. Raises ServiceError."""
-    said = [[journal.id, len(journal.data)], *_take(client)][:_MOST_TAKEN]
+    said = [[journal.id, len(journal.data)], *_taken_copies(client)][:_MOST_TAKEN]
     client.put_beside(TAKEN, json.dumps(said).encode())
     forget(client, journal.id)
 
 
 def is_taken_in(client: RemoteStateClient, data: bytes) -> bool:
     """Whether a state has all changes in the bytes of a journal, because its copy was taken in. Raises ServiceError."""
-    return client.has_place_beside and [id_of(data), len(data)] in _take(client)
+    return client.has_place_beside and [id_of(data), len(data)] in _taken_copies(client)
 
 
-def _take(client: RemoteStateClient) -> list[Any]:
+def _taken_copies(client: RemoteStateClient) -> list[Any]:
     try:
         said = json.loads(client.get_beside(TAKEN) or b"[]")
     except (ValueError, RecursionError):
