@@ -114,14 +114,21 @@ def _is_part(step: CauseStep, following: CauseStep) -> bool:
 def words_of(step: CauseStep, actions: Mapping[str, str]) -> str:
     """A step with its place."""
     what = step.what.removeprefix("the text of ") if step.kind == "text" else step.what
+    what += difference_of(step)
     if step.kind == "variable":
         return f"{what} ({origin_of(step)})"
-    action = actions.get(what, "")
+    action = actions.get(step.what, "")
     said = _KINDS.get(step.kind, words_for(action).done if action else "")
     place = "" if step.kind in _ASKED else _place(step.source)
     if said:
         return f"{what}{place[:-1]}, {said})" if place else f"{what} ({said})"
     return f"{what}{place}"
+
+
+def difference_of(step: CauseStep) -> str:
+    """` "v1" -> "v2"`, ready to append to a name: the former and the present value; empty where the former is not
+    known."""
+    return f" {step.before} -> {step.value or 'nothing'}" if step.before else ""
 
 
 def origin_of(step: CauseStep) -> str:

@@ -1,6 +1,6 @@
 """The causes of a plan, each with its consequences: the riskiest first, by module and type.
 
-var.image: "1.2" to "1.3" (prod.tfvars:4) causes 9 of 11 changes: 2 replacements, 7 updates
+var.image "1.2" -> "1.3" (prod.tfvars:4) causes 9 of 11 changes: 2 replacements, 7 updates
   replace  module.web.aws_instance.a
   update   module.web.aws_instance.b
 """
@@ -12,7 +12,7 @@ from typing import Any
 
 from planner.answers.explain.causes import Because, RootCause, grouped
 from planner.logic.programs.actions import actions, verb_of, words_for
-from planner.render.cause_line import origin_of, words_of
+from planner.render.cause_line import difference_of, origin_of, words_of
 from planner.render.terminal import Paint
 
 MOST_LISTED = 20
@@ -68,7 +68,7 @@ def title_of(group: RootCause) -> str:
     if not root.what:
         return _THEMSELVES.get(root.kind, root.kind)
     if root.kind == "variable":
-        value = f": {root.value}" if root.value else ""
+        value = difference_of(root) or (f" = {root.value}" if root.value else "")
         return f"{root.what}{value} ({origin_of(root)})"
     return words_of(root, {})
 

@@ -42,7 +42,7 @@ def applied(tmp_path: Path, planner: Run, monkeypatch: pytest.MonkeyPatch) -> Pa
     return tmp_path
 
 
-SUMMARY = """var.image: "1.2" to "1.3" (prod.tfvars:2) causes 2 of 6 changes: 1 replacement, 1 update
+SUMMARY = """var.image "1.2" -> "1.3" (prod.tfvars:2) causes 2 of 6 changes: 1 replacement, 1 update
   replace  terraform_data.web[0]
   update   terraform_data.web[1]
 
@@ -65,7 +65,7 @@ def test_the_causes_of_a_plan(planner: Run) -> None:
     assert SUMMARY in planner("plan", "-summary", "-var-file=prod.tfvars", "-no-color").out
     assert planner("plan", "-out=saved", "-var-file=prod.tfvars").code == 0
     saved = planner("why", "-plan=saved").out
-    assert saved.startswith('var.image: "1.2" to "1.3" (plan, main.tf:1) causes 2 of 6 changes')
+    assert saved.startswith('var.image "1.2" -> "1.3" (plan, main.tf:1) causes 2 of 6 changes')
 
 
 def test_as_json(planner: Run) -> None:
@@ -73,6 +73,7 @@ def test_as_json(planner: Run) -> None:
     assert document["changes"] == 6
     first = document["causes"][0]
     assert first["root"]["what"] == "var.image" and first["root"]["source"]["line"] == 2 and first["certain"]
+    assert (first["root"]["before"], first["root"]["value"]) == ('"1.2"', '"1.3"')
     assert first["changes"] == [
         {"address": "terraform_data.web[0]", "action": "replace"},
         {"address": "terraform_data.web[1]", "action": "update"},
@@ -107,9 +108,9 @@ def test_what_if(planner: Run) -> None:
     assert (said.code, said.err) == (0, "")
     assert said.out == (
         "terraform_data.web[0]: replace instead of no change\n"
-        "  because var.image (-var)\n"
+        '  because var.image "1.2" -> "9" (-var)\n'
         "terraform_data.web[1]: update instead of no change\n"
-        "  because var.image (-var)\n"
+        '  because var.image "1.2" -> "9" (-var)\n'
         "\n"
         "Without: 1 to add, 0 to change, 1 to destroy.\n"
         "With:    2 to add, 1 to change, 2 to destroy.\n"

@@ -28,8 +28,10 @@ class CauseStep:
     what: str
     kind: str = ""
     source: Any = None
+    before: str = ""
+    """the former value, as it may be shown; empty where it is not known"""
     value: str = ""
-    """the value of a variable, as it may be shown; with the former one, where that is known"""
+    """the present value, as it may be shown"""
     note: str = ""
     """the origin of a variable's value where its place does not show it: default, environment, input, plan"""
 
@@ -38,7 +40,14 @@ class CauseStep:
         """As documents have it: `what`, `kind`, and the place as in proofs."""
         place = {"source": source_json(self.source)} if self.source is not None else {}
         extra = {
-            name: text for name, text in (("kind", self.kind), ("value", self.value), ("origin", self.note)) if text
+            name: text
+            for name, text in (
+                ("kind", self.kind),
+                ("before", self.before),
+                ("value", self.value),
+                ("origin", self.note),
+            )
+            if text
         }
         return {"what": self.what, **extra, **place}
 
@@ -77,7 +86,7 @@ def chains_of(relations: Mapping[str, Collection[Any]], facts: FactBase, names: 
                 root,
                 ways.leaves[root],
                 places.of_leaf(root, ways.leaves[root], ways.reader(name, root)),
-                *variables.get(root, ("", "")),
+                *variables.get(root, ("", "", "")),
             )
             for root in roots
         )
@@ -87,15 +96,15 @@ def chains_of(relations: Mapping[str, Collection[Any]], facts: FactBase, names: 
     return answers
 
 
-def _variables(relations: Mapping[str, Collection[Any]], facts: FactBase) -> dict[str, tuple[str, str]]:
-    """The kind of each root variable, and the source of its value where its place does not show it."""
+def _variables(relations: Mapping[str, Collection[Any]], facts: FactBase) -> dict[str, tuple[str, str, str]]:
+    """The former and present value of each root variable, and the origin of its value where its place does not show
+    it."""
     before = dict(sorted(relations["former_value"], reverse=True))
     told = {}
     for name, text, origin in facts.relation("root_variable"):
-        value = f"{before[name]} to {text}" if name in before else text
         source = facts.source("root_variable", (name, text, origin))
         elsewhere = isinstance(source, Span) and source.filename != origin  # of a sensitive value: its declaration
-        told[name] = (value, origin if origin in _NOTED or elsewhere else "")
+        told[name] = (before.get(name, ""), text, origin if origin in _NOTED or elsewhere else "")
     return told
 
 
@@ -126,7 +135,7 @@ def grouped(
             known = roots.setdefault(key, whole)
             if known.what != whole.what and whole.kind == "variable":
                 first = min(known, whole, key=lambda step: _line(step) or ("", 0))
-                roots[key] = evolve(first, what=_variable(whole.what), value="")
+                roots[key] = evolve(first, what=_variable(whole.what), before="", value="")
             elif known.what != whole.what:
                 roots[key] = evolve(known, what=_in_common(known.what, whole.what))
             listed = members.setdefault(key, [])
