@@ -17,6 +17,7 @@ from __future__ import annotations
 from _queue import Empty, SimpleQueue  # queue has them from there, and more
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import copy_context
 from heapq import heappop, heappush
 from threading import Lock, Thread, local
 from typing import TYPE_CHECKING, Any
@@ -65,7 +66,8 @@ class _Pool:
     def submit(self, node: str) -> None:
         self.busy += 1
         if self.busy > len(self._threads):
-            thread = Thread(target=self._run, name=f"walk-{len(self._threads) + 1}", daemon=True)
+            run = copy_context().run  # a view of files is that of the walk
+            thread = Thread(target=run, args=(self._run,), name=f"walk-{len(self._threads) + 1}", daemon=True)
             self._threads.append(thread)
             thread.start()
         self._jobs.put(node)

@@ -8,8 +8,10 @@ import gc
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from typing import Protocol
 
 _CANNOT = frozenset((errno.EINVAL, errno.ENOTSUP, errno.EBADF, errno.EACCES, errno.EPERM))
 
@@ -18,6 +20,82 @@ MOST_BYTES = 2 << 30
 """that are read of a file"""
 MOST_STREAMED = 64 << 20
 """that are read of what has no size"""
+
+
+class Entry(Protocol):
+    """An entry of a directory: one on the disk (os.DirEntry), or one of a tree."""
+
+    @property
+    def name(self) -> str:
+        """The name in the directory."""
+
+    def is_dir(self) -> bool:
+        """Whether it is a directory, or a link to one. Raises OSError."""
+
+
+class TreeEntry:
+    """An entry of a directory of a tree."""
+
+    __slots__ = ("_is_dir", "name")
+
+    def __init__(self, name: str, is_dir: bool) -> None:
+        self.name, self._is_dir = name, is_dir
+
+    def is_dir(self) -> bool:
+        """Whether it is a directory, or a link to one."""
+        return self._is_dir
+
+
+class Tree(Protocol):
+    """The files below a directory as they were at another time. Names are relative to the directory, in the shortest
+    spelling; they may lead through links."""
+
+    @property
+    def root(self) -> str:
+        """The absolute path of the directory, without links."""
+
+    def read(self, name: str) -> bytes:
+        """The content of a file. Raises OSError."""
+
+    def entries(self, directory: str) -> Iterable[Entry]:
+        """The files and directories in a directory; `.` is the root. Raises OSError."""
+
+
+_TREE: ContextVar[Tree | None] = ContextVar("tree", default=None)
+
+
+@contextmanager
+def view(tree: Tree | None) -> Iterator[None]:
+    """Inside, configurations and their functions read the files below the root of the tree from the tree, under the
+    same paths, and all others from the disk; None: all from the disk. The innermost view counts."""
+    token = _TREE.set(tree)
+    try:
+        yield
+    finally:
+        _TREE.reset(token)
+
+
+def _name_in(tree: Tree, path: str | os.PathLike[str]) -> str | None:
+    """The name of a path in a tree; None for a path outside of it. Raises ValueError for an impossible name."""
+    absolute = os.path.join(os.getcwd(), os.fspath(path))
+    root = tree.root.rstrip("/")
+    for candidate in (os.path.normpath(absolute), os.path.realpath(absolute)):
+        if candidate == root:
+            return "."
+        if candidate.startswith(f"{root}/"):
+            return candidate[len(root) + 1 :]
+    return None
+
+
+def _entry_in(tree: Tree, name: str) -> Entry | None:
+    """The entry of a name in a tree; None where it does not exist."""
+    if name == ".":
+        return TreeEntry(".", True)
+    parent, _, last = name.rpartition("/")
+    try:
+        return next((entry for entry in tree.entries(parent or ".") if entry.name == last), None)
+    except OSError:
+        return None
 
 
 def replace_file(
@@ -77,6 +155,9 @@ def _replace(path: str, data: bytes, mode: int, ready: Callable[[int], bool] | N
 def read_whole(path: str | os.PathLike[str], most: int = MOST_BYTES) -> bytes:
     """The content of a file of which only the name is known. A pipe or a device could block or go on for ever and is
     refused; only the null device is a file without content. Raises OSError, and ValueError for an impossible name."""
+    tree = _TREE.get()
+    if tree is not None and (name := _name_in(tree, path)) is not None:
+        return tree.read(name)
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
         check_kind(descriptor, path)
@@ -88,7 +169,7 @@ def read_whole(path: str | os.PathLike[str], most: int = MOST_BYTES) -> bytes:
 def read_given(path: str | os.PathLike[str], most: int = MOST_STREAMED) -> bytes:
     """The content of a file that the user named: it may be a pipe (`<(...)`, `/dev/stdin`), which is waited for. Raises
     OSError, and ValueError for an impossible name."""
-    mode = os.stat(path).st_mode
+    mode = path_mode(path)
     if not stat.S_ISFIFO(mode) and not stat.S_ISCHR(mode):
         return read_whole(path)
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -102,6 +183,52 @@ def read_text(path: str | os.PathLike[str], given: bool = False) -> str:
     """The content of a file as text in UTF-8 with plain line ends; `given`: the user named the file. Raises OSError,
     and ValueError (UnicodeDecodeError is one)."""
     return (read_given if given else read_whole)(path).decode("utf-8").replace("\r\n", "\n")
+
+
+def list_directory(path: str) -> Sequence[Entry]:
+    """The entries of a directory. Raises OSError, and ValueError for an impossible name."""
+    tree = _TREE.get()
+    if tree is not None and (name := _name_in(tree, path)) is not None:
+        return list(tree.entries(name))
+    with os.scandir(path) as entries:
+        return list(entries)
+
+
+def path_mode(path: str | os.PathLike[str]) -> int:
+    """The type and the permissions of a file, as in `os.stat_result.st_mode`; links are followed. Raises OSError, and
+    ValueError for an impossible name."""
+    tree = _TREE.get()
+    if tree is not None and (name := _name_in(tree, path)) is not None:
+        entry = _entry_in(tree, name)
+        if entry is None:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), os.fspath(path))
+        return stat.S_IFDIR | 0o755 if entry.is_dir() else stat.S_IFREG | 0o644
+    return os.stat(path).st_mode
+
+
+def is_directory(path: str) -> bool:
+    """Whether a path names a directory."""
+    try:
+        return stat.S_ISDIR(path_mode(path))
+    except (OSError, ValueError):
+        return False
+
+
+def path_exists(path: str) -> bool:
+    """Whether a directory has an entry of this name, which may be a link to a missing file."""
+    tree = _TREE.get()
+    if tree is not None and (name := _name_in(tree, path)) is not None:
+        return _entry_in(tree, name) is not None
+    return os.path.lexists(path)
+
+
+def real_path(path: str) -> str:
+    """The absolute path of a directory without links; equal for all paths of one directory (in a view: for all
+    spellings of one path)."""
+    tree = _TREE.get()
+    if tree is not None and _name_in(tree, path) is not None:
+        return os.path.abspath(path)
+    return os.path.realpath(path)
 
 
 def check_kind(descriptor: int, path: str | os.PathLike[str]) -> None:
@@ -191,7 +318,7 @@ def collector_paused() -> Iterator[None]:
 
 
 # The reads of a configuration's functions: files, names in directories, the time; and how often states were read from
-# services, which leaves no file to compare.
+# services, which leaves no file to compare. What is read from a tree does not count.
 
 
 LOOKED = "planner.looked"
@@ -206,7 +333,8 @@ _SERVICES = [0]
 
 def note_file_read(path: str) -> None:
     """A function has read the file."""
-    _READ[path] = None
+    if _TREE.get() is None:
+        _READ[path] = None
 
 
 def files_read() -> tuple[str, ...]:
@@ -216,12 +344,16 @@ def files_read() -> tuple[str, ...]:
 
 def note_look(path: str) -> None:
     """A function checks whether there is such a file."""
+    if _TREE.get() is not None:
+        return
     _LOOKED[path] = None
     sys.audit(LOOKED, path)
 
 
 def note_listing(path: str, are_all: bool) -> None:
     """A function lists names in a directory; `are_all`: those of our own files, too."""
+    if _TREE.get() is not None:
+        return
     _LOOKED[path] = None
     if are_all:
         sys.audit(LISTED, path)
@@ -234,7 +366,8 @@ def looked_at() -> tuple[str, ...]:
 
 def note_time() -> None:
     """A function read the time of the plan."""
-    _TIME[0] = True
+    if _TREE.get() is None:
+        _TIME[0] = True
 
 
 def has_asked_time() -> bool:

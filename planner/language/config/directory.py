@@ -9,7 +9,7 @@ from contextlib import suppress
 from stat import S_ISREG
 from typing import Any
 
-from planner.foundation.support.disk import read_whole, replace_file
+from planner.foundation.support.disk import Entry, is_directory, list_directory, path_mode, read_whole, replace_file
 from planner.foundation.support.fast_json import orjson
 from planner.foundation.vocabulary.diagnostic import Diagnostic
 from planner.foundation.vocabulary.records import frozen
@@ -38,8 +38,7 @@ class ModuleFiles:
 def module_files(directory: str) -> ModuleFiles:
     """The configuration files of a directory. A `.tofu` file hides the `.tf` file of the same name; hidden files and
     editors' backups are left out. Raises OSError."""
-    with os.scandir(directory) as entries:
-        names = sorted(e.name for e in entries if not _is_folder(e) and not _ignored(e.name))
+    names = sorted(e.name for e in list_directory(directory) if not _is_folder(e) and not _ignored(e.name))
     normal: list[str] = []
     override: list[str] = []
     for name in names:
@@ -52,18 +51,18 @@ def module_files(directory: str) -> ModuleFiles:
 def is_module(directory: str) -> bool:
     """Whether there is any configuration file in the directory."""
     try:
-        if S_ISREG(os.stat(f"{directory}/main.tf").st_mode):  # most have one, and no others have to be listed then
+        if S_ISREG(path_mode(f"{directory}/main.tf")):  # most have one, and no others have to be listed then
             return True
     except OSError:
         pass
     try:
-        with os.scandir(directory) as entries:
-            return any(e.name.endswith(_EXTENSIONS) and not _ignored(e.name) and not _is_folder(e) for e in entries)
+        entries = list_directory(directory)
+        return any(e.name.endswith(_EXTENSIONS) and not _ignored(e.name) and not _is_folder(e) for e in entries)
     except OSError:
         return False
 
 
-def _is_folder(entry: os.DirEntry[str]) -> bool:
+def _is_folder(entry: Entry) -> bool:
     try:
         return entry.is_dir()
     except OSError:  # a link that leads to itself: reading it reports the problem
@@ -211,7 +210,7 @@ def _as_in_html(text: bytes) -> bytes:
 
 def fits(record: ModuleRecord, call: ModuleCall, root_dir: str) -> bool:
     """Whether the installed module exists, and is the one called now."""
-    if record.source != call.source or not os.path.isdir(os.path.join(root_dir, record.directory)):
+    if record.source != call.source or not is_directory(os.path.join(root_dir, record.directory)):
         return False
     try:
         wanted = parse_constraints(call.version) if call.version else None

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from planner.foundation.support.digests import sha256_of
-from planner.foundation.support.disk import read_whole
+from planner.foundation.support.disk import is_directory, read_whole, real_path
 from planner.foundation.values.value import Value
 from planner.foundation.vocabulary.diagnostic import Diagnostic
 from planner.foundation.vocabulary.records import evolve
@@ -136,7 +136,7 @@ class InstalledModules:
         if call.version and not _fits(call.version, record.version):
             detail = f"Installed is version {record.version or '(none)'}, wanted {call.version}. Run {self.init} again."
             problems.error("module_version_changed", "Module version requirements have changed", detail, where)
-        if not os.path.isdir(located(self.root_dir, record.directory, self.absolute)):
+        if not is_directory(located(self.root_dir, record.directory, self.absolute)):
             detail = f"The directory {record.directory} of module {call.name} is gone. Run {self.init} again."
             problems.error("module_not_installed", "Module not installed", detail, call.span)
             return None
@@ -182,7 +182,7 @@ class _ConfigLoader:
         warned = tuple(d for d in problems if not d.is_error)
         if not any(d.is_error and d.code != MALFORMED_TEMPLATE for d in problems):
             mine = Problems()
-            top = os.path.realpath(located(self.root_dir, directory, self.absolute))
+            top = real_path(located(self.root_dir, directory, self.absolute))
             root = self._with_children(root, scope, (top,), mine)
             if not mine.has_errors:
                 check_provider_configurations(root, mine)
@@ -289,7 +289,7 @@ class _ConfigLoader:
         directory = self.locate(path, call, module.directory, problems)
         if directory is None:
             return None
-        real = os.path.realpath(located(self.root_dir, directory, self.absolute))
+        real = real_path(located(self.root_dir, directory, self.absolute))
         if above.count(real) > (0 if call.source_is_constant else DEEPEST_RECURSION):
             detail = f"The directory {directory} is already being loaded: the module would contain itself without end."
             problems.error("cyclic_module", "Module calls itself", detail, call.span)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 from unicodedata import normalize
 
-from planner.foundation.support.disk import read_given, read_whole
+from planner.foundation.support.disk import list_directory, read_given, read_whole
 from planner.foundation.values.convert import ConversionError
 from planner.foundation.values.json_codec import simple_json
 from planner.foundation.values.value import EPHEMERAL, Unknown, Value, is_null, is_wholly_known, unmark_deep
@@ -139,7 +139,7 @@ def add_automatic_files(directory: str, folder: str, found: RawVariables) -> tup
 
 def _automatic_files(directory: str) -> Iterable[str]:
     try:
-        names = set(os.listdir(directory or "."))
+        names = {entry.name for entry in list_directory(directory or ".")}
     except OSError:
         return
     for name in ("terraform.tfvars", "terraform.tfvars.json"):

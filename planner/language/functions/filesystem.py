@@ -6,10 +6,20 @@ import hashlib
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from planner.foundation.support.disk import note_file_read, note_listing, note_look, read_whole
+from planner.foundation.support.disk import (
+    Entry,
+    is_directory,
+    list_directory,
+    note_file_read,
+    note_listing,
+    note_look,
+    path_exists,
+    path_mode,
+    read_whole,
+)
 from planner.foundation.values.sets import make_set
 from planner.foundation.values.types import BOOL, STRING, SetType
 from planner.foundation.values.value import Value, mark, unmark
@@ -150,7 +160,7 @@ def fileexists(path: Value, *, context: CallContext) -> Value:
     try:
         at = located(path, context.base_dir)
         note_look(at)
-        mode = os.stat(at).st_mode
+        mode = path_mode(at)
     except FileNotFoundError:
         return mark(False, marks)
     except (OSError, ValueError):
@@ -177,7 +187,7 @@ def fileset(path: Value, pattern: Value, *, context: CallContext) -> Value:
     try:
         for name in glob(_join_path(directory, pattern)):
             try:
-                is_file = stat.S_ISREG(os.stat(name).st_mode)
+                is_file = stat.S_ISREG(path_mode(name))
             except OSError:
                 raise FunctionError("A file that matches the pattern cannot be looked up.") from None
             if is_file:
@@ -303,7 +313,7 @@ def _alternatives(pattern: str) -> Iterator[str]:
 
 def _matches(directory: str, parts: list[str]) -> Iterator[str]:
     if not parts:
-        if directory and os.path.lexists(directory):
+        if directory and path_exists(directory):
             yield directory
         return
     part, rest = parts[0], parts[1:]
@@ -322,7 +332,7 @@ def _matches(directory: str, parts: list[str]) -> Iterator[str]:
     if not any(match[1] for match in _META.finditer(part)):
         path = directory + _UNESCAPE.sub(r"\1", part)
         note_look(path)
-        if os.path.isdir(path) if rest else os.path.lexists(path):
+        if is_directory(path) if rest else path_exists(path):
             yield from _matches(path + "/", rest) if rest else [path]
         return
     note_listing(directory or ".", are_all=not _ENDS.search(part))
@@ -337,10 +347,9 @@ def _matches(directory: str, parts: list[str]) -> Iterator[str]:
                 yield from _matches(path + "/", rest)
 
 
-def _entries(directory: str) -> list[os.DirEntry[str]]:
+def _entries(directory: str) -> Sequence[Entry]:
     try:
-        with os.scandir(directory or ".") as entries:
-            return list(entries)
+        return list_directory(directory or ".")
     except (OSError, ValueError):  # ValueError: a null character, which no name has
         return []
 

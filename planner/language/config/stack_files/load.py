@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from hashlib import sha256
 from typing import TypeVar
 
-from planner.foundation.support.disk import read_whole
+from planner.foundation.support.disk import Entry, list_directory, read_whole, real_path
 from planner.foundation.vocabulary.diagnostic import Diagnostic
 from planner.foundation.vocabulary.records import evolve, frozen
 from planner.foundation.vocabulary.span import Span
@@ -107,7 +107,7 @@ def load_stack(
         problems.extend(item)
         places = installed(root_dir, manifest)
     loader = _StackLoader(root_dir, places)
-    root = loader.stack((), ".", (os.path.realpath(root_dir),), problems)
+    root = loader.stack((), ".", (real_path(root_dir),), problems)
     deployments = loader.deployments(problems)
     return StackConfig(root, deployments, loader.files), problems
 
@@ -283,7 +283,7 @@ class _StackLoader:
     def _child(
         self, path: ModulePath, component: ComponentDecl, where: str, above: tuple[str, ...], problems: Problems
     ) -> StackModule | None:
-        real = os.path.realpath(located(self.root_dir, where))
+        real = real_path(located(self.root_dir, where))
         if real in above or len(above) > DEEPEST:
             detail = f"The directory {where} is already being loaded: the stack would contain itself without end."
             problems.error("cyclic_stack", "Stack calls itself", detail, component.span)
@@ -321,8 +321,8 @@ class StackFiles:
 
 def stack_files(directory: str) -> StackFiles:
     """The stack files of a directory; hidden files and editors' backups are left out. Raises OSError."""
-    with os.scandir(directory) as entries:
-        names = sorted(entry.name for entry in entries if is_stack_file(entry.name) and not _is_folder(entry))
+    entries = list_directory(directory)
+    names = sorted(entry.name for entry in entries if is_stack_file(entry.name) and not _is_folder(entry))
     return StackFiles(
         tuple(name for name in names if name.endswith(COMPONENTS)),
         tuple(name for name in names if name.endswith(DEPLOYMENTS)),
@@ -345,7 +345,7 @@ def is_stack(directory: str) -> bool:
     return bool(result.components or result.deployments)
 
 
-def _is_folder(entry: os.DirEntry[str]) -> bool:
+def _is_folder(entry: Entry) -> bool:
     try:
         return entry.is_dir()
     except OSError:

@@ -6,7 +6,7 @@ import os
 import posixpath
 from collections.abc import Iterable
 
-from planner.foundation.support.disk import read_whole
+from planner.foundation.support.disk import is_directory, list_directory, read_whole
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.foundation.vocabulary.records import evolve, frozen
 from planner.foundation.vocabulary.span import Span
@@ -85,7 +85,8 @@ class _MockFiles:
         self.asked[directory] = None
         folder = located(self.root_dir, directory)
         try:
-            names = sorted(name for name in os.listdir(folder) if name.endswith(MOCKS) and not name.startswith("."))
+            present = [entry.name for entry in list_directory(folder)]
+            names = sorted(name for name in present if name.endswith(MOCKS) and not name.startswith("."))
             items = [(name, read_whole(os.path.join(folder, name))) for name in names]
         except OSError as bad:
             detail = f"{bad.filename or directory}: {bad.strerror or bad}."
@@ -157,7 +158,7 @@ def _installed(root_dir: str, module: RunModule, manifest: Manifest, key: str, p
     record = manifest.get(key)
     title, hint = "Module not installed", 'Run "planner init" to install all modules required by this configuration.'
     is_local = module.source_kind == "local"
-    if record is None and is_local and is_module(root_dir) and not os.path.isdir(located(root_dir, module.source)):
+    if record is None and is_local and is_module(root_dir) and not is_directory(located(root_dir, module.source)):
         detail = f"This module's local cache directory could not be read. {hint}"
         problems.error("module_not_installed", title, detail, module.span)
         return None
@@ -170,7 +171,7 @@ def _installed(root_dir: str, module: RunModule, manifest: Manifest, key: str, p
             "modules required by this configuration."
         )
         problems.error("module_source_changed", "Module source has changed", detail, module.source_span)
-    if not os.path.isdir(located(root_dir, record.directory)):
+    if not is_directory(located(root_dir, record.directory)):
         detail = f"This module's local cache directory {record.directory} could not be read. {hint}"
         problems.error("module_not_installed", title, detail, module.span)
         return None
@@ -241,14 +242,15 @@ def find_test_files(root_dir: str, directory: str = DEFAULT_DIRECTORY) -> tuple[
 def _of(root_dir: str, directory: str) -> list[str] | None:
     folder = os.path.join(root_dir, directory)
     try:
-        result = os.listdir(folder)
+        entries = list_directory(folder)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as bad:
         raise Failure(
             error("config.unreadable_tests", "Failed to read directory", f"{folder}: {bad.strerror or bad}.")
         ) from bad
-    names = {name for name in result if is_test_file(name) and not os.path.isdir(os.path.join(folder, name))}
+    named = [entry.name for entry in entries if is_test_file(entry.name)]
+    names = {name for name in named if not is_directory(os.path.join(folder, name))}
     for hidden, hiding in _PAIRS:
         for name in [name for name in names if name.endswith(hiding)]:
             names.discard(name.removesuffix(hiding) + hidden)
