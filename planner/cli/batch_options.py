@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from planner.cli.flags import Arguments, Flag, UsageError
-from planner.cli.options import JSON, LOCK, named_values
+from planner.cli.options import JSON, LOCK, named_values, revision
 from planner.workflows.batch.saved_plan import MOST_SHARDS
 from planner.workflows.batch.session import BatchOptions
 from planner.workflows.batch.unit_options import UnitArguments
@@ -112,6 +112,7 @@ def batch_options(arguments: Arguments) -> BatchOptions:
             *_judging(arguments),
         ),
         around=_around(arguments),
+        since=revision(arguments)[1],
     )
 
 

@@ -34,6 +34,7 @@ STATE = (
 RULES = Flag("rules", "list", "Read rules of your own from this directory (default: .planner/rules).", value="DIR")
 _HOW = (None, True, False, "", "none", "line", "full")
 WHY = Flag("why", "string", "Show the cause under each change: none, line or full.", value="HOW")
+SINCE = Flag("since", "string", "Name the changes since this git revision as causes.", value="REF")
 OPERATION = (
     Flag("parallelism", "int", "The number of concurrent provider operations (10).", 10, "N"),
     Flag(
@@ -131,7 +132,18 @@ def operation_options(
         policy_overrides=tuple(arguments.get("policy-override", ())),
         policy_reason=arguments.get("reason", "").strip(),
         suppress_forget_errors=bool(arguments.get("suppress-forget-errors")),
+        since=revision(arguments, directory)[0],
     )
+
+
+def revision(arguments: Arguments, directory: str = ".") -> tuple[str, str]:
+    """The revision of -since, and its commit; empty strings without the flag. Raises Failure for an unknown one."""
+    if "since" not in arguments.given:
+        return "", ""
+    from planner.world.git.revisions import commit_of
+
+    ref = arguments["since"]
+    return ref, commit_of(directory, ref)
 
 
 def _loading(arguments: Arguments, directory: str) -> dict[str, Any]:

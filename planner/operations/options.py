@@ -98,6 +98,8 @@ class OperationOptions(StateOptions):
     have"""
     evaluates_once: bool = field(default=False, eq=False)
     """no expression of the configuration is evaluated again after the plan is made"""
+    since: str = ""
+    """the git revision with the former configuration, which changes are explained by; "" for none"""
     settled: Mapping[str, Settled] = field(factory=dict)
     """resources of the root module, by address, whose planned objects are known: they only answer to their names"""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from planner.cli.batch_options import ASK, JUDGE, MODE, REPORTS, REUSE, RUN, SELECT, SHARD, WORDS, batch_options
 from planner.cli.flags import Arguments, Flag, UsageError
+from planner.cli.options import SINCE
 from planner.foundation.support.signals import install
 from planner.foundation.vocabulary.nearest import word
 from planner.foundation.vocabulary.records import evolve
@@ -44,6 +45,7 @@ FLAGS = (
     Flag("strict", "bool", "Exit with 1 when removed units still have objects."),
     Flag("out", "string", "Save the plans here, for batch apply DIR.", value="DIR"),
     Flag("json-out-dir", "string", "Write plan JSON of each unit, UNIT/tfplan.json in this directory.", value="DIR"),
+    SINCE,
     REUSE,
     SHARD,
     *MODE,

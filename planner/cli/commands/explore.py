@@ -6,7 +6,7 @@ import os
 
 from planner.cli.finish import finish, write_page
 from planner.cli.flags import Arguments, Flag, UsageError, no_directory
-from planner.cli.options import DESTROY, INPUT, OPERATION, POLICY, STATE, VARIABLES, operation_options
+from planner.cli.options import DESTROY, INPUT, OPERATION, POLICY, SINCE, STATE, VARIABLES, operation_options
 from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.foundation.vocabulary.nearest import word
 from planner.render.terminal import Terminal
@@ -24,6 +24,7 @@ FLAGS = (
     DESTROY,
     INPUT,
     *POLICY,
+    SINCE,
     *OPERATION,
     *STATE,
     *VARIABLES,

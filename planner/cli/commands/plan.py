@@ -15,6 +15,7 @@ from planner.cli.options import (
     OPERATION,
     POLICY,
     SHOW_SENSITIVE,
+    SINCE,
     STATE,
     VARIABLES,
     WHY,
@@ -42,7 +43,10 @@ With -offline no provider is configured or called, so no credentials are needed:
 that only a provider can determine are marked as undecided, and such a plan cannot be applied.
 
 With -policy the plan is judged. A plan that is denied or cannot be judged is not saved; a saved plan keeps its
-policies, and apply decides undecided verdicts."""
+policies, and apply decides undecided verdicts.
+
+The causes of changes are found by comparing with what was applied. With -since that is the configuration at a git
+revision, which is read from the repository; nothing is checked out: planner plan -summary -since=main"""
 FLAGS = (
     Flag("out", "string", "Save the plan in this file.", value="FILE"),
     Flag("detailed-exitcode", "bool", "Exit with 0 for no changes, 1 for errors, 2 for changes."),
@@ -53,6 +57,7 @@ FLAGS = (
     SHOW_SENSITIVE,
     WHY,
     Flag("summary", "bool", "Show the causes of the changes instead of the changes."),
+    SINCE,
     *POLICY,
     *OPERATION,
     *STATE,

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from planner.cli.flags import Arguments, Flag, UsageError
-from planner.cli.options import DESTROY, JSON_LINES
+from planner.cli.options import DESTROY, JSON_LINES, SINCE
 from planner.cli.stack_options import REPORTS, SHARED, WORKERS
 from planner.cli.stack_work import DeploymentResult, StackWork, report_of, work_on
 from planner.cli.views import usage_error_lines
@@ -40,6 +40,7 @@ FLAGS = (
         value="ADDRESS",
     ),
     Flag("report", "string", "Write the plans as one JSON document to this file.", value="FILE"),
+    SINCE,
     *REPORTS,
     WORKERS,
     *SHARED,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from planner.cli.finish import finish, json_text
 from planner.cli.flags import Arguments, Flag, UsageError, no_directory
-from planner.cli.options import DESTROY, JSON, OPERATION, STATE, VARIABLES, operation_options
+from planner.cli.options import DESTROY, JSON, OPERATION, SINCE, STATE, VARIABLES, operation_options
 from planner.foundation.vocabulary.records import evolve
 from planner.render.terminal import Terminal
 
@@ -22,6 +22,7 @@ FLAGS = (
     Flag("base-var", "list", "Set an input variable in both plans. May be repeated.", value="NAME=VALUE"),
     JSON,
     DESTROY,
+    SINCE,
     *OPERATION,
     *STATE,
     *VARIABLES,

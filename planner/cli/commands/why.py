@@ -6,7 +6,7 @@ from typing import Any
 
 from planner.cli.finish import finish, json_text
 from planner.cli.flags import Arguments, Flag, UsageError
-from planner.cli.options import DESTROY, JSON, OPERATION, POLICY, STATE, VARIABLES, operation_options
+from planner.cli.options import DESTROY, JSON, OPERATION, POLICY, SINCE, STATE, VARIABLES, operation_options
 from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.render.terminal import Terminal
 
@@ -52,6 +52,7 @@ FLAGS = (
     Flag("fix", "bool", "List the smallest sets of places whose removal makes it go away."),
     JSON,
     DESTROY,
+    SINCE,
     *OPERATION,
     *STATE,
     *POLICY,

@@ -284,6 +284,7 @@ class Run:
             standing_policies=self.batch.policies,
             policy_overrides=asked.overrides,
             policy_reason=asked.reason,
+            since=options.since,
         )
 
     def plan_path(self, unit: str) -> str:

@@ -69,6 +69,8 @@ class BatchOptions:
     """which part of what is selected is done here, from 1, and of how many; (0, 0): all of it"""
     around: tuple[tuple[str, str, str], ...] = ()
     """replacements of services for stacks, as in Request"""
+    since: str = ""
+    """the git commit with the former configuration, which changes are explained by"""
     is_brief: bool = False
     """whether numbers will do for units that are not planned again, and no report names their changes"""
 

@@ -1,0 +1,1 @@
+"""Git repositories: their files at a revision, and the revision that a working directory is compared with."""

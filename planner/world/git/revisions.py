@@ -1,0 +1,161 @@
+"""The repository of a directory, the commit that a revision names, and the revision to compare with."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
+from planner.foundation.vocabulary.nearest import did_you_mean, word
+from planner.foundation.vocabulary.records import frozen
+from planner.world.git.call import GitError, run
+
+_TITLE = "Cannot read the revision"
+_READ = (".tf", ".tofu", ".tf.json", ".tofu.json", ".tfvars", ".tfvars.json", ".hcl", ".tftpl", ".tpl")
+"""ends of files that configurations read, wherever they are in the repository"""
+
+
+def top_of(directory: str) -> str:
+    """The work tree that a directory belongs to: an absolute path without links. Raises Failure."""
+    try:
+        output, _ = run(directory, ["rev-parse", "--show-toplevel"])
+    except GitError as problem:
+        raise Failure(_no_repository(directory, str(problem))) from None
+    return os.path.realpath(output.removesuffix("\n"))
+
+
+def _no_repository(directory: str, message: str) -> Diagnostic:
+    shown = os.path.abspath(directory)
+    if "dubious ownership" in message:
+        named = re.search(r"in repository at '([^'\n]*)'", message)
+        place = word(named[1] if named else shown)
+        detail = (
+            f"The repository of {shown} belongs to another user, so git does not read it. If you trust it: "
+            f"git config --global --add safe.directory {place}"
+        )
+    elif "not a git repository" in message:
+        detail = f"{shown} is not in a git repository."
+    elif "must be run in a work tree" in message:
+        detail = f"{shown} is in a repository without a work tree. Use a directory of git worktree add."
+    else:
+        detail = f"git failed: {message}"
+    return error("git.repository", _TITLE, detail)
+
+
+def commit_of(directory: str, ref: str) -> str:
+    """The commit (hexadecimal) that a revision names. Raises Failure, with the cure where there is one."""
+    if not ref or ref.startswith("-") or not ref.isprintable():
+        detail = f"{ref!r} is not a revision: name a branch, a tag or a commit."
+        raise Failure(error("git.revision", _TITLE, detail))
+    try:
+        output, messages = run(directory, ["rev-parse", "--verify", "--end-of-options", f"{ref}^{{commit}}"])
+    except GitError as problem:
+        top_of(directory)  # which reports what is wrong with the repository
+        raise Failure(error("git.revision", _TITLE, _unknown(directory, ref, str(problem)))) from None
+    if "is ambiguous" in messages:
+        detail = f"{ref} is a branch and a tag. Write heads/{ref} or tags/{ref}."
+        raise Failure(error("git.revision", _TITLE, detail))
+    return output.strip()
+
+
+def _unknown(directory: str, ref: str, message: str) -> str:
+    if "is ambiguous" in message:
+        return f"{ref} is the beginning of several commits: write more of it."
+    try:
+        if not run(directory, ["rev-list", "--max-count=1", "--all"])[0]:
+            return "The repository has no commits yet."
+        if run(directory, ["rev-parse", "--is-shallow-repository"])[0].strip() == "true":
+            return f"{ref} is not in this shallow clone. {fetch_hint(ref)}"
+        names = run(directory, ["for-each-ref", "--format=%(refname:short)"])[0].split("\n")
+    except GitError as problem:
+        return f"git failed: {problem}"
+    return f"The repository has no branch, tag or commit {ref}.{did_you_mean(ref, [n for n in names if n])}"
+
+
+def fetch_hint(ref: str) -> str:
+    """How to get a missing revision into a shallow clone."""
+    name = ref.removeprefix("origin/")
+    if re.search(r"[~^@{:]|^HEAD$", name):
+        return "To get it: git fetch --deepen=50, or git fetch --unshallow."
+    if name == ref:
+        return f"To get it: git fetch --depth=1 origin {word(name)}"
+    return f"To get it: git fetch --depth=1 origin {word(f'+{name}:refs/remotes/origin/{name}')}"
+
+
+# The revision that a working directory is compared with where none is named.
+
+
+@frozen
+class Base:
+    """A revision to compare with: a commit ("" where it cannot be read, with the `hint` how to get it), its name, and
+    the reason why it is this one."""
+
+    commit: str
+    name: str
+    reason: str
+    hint: str = ""
+
+
+_BRANCHES = (
+    "GITHUB_BASE_REF",
+    "CI_MERGE_REQUEST_TARGET_BRANCH_NAME",
+    "BUILDKITE_PULL_REQUEST_BASE_BRANCH",
+    "SYSTEM_PULLREQUEST_TARGETBRANCH",
+    "BASE_BRANCH_NAME",
+)
+"""variables with the target branch of a pull request: of GitHub, GitLab, Buildkite, Azure Pipelines and Atlantis"""
+_COMMITS = ("CI_MERGE_REQUEST_TARGET_BRANCH_SHA", "CI_MERGE_REQUEST_DIFF_BASE_SHA")
+"""variables of GitLab with a commit: the tip of the target branch, and the one that the branch began at"""
+
+
+def implied_base(environ: Mapping[str, str], directory: str) -> Base | None:
+    """The revision to compare with where there are no former values: the base of the pull request in CI, otherwise HEAD
+    when files of the work tree that configurations read differ from it. None without either."""
+    variables = [name for name in (_COMMITS[0], *_BRANCHES, _COMMITS[1]) if environ.get(name, "").strip()]
+    try:
+        bases = [_base(directory, name, environ[name].strip()) for name in variables]
+        if bases:
+            return next((base for base in bases if base.commit), bases[0])
+        if _is_dirty(directory):
+            return Base(commit_of(directory, "HEAD"), "HEAD", "uncommitted changes")
+    except (Failure, GitError):  # no repository
+        pass
+    return None
+
+
+def _base(directory: str, variable: str, value: str) -> Base:
+    """The base that a variable names; the tip of a branch is what was applied last, as far as CI knows."""
+    name = value.removeprefix("refs/heads/")
+    candidates = [value] if variable in _COMMITS else [f"refs/remotes/origin/{name}", f"refs/heads/{name}"]
+    if variable == "GITHUB_BASE_REF" and _is_merge(directory):
+        candidates.append("HEAD^1")  # the merge commit that GitHub checks out
+    for ref in candidates:
+        try:
+            return Base(commit_of(directory, ref), name, variable)
+        except Failure:
+            continue
+    missing = name if variable in _COMMITS else f"origin/{name}"
+    return Base("", name, variable, f"{missing} is not in this clone. {fetch_hint(missing)}")
+
+
+def _is_merge(directory: str) -> bool:
+    """Whether HEAD is a merge commit."""
+    try:
+        return len(run(directory, ["rev-list", "--parents", "--max-count=1", "HEAD"])[0].split()) > 2
+    except GitError:
+        return False
+
+
+def _is_dirty(directory: str) -> bool:
+    """Whether files that configurations read differ from HEAD: those in the directory, and configuration anywhere in
+    the repository. Raises GitError and Failure."""
+    top = top_of(directory)
+    words = ["status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all", "--ignore-submodules=none"]
+    own = os.path.relpath(os.path.realpath(directory), top)
+    below = "" if own == "." else f"{own}/"
+    for line in run(top, words)[0].split("\0"):
+        path = line[3:]
+        if path and (path.startswith(below) or path.endswith(_READ)) and ".tfstate" not in path:
+            return True
+    return False
