@@ -2,20 +2,176 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
+from planner.answers.explain.renames import proposed_moves, values_in_common, wholes
+from planner.engine.walk.hooks import Hooks
+from planner.foundation.vocabulary.address import parse_resource_instance
 from planner.foundation.vocabulary.diagnostic import Diagnostic
+from planner.foundation.vocabulary.records import evolve, field, frozen
+from planner.logic.datalog.engine.fact_base import FactBuilder
 from planner.logic.graph.build import build_graph
+from planner.logic.programs.actions import does
 from planner.operations import graphs
+from planner.operations.load import Derived
+from planner.operations.moved_blocks import MovedBlock, moved_blocks, with_moved, write_blocks
 from planner.operations.options import OperationOptions
-from planner.operations.plan_files import open_or_make_plan
+from planner.operations.plan import MadePlan, Start, plan_stored
+from planner.operations.plan_files import open_or_make_plan, open_saved_plan
+from planner.operations.state_access import Stored
+
+if TYPE_CHECKING:
+    from planner.logic.model.plan import ResourceChange
+
+_MOST_ROUNDS = 8
+"""plans by which moved blocks are checked; those that are still wrong then are not proposed"""
 
 
-def advice(
-    options: OperationOptions, plan_file: str | None = None
-) -> tuple[list[tuple[str, str, str]], list[Diagnostic]]:
-    """Remarks about a plan (code, address, message), sorted: those of the rules, and of the user's own."""
+@frozen
+class Remark:
+    """A row of the relation `advice`; with a block that would keep the object, if there is one."""
+
+    code: str
+    address: str
+    message: str
+    block: MovedBlock | None = field(default=None, eq=False)
+
+    @property
+    def json(self) -> dict[str, Any]:
+        more: dict[str, Any] = {}
+        if self.block is not None:
+            block = self.block
+            more = {"file": block.file, "from": block.from_, "to": block.to, "text": block.text}
+        return {"code": self.code, "address": self.address, "message": self.message, **more}
+
+
+@frozen(eq=False)
+class AdviceResult:
+    """The remarks about a plan, sorted: those of the rules, and of the user's own. `written`: files with new moved
+    blocks."""
+
+    remarks: tuple[Remark, ...] = ()
+    written: tuple[str, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+
+def advice(options: OperationOptions, plan_file: str | None = None, write: bool = False) -> AdviceResult:
+    """Remarks about a plan. `write`: the moved blocks among them are inserted into their files."""
     answer = open_or_make_plan(options, plan_file)
     made = answer.complete
     if made is None:
-        return [], list(answer.diagnostics)
-    built = build_graph(graphs.apply_facts(made.plan, made.loaded), True, made.loaded.rules)
-    return sorted(built.database["advice"]), list(answer.diagnostics)
+        return AdviceResult(diagnostics=answer.diagnostics)
+    tried = _try_blocks(options, made, plan_file)
+    facts = FactBuilder(graphs.apply_facts(made.plan, made.loaded))
+    for trial in tried:
+        kept, updated, replaced = map(len, (trial.kept, trial.updated, trial.replaced))
+        first = trial.block.moves[0]
+        facts.add("tried_move", first.from_, first.to, trial.block.file, kept, updated, replaced)
+        for old in trial.kept:
+            facts.add("kept_by_move", old)
+        if not kept:
+            facts.add("moved_values", first.to, *values_in_common(made.plan, trial.block.pairs))
+    built = build_graph(facts.build(), True, made.loaded.rules)
+    blocks = {trial.block.moves[0].to: trial.block for trial in tried}
+    remarks = [
+        Remark(code, address, message, blocks.get(address) if code in ("likely_rename", "possible_rename") else None)
+        for code, address, message in sorted(built.database["advice"])
+    ]
+    chosen = [r.block for r in remarks if r.block is not None and r.code == "likely_rename"]
+    if not write or not chosen:
+        return AdviceResult(tuple(remarks), (), answer.diagnostics)
+    written, problems = write_blocks(chosen, made.loaded.config, options.directory)
+    return AdviceResult(tuple(remarks), tuple(written), (*answer.diagnostics, *problems))
+
+
+# ---------------------------------------------------------------- moved blocks, tried
+
+
+@frozen(eq=False)
+class TriedBlock:
+    """A moved block, and the former addresses of the objects that it carries, by what planning with it does to them."""
+
+    block: MovedBlock
+    kept: tuple[str, ...]
+    updated: tuple[str, ...]
+    replaced: tuple[str, ...]
+
+
+def _try_blocks(options: OperationOptions, made: MadePlan[Any], plan_file: str | None) -> list[TriedBlock]:
+    """The moves that carry what looks like one object, each planned with. Those by which objects would be replaced or
+    that are not valid are left out; and what keeps an object does so together with the others that do."""
+    if not (moves := proposed_moves(made.plan, made.loaded.config)):
+        return []
+    start = _start(options, made, plan_file)
+    if start is None:
+        return []
+    config = made.loaded.config
+    refused: set[tuple[str, str]] = set()
+    updating: list[TriedBlock] = []
+    others: set[str] = set()
+    for _ in range(_MOST_ROUNDS):
+        blocks = moved_blocks([move for move in moves if move.to not in others], config, made.plan.prior_state)
+        tried, wrong = _plan_with(start, made, blocks)
+        if wrong:
+            refused.update(wrong)
+            moves = proposed_moves(made.plan, config, refused)
+            updating, others = [], set()
+            continue
+        keeping = [block for block in tried if block.kept]
+        if len(keeping) == len(tried):
+            return [*keeping, *updating]
+        # once more without these, which nothing may rest on
+        updating += [trial for trial in tried if not trial.kept]
+        others = {move.to for trial in updating for move in trial.block.moves}
+    return []
+
+
+def _start(options: OperationOptions, made: MadePlan[Any], plan_file: str | None) -> MadePlan[Start] | None:
+    if isinstance(made.loaded, Stored):
+        return made
+    return open_saved_plan(options, plan_file).complete if plan_file is not None else None
+
+
+def _plan_with(
+    start: MadePlan[Start], made: MadePlan[Any], blocks: list[MovedBlock]
+) -> tuple[list[TriedBlock], list[tuple[str, str]]]:
+    """The moves of the blocks, planned with; or the objects of those that are wrong."""
+    config, spans = with_moved(start.loaded.config, blocks)
+    options = evolve(start.loaded.options, refresh=False, lock=False, keeps_values=False, records_values=False)
+    loaded = evolve(start.loaded, config=config, state=made.plan.prior_state, options=options, derived=Derived())
+    try:
+        planned = plan_stored(loaded, start.variables, Hooks())
+    finally:
+        loaded.schemas.close()
+    if planned.complete is None:
+        named = [spans[d.subject] for d in planned.diagnostics if d.is_error and d.subject in spans]
+        wrong = named or blocks
+        return [], [pair for block in wrong for pair in block.pairs]
+    moved: dict[str, ResourceChange] = {}
+    by_whole: dict[tuple[str, str], list[ResourceChange]] = {}
+    for change in planned.complete.plan.changes:
+        if change.mode == "managed" and not change.deposed and change.previous_address != change.address:
+            moved[change.address] = change
+            ends = (wholes(parse_resource_instance(name)) for name in (change.previous_address, change.address))
+            for (old, height, rest), (new, other, end) in zip(*map(list, ends), strict=False):
+                if (height, rest) == (other, end):
+                    by_whole.setdefault((old, new), []).append(change)
+    tried, refused = [], []
+    for block in blocks:
+        groups: dict[str, set[str]] = {"kept": set(), "updated": set(), "replaced": set()}
+        for move in block.moves:
+            for change in by_whole.get((move.from_, move.to), ()):
+                groups[_effect(change)].add(change.previous_address)
+            refused += [
+                (old, new)
+                for old, new in move.carried
+                if new not in moved or moved[new].previous_address != old or _effect(moved[new]) == "replaced"
+            ]
+        tried.append(TriedBlock(block, *(tuple(sorted(groups[name])) for name in ("kept", "updated", "replaced"))))
+    return tried, refused
+
+
+def _effect(change: ResourceChange) -> str:
+    if change.action == "no-op":
+        return "kept"
+    return "replaced" if does(change.action, "replaces") or does(change.action, "ends") else "updated"

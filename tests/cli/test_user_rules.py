@@ -140,16 +140,3 @@ def test_rules_that_would_never_end_are_ended(project, planner, monkeypatch, fol
     assert ran.code == 1
     assert "Error: Rules need too much" in ran.err
     assert "hanging.dl" in ran.err
-
-
-def test_advice_on_a_rename(tmp_path, planner):
-    (tmp_path / "main.tf").write_text('resource "terraform_data" "old" {}\n')
-    assert planner("apply", "-auto-approve").code == 0
-    (tmp_path / "main.tf").write_text('resource "terraform_data" "new" {}\n')
-    ran = planner("advice")
-    assert ran.code == 0
-    assert "moved { from = terraform_data.old, to = terraform_data.new }" in ran.out
-    (tmp_path / "main.tf").write_text(
-        'resource "terraform_data" "new" {}\nmoved {\n  from = terraform_data.old\n  to = terraform_data.new\n}\n'
-    )
-    assert planner("advice").out == "Nothing to remark.\n"

@@ -44,8 +44,8 @@ def test_the_examples(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     shutil.copytree(EXAMPLES / name, tmp_path / name)
     monkeypatch.chdir(tmp_path / name)
     get(OperationOptions())
-    rows, problems = advice(OperationOptions())
-    assert rows == [] and has_errors(problems) == (name in FAILING)
+    result = advice(OperationOptions())
+    assert result.remarks == () and has_errors(result.diagnostics) == (name in FAILING)
 
 
 LETS_GO = """
@@ -84,6 +84,6 @@ def test_what_lets_go_and_what_does_not(tmp_path: Path, monkeypatch: pytest.Monk
     planned = plan(OperationOptions(), Hooks())
     assert not has_errors(apply(OperationOptions(), planned, Hooks()).diagnostics)
     main.write_text((LETS_GO % LATER).replace('["x", "y"]', '["x"]').replace("default = 1", "default = 2"))
-    rows, problems = advice(OperationOptions())
-    assert not problems
-    assert [row[:2] for row in rows] == [("destroy_before_update", "terraform_data.user")]
+    result = advice(OperationOptions())
+    assert not result.diagnostics
+    assert [(r.code, r.address) for r in result.remarks] == [("destroy_before_update", "terraform_data.user")]

@@ -19,6 +19,7 @@ from planner.logic.programs.rule_programs import (
     limit_program,
     move_program,
     relevance_program,
+    rename_program,
     renewal_program,
     stack_program,
     suite_program,
@@ -34,7 +35,7 @@ def programs() -> list[RuleProgram]:
     """The programs that the product runs."""
     product = [graph_program(), decision_program(), move_program(), cause_program(), batch_program(), limit_program()]
     product += [relevance_program(), verdict_program(), suite_program(), stack_program(), deployment_program()]
-    return [*product, renewal_program(), rulebook.program("policy")]
+    return [*product, renewal_program(), rename_program(), rulebook.program("policy")]
 
 
 def program_of(path: Path) -> RuleProgram:
@@ -64,7 +65,7 @@ def test_cases(path: Path) -> None:
 
 NAMES = (
     *("graph", "decisions", "moves", "causes", "batch", "limits", "relevance", "verdicts", "testing", "stacks"),
-    *("deployments", "renewal", "policies"),
+    *("deployments", "renewal", "renames", "policies"),
 )
 
 

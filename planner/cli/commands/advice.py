@@ -2,29 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
 from planner.cli.finish import finish
-from planner.cli.flags import Arguments, Flag, no_directory
+from planner.cli.flags import Arguments, Flag, UsageError, no_directory
 from planner.cli.options import DESTROY, JSON, OPERATION, STATE, VARIABLES, operation_options
 from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.render.terminal import Terminal
+
+if TYPE_CHECKING:
+    from planner.operations.advice import Remark
 
 USAGE = "[options]"
 HELP = """Makes a plan, or reads one, and gives advice on surprising parts of it:
 
   destroy_before_update         an object is destroyed while still in use
   forced_create_before_destroy  create_before_destroy that is not configured
-  likely_rename                 objects that a moved block would keep
+  likely_rename                 objects that a moved block keeps
+  possible_rename               objects that a moved block has updated instead
   provider_of_unplanned         a provider whose configuration does not exist
 
-Rules of your own can add advice: advice(code, address, message)."""
+Moved blocks are planned with before they are proposed; -write inserts those of likely_rename into their files. Rules of
+your own can add advice: advice(code, address, message)."""
 FLAGS = (
     JSON,
     Flag("plan", "string", "Use this saved plan.", value="FILE"),
+    Flag("write", "bool", "Insert the moved blocks of likely renames into the configuration."),
     DESTROY,
     *OPERATION,
     *STATE,
     *VARIABLES,
 )
+MOST_SHOWN = 10
+"""moved blocks for one file that are shown"""
 
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
@@ -33,15 +44,40 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     from planner.operations.advice import advice
 
     no_directory(arguments, "advice")
-    rows, problems = advice(operation_options(arguments), arguments["plan"] or None)
+    if arguments["write"] and arguments["plan"]:
+        detail = "A saved plan has a configuration of its own: leave out -plan, or insert the blocks by hand."
+        raise UsageError("Conflicting options", detail)
+    result = advice(operation_options(arguments), arguments["plan"] or None, arguments["write"])
+    problems = result.diagnostics
+    if arguments["json"] and not has_errors(problems):
+        items = [remark.json for remark in result.remarks]
+        written = {"written": result.written} if arguments["write"] else {}
+        terminal.data(dumps({"format_version": "1.0", "advice": items, **written}).decode())
+        return 0
+    for line in _lines(result.remarks) if not has_errors(problems) or result.remarks else ():
+        terminal.out(line)
     if has_errors(problems):
         return finish(problems, terminal)
-    if arguments["json"]:
-        items = [{"code": code, "address": address, "message": message} for code, address, message in rows]
-        terminal.data(dumps({"format_version": "1.0", "advice": items}).decode())
-        return 0
-    for code, address, message in rows:
-        terminal.out(f"{address}: {code}\n  {message}")
-    if not rows:
-        terminal.out("Nothing to remark.")
+    if not result.remarks:
+        terminal.out("No advice.")
+    if arguments["write"]:
+        terminal.out(f"\nMoved blocks were written to: {', '.join(result.written) or 'no file'}")
     return 0
+
+
+def _lines(remarks: Iterable[Remark]) -> Iterator[str]:
+    """The remarks, with the moved blocks that they propose."""
+    shown: dict[str, int] = {}
+    for remark in remarks:
+        block = remark.block
+        if block is None:
+            yield f"{remark.address}: {remark.code}\n  {remark.message}"
+            continue
+        shown[block.file] = shown.get(block.file, 0) + 1
+        if shown[block.file] <= MOST_SHOWN:
+            text = block.text.rstrip("\n").replace("\n", "\n    ")
+            yield f"{remark.address}: {remark.code}\n  {remark.message}\n\n    {text}\n"
+    for file, number in shown.items():
+        if number > MOST_SHOWN:
+            rest = "(-json lists all, -write inserts the likely ones)"
+            yield f"... {number - MOST_SHOWN} more moved blocks for {file} {rest}"

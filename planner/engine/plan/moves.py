@@ -228,6 +228,12 @@ def _add_ends(facts: FactBuilder, results: MoveResults) -> None:
 
 
 def _state_statements(facts: FactBuilder, statements: list[MoveStatement]) -> None:
+    destinations: dict[_EndName, list[MoveStatement]] = {}
+    ends: dict[_EndName, list[tuple[MoveStatement, str, Endpoint]]] = {}
+    for s in statements:
+        destinations.setdefault(_end_name(s.to), []).append(s)
+        for end, word in ((s.from_, "from"), (s.to, "to")):
+            ends.setdefault(_end_name(end), []).append((s, word, end))
     for s in statements:
         facts.add("move_statement", s.name, s.position, source=s.span)
         if s.implied:
@@ -235,15 +241,30 @@ def _state_statements(facts: FactBuilder, statements: list[MoveStatement]) -> No
         facts.add("declared_at_depth", s.name, len(s.from_.base))
         if changes_key_only(s.from_, s.to):
             facts.add("changes_key_only", s.name)
-        for other in statements:
-            if other is s:
-                continue
-            if s.from_.chains_from(other.to):
+        for other in destinations.get(_end_name(s.from_), ()):
+            if other is not s and s.from_.chains_from(other.to):
                 facts.add("chains_from", s.name, other.name)
-            for end, word in ((s.from_, "from"), (s.to, "to")):
-                for outer, outer_word in ((other.from_, "from"), (other.to, "to")):
-                    if end.within(outer):
-                        facts.add("nested_end", s.name, word, other.name, outer_word)
+        for end, word in ((s.from_, "from"), (s.to, "to")):
+            for other, outer_word, outer in (near for name in _names_around(end) for near in ends.get(name, ())):
+                if other is not s and end.within(outer):
+                    facts.add("nested_end", s.name, word, other.name, outer_word)
+
+
+_EndName = tuple[tuple[str, ...], tuple[str, str, str] | None]
+"""the module path and the resource of an end, which ends need in common to chain or nest: so not all are compared"""
+
+
+def _end_name(end: Endpoint) -> _EndName:
+    return tuple([name for name, _ in end.steps]), end.resource
+
+
+def _names_around(end: Endpoint) -> Iterator[_EndName]:
+    """The names of ends that this one may be within."""
+    path, resource = _end_name(end)
+    for depth in range(1, len(path) + 1):
+        yield path[:depth], None
+    if resource is not None:
+        yield path, resource
 
 
 def _state_steps(facts: FactBuilder, statements: list[MoveStatement], state: State) -> None:

@@ -70,6 +70,11 @@ def stack_program() -> RuleProgram:
     return program("stacks")
 
 
+def rename_program() -> RuleProgram:
+    """Objects that look like one object under two addresses, and the moves that carry them."""
+    return program("renames")
+
+
 def renewal_program() -> RuleProgram:
     """The parts of a plan that are kept, and those that are planned anew after edits."""
     return program("renewal")
@@ -149,6 +154,7 @@ FILES: dict[str, tuple[str, ...]] = {
     "providers": ("graph/needed_providers",),
     "testing": ("test/*",),
     "stacks": _STACKS,
+    "renames": ("plan/renames",),
     "renewal": ("renew/*",),
     "deployments": (*_STACKS, "stacks/deployment", "shared/edges", "shared/verdicts", "batch/contents"),
 }

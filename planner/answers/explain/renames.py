@@ -1,0 +1,272 @@
+"""Renames: which destroyed and created objects of a plan look like one, and the moves that would carry them.
+
+The rules of rules/plan/renames.dl decide; this module states the facts, which are about what objects have in common.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import count
+
+from planner.foundation.support.digests import sha256_of
+from planner.foundation.support.exact_json import dumps
+from planner.foundation.values.json_codec import CodecError, simple_json
+from planner.foundation.values.paths import unknown_paths
+from planner.foundation.values.value import Null, Value, unmark_deep
+from planner.foundation.vocabulary.address import (
+    InstanceKey,
+    ResourceAddress,
+    format_key,
+    format_module,
+    parse_resource_instance,
+)
+from planner.foundation.vocabulary.records import frozen
+from planner.language.config.model import Config
+from planner.logic.datalog.engine.evaluate import Database, evaluate
+from planner.logic.datalog.engine.fact_base import FactBase, FactBuilder
+from planner.logic.model.graph import StateEntry
+from planner.logic.model.plan import Plan, ResourceChange
+from planner.logic.programs.actions import does
+from planner.logic.programs.rule_programs import rename_program
+from planner.world.state.model import State
+
+_WORD = re.compile(r"[^\W\d_]+|\d+")
+_EMPTY = ("null", '""', "[]", "{}")
+_MOST_MASKS = 20
+"""sets of unknown attributes by which destroyed objects of a kind are compared"""
+_MOST_SINGLE = 200
+"""created or destroyed objects of a kind that are compared attribute by attribute"""
+
+
+@frozen(eq=False)
+class ProposedMove:
+    """A move of a module, a resource or an instance, and the objects that it carries: (old, new) instances."""
+
+    from_: str
+    to: str
+    carried: tuple[tuple[str, str], ...]
+
+
+@frozen(eq=False)
+class RenamedObject:
+    """An object of the plan under both addresses."""
+
+    change: ResourceChange
+    address: ResourceAddress
+    known: dict[str, str]
+    """the attributes that are known, as JSON; empty ones are left out"""
+    unknown: frozenset[str]
+
+    @property
+    def name(self) -> str:
+        return self.change.address
+
+
+def same_object(plan: Plan) -> tuple[tuple[str, str], ...]:
+    """The objects that a plan destroys and creates anew although nothing that is known of them differs: (old, new),
+    sorted."""
+    facts = _facts(plan)
+    return tuple(evaluate(rename_program(), facts, ["same_values"]).sorted("same_values")) if facts is not None else ()
+
+
+def proposed_moves(plan: Plan, config: Config, refused: Iterable[tuple[str, str]] = ()) -> tuple[ProposedMove, ...]:
+    """The moves that would carry what looks like one object, sorted. `refused`: objects that are not one."""
+    facts = _facts(plan, config, refused)
+    if facts is None:
+        return ()
+    database: Database = evaluate(rename_program(), facts, ["proposed_move"])
+    carried: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    for from_, to, old, new in database.sorted("proposed_move"):
+        carried.setdefault((from_, to), []).append((old, new))
+    return tuple(ProposedMove(*ends, tuple(objects)) for ends, objects in sorted(carried.items()))
+
+
+def values_in_common(plan: Plan, pairs: Iterable[tuple[str, str]]) -> tuple[int, int]:
+    """How many values that are known of created objects are the same as in the destroyed ones, and how many differ."""
+    changes = {change.address: change for change in plan.changes if _is_object(change)}
+    same = differing = 0
+    for old, new in pairs:
+        before, after = _object(changes[old], changes[old].before), _object(changes[new], changes[new].after)
+        equal = sum(before.known.get(name) == text for name, text in after.known.items())
+        same += equal
+        differing += len(before.known.keys() - after.unknown | after.known.keys()) - equal
+    return same, differing
+
+
+# ---------------------------------------------------------------- facts
+
+
+def _facts(plan: Plan, config: Config | None = None, refused: Iterable[tuple[str, str]] = ()) -> FactBase | None:
+    """The facts that the rules read; None when nothing is destroyed and created of one kind."""
+    old, new = _candidates(plan)
+    if not old:
+        return None
+    facts = FactBuilder()
+    masks: dict[str, Counter[frozenset[str]]] = {}
+    for item in new:
+        masks.setdefault(_kind(item), Counter())[item.unknown] += 1
+    crowded = _crowded(old) | _crowded(new)
+    for items, predicate in ((old, "old_look"), (new, "new_look")):
+        looks: list[tuple[RenamedObject, str]] = []
+        for item in items:
+            kind = _kind(item)
+            common = [mask for mask, _ in masks[kind].most_common(_MOST_MASKS)]
+            shapes = [_shape(item, mask) for mask in (common if predicate == "old_look" else (item.unknown,))]
+            looks += [(item, shape) for shape in shapes]
+            for evidence, look in _general_looks(item, kind not in crowded):
+                facts.add(predicate, item.name, evidence, look, source=StateEntry(item.name))
+        for item, evidence, look in _looks_by_value(looks):
+            facts.add(predicate, item.name, evidence, look, source=StateEntry(item.name))
+    if config is not None:
+        _add_wholes(facts, [*old, *new], {item.name for item in old}, plan.prior_state, config)
+    for pair in refused:
+        facts.add("refused_pair", *pair)
+    return facts.build()
+
+
+def _candidates(plan: Plan) -> tuple[list[RenamedObject], list[RenamedObject]]:
+    """The destroyed objects that nothing declares, and the created ones, of kinds that occur among both."""
+    gone = [c for c in plan.changes if _is_object(c) and does(c.action, "removes") and c.reason.startswith("delete_")]
+    if not gone:
+        return [], []
+    come = [
+        c
+        for c in plan.changes
+        if _is_object(c) and c.action == "create" and c.importing is None and c.before.__class__ is Null
+    ]
+    kinds = {(c.type, _source(c)) for c in gone} & {(c.type, _source(c)) for c in come}
+    old = [_object(c, c.before) for c in gone if (c.type, _source(c)) in kinds]
+    return old, [_object(c, c.after) for c in come if (c.type, _source(c)) in kinds]
+
+
+def _is_object(change: ResourceChange) -> bool:
+    return change.mode == "managed" and not change.deposed
+
+
+def _source(change: ResourceChange) -> str:
+    return change.provider[change.provider.find('provider["') :].partition('"]')[0]
+
+
+def _kind(item: RenamedObject) -> str:
+    return f"{_source(item.change)} {item.change.type}"
+
+
+def _crowded(items: list[RenamedObject]) -> set[str]:
+    """The kinds with so many objects that single attributes are not compared."""
+    numbers = Counter(map(_kind, items))
+    return {kind for kind, number in numbers.items() if number > _MOST_SINGLE}
+
+
+def _object(change: ResourceChange, value: Value) -> RenamedObject:
+    plain, _ = unmark_deep(value)
+    known: dict[str, str] = {}
+    unknown = set()
+    for name, item in plain.items() if plain.__class__ is dict else ():
+        if unknown_paths(item):
+            unknown.add(name)
+            continue
+        try:
+            text = dumps(simple_json(item)).decode()
+        except CodecError:
+            text = repr(item)
+        if text not in _EMPTY:
+            known[name] = text
+    return RenamedObject(change, parse_resource_instance(change.address), known, frozenset(unknown))
+
+
+def _shape(item: RenamedObject, unknown: frozenset[str]) -> str:
+    """A digest of the values, without those that are not known."""
+    values = [(name, text) for name, text in sorted(item.known.items()) if name not in unknown]
+    return sha256_of(repr((_kind(item), sorted(unknown), values)).encode("utf-8", "surrogateescape"))[:24]
+
+
+def _keys(address: ResourceAddress) -> str:
+    """All keys of the address."""
+    keys: list[InstanceKey] = [key for _, key in address.module.steps]
+    return "".join(f"[{format_key(key)}]" for key in (*keys, address.key))
+
+
+def _looks_by_value(shapes: list[tuple[RenamedObject, str]]) -> Iterator[tuple[RenamedObject, str, str]]:
+    """(object, evidence, look) of objects with a digest of their values."""
+    alike: dict[str, list[RenamedObject]] = {}
+    for item, shape in shapes:
+        alike.setdefault(shape, []).append(item)
+    for shape, items in alike.items():
+        words = [_WORD.findall(item.name) for item in items]
+        common = set(words[0]).intersection(*words)
+        places: dict[str, Iterator[int]] = {}
+        ordered = sorted(zip(items, words, strict=True), key=lambda pair: pair[0].address.sort_key)
+        for item, spelled in ordered:
+            yield item, "values", shape
+            yield item, "values, name and keys", f"{shape} {item.change.name} {_keys(item.address)}"
+            yield item, "values and keys", f"{shape} {_keys(item.address)}"
+            if rest := [word for word in spelled if word not in common]:
+                yield item, "values and words", f"{shape} {' '.join(rest)}"
+            block = str(item.address.resource)
+            yield item, "values and order", f"{shape} {block} {next(places.setdefault(block, count()))}"
+
+
+def _general_looks(item: RenamedObject, is_single: bool) -> Iterator[tuple[str, str]]:
+    """(evidence, look) of an object whose values may have changed, too."""
+    kind, block = _kind(item), str(item.address.config)
+    yield "name and keys", f"{kind} {item.change.name} {_keys(item.address)}"
+    yield "block and key", f"{kind} {block} {format_key(item.address.key)}"
+    yield "block", f"{kind} {block}"
+    yield "type", kind
+    if is_single:
+        for name, text in item.known.items():
+            yield "one value", f"{kind} {block} {name} {sha256_of(text.encode('utf-8', 'surrogateescape'))[:24]}"
+
+
+# ---------------------------------------------------------------- wholes
+
+
+def wholes(address: ResourceAddress) -> Iterator[tuple[str, int, str]]:
+    """All that an instance lies in: (address, height, the rest of its own address), from the inside."""
+    yield str(address), 0, ""
+    yield str(address.resource), 1, format_key(address.key)
+    steps, rest = address.module.steps, f".{address.relative}"
+    for depth in range(len(steps), 0, -1):
+        height = 2 * (len(steps) - depth + 1)
+        (name, key), above = steps[depth - 1], steps[: depth - 1]
+        yield format_module((*above, (name, key))), height, rest
+        rest = f"{format_key(key)}{rest}"
+        yield format_module((*above, (name, None))), height + 1, rest
+        rest = f".module.{name}{rest}"
+
+
+def _add_wholes(facts: FactBuilder, objects: list[RenamedObject], old: set[str], state: State, config: Config) -> None:
+    relevant: set[tuple[str, int]] = set()
+    for item in objects:
+        declared = _declarations(config, item.address)
+        for whole, height, rest in wholes(item.address):
+            facts.add("lies_in", item.name, whole, height, rest, source=StateEntry(item.name))
+            relevant.add((whole, height))
+            if height in declared:
+                facts.add("is_declared", whole, height, source=declared[height])
+    for resource in state.resources.values():
+        if resource.mode != "managed":
+            continue
+        for key, instance in resource.instances.items():
+            name = resource.address + format_key(key)
+            if name in old and instance.current is not None and not instance.deposed:
+                continue
+            for whole, height, _ in wholes(parse_resource_instance(name)):
+                if (whole, height) in relevant:
+                    facts.add("has_staying", whole, height, source=StateEntry(name))
+
+
+def _declarations(config: Config, address: ResourceAddress) -> dict[int, object]:
+    """The declarations of the resource and of the module calls around it, by height."""
+    declarations: dict[int, object] = {}
+    path = address.module.path
+    module = config.root.descendant(path)
+    if module is not None and address.config.relative in module.resources:
+        declarations[1] = module.resources[address.config.relative].span
+    for depth in range(len(path), 0, -1):
+        parent = config.root.descendant(path[: depth - 1])
+        if parent is not None and path[depth - 1] in parent.calls:
+            declarations[2 * (len(path) - depth) + 3] = parent.calls[path[depth - 1]].span
+    return declarations

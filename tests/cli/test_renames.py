@@ -1,0 +1,327 @@
+"""Renames: `advice` proposes moved blocks that keep what only has another address now, and -write inserts them."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from planner.language.syntax.format import format_text
+
+
+def resource(name: str, *lines: str) -> str:
+    return f'resource "terraform_data" "{name}" {{\n' + "".join(f"  {line}\n" for line in lines) + "}\n"
+
+
+def call(name: str, *lines: str) -> str:
+    return f'module "{name}" {{\n  source = "./m"\n' + "".join(f"  {line}\n" for line in lines) + "}\n"
+
+
+CASES: dict[str, tuple[dict[str, str], dict[str, str], dict[str, list[tuple[str, str]]]]] = {
+    "a resource": (
+        {"main.tf": 'resource "terraform_data" "old" {}\n'},
+        {"main.tf": 'resource "terraform_data" "new" {}\n'},
+        {"main.tf": [("terraform_data.old", "terraform_data.new")]},
+    ),
+    "a resource with many instances and something that refers to it": (
+        {
+            "main.tf": resource("old", 'for_each = toset(["a", "b", "c"])', "input = each.key")
+            + resource("user", 'input = terraform_data.old["a"].id')
+        },
+        {
+            "main.tf": resource("new", 'for_each = toset(["a", "b", "c"])', "input = each.key")
+            + resource("user", 'input = terraform_data.new["a"].id')
+        },
+        {"main.tf": [("terraform_data.old", "terraform_data.new")]},
+    ),
+    "instances of which all look alike": (
+        {"main.tf": resource("old", "count = 30", 'input = "x"')},
+        {"main.tf": resource("new", "count = 30", 'input = "x"')},
+        {"main.tf": [("terraform_data.old", "terraform_data.new")]},
+    ),
+    "many resources that look alike, told apart by their names": (
+        {"main.tf": "".join(f'resource "terraform_data" "web_{n}" {{}}\n' for n in range(5))},
+        {"main.tf": "".join(f'resource "terraform_data" "app_{n}" {{}}\n' for n in range(5))},
+        {"main.tf": [(f"terraform_data.web_{n}", f"terraform_data.app_{n}") for n in range(5)]},
+    ),
+    "several resources with values of their own": (
+        {"main.tf": "".join(f'resource "terraform_data" "{n}" {{ input = "{n}" }}\n' for n in "abc")},
+        {"main.tf": "".join(f'resource "terraform_data" "{n}x" {{ input = "{n}" }}\n' for n in "abc")},
+        {"main.tf": [(f"terraform_data.{n}", f"terraform_data.{n}x") for n in "abc"]},
+    ),
+    "two that cannot be told apart": (
+        {"main.tf": resource("a") + resource("b")},
+        {"main.tf": resource("c") + resource("d")},
+        {},
+    ),
+    "keys": (
+        {"main.tf": resource("a", "for_each = { x = 1, y = 2, z = 3 }", "input = each.value")},
+        {"main.tf": resource("a", "for_each = { p = 1, q = 2, z = 3 }", "input = each.value")},
+        {
+            "main.tf": [
+                ('terraform_data.a["x"]', 'terraform_data.a["p"]'),
+                ('terraform_data.a["y"]', 'terraform_data.a["q"]'),
+            ]
+        },
+    ),
+    "a key with signs of the language in it": (
+        {"main.tf": resource("a", 'for_each = { "x" = 1 }', "input = each.value")},
+        {"main.tf": resource("a", 'for_each = { "$${x}\\"" = 1 }', "input = each.value")},
+        {"main.tf": [('terraform_data.a["x"]', 'terraform_data.a["$${x}\\""]')]},
+    ),
+    "from count to for_each": (
+        {"main.tf": resource("a", "count = 3", 'input = "v${count.index}"')},
+        {"main.tf": resource("a", 'for_each = toset(["v0", "v1", "v2"])', "input = each.key")},
+        {"main.tf": [(f"terraform_data.a[{n}]", f'terraform_data.a["v{n}"]') for n in range(3)]},
+    ),
+    "from count to for_each, all alike": (
+        {"main.tf": resource("a", "count = 3")},
+        {"main.tf": resource("a", 'for_each = toset(["x", "y", "z"])')},
+        {"main.tf": [(f"terraform_data.a[{n}]", f'terraform_data.a["{"xyz"[n]}"]') for n in range(3)]},
+    ),
+    "from for_each to count": (
+        {"main.tf": resource("a", 'for_each = toset(["v0", "v1"])', "input = each.key")},
+        {"main.tf": resource("a", "count = 2", 'input = "v${count.index}"')},
+        {"main.tf": [(f'terraform_data.a["v{n}"]', f"terraform_data.a[{n}]") for n in range(2)]},
+    ),
+    "from single to for_each": (
+        {"main.tf": resource("a", "input = 1")},
+        {"main.tf": resource("a", 'for_each = toset(["x", "y"])', 'input = each.key == "x" ? 1 : 2')},
+        {"main.tf": [("terraform_data.a", 'terraform_data.a["x"]')]},
+    ),
+    "from for_each to single": (
+        {"main.tf": resource("a", 'for_each = toset(["x"])', "input = 1")},
+        {"main.tf": resource("a", "input = 1")},
+        {"main.tf": [('terraform_data.a["x"]', "terraform_data.a")]},
+    ),
+    "another name and for_each at once": (
+        {"main.tf": resource("old", "input = 1")},
+        {"main.tf": resource("new", 'for_each = toset(["x"])', "input = 1")},
+        {"main.tf": [("terraform_data.old", 'terraform_data.new["x"]')]},
+    ),
+    "a module": (
+        {
+            "main.tf": call("old", 'for_each = toset(["x", "y"])'),
+            "m/main.tf": resource("p") + resource("q", "input = terraform_data.p.id"),
+        },
+        {"main.tf": call("new", 'for_each = toset(["x", "y"])')},
+        {"main.tf": [("module.old", "module.new")]},
+    ),
+    "a module, of which a resource was renamed, too": (
+        {
+            "main.tf": call("old"),
+            "m/main.tf": resource("p", "input = 1") + resource("q", "input = 2"),
+        },
+        {
+            "main.tf": call("new"),
+            "m/main.tf": resource("p", "input = 1") + resource("r", "input = 2"),
+        },
+        {
+            "main.tf": [
+                ("module.old.terraform_data.p", "module.new.terraform_data.p"),
+                ("module.old.terraform_data.q", "module.new.terraform_data.r"),
+            ]
+        },
+    ),
+    "the key of a module": (
+        {
+            "main.tf": call("m", 'for_each = toset(["x", "y"])'),
+            "m/main.tf": resource("p") + resource("q", "input = terraform_data.p.id"),
+        },
+        {"main.tf": call("m", 'for_each = toset(["x", "z"])')},
+        {"main.tf": [('module.m["y"]', 'module.m["z"]')]},
+    ),
+    "a module that was repeated": (
+        {
+            "main.tf": call("m"),
+            "m/main.tf": resource("p"),
+        },
+        {"main.tf": call("m", 'for_each = toset(["x"])')},
+        {"main.tf": [("module.m", 'module.m["x"]')]},
+    ),
+    "a resource in a module that is called twice": (
+        {
+            "main.tf": call("a") + call("b", "count = 2"),
+            "m/main.tf": resource("old", "input = path.module"),
+        },
+        {"m/main.tf": resource("new", "input = path.module")},
+        {"m/main.tf": [("terraform_data.old", "terraform_data.new")]},
+    ),
+    "a resource that moves into a module": (
+        {"main.tf": resource("a", "input = 1")},
+        {"main.tf": call("m"), "m/main.tf": resource("a", "input = 1")},
+        {"main.tf": [("terraform_data.a", "module.m.terraform_data.a")]},
+    ),
+    "a key in a module that its caller gives": (
+        {
+            "main.tf": call("m", "k = { a = 1 }") + call("n", "k = { a = 1 }"),
+            "m/main.tf": 'variable "k" {}\nlocals { k = var.k }\n'
+            + resource("x", "for_each = local.k", "input = each.value"),
+        },
+        {"main.tf": call("m", "k = { b = 1 }") + call("n", "k = { a = 1 }")},
+        {"main.tf": [('module.m.terraform_data.x["a"]', 'module.m.terraform_data.x["b"]')]},
+    ),
+    "a key that is written in the module": (
+        {
+            "main.tf": call("m"),
+            "m/main.tf": resource("x", "for_each = { a = 1 }", "input = each.value"),
+        },
+        {"m/main.tf": resource("x", "for_each = { b = 1 }", "input = each.value")},
+        {"m/main.tf": [('terraform_data.x["a"]', 'terraform_data.x["b"]')]},
+    ),
+    "a file with moved blocks": (
+        {"main.tf": resource("a"), "moved.tf": ""},
+        {
+            "main.tf": resource("b"),
+            "moved.tf": "moved {\n  from = terraform_data.x\n  to   = terraform_data.y\n}\n",
+        },
+        {"moved.tf": [("terraform_data.a", "terraform_data.b")]},
+    ),
+    "a module with JSON only": (
+        {"main.tf.json": '{\n  "resource": {"terraform_data": {"a": {"input": 1}}}\n}\n'},
+        {"main.tf.json": '{\n  "resource": {"terraform_data": {"b": {"input": 1}}}\n}\n'},
+        {"main.tf.json": [("terraform_data.a", "terraform_data.b")]},
+    ),
+    "JSON that has moved blocks": (
+        {"main.tf.json": '{"resource": {"terraform_data": {"a": {}}}, "moved": []}'},
+        {
+            "main.tf.json": '{"resource": {"terraform_data": {"b": {}}},\n "moved": '
+            '{"from": "terraform_data.x", "to": "terraform_data.y"}}'
+        },
+        {"main.tf.json": [("terraform_data.a", "terraform_data.b")]},
+    ),
+    "JSON of one line": (
+        {"main.tf.json": '{"resource": {"terraform_data": {"a": {}}}}'},
+        {"main.tf.json": '{"resource": {"terraform_data": {"b": {}}}}'},
+        {"main.tf.json": [("terraform_data.a", "terraform_data.b")]},
+    ),
+    "JSON that is an array": (
+        {"main.tf.json": '[{"resource": {"terraform_data": {"a": {}}}}]'},
+        {"main.tf.json": '[{"resource": {"terraform_data": {"b": {}}}}]'},
+        {"main.tf.json": [("terraform_data.a", "terraform_data.b")]},
+    ),
+    "JSON beside native syntax": (
+        {"main.tf": "locals {}\n", "x.tf.json": '{"resource": {"terraform_data": {"a": {}}}}'},
+        {"x.tf.json": '{"resource": {"terraform_data": {"b": {}}}}'},
+        {"main.tf": [("terraform_data.a", "terraform_data.b")]},
+    ),
+    "a file without a last line break, with Windows line ends": (
+        {"main.tf": 'resource "terraform_data" "a" {}'},
+        {"main.tf": 'resource "terraform_data" "b" {\r\n}'},
+        {"main.tf": [("terraform_data.a", "terraform_data.b")]},
+    ),
+    "one goes and another one comes": (
+        {"main.tf": resource("a", "input = 1")},
+        {"main.tf": resource("b", "input = 2")},
+        {},
+    ),
+    "a resource that stays declared": (
+        {"main.tf": resource("a", "count = 2", "input = count.index")},
+        {"main.tf": resource("a", "count = 1", "input = count.index") + resource("b", "input = 1")},
+        {"main.tf": [("terraform_data.a[1]", "terraform_data.b")]},
+    ),
+}
+
+
+def write(folder: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_bytes(text.encode())
+
+
+@pytest.fixture
+def renamed(tmp_path, monkeypatch, planner):
+    """Applies the files of one kind, then has those of another kind."""
+    monkeypatch.chdir(tmp_path)
+
+    def play(before: dict[str, str], after: dict[str, str]) -> None:
+        write(tmp_path, before)
+        assert planner("init").code == 0
+        assert planner("apply", "-auto-approve").code == 0
+        write(tmp_path, after)
+        assert planner("get").code == 0
+
+    return play
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_proposed_and_written(name, renamed, tmp_path, planner):
+    before, after, wanted = CASES[name]
+    renamed(before, after)
+    advice = json.loads(planner("advice", "-json", "-write").out)
+    found: dict[str, list[tuple[str, str]]] = {}
+    for item in advice["advice"]:
+        if item["code"] == "likely_rename":
+            found.setdefault(item["file"], []).append((item["from"], item["to"]))
+    assert {file: sorted(moves) for file, moves in found.items()} == {f: sorted(m) for f, m in wanted.items()}
+    assert advice["written"] == sorted(wanted)
+    for file, text in {**before, **after}.items():
+        now = (tmp_path / file).read_bytes().decode()
+        if file not in wanted:
+            assert now == text
+        elif file.endswith(".json"):
+            json.loads(now)
+        else:
+            assert now.startswith(text)
+            blocks = now[len(text) :].replace("\r\n", "\n").lstrip("\n")
+            assert format_text(blocks) == blocks
+            assert ("\r\n" in text) == ("\r\n" in now)
+    if not wanted:
+        return
+    assert planner("plan", "-out=p").code == 0
+    planned = json.loads(planner("show", "-json", "p").out)
+    moved = [c for c in planned["resource_changes"] if "previous_address" in c]
+    assert moved and all(c["change"]["actions"] == ["no-op"] for c in moved)
+    assert json.loads(planner("advice", "-json").out)["advice"] == []
+
+
+def test_what_was_edited_as_well_is_updated(renamed, planner):
+    keep = 'resource "terraform_data" "%s" {\n  input            = %d\n  triggers_replace = ["a", "b"]\n}\n'
+    renamed({"main.tf": keep % ("a", 1)}, {"main.tf": keep % ("b", 2)})
+    (item,) = json.loads(planner("advice", "-json", "-write").out)["advice"]
+    assert item["code"] == "possible_rename" and "updated in place" in item["message"]
+    assert "Moved blocks were written to: no file" in planner("advice", "-write").out
+
+
+def test_what_is_written_by_hand_is_shown_with_the_remark(renamed, planner):
+    renamed(*CASES["a resource"][:2])
+    ran = planner("advice")
+    assert ran.code == 0
+    assert "    moved {\n      from = terraform_data.old\n      to   = terraform_data.new\n    }\n" in ran.out
+    assert "With a moved block in main.tf nothing happens to it." in ran.out
+
+
+def test_a_saved_plan_has_the_same_advice_and_writes_nothing(renamed, planner):
+    renamed(*CASES["a module"][:2])
+    assert planner("plan", "-out=p").code == 0
+    assert planner("advice", "-plan=p", "-json").out == planner("advice", "-json").out
+    assert planner("advice", "-plan=p", "-write").code == 1
+
+
+@pytest.mark.parametrize("how", ["link", "read-only", "other-link"])
+def test_files_that_are_not_written_to(how, renamed, tmp_path, planner):
+    before, after, _ = CASES["a resource in a module that is called twice"]
+    renamed({**before, "x.tf": resource("p")}, {**after, "x.tf": resource("q")})
+    target = tmp_path / "m" / "main.tf"
+    if how == "read-only":
+        target.chmod(0o444)
+    else:
+        elsewhere = tmp_path / "elsewhere"
+        target.rename(elsewhere)
+        target.symlink_to(elsewhere)
+    texts = {name: (tmp_path / name).read_bytes() for name in ("x.tf", "m/main.tf")}
+    ran = planner("advice", "-write")
+    assert ran.code == 1
+    assert "m/main.tf" in ran.err and ("It is read-only." if how == "read-only" else "It is a symbolic link") in ran.err
+    assert texts == {name: (tmp_path / name).read_bytes() for name in texts}
+    assert sorted(os.listdir(tmp_path / "m")) == ["main.tf"]
+
+
+def test_a_thousand_at_once(renamed, planner):
+    text = "".join(f'resource "terraform_data" "%s{n}" {{ input = {n} }}\n' for n in range(300))
+    renamed({"main.tf": text.replace("%s", "a")}, {"main.tf": text.replace("%s", "b")})
+    ran = planner("advice", "-write")
+    assert "... 290 more moved blocks for main.tf" in ran.out
+    assert "0 to add, 0 to change, 0 to destroy" in planner("plan").out
