@@ -154,11 +154,13 @@ def _renewed(known: KeptPlan, texts: dict[str, str], settings: OperationOptions)
 def _tell_renewed(known: KeptPlan, renewed: Renewed, terminal: Terminal, arguments: Arguments) -> int | None:
     """The exit code, when all output is known; else nothing is printed."""
     from planner.render.diff_block import SchemaLookup
-    from planner.workflows.renew.renewal import hides_causes
+    from planner.workflows.renew.renewal import hides_causes, hides_rename
     from planner.workflows.renew.splice import SplicedText
 
     parts = known.parts
     assert parts is not None
+    if hides_rename(renewed, parts):
+        return None
     lookup = SchemaLookup(renewed.made.loaded.schemas).resource_schema
     text = SplicedText(renewed, parts, known.output, lookup, terminal)
     how = how_told(text.changed, arguments, terminal)

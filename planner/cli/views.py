@@ -78,12 +78,14 @@ def show_summary(made: MadePlan[Any], terminal: Terminal, everything: bool = Fal
     """Print the causes of a plan, each with its consequences."""
     from planner.operations.explanations import causes, changed_actions
     from planner.render.cause_summary import groups_of, summary_text
-    from planner.render.plan import plan_summary
+    from planner.render.plan import plan_summary, rename_line
 
     planned = changed_actions(made)
     if planned:
         terminal.out(summary_text(groups_of(causes(made), planned), planned, terminal.paint, everything))
         terminal.out(f"\n{plan_summary(Counts.of_plan(made.plan))}")
+        if line := rename_line(made.plan):
+            terminal.out(line)
     else:
         terminal.out("No changes. There is nothing to explain.")
 

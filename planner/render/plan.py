@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
+from planner.answers.explain.renames import same_objects
 from planner.foundation.values.value import SENSITIVE, mark
 from planner.foundation.vocabulary.address import format_key
 from planner.logic.model.plan import OutputChange, Plan, ResourceChange, change_name
@@ -74,6 +75,8 @@ class PlanText:
             self.bodies(changes)
             out()
             out(f"{self.paint('Plan:', 'bold')} {pending(self.counts())}.")
+            if line := rename_line(plan):
+                out(line)
         if outputs:
             out()
             out("Changes to Outputs:")
@@ -384,6 +387,17 @@ def finished(counts: Counts) -> str:
     first = f"{counts.imports} imported, " if counts.imports else ""
     last = f", {counts.forget} forgotten" if counts.forget else ""
     return f"{first}{counts.add} added, {counts.change} changed, {counts.remove} destroyed{last}"
+
+
+def rename_line(plan: Plan) -> str:
+    """The line about objects that are destroyed and created although they look like one object each; "" for none."""
+    pairs = same_objects(plan)
+    if not pairs:
+        return ""
+    old, new = pairs[0]
+    if len(pairs) == 1:
+        return f"{old} and {new} look like one object that was renamed. For a moved block: planner advice"
+    return f"{len(pairs)} destroyed objects look like created ones ({old} like {new}). For moved blocks: planner advice"
 
 
 def plan_summary(counts: Counts) -> str:

@@ -57,6 +57,7 @@ Declared, and not there yet: 1 creation
   create  terraform_data.new
 
 Plan: 3 to add, 1 to change, 3 to destroy.
+terraform_data.gone and terraform_data.new look like one object that was renamed. For a moved block: planner advice
 """
 
 

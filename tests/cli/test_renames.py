@@ -325,3 +325,25 @@ def test_a_thousand_at_once(renamed, planner):
     ran = planner("advice", "-write")
     assert "... 290 more moved blocks for main.tf" in ran.out
     assert "0 to add, 0 to change, 0 to destroy" in planner("plan").out
+
+
+def test_a_plan_names_what_looks_like_one_object(renamed, planner):
+    renamed(*CASES["several resources with values of their own"][:2])
+    line = "3 destroyed objects look like created ones (terraform_data.a like terraform_data.ax)."
+    for words in (("plan",), ("plan", "-summary"), ("plan", "-out=p")):
+        assert f"\n{line} For moved blocks: planner advice\n" in planner(*words).out
+    assert line in planner("show", "p").out
+    assert line not in planner("plan", "-destroy").out
+    assert planner("advice", "-write").code == 0
+    assert "look like" not in planner("plan").out
+
+
+def test_a_plan_names_a_single_one(renamed, planner):
+    renamed(*CASES["a resource that moves into a module"][:2])
+    line = "terraform_data.a and module.m.terraform_data.a look like one object that was renamed."
+    assert f"\n{line} For a moved block: planner advice\n" in planner("plan").out
+
+
+def test_a_plan_of_other_objects_is_not_about_renames(renamed, planner):
+    renamed(*CASES["one goes and another one comes"][:2])
+    assert "look like" not in planner("plan").out

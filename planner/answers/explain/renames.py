@@ -64,7 +64,7 @@ class RenamedObject:
         return self.change.address
 
 
-def same_object(plan: Plan) -> tuple[tuple[str, str], ...]:
+def same_objects(plan: Plan) -> tuple[tuple[str, str], ...]:
     """The objects that a plan destroys and creates anew although nothing that is known of them differs: (old, new),
     sorted."""
     facts = _facts(plan)
@@ -115,7 +115,7 @@ def _facts(plan: Plan, config: Config | None = None, refused: Iterable[tuple[str
             common = [mask for mask, _ in masks[kind].most_common(_MOST_MASKS)]
             shapes = [_shape(item, mask) for mask in (common if predicate == "old_look" else (item.unknown,))]
             looks += [(item, shape) for shape in shapes]
-            for evidence, look in _general_looks(item, kind not in crowded):
+            for evidence, look in _general_looks(item, kind not in crowded) if config is not None else ():
                 facts.add(predicate, item.name, evidence, look, source=StateEntry(item.name))
         for item, evidence, look in _looks_by_value(looks):
             facts.add(predicate, item.name, evidence, look, source=StateEntry(item.name))

@@ -199,6 +199,19 @@ def hides_causes(renewed: Renewed, parts: RenewableParts) -> bool:
     return bool(evaluate(renewal_program(), facts.build(), ["hides_cause"])["hides_cause"])
 
 
+def hides_rename(renewed: Renewed, parts: RenewableParts) -> bool:
+    """Whether something that stays as planned may look like one object with something else."""
+    facts = FactBuilder()
+    touched = renewed.anew | renewed.gone
+    for action in {change.action for change in renewed.made.plan.changes if change.mode == "managed"}:
+        facts.add("anew_action", action)
+    for action in {
+        action for _, block, mode, action, _, _ in parts.changes if mode == "managed" and block not in touched
+    }:
+        facts.add("staying_action", action)
+    return bool(evaluate(renewal_program(), facts.build(), ["hides_rename"])["hides_rename"])
+
+
 # Edited top-level blocks of a file, found without reading all of it: only the text between two unchanged blocks, since
 # a block ends with its brace and the next one begins on a new line.
 
