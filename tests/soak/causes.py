@@ -1,0 +1,595 @@
+"""Causes of random changes, compared with the truth: what planning every subset of the edits shows.
+
+    python tests/soak/causes.py [-changes 2000] [-seed 0] [-jobs N] [-situations same,other,since,ci,none] [-list]
+    python tests/soak/causes.py -case SEED [-situations same]
+
+A configuration of random_changes.py is applied, one to four edits are made, and the causes of all changes of the plan
+are compared with the truth. An edit is a *possible* root of a change if it makes a difference to the action or the
+reason of the change for some set of the other edits. It is a *required* one if the difference is between existing and
+not existing, or changing and not changing, as the object does with all edits; and if the change would not be quite the
+same without it, or comes out as it is by the edit and some of the others alone: an edit of the branch that a condition
+leaves is possible and not required. Edits of the state and -replace need not be felt.
+
+Situations: the user who applied (same), another user (other), no record but git (since), a pull request in CI (ci),
+neither (none). With -case everything about one case is printed; with -list every case that is not exact.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack, contextmanager
+from itertools import combinations
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from attrs import field, frozen
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parent))
+
+from cli.conftest import make_terminal
+from isolation import isolate
+from provider.plugins import attached, write_plugin
+from random_changes import Changes, Edit, Rendered
+
+from planner.answers.explain.causes import Because, CauseStep
+from planner.cli import main
+from planner.cli.flags import parse
+from planner.cli.options import DESTROY, OPERATION, SINCE, STATE, VARIABLES, operation_options
+from planner.engine.walk.hooks import Hooks
+from planner.foundation.values.value import unmark_deep
+from planner.foundation.vocabulary.diagnostic import Failure
+from planner.foundation.vocabulary.span import Span
+from planner.language.config.module_installer import install_modules
+from planner.language.config.variables import collect_variables
+from planner.logic.model.graph import CommandLine
+from planner.logic.model.plan import Plan, change_name
+from planner.operations.explanations import explainer
+from planner.operations.options import OperationOptions
+from planner.operations.plan import plan
+
+FLAGS = (DESTROY, SINCE, *OPERATION, *STATE, *VARIABLES)
+SITUATIONS = ("same", "other", "since", "ci", "none")
+IN_GIT = ("since", "ci")
+MOST_EDITS = 4
+TRIED = 9
+"""edits that are planned alone, to choose from"""
+WITH_PLUGIN = 3
+"""of so many cases one has resources of a plugin"""
+_GIT = {
+    **{f"GIT_{who}_{what}": "x@x" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")},
+    **{f"GIT_{who}_DATE": "2020-01-01T00:00:00Z" for who in ("AUTHOR", "COMMITTER")},
+    "GIT_CONFIG_GLOBAL": "/dev/null",
+    "GIT_CONFIG_SYSTEM": "/dev/null",
+}
+Signature = tuple[str, str]
+"""action and reason"""
+
+
+@frozen
+class Outcome:
+    """How a change is explained in a situation, and what is true."""
+
+    seed: int
+    situation: str
+    change: str
+    signature: Signature
+    verdict: str
+    """exact; wrong, missing or silent; place: the right name, and a place that was not edited; unknown: candidates that
+    have all roots; candidates: some that do not"""
+    required: tuple[str, ...]
+    possible: tuple[str, ...]
+    named: tuple[str, ...]
+
+    @property
+    def kind(self) -> str:
+        """The class of the outcome, without names."""
+        words = [
+            self.verdict,
+            " ".join(self.signature),
+            *sorted(map(_plain, self.required)),
+            "named:",
+            *map(_plain, self.named),
+        ]
+        return " | ".join(words)
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"(red|blue|net|web|eu)\d+", "W", re.sub(r"\b([a-z]+)\d+[abx]?\b", r"\1N", text))
+
+
+class SkippedError(Exception):
+    """The case cannot be judged: it has no changes, or does not plan."""
+
+
+# ---------------------------------------------------------------- a working directory
+
+
+@contextmanager
+def _around(directory: Path, environment: Mapping[str, str]) -> Iterator[None]:
+    """In a directory, with these variables."""
+    before, here = dict(os.environ), os.getcwd()
+    os.chdir(directory)
+    os.environ.update(environment)
+    try:
+        yield
+    finally:
+        os.chdir(here)
+        os.environ.clear()
+        os.environ.update(before)
+
+
+def _write(directory: Path, rendered: Rendered, world: Path, things: Mapping[str, str]) -> None:
+    """Make a copy of the applied directory what the edits make of it."""
+    known = {str(path.relative_to(directory)) for path in directory.rglob("*") if path.is_file()}
+    for name in known - rendered.files.keys():
+        if name.endswith((".tf", ".tfvars", ".txt", ".tftpl", "remote.json")) and not name.startswith("."):
+            (directory / name).unlink()
+    for name, text in rendered.files.items():
+        path = directory / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.exists() or path.read_text() != text:
+            path.write_text(text)
+    for path in world.glob("*.json"):
+        path.unlink()
+    for name, text in things.items():
+        (world / name).write_text(text)
+    for operation, address, value in rendered.state:
+        if operation == "world":
+            for path in world.glob(f"*-{address}.json"):
+                path.write_text(json.dumps({**json.loads(path.read_text()), "note": value}))
+        else:
+            _edit_state(directory / "terraform.tfstate", operation, address, value)
+
+
+def _edit_state(path: Path, operation: str, address: str, value: str) -> None:
+    state = json.loads(path.read_text())
+    for resource in state["resources"]:
+        for instance in list(resource["instances"]):
+            key = f"[{json.dumps(instance['index_key'])}]" if "index_key" in instance else ""
+            if f"{resource['type']}.{resource['name']}{key}" != address or "module" in resource:
+                continue
+            if operation == "taint":
+                instance["status"] = "tainted"
+            elif operation == "lost":
+                resource["instances"].remove(instance)
+            else:
+                instance["attributes"]["input"] = {"value": value, "type": "string"}
+    path.write_text(json.dumps(state))
+
+
+def _options(arguments: Sequence[str]) -> OperationOptions:
+    given = operation_options(parse(list(arguments), FLAGS))
+    install_modules(".", variables=collect_variables(".", given.var_args)[0])
+    return given
+
+
+def _git(*words: str) -> None:
+    subprocess.run(["git", *words], env={**os.environ, **_GIT}, check=True, capture_output=True)
+
+
+# ---------------------------------------------------------------- the truth
+
+
+@frozen
+class Planned:
+    """The changes of a plan by name: action and reason, and all that is planned."""
+
+    signatures: dict[str, Signature]
+    whole: dict[str, str]
+
+
+def _planned(made: Plan, edits: Collection[Edit]) -> Planned:
+    """The changes by the names that they have without renames."""
+    signatures, whole = {}, {}
+    for change in made.changes:
+        if change.action != "no-op":
+            name = _canonical(change_name(change), edits)
+            signatures[name] = (change.action, change.reason)
+            whole[name] = repr((change.action, change.reason, unmark_deep(change.after)[0], change.replace_paths))
+    for output in made.outputs:
+        if output.action != "no-op":
+            signatures[f"output.{output.name}"] = (output.action, "")
+            whole[f"output.{output.name}"] = repr((output.action, unmark_deep(output.after)[0]))
+    return Planned(signatures, whole)
+
+
+def _canonical(name: str, edits: Collection[Edit]) -> str:
+    for edit in edits:
+        if edit.renames is not None and re.match(rf"{re.escape(edit.renames[0])}(\[|$| )", name):
+            return edit.renames[1] + name.removeprefix(edit.renames[0])
+    return name
+
+
+@frozen
+class Truth:
+    """For a change: the edits that have to be named as its roots, and those that may be."""
+
+    required: frozenset[int]
+    possible: frozenset[int]
+
+
+def truths(
+    plans: Mapping[frozenset[int], Planned], edits: frozenset[int], requests: Collection[int]
+) -> dict[str, Truth]:
+    """The truth about all changes that the edits make."""
+    full, found = plans[edits], {}
+    for name in full.signatures:
+        if name in plans[frozenset()].signatures:
+            continue
+        required, possible = set(), set()
+        for edit in edits:
+            matters = leads = False
+            for some in map(frozenset, subsets(edits - {edit})):
+                if some not in plans or some | {edit} not in plans:
+                    continue
+                without, within = plans[some], plans[some | {edit}]
+                if without.signatures.get(name) != within.signatures.get(name):
+                    possible.add(edit)
+                    matters = matters or _fate(within.signatures.get(name)) == _fate(full.signatures[name])
+                    leads = leads or within.whole.get(name) == full.whole[name]
+            rest = plans.get(edits - {edit})
+            is_felt = edit in requests or leads or rest is None or rest.whole.get(name) != full.whole[name]
+            if matters and is_felt:
+                required.add(edit)
+        found[name] = Truth(frozenset(required), frozenset(possible))
+    return found
+
+
+def _fate(signature: Signature | None) -> str:
+    """Whether an object comes, goes or changes: what only changes it is no root of its creation."""
+    action = signature[0] if signature is not None else ""
+    return action if action in ("", "create", "delete", "read") else "change"
+
+
+def subsets(edits: Collection[int]) -> Iterator[tuple[int, ...]]:
+    for size in range(len(edits) + 1):
+        yield from combinations(sorted(edits), size)
+
+
+# ---------------------------------------------------------------- what the causes name
+
+
+def named_edits(root: CauseStep, edits: Mapping[int, Edit], rendered: Rendered) -> tuple[set[int], bool]:
+    """The edits that a root may mean, and whether it is their place that is named: the line, option or file."""
+    source = root.source
+    what = re.sub(r"^(the text of|file) ", "", root.what)
+    if root.kind == "as-before":
+        return set(), True
+    placed: set[int] = set()
+    if isinstance(source, CommandLine):
+        argument = source.argument.rstrip(".")
+        placed |= {n for n, edit in edits.items() if edit.options[1] and edit.options[1].startswith(argument)}
+    elif isinstance(source, Span):
+        first, last = source.start_position.line, source.end_position.line
+        file = os.path.normpath(source.filename)
+        for n in edits:
+            spans = rendered.lines.get(n, ())
+            placed |= {n for name, start, end in spans if name == file and start <= last and first <= end}
+    for n, edit in edits.items():
+        if root.kind == "file" and os.path.normpath(what) in edit.subjects:
+            placed.add(n)
+        if edit.environment is not None and _is_about(what, [f"var.{edit.environment[0].removeprefix('TF_VAR_')}"]):
+            placed |= {n} if root.note == "environment" else set()
+        if edit.state is not None and _is_about(what, edit.subjects) and root.kind not in _DECLARED:
+            placed.add(n)
+    if placed:
+        return placed, True
+    named = {n for n, edit in edits.items() if _is_about(what, edit.subjects)}
+    is_dropped = any(edits[n].options[0] and not edits[n].options[1] for n in named)  # the default has the place now
+    return named, is_dropped or root.kind not in _DECLARED
+
+
+_DECLARED = ("variable", "text", "file", "create")
+"""kinds of roots that have a line, which is that of the edit"""
+
+
+def _is_about(what: str, subjects: Collection[str]) -> bool:
+    return any(what == subject or re.match(rf"{re.escape(subject)}[.\[/ ]", what) for subject in subjects)
+
+
+def judge(
+    because: Because | None, truth: Truth, edits: Mapping[int, Edit], rendered: Rendered
+) -> tuple[str, list[str]]:
+    """The verdict about the causes of a change, and what they name."""
+    if because is None or not because.roots:
+        return "silent", []
+    named: set[int] = set()
+    texts, wrong, elsewhere = [], False, False
+    for root in because.roots:
+        meant, is_placed = named_edits(root, edits, rendered)
+        named |= meant
+        wrong = wrong or not meant & truth.possible
+        elsewhere = elsewhere or not is_placed
+        texts.append(
+            f"{root.kind} {root.what} {root.source if not isinstance(root.source, Span) else root.source.place}"
+        )
+    is_complete = truth.required <= named
+    if because.is_guess:
+        return ("unknown" if is_complete else "candidates"), texts
+    if wrong:
+        return "wrong", texts
+    if not is_complete:
+        return "missing", texts
+    return ("place" if elsewhere else "exact"), texts
+
+
+# ---------------------------------------------------------------- a case
+
+
+@frozen
+class Case:
+    """A configuration with its edits, applied and edited."""
+
+    seed: int
+    changes: Changes
+    edits: dict[int, Edit]
+    full: Rendered
+    planned: Planned
+    truth: dict[str, Truth]
+    outcomes: list[Outcome] = field(factory=list)
+    texts: dict[str, list[str]] = field(factory=dict)
+
+
+@frozen
+class Bench:
+    """A directory for cases, and the world of the plugin."""
+
+    folder: Path
+    world: Path
+    variables: dict[str, str]
+
+
+def run_case(seed: int, situations: Collection[str], bench: Bench) -> Case:
+    """Apply, edit, plan and compare. Raises SkippedError."""
+    changes = Changes(seed, plugin=seed % WITH_PLUGIN == 0)
+    for old in bench.folder.iterdir():
+        shutil.rmtree(old)
+    applied, work = bench.folder / "applied", bench.folder / "work"
+    applied.mkdir()
+    before = changes.render(())
+    _write(applied, before, bench.world, {})
+    with _around(applied, {**bench.variables, **before.environment}):
+        try:
+            _options(before.options)
+            if any(situation in IN_GIT for situation in situations):
+                (applied / ".gitignore").write_text(".terraform*\n*.tfstate*\n")
+                _git("init", "-q", "-b", "main")
+                _git("add", "-A")
+                _git("commit", "-qm", "before")
+            screen: Any = make_terminal(False)
+            code = main.dispatch(["apply", "-auto-approve", *before.options], screen)
+        except Failure as failure:
+            raise SkippedError(f"apply: {failure.diagnostics[0].detail}") from None
+        if code:
+            raise SkippedError(f"apply: {screen.stderr.getvalue()}")
+    things = {path.name: path.read_text() for path in bench.world.glob("*.json")}
+
+    def planned(numbers: Collection[int]) -> Planned | None:
+        rendered = changes.render(numbers)
+        shutil.rmtree(work, ignore_errors=True)
+        shutil.copytree(applied, work, ignore=shutil.ignore_patterns(".git"))
+        _write(work, rendered, bench.world, things)
+        with _around(work, {**bench.variables, **rendered.environment}):
+            try:
+                made = plan(_options(rendered.options), Hooks()).complete
+            except Failure:
+                return None
+        return _planned(made.plan, [changes.edits[n] for n in numbers]) if made is not None else None
+
+    random = Random(seed + 1)
+    tried = random.sample(sorted(changes.edits), min(TRIED, len(changes.edits)))
+    plans = {frozenset(some): made for some in [(), *((n,) for n in tried)] if (made := planned(some)) is not None}
+    if frozenset() not in plans:
+        raise SkippedError("plan without edits fails")
+    edits = _chosen(random, {n: set(plans[frozenset([n])].signatures) for n in tried if frozenset([n]) in plans})
+    for some in map(frozenset, subsets(edits)):
+        if some not in plans and (made := planned(some)) is not None:
+            plans[some] = made
+    if edits not in plans or not plans[edits].signatures:
+        raise SkippedError("no edits that change anything")
+    requests = {number for number in edits if changes.edits[number].is_request}
+    truth = truths(plans, edits, requests)
+    case = Case(seed, changes, {n: changes.edits[n] for n in sorted(edits)}, changes.render(edits), plans[edits], truth)
+    for situation in situations:
+        outside = any(e.environment or (e.options != ("", "") and not e.is_request) for e in case.edits.values())
+        if situation in IN_GIT and outside:
+            continue  # git does not have former options
+        explain(case, situation, bench, applied, work, things)
+    return case
+
+
+def _chosen(random: Random, effects: Mapping[int, set[str]]) -> frozenset[int]:
+    """One to four edits; most of them have effects by themselves, and often on the same objects."""
+    number = random.randint(1, MOST_EDITS)
+    chosen: list[int] = []
+    seen: set[str] = set()
+    for _ in range(number):
+        left = [n for n in effects if n not in chosen]
+        near = [n for n in left if effects[n] & seen]
+        some = [n for n in left if effects[n]]
+        pool = random.choice([near or some, near or some, some or left, left])
+        if pool:
+            chosen.append(random.choice(pool))
+            seen |= effects[chosen[-1]]
+    return frozenset(chosen)
+
+
+def explain(case: Case, situation: str, bench: Bench, applied: Path, work: Path, things: Mapping[str, str]) -> None:
+    """Add the outcomes of a situation."""
+    shutil.rmtree(work, ignore_errors=True)
+    ignored = shutil.ignore_patterns(*([] if situation in IN_GIT else [".git"]))
+    shutil.copytree(applied, work, ignore=ignored)
+    _write(work, case.full, bench.world, things)
+    if situation not in ("same", "other"):
+        for path in work.iterdir():
+            if path.name.startswith(".terraform.applied") or ".tfstate." in path.name:
+                path.unlink()
+    variables = {**bench.variables, **case.full.environment}
+    if situation == "other":
+        home = str(bench.folder.parent / "other-home")
+        variables |= {"HOME": home, "XDG_STATE_HOME": f"{home}/.local/state"}
+    options = [*case.full.options, *(["-since=HEAD"] if situation == "since" else [])]
+    if situation == "ci":
+        variables["GITHUB_BASE_REF"] = "main"
+    with _around(work, variables):
+        if situation == "ci":
+            _git("update-ref", "refs/remotes/origin/main", "main")
+            _git("checkout", "-qb", "topic")
+            _git("add", "-A")
+            _git("commit", "-qm", "topic", "--allow-empty")
+        explained, problems = explainer(_options(options))
+        if explained is None:
+            raise SkippedError(f"{situation}: {problems}")
+        causes = explained.causes()
+    by_name = {_canonical(name, list(case.edits.values())): because for name, because in causes.items()}
+    for name, truth in sorted(case.truth.items()):
+        verdict, texts = judge(by_name.get(name), truth, case.edits, case.full)
+        required, possible = (tuple(case.edits[n].about for n in sorted(s)) for s in (truth.required, truth.possible))
+        signature = case.planned.signatures[name]
+        case.outcomes.append(Outcome(case.seed, situation, name, signature, verdict, required, possible, tuple(texts)))
+
+
+# ---------------------------------------------------------------- many cases
+
+
+@contextmanager
+def bench() -> Iterator[Bench]:
+    """A place for cases, with a running plugin."""
+    with tempfile.TemporaryDirectory(prefix="planner-causes-") as name, ExitStack() as stack:
+        folder = Path(name)
+        for part in ("cases", "world"):
+            (folder / part).mkdir()
+        program = write_plugin(folder / "bin")
+        reattach = stack.enter_context(attached({"test": program}, TEST_PROVIDER_WORLD=str(folder / "world")))
+        yield Bench(folder / "cases", folder / "world", {"TF_REATTACH_PROVIDERS": reattach})
+
+
+def run_cases(seeds: Sequence[int], situations: Sequence[str]) -> tuple[list[Outcome], list[tuple[int, str]]]:
+    """The outcomes of several cases, and those that were skipped."""
+    outcomes: list[Outcome] = []
+    skipped: list[tuple[int, str]] = []
+    with bench() as place:
+        for seed in seeds:
+            try:
+                outcomes += run_case(seed, situations, place).outcomes
+            except SkippedError as problem:
+                skipped.append((seed, str(problem)))
+            except Exception as problem:
+                skipped.append((seed, f"defect: {problem.__class__.__name__}: {problem}"))
+    return outcomes, skipped
+
+
+def summary(outcomes: Sequence[Outcome]) -> str:
+    """The shares of all verdicts by situation, for changes with one root and with several."""
+    lines = []
+    verdicts = ("exact", "missing", "wrong", "place", "silent", "unknown", "candidates")
+    lines.append(f"{'':8} {'changes':>8} " + " ".join(f"{v:>11}" for v in verdicts))
+    rows: dict[str, list[Outcome]] = defaultdict(list)
+    for one in outcomes:
+        rows[one.situation].append(one)
+        if len(one.required) > 1:
+            rows[f"{one.situation} >1"].append(one)
+    for situation, group in sorted(rows.items(), key=lambda row: (SITUATIONS.index(row[0].split()[0]), row[0])):
+        counts = Counter(one.verdict for one in group)
+        shares = " ".join(f"{counts[v]:>5} {counts[v] / len(group):5.1%}" for v in verdicts)
+        lines.append(f"{situation:8} {len(group):>8} {shares}")
+    return "\n".join(lines)
+
+
+def classes(outcomes: Sequence[Outcome], most: int = 40) -> str:
+    """The most frequent classes of outcomes that are not exact, each with a case."""
+    groups: dict[str, list[Outcome]] = defaultdict(list)
+    for one in outcomes:
+        if one.verdict != "exact":
+            groups[one.kind].append(one)
+    lines = []
+    for kind, group in sorted(groups.items(), key=lambda row: -len(row[1]))[:most]:
+        first = min(group, key=lambda one: (len(one.possible), one.seed))
+        lines.append(f"{len(group)} x {kind}\n    seed {first.seed} {first.situation}: {first.change}")
+    return "\n".join(lines)
+
+
+def show(seed: int, situations: Sequence[str]) -> None:
+    """Print everything about a case."""
+    with bench() as place:
+        case = run_case(seed, situations, place)
+    before = case.changes.render(())
+    for number, edit in case.edits.items():
+        print(f"edit {number}: {edit.about} {case.full.lines.get(number, '')}")
+    for name in sorted({*before.files, *case.full.files}):
+        old, new = before.files.get(name, ""), case.full.files.get(name, "")
+        print(f"--- {name}")
+        left, right = old.split("\n"), new.split("\n")
+        if old == new:
+            print(old)
+        else:
+            import difflib
+
+            print("\n".join(difflib.unified_diff(left, right, lineterm="", n=1000)))
+    print("options", before.options, "->", case.full.options, case.full.environment, case.full.state)
+    for one in case.outcomes:
+        print(f"{one.verdict:10} {one.situation:6} {one.change}: {' '.join(one.signature)}")
+        print(f"    required {list(one.required)}")
+        if one.possible != one.required:
+            print(f"    possible {list(one.possible)}")
+        for text in one.named:
+            print(f"    named    {text}")
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("-changes", type=int, default=2000, help="so many changes in each situation")
+    parser.add_argument("-seed", type=int, default=0)
+    parser.add_argument("-jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("-situations", default=",".join(SITUATIONS))
+    parser.add_argument("-case", type=int)
+    parser.add_argument("-list", action="store_true")
+    return parser.parse_args()
+
+
+def run() -> int:
+    arguments = _arguments()
+    isolate()
+    situations = arguments.situations.split(",")
+    if arguments.case is not None:
+        show(arguments.case, situations)
+        return 0
+    outcomes: list[Outcome] = []
+    skipped: list[tuple[int, str]] = []
+    start, size = time.monotonic(), 10
+    with ProcessPoolExecutor(arguments.jobs) as pool:
+        seed = arguments.seed
+        while min(Counter(one.situation for one in outcomes)[name] for name in situations) < arguments.changes:
+            parts = [range(seed + size * n, seed + size * (n + 1)) for n in range(arguments.jobs * 2)]
+            seed += size * len(parts)
+            for done, left in pool.map(run_cases, parts, [situations] * len(parts)):
+                outcomes += done
+                skipped += left
+    print(summary(outcomes))
+    reasons = Counter(re.sub(r"\d+", "N", text)[:100] for _, text in skipped)
+    print(f"\n{seed - arguments.seed} cases, {len(skipped)} skipped, {time.monotonic() - start:.0f} s")
+    for text, count in reasons.most_common(8):
+        print(f"  {count} x {text} (seed {next(s for s, t in skipped if re.sub(r'[0-9]+', 'N', t)[:100] == text)})")
+    print(f"\n{classes(outcomes)}")
+    if arguments.list:
+        for one in outcomes:
+            if one.verdict != "exact":
+                print(one)
+    return 1 if any(one.verdict in ("wrong", "missing", "silent") for one in outcomes) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(run())
