@@ -94,6 +94,10 @@ def test_a_change_is_planned_again_as_it_was(planner):
     ]
     lines = told(planner, "replace", "terraform_data.b", "-replace=terraform_data.b", "-var=x=3")
     assert lines[1] == "  1. -replace=terraform_data.b [planned again without it: update instead]"
+    assert lines[2:] == [
+        "  2. -replace=terraform_data.b",
+        '     and var.x (-var=x) [planned again with var.x = "2": it does not change]',
+    ]
     lines = told(planner, "terraform_data.a", "-destroy")
     assert lines[1] == "  1. -destroy [planned again without it: it does not change]"
     assert planner("plan", "-out=plan", "-var=x=3").code == 0

@@ -250,10 +250,10 @@ class _Ways:
     def roots(self, name: str) -> list[str]:
         """All leaves behind a name, that of its chain first; none where it is one itself, but for itself."""
         nearest = self.chain(name)
-        if not nearest:
-            return [name] if name in self.leaves else []
-        first = nearest[-1]
-        return [first, *sorted(self._leaves_behind(name) - {first, name})]
+        if not nearest and name not in self.leaves:
+            return []
+        first = nearest[-1] if nearest else name
+        return [first, *sorted(self._leaves_behind(name) - {first})]
 
     def reader(self, name: str, file: str) -> str:
         """The reader of a file, behind a name; empty for leaves that are not files."""

@@ -193,12 +193,15 @@ class Cause:
 
 
 def causes_of(because: Because, relations: Mapping[str, Collection[Any]]) -> list[tuple[Cause, ...]]:
-    """Sets of causes: all that are certain together; of candidates each by itself."""
+    """Sets of causes: all that are certain together, and options alone before; of candidates each by itself."""
     known = [*sorted(relations["planned_change"], reverse=True), *sorted(relations["former_value"], reverse=True)]
     before = {str(row[0]): str(row[1]) for row in known}
     causes = sorted((_cause(root, before) for root in because.roots), key=lambda cause: order(cause.place))
     unique = list({cause.place: cause for cause in causes}.values())
-    return [(cause,) for cause in unique] if because.is_guess else [tuple(unique)]
+    if because.is_guess:
+        return [(cause,) for cause in unique]
+    options = tuple(cause for cause in unique if cause.place.kind == "option")
+    return [options, tuple(unique)] if 0 < len(options) < len(unique) else [tuple(unique)]
 
 
 _SAID = {

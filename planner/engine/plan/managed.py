@@ -249,19 +249,23 @@ def with_marks(it: Instance, planned: Value, config_marks: list[Any]) -> Value:
 
 
 def _triggers(walk: PlanWork, it: Instance) -> tuple[tuple[str, str, str], ...]:
-    """The targets of the elements of replace_triggered_by, up to the first one that changes. Raises Failure."""
+    """The targets of the elements of replace_triggered_by. Raises Failure for mistakes up to the first that changes."""
     assert it.decl is not None
     assert it.module is not None
     rows: set[tuple[str, str, str]] = set()
+    is_triggered = False
     for expr in it.decl.lifecycle.replace_triggered_by:
-        ref = watched(expr, it.repetition)
-        address = f"{it.module_text}.{ref.name}" if it.module_text else ref.name
-        changes = walk.record.of_resource(address)
-        if ref.key is not None or ref.rest:
-            changes = [c for c in changes if c.key == ref.key and not c.deposed]
-        rows |= watched_facts(expr, ref, it.module, changes)
-        if derive({"watched": tuple(rows)}, "triggered"):
-            break
+        try:
+            ref = watched(expr, it.repetition)
+            address = f"{it.module_text}.{ref.name}" if it.module_text else ref.name
+            changes = walk.record.of_resource(address)
+            if ref.key is not None or ref.rest:
+                changes = [c for c in changes if c.key == ref.key and not c.deposed]
+            rows |= watched_facts(expr, ref, it.module, changes)
+        except Failure:
+            if not is_triggered:
+                raise
+        is_triggered = is_triggered or bool(derive({"watched": tuple(rows)}, "triggered"))
     return tuple(sorted(rows))
 
 
