@@ -13,7 +13,7 @@ from planner.logic.datalog.explain.why_not import obstacles_text
 from planner.render.terminal import Paint
 from planner.render.value import quoted
 
-_FOLLOWED = ("changes", "explained", "unknown", "reads_staying")
+_FOLLOWED = ("changes", "explained", "unknown", "reads_staying", "ignored_up_to")
 """the predicates that an explained action is followed to"""
 LONGEST = 500
 """steps of a proof of which everything redundant can be omitted"""

@@ -320,7 +320,7 @@ def near_actions(
             lines.append(f"{_some(paths)} differ{'s' if len(paths) == 1 else ''}" if paths else "it differs")
         elif is_negated:
             lines.append(_NOT.get(predicate, ""))
-        elif predicate in ("requires_replace", "differs"):
+        elif predicate in ("requires_replace", "differs", "changed"):
             lines.append(_in_place(name, relations))
         elif predicate == "read_later" and not _holds(relations, "data_source", name):
             lines.append(_LACKS["data_source"])
@@ -373,7 +373,13 @@ def _forced(name: str, relations: Mapping[str, Collection[Any]]) -> list[str]:
 
 def _in_place(name: str, relations: Mapping[str, Collection[Any]]) -> str:
     paths = _differing(name, relations)
-    return f"the provider can change {_some(paths)} in place" if paths else _LACKS["changed"]
+    if paths:
+        return f"the provider can change {_some(paths)} in place"
+    ignored = sorted({row[1] for row in relations.get("ignored_difference", ()) if row[0] == name})
+    if ignored:
+        verb = "differs" if len(ignored) == 1 else "differ"
+        return f"only {_some(ignored)} {verb} from its configuration, and ignore_changes ignores that"
+    return _LACKS["changed"]
 
 
 def _differing(name: str, relations: Mapping[str, Collection[Any]]) -> list[str]:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
+from planner.engine.evaluation.conditions import path_name
+from planner.engine.evaluation.ignore import reference_path
 from planner.foundation.values.paths import marked_paths
 from planner.foundation.vocabulary.address import format_resource, parse_module, parse_resource_instance
 from planner.foundation.vocabulary.span import Span
@@ -63,6 +65,11 @@ def _place(
     if kind == "trigger":
         elements = (e.span for e in decl.lifecycle.replace_triggered_by if e.span.text == columns[0])
         return next(elements, None)
+    if kind == "ignored":
+        ignored = decl.lifecycle.ignore_changes
+        references = () if ignored == "all" else ignored
+        named = (r.span for r in references if path_name(reference_path(r)) == columns[0])
+        return next(named, decl.lifecycle.span)
     if kind == "repetition":
         expr = decl.count or decl.for_each or decl.enabled
         return expr.span if expr is not None else None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner.engine.evaluation.conditions import extend, of_instance, path_name, storage_problems
 from planner.engine.evaluation.context import ModuleInstance
-from planner.engine.evaluation.ignore import ignore_changes
+from planner.engine.evaluation.ignore import ignore_changes, reference_path
 from planner.engine.evaluation.instance import Instance
 from planner.engine.evaluation.objects import RemoteObject
 from planner.engine.evaluation.provider_diagnostics import in_body
@@ -139,6 +139,8 @@ def _plan(
     planned = marked
     _describe(walk, it, current, facts)
     replace_paths: tuple[Any, ...] = ()
+    if proposal.ignored:
+        facts["ignored_difference"] = proposal.ignored
     if prior.__class__ is not Null:
         replace_paths = differences(it, prior, marked, answer, facts)
     decision, destruction = decided(it, facts, walk.module_scope(it))
@@ -170,12 +172,14 @@ def _plan(
 @frozen(eq=False)
 class Proposal:
     """The provider's plan for a configuration: `prior` is the object it starts from (Null when there is none or it is
-    tainted), `planned` the object with marks, `config_marks` the marks that come from the configuration."""
+    tainted), `planned` the object with marks, `config_marks` the marks that come from the configuration, `ignored` the
+    paths at which ignore_changes ignores a difference."""
 
     prior: Value
     answer: PlanAnswer
     planned: Value
     config_marks: list[Any]
+    ignored: tuple[str, ...] = ()
 
 
 @frozen(eq=False)
@@ -210,7 +214,24 @@ def propose(
     if answer.legacy_type_system:
         planned = ignore_changes(plain_prior, planned, ignored, None)
     config_marks = marked_paths(effective)
-    return Proposal(prior, answer, with_marks(it, planned, config_marks), config_marks)
+    hidden = _ignored(it, plain_prior, plain_config, plain_effective)
+    return Proposal(prior, answer, with_marks(it, planned, config_marks), config_marks, hidden)
+
+
+def _ignored(it: Instance, prior: Value, config: Value, effective: Value) -> tuple[str, ...]:
+    """The paths of an existing object at which the configuration differs, and counts as if it did not."""
+    assert it.decl is not None
+    ignored = it.decl.lifecycle.ignore_changes
+    if not ignored or prior.__class__ is Null or config is effective:
+        return ()
+    asked, kept = (proposed_new(it.schema.block, prior, value) for value in (config, effective))
+    paths = [(("attr", name),) for name in asked] if ignored == "all" else map(reference_path, ignored)
+    differing = {path_name(path) for path in paths if not _alike(_at(asked, path), _at(kept, path))}
+    return tuple(sorted(differing))
+
+
+def _alike(a: Value, b: Value) -> bool:
+    return a is b or (a is not None and b is not None and _same(a, b))
 
 
 def configuration_of(it: Instance, problems: list[Diagnostic]) -> Value:

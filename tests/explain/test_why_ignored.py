@@ -1,0 +1,78 @@
+"""Differences that ignore_changes ignores: `why` names the attributes, and the lines that ignore them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+CONFIGURATION = """
+variable "v" { default = 1 }
+resource "terraform_data" "one" {
+  input            = var.v
+  triggers_replace = "same"
+  lifecycle {
+    ignore_changes = [input, triggers_replace]
+  }
+}
+resource "terraform_data" "all" {
+  input            = var.v
+  triggers_replace = [var.v]
+  lifecycle {
+    ignore_changes = all
+  }
+}
+resource "terraform_data" "nested" {
+  input = { a = var.v, b = 1 }
+  lifecycle {
+    ignore_changes = [input.a]
+  }
+}
+resource "terraform_data" "both" {
+  input            = var.v
+  triggers_replace = var.v
+  lifecycle {
+    ignore_changes = [triggers_replace]
+  }
+}
+"""
+
+
+@pytest.fixture(autouse=True)
+def applied(tmp_path: Path, planner, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("main.tf").write_text(CONFIGURATION)
+    assert planner("apply", "-auto-approve").code == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "lines"),
+    [
+        ("one", ["although input differs from its configuration: ignore_changes ignores that", "main.tf:7: ignore_ch"]),
+        (
+            "all",
+            ["input of terraform_data.all differs", "triggers_replace of terraform_data.all differs", "main.tf:13"],
+        ),
+        ("nested", ["although input.a differs", "main.tf:20: ignore_changes = [input.a]"]),
+    ],
+)
+def test_why_names_what_is_ignored_and_where(name, lines, planner):
+    out = planner("why", f"terraform_data.{name}", "-var=v=2").out
+    assert out.startswith(f"terraform_data.{name} is not changed although "), out
+    assert [line for line in lines if line not in out] == [], out
+
+
+def test_what_does_not_differ_is_as_declared(planner):
+    out = planner("why", "terraform_data.one").out
+    assert "terraform_data.one is as declared" in out and "ignore" not in out
+    assert "triggers_replace" not in planner("why", "terraform_data.one", "-var=v=2").out.partition("main.tf:7")[0]
+
+
+def test_why_there_is_no_update(planner):
+    out = planner("why", "-not", "update", "terraform_data.one", "-var=v=2").out
+    assert "only input differs from its configuration, and ignore_changes ignores that" in out
+
+
+def test_a_change_of_the_rest_is_a_change(planner):
+    out = planner("why", "terraform_data.both", "-var=v=2").out
+    assert out.startswith("terraform_data.both is changed in place: input differs")
