@@ -6,6 +6,8 @@ explain something is decided by rules/plan/unknowns.dl and causes.dl. Sensitive 
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 from planner.answers.explain.places import ValueLocation
 from planner.answers.explain.repetition import repeated
 from planner.answers.explain.value_trace import ValueTrace
@@ -17,6 +19,7 @@ from planner.foundation.values.paths import parts
 from planner.foundation.values.value import Null, unmark
 from planner.foundation.vocabulary.address import format_resource, join, parse_module
 from planner.foundation.vocabulary.diagnostic import Failure
+from planner.foundation.vocabulary.records import evolve
 from planner.language.config.model import ResourceDecl
 from planner.logic.facts.from_state import declaration
 from planner.logic.model.graph import StateEntry
@@ -58,8 +61,7 @@ class Trace(ValueTrace):
         if change.action == NO_OP:
             self._arguments(change, name, ValueLocation(module, "resource", key, change.key))
         self._triggers(change, module, decl)
-        for resource in sorted({row[2] for row in change.facts if row[0] in ("change_before", "dependency_pending")}):
-            self._pending(name, resource, change.module)
+        self._pending(change, name, module, decl)
 
     def _call_gone(self, change: ResourceChange, name: str) -> None:
         """The fact about an instance in a module that nothing calls any more."""
@@ -142,9 +144,48 @@ class Trace(ValueTrace):
                         self._facts.add("watches", change_name(change), row[2], change_name(other), source=expr.span)
                         self.change(other)
 
-    def _pending(self, name: str, resource: str, module: str) -> None:
-        for other in self._resources.get(resource, ()):
-            if other.action != "no-op":
+    def _pending(self, change: ResourceChange, name: str, module: ModuleInstance, decl: ResourceDecl) -> None:
+        """The facts about changes of objects that a data source waits for; those in other instances of its own module
+        do not count."""
+        others: list[ResourceChange] = []
+        for resource in sorted({row[2] for row in change.facts if row[0] in ("change_before", "dependency_pending")}):
+            for other in self._resources.get(resource, ()):
+                is_beside = other.module != change.module and parse_module(other.module).path == module.config.path
+                if other.action == NO_OP or is_beside:
+                    continue
                 source = declaration(self.config, other) or StateEntry(other.address)
                 self._facts.add("waits_on", name, resource, change_name(other), source=source)
+                others.append(other)
                 self.change(other)
+        if others:
+            shown = [change_name(other) for other in others[:MOST_NAMED]]
+            more = [f"{len(others) - MOST_NAMED} more"] if len(others) > MOST_NAMED else []
+            *first, last = [*shown, *more]
+            before = f"{', '.join(first)} and {last} change" if first else f"{last} changes"
+            whole = "".join(f"; {text}" for text in _waited_modules(module, decl, others))
+            self._facts.add("awaited_changes", name, f"{before} first{whole}", source=decl.span)
+
+
+MOST_NAMED = 4
+"""objects that a data source waits for which a sentence names"""
+
+
+def _waited_modules(module: ModuleInstance, decl: ResourceDecl, others: Iterable[ResourceChange]) -> Iterator[str]:
+    """The modules with some of the objects that depends_on names, of the data source or of a call around it."""
+    seen: set[str] = set()
+    at: ModuleInstance | None = module
+    references, who = decl.depends_on, "it"
+    while at is not None:
+        for reference in references:
+            called = join(str(at.address.config), reference.span.text.partition("[")[0])
+            inside = any(f"{other.resource_address}.".startswith(f"{called}.") for other in _without_keys(others))
+            if reference.span.text.startswith("module.") and inside and called not in seen:
+                seen.add(called)
+                yield f"{who} waits for all objects of {called} (depends_on)"
+        call = at.config.call
+        references, who = (call.depends_on, str(at.address.config)) if call is not None else ((), "")
+        at = at.parent
+
+
+def _without_keys(changes: Iterable[ResourceChange]) -> Iterator[ResourceChange]:
+    return (evolve(change, module=str(parse_module(change.module).config)) for change in changes)
