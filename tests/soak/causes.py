@@ -8,7 +8,8 @@ are compared with the truth. An edit is a *possible* root of a change if it make
 reason of the change for some set of the other edits. It is a *required* one if the difference is between existing and
 not existing, or changing and not changing, as the object does with all edits; and if the change would not be quite the
 same without it, or comes out as it is by the edit and some of the others alone: an edit of the branch that a condition
-leaves is possible and not required. Edits of the state and -replace need not be felt.
+leaves is possible and not required. Edits of the state and -replace need not be felt. Of what comes or goes with its
+block that is the root.
 
 Situations: the user who applied (same), another user (other), no record but git (since), a pull request in CI (ci),
 neither (none). With -case everything about one case is printed; with -list every case that is not exact.
@@ -66,6 +67,8 @@ IN_GIT = ("since", "ci")
 MOST_EDITS = 4
 TRIED = 9
 """edits that are planned alone, to choose from"""
+PARTLY = 5
+"""of so many cases one has an apply with -target before the last edits"""
 WITH_PLUGIN = 3
 """of so many cases one has resources of a plugin"""
 _GIT = {
@@ -147,11 +150,21 @@ def _write(directory: Path, rendered: Rendered, world: Path, things: Mapping[str
     for name, text in things.items():
         (world / name).write_text(text)
     for operation, address, value in rendered.state:
-        if operation == "world":
+        if operation in ("world", "gone", "copy"):
             for path in world.glob(f"*-{address}.json"):
-                path.write_text(json.dumps({**json.loads(path.read_text()), "note": value}))
+                _edit_world(path, operation, value)
         else:
             _edit_state(directory / "terraform.tfstate", operation, address, value)
+
+
+def _edit_world(path: Path, operation: str, value: str) -> None:
+    thing = json.loads(path.read_text())
+    if operation == "gone":
+        path.unlink()
+    elif operation == "copy":
+        path.with_name(f"thing-{value}.json").write_text(json.dumps({**thing, "id": f"thing-{value}", "name": value}))
+    else:
+        path.write_text(json.dumps({**thing, "note": value}))
 
 
 def _edit_state(path: Path, operation: str, address: str, value: str) -> None:
@@ -208,7 +221,7 @@ def _planned(made: Plan, edits: Collection[Edit]) -> Planned:
 
 def _canonical(name: str, edits: Collection[Edit]) -> str:
     for edit in edits:
-        if edit.renames is not None and re.match(rf"{re.escape(edit.renames[0])}(\[|$| )", name):
+        if edit.renames is not None and re.match(rf"{re.escape(edit.renames[0])}(\[|\.|$| )", name):
             return edit.renames[1] + name.removeprefix(edit.renames[0])
     return name
 
@@ -222,13 +235,12 @@ class Truth:
 
 
 def truths(
-    plans: Mapping[frozenset[int], Planned], edits: frozenset[int], requests: Collection[int]
+    plans: Mapping[frozenset[int], Planned], known: Mapping[int, Edit], edits: frozenset[int]
 ) -> dict[str, Truth]:
-    """The truth about all changes that the edits make."""
+    """The truth about all changes that the edits make: of those that are not planned without any edit."""
+    requests = {number for number in edits if known[number].is_request}
     full, found = plans[edits], {}
-    for name in full.signatures:
-        if name in plans[frozenset()].signatures:
-            continue
+    for name in full.signatures.keys() - plans[frozenset()].signatures.keys():
         required, possible = set(), set()
         for edit in edits:
             matters = leads = False
@@ -244,6 +256,9 @@ def truths(
             is_felt = edit in requests or leads or rest is None or rest.whole.get(name) != full.whole[name]
             if matters and is_felt:
                 required.add(edit)
+        blocks = {n for n in required if known[n].is_block and _is_about(name, known[n].subjects)}
+        if full.signatures[name][0] in ("create", "delete") and blocks:
+            required = blocks  # what is in a new block is new with it
         found[name] = Truth(frozenset(required), frozenset(possible))
     return found
 
@@ -297,7 +312,7 @@ _DECLARED = ("variable", "text", "file", "create")
 
 
 def _is_about(what: str, subjects: Collection[str]) -> bool:
-    return any(what == subject or re.match(rf"{re.escape(subject)}[.\[/ ]", what) for subject in subjects)
+    return any(re.match(rf"{re.escape(subject)}([.\[/ ]|$)", what) for subject in subjects)
 
 
 def judge(
@@ -359,56 +374,85 @@ def run_case(seed: int, situations: Collection[str], bench: Bench) -> Case:
         shutil.rmtree(old)
     applied, work = bench.folder / "applied", bench.folder / "work"
     applied.mkdir()
-    before = changes.render(())
-    _write(applied, before, bench.world, {})
-    with _around(applied, {**bench.variables, **before.environment}):
-        try:
-            _options(before.options)
-            if any(situation in IN_GIT for situation in situations):
-                (applied / ".gitignore").write_text(".terraform*\n*.tfstate*\n")
-                _git("init", "-q", "-b", "main")
-                _git("add", "-A")
-                _git("commit", "-qm", "before")
-            screen: Any = make_terminal(False)
-            code = main.dispatch(["apply", "-auto-approve", *before.options], screen)
-        except Failure as failure:
-            raise SkippedError(f"apply: {failure.diagnostics[0].detail}") from None
-        if code:
-            raise SkippedError(f"apply: {screen.stderr.getvalue()}")
+    _write(applied, changes.render(()), bench.world, {})
+    _apply(applied, changes.render(()), bench, in_git=any(situation in IN_GIT for situation in situations))
     things = {path.name: path.read_text() for path in bench.world.glob("*.json")}
+    limit = [changes.target] if changes.target else []
 
     def planned(numbers: Collection[int]) -> Planned | None:
         rendered = changes.render(numbers)
-        shutil.rmtree(work, ignore_errors=True)
-        shutil.copytree(applied, work, ignore=shutil.ignore_patterns(".git"))
+        if not work.exists():
+            shutil.copytree(applied, work, ignore=shutil.ignore_patterns(".git"))
+        shutil.copy(applied / "terraform.tfstate", work)
         _write(work, rendered, bench.world, things)
         with _around(work, {**bench.variables, **rendered.environment}):
             try:
-                made = plan(_options(rendered.options), Hooks()).complete
+                made = plan(_options([*rendered.options, *limit]), Hooks()).complete
             except Failure:
                 return None
         return _planned(made.plan, [changes.edits[n] for n in numbers]) if made is not None else None
 
     random = Random(seed + 1)
     tried = random.sample(sorted(changes.edits), min(TRIED, len(changes.edits)))
-    plans = {frozenset(some): made for some in [(), *((n,) for n in tried)] if (made := planned(some)) is not None}
-    if frozenset() not in plans:
-        raise SkippedError("plan without edits fails")
-    edits = _chosen(random, {n: set(plans[frozenset([n])].signatures) for n in tried if frozenset([n]) in plans})
-    for some in map(frozenset, subsets(edits)):
-        if some not in plans and (made := planned(some)) is not None:
+    alone = {frozenset((n,)): made for n in tried if (made := planned((n,))) is not None}
+    effects = {n: set(made.signatures) for (n,), made in alone.items()}
+    first: frozenset[int] = frozenset()
+    if seed % PARTLY == 1 and not limit:
+        first, alone = _partly_applied(changes, effects, applied, bench, random), {}
+        things = {path.name: path.read_text() for path in bench.world.glob("*.json")}
+    edits = _chosen(random, {n: some for n, some in effects.items() if n not in first})
+    plans = {}
+    for some in map(frozenset, subsets(edits | first)):
+        made = alone.get(some) or planned(some)
+        if made is not None:
             plans[some] = made
-    if edits not in plans or not plans[edits].signatures:
+    if first not in plans or frozenset() not in plans or not plans.get(edits | first, Planned({}, {})).signatures:
         raise SkippedError("no edits that change anything")
-    requests = {number for number in edits if changes.edits[number].is_request}
-    truth = truths(plans, edits, requests)
+    truth = truths(plans, changes.edits, edits | first) if first else {}
+    truth |= truths({some - first: made for some, made in plans.items() if some >= first}, changes.edits, edits)
+    edits |= first
     case = Case(seed, changes, {n: changes.edits[n] for n in sorted(edits)}, changes.render(edits), plans[edits], truth)
     for situation in situations:
         outside = any(e.environment or (e.options != ("", "") and not e.is_request) for e in case.edits.values())
-        if situation in IN_GIT and outside:
-            continue  # git does not have former options
-        explain(case, situation, bench, applied, work, things)
+        if situation not in IN_GIT or not (outside or first):  # git does not have former options, nor what was left out
+            explain(case, situation, bench, applied, work, things)
     return case
+
+
+def _apply(applied: Path, rendered: Rendered, bench: Bench, *arguments: str, in_git: bool = False) -> None:
+    """Apply the configuration. Raises SkippedError."""
+    with _around(applied, {**bench.variables, **rendered.environment}):
+        try:
+            _options(rendered.options)
+            if in_git:
+                (applied / ".gitignore").write_text(".terraform*\n*.tfstate*\n")
+                _git("init", "-q", "-b", "main")
+                _git("add", "-A")
+                _git("commit", "-qm", "before")
+            screen: Any = make_terminal(False)
+            code = main.dispatch(["apply", "-auto-approve", *rendered.options, *arguments], screen)
+        except Failure as failure:
+            raise SkippedError(f"apply: {failure.diagnostics[0].detail}") from None
+    if code:
+        raise SkippedError(f"apply: {screen.stderr.getvalue()}")
+
+
+def _partly_applied(
+    changes: Changes, effects: Mapping[int, set[str]], applied: Path, bench: Bench, random: Random
+) -> frozenset[int]:
+    """An edit that is applied to one of the objects that it changes, with -target; none where no edit changes two."""
+    plain = [n for n in effects if not changes.edits[n].renames and not changes.edits[n].state]
+    candidates = [n for n in plain if len(effects[n]) > 1]
+    if not candidates:
+        return frozenset()
+    number = random.choice(candidates)
+    targets = sorted(name for name in effects[number] if not name.startswith("output."))
+    if not targets:
+        return frozenset()
+    rendered = changes.render((number,))
+    _write(applied, rendered, bench.world, {p.name: p.read_text() for p in bench.world.glob("*.json")})
+    _apply(applied, rendered, bench, f"-target={random.choice(targets)}")
+    return frozenset((number,))
 
 
 def _chosen(random: Random, effects: Mapping[int, set[str]]) -> frozenset[int]:
@@ -441,7 +485,8 @@ def explain(case: Case, situation: str, bench: Bench, applied: Path, work: Path,
     if situation == "other":
         home = str(bench.folder.parent / "other-home")
         variables |= {"HOME": home, "XDG_STATE_HOME": f"{home}/.local/state"}
-    options = [*case.full.options, *(["-since=HEAD"] if situation == "since" else [])]
+    options = [*case.full.options, *([case.changes.target] if case.changes.target else [])]
+    options += ["-since=HEAD"] if situation == "since" else []
     if situation == "ci":
         variables["GITHUB_BASE_REF"] = "main"
     with _around(work, variables):
@@ -516,7 +561,9 @@ def classes(outcomes: Sequence[Outcome], most: int = 40) -> str:
         if one.verdict != "exact":
             groups[one.kind].append(one)
     lines = []
-    for kind, group in sorted(groups.items(), key=lambda row: -len(row[1]))[:most]:
+    certain = [verdict not in ("unknown", "candidates") for verdict in (g[0].verdict for g in groups.values())]
+    order = sorted(zip(groups.items(), certain, strict=True), key=lambda row: (not row[1], -len(row[0][1])))
+    for (kind, group), _ in order[:most]:
         first = min(group, key=lambda one: (len(one.possible), one.seed))
         lines.append(f"{len(group)} x {kind}\n    seed {first.seed} {first.situation}: {first.change}")
     return "\n".join(lines)

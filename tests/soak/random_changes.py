@@ -34,9 +34,14 @@ class Edit:
     renames: tuple[str, str] | None = None
 
     @property
+    def is_block(self) -> bool:
+        """Whether a whole block comes or goes with it."""
+        return self.about.endswith(" without a moved block") or "resource " in self.before + self.after
+
+    @property
     def is_request(self) -> bool:
         """Whether it is not about the configuration: it has no value that another edit could hide."""
-        return self.state is not None or self.options[1].startswith("-replace")
+        return bool(self.state and not self.after) or self.options[1].startswith("-replace")
 
 
 @frozen
@@ -60,8 +65,8 @@ class Changes:
     """whether it has resources of the tests' own provider"""
     edits: dict[int, Edit] = field(factory=dict)
     files: dict[str, str] = field(factory=dict)
-    fixed: list[str] = field(factory=list)
-    """options that all plans have"""
+    target: str = ""
+    """the option that limits all plans, but not the apply"""
     random: Random = field(init=False)
     _refs: dict[str, list[str]] = field(factory=lambda: {kind: [] for kind in "snblmou"})
     _main: list[str] = field(factory=list)
@@ -90,7 +95,7 @@ class Changes:
             for number, start, end in spans:
                 place = (name, whole.count("\n", 0, start) + 1, whole.count("\n", 0, end) + 1)
                 lines.setdefault(number, []).append(place)
-        options = [*self.fixed]
+        options: list[str] = []
         environment, state = {}, []
         for number, edit in sorted(self.edits.items()):
             is_made = number in edits
@@ -122,6 +127,10 @@ class Changes:
         number = len(self.edits)
         self.edits[number] = Edit(number, about, before, after, subjects, **more)  # type: ignore[arg-type]
         return f"\x02{number}\x03"
+
+    def beside(self, text: str) -> str:
+        """A text that is there with the last edit alone."""
+        return f"\x04{len(self.edits) - 1}\x05{text}\x06"
 
     def maybe(self, chance: float) -> bool:
         return self.random.random() < chance
@@ -169,6 +178,10 @@ class Changes:
             self._resource(f"r{number}")
         if self.maybe(0.4):
             self._block_that_comes_or_goes()
+        if self.maybe(0.3):
+            self._switched()
+        if self.plugin:
+            self._of_plugin()
         for number in range(self.random.randint(0, 3)):
             self._main.append(f'output "o{number}" {{\n  value = {self.expression("s", f"output.o{number}")}\n}}')
         self.files["main.tf"] = "\n".join(self._main) + "\n"
@@ -324,10 +337,10 @@ class Changes:
         address = f"{type}.{name}"
         label, shown = name, address
         if self.maybe(0.15):
-            label = self.edit(f"{address} is renamed", name, f"{name}x", renames=(f"{address}x", address))
-            moved = f"moved {{\n  from = {address}\n  to = {address}x\n}}"
-            self._main.append(f"\x04{len(self.edits) - 1}\x05{moved}\x06")
+            label = self._renamed(name, address)
             shown = f"{type}.{label}"
+        if self.maybe(0.1):
+            self._main.append(self.edit(f"a comment above {address} comes", "", "# a comment\n# of two lines"))
         lines, repeated = [], self.random.choice(["", "", "count", "for_each"])
         each = ""
         if repeated == "count":
@@ -358,6 +371,15 @@ class Changes:
             every = f"values({shown})" if repeated == "for_each" else shown
             self._refs["u"] += [f'join(",", {every}[*].id)', f'"${{length({shown})}}"']
 
+    def _renamed(self, name: str, address: str) -> str:
+        """The label of a block that an edit renames, most often with a moved block."""
+        if self.maybe(0.3):
+            subjects = (address, f"{address}x")
+            return self.edit(f"{address} is renamed without a moved block", name, f"{name}x", *subjects)
+        label = self.edit(f"{address} is renamed", name, f"{name}x", renames=(f"{address}x", address))
+        self._main.append(self.beside(f"moved {{\n  from = {address}\n  to = {address}x\n}}"))
+        return label
+
     def _data(self, address: str, value: str) -> Iterator[str]:
         yield (
             f"input = {value}" if self.maybe(0.7) else f"input = {{ a = {value}, b = {self.expression('s', address)} }}"
@@ -384,10 +406,11 @@ class Changes:
             )
 
     def _lifecycle(self, address: str, attribute: str) -> Iterator[str]:
-        others = [other for other, repeated in self._resources if other.startswith("terraform_data.")]
+        others = [other for other, repeated in self._resources if other.startswith("terraform_data.") and not repeated]
         parts = []
         if others and self.maybe(0.3):
-            line = f"replace_triggered_by = [{self.random.choice(others)}]"
+            some = self.random.sample(others, self.random.randint(1, min(2, len(others))))
+            line = f"replace_triggered_by = [{', '.join(f'{o}{self.random.choice(_ATTRIBUTES)}' for o in some)}]"
             parts.append(
                 self.edit(f"replace_triggered_by of {address} comes", "", line, address) if self.maybe(0.3) else line
             )
@@ -433,6 +456,10 @@ output "id" {{
   value = terraform_data.x.id
 }}
 """
+        label, shown = name, address
+        if self.maybe(0.15):
+            label = self._renamed(name, address)
+            shown = f"module.{label}"
         source = f"./modules/{name}a"
         if self.maybe(0.2):
             source = self.edit(f"another source of {address}", source, f"./modules/{name}b", address)
@@ -445,9 +472,9 @@ output "id" {{
         elif repeated == "for_each":
             keys = self.random.choice(self._refs["l"] or ['["x", "y"]'])
             lines.append(f"for_each = toset({keys})")
-        self._main.append("\n".join([f'module "{name}" {{', *(f"  {line}" for line in lines), "}"]))
+        self._main.append("\n".join([f'module "{label}" {{', *(f"  {line}" for line in lines), "}"]))
         if not repeated:
-            self._refs["u"] += [f"{address}.o", f"{address}.id"]
+            self._refs["u"] += [f"{shown}.o", f"{shown}.id"]
 
     def _block_that_comes_or_goes(self) -> None:
         address = "terraform_data.single"
@@ -457,8 +484,37 @@ output "id" {{
             self.edit(f"{address} {'comes' if is_new else 'goes'}", *(("", block) if is_new else (block, "")), address)
         )
 
+    def _switched(self) -> None:
+        """A resource that a condition switches on."""
+        address = "terraform_data.switched"
+        conditions = [*self._refs["b"], *(f"length({ref}) > 2" for ref in self._refs["l"]), "<b>"]
+        condition = self.random.choice(conditions).replace("<b>", self._value("b", f"switch of {address}", address))
+        lines = [f"count = {condition} ? 1 : 0", f"input = {self.expression('s', address)}"]
+        self._main.append("\n".join(['resource "terraform_data" "switched" {', *(f"  {line}" for line in lines), "}"]))
+        self._refs["u"].append('join(",", terraform_data.switched[*].id)')
+
+    def _of_plugin(self) -> None:
+        """A data source, and an object that is imported, of things that are there."""
+        things = [
+            address for address, repeated in self._resources if address.startswith("test_thing.") and not repeated
+        ]
+        if not things or any(edit.renames for edit in self.edits.values()):
+            return
+        thing = self.random.choice(things)
+        self._main.append(f'data "test_thing" "d" {{\n  id = {thing}.id\n}}')
+        word = self.literal("output.data", "output.data")
+        self._main.append(f'output "data" {{\n  value = "${{data.test_thing.d.name}}-{word}"\n}}')
+        label = thing.partition(".")[2]
+        block = 'resource "test_thing" "imported" {\n  name = "imported"\n}\n'
+        block += 'import {\n  to = test_thing.imported\n  id = "thing-imported"\n}'
+        subject = "test_thing.imported"
+        self._main.append(self.edit("an import comes", "", block, subject, state=("copy", label, "imported")))
+
     def _requests(self) -> None:
-        """Edits of options and of the state."""
+        """Edits of options and of the state; and the option that limits plans."""
+        if self.maybe(0.1):
+            address, _ = self.random.choice(self._resources)
+            self.target = f"-target={address}" if not any(edit.renames for edit in self.edits.values()) else ""
         for address, repeated in self._resources:
             key = {"": "", "count": "[0]", "for_each": ""}[repeated]
             if repeated == "for_each":
@@ -474,10 +530,13 @@ output "id" {{
             if self.maybe(0.1) and address.startswith("test_thing."):
                 label = address.partition(".")[2] + ("-0" if key else "")
                 self.edit(f"note of {address}{key} drifts", "", "", address, state=("world", label, self.word()))
+                if self.maybe(0.3):
+                    self.edit(f"{address}{key} is gone", "", "", address, state=("gone", label, ""))
             if self.maybe(0.05):
                 self.edit(f"{address}{key} leaves the state", "", "", address, state=("lost", f"{address}{key}", ""))
 
 
+_ATTRIBUTES = ("", "", ".output", ".id")
 _FORMS: dict[str, tuple[str, ...]] = {
     "s": (
         *('"<w>-${<s>}"', '"<w>-${<s>}"', "<s>", "<s>", "upper(<s>)", 'try(<m>["a"], "none")', 'try(<m>["d"], "<w>")'),
