@@ -105,6 +105,7 @@ def _variables(relations: Mapping[str, Collection[Any]], facts: FactBase) -> dic
         source = facts.source("root_variable", (name, text, origin))
         elsewhere = isinstance(source, Span) and source.filename != origin  # of a sensitive value: its declaration
         told[name] = (before.get(name, ""), text, origin if origin in _NOTED or elsewhere else "")
+    told |= {name: (old, now, "") for name, old, now in facts.relation("drifted_from")}
     return told
 
 

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from planner.answers.explain.origins import differing
 from planner.answers.explain.places import ValueLocation
 from planner.answers.explain.repetition import repeated
-from planner.answers.explain.value_trace import ValueTrace
+from planner.answers.explain.value_trace import ValueTrace, part_at
 from planner.engine.evaluation.context import ModuleInstance
 from planner.engine.evaluation.scope import watched
 from planner.engine.plan.decision_sources import decision_source, output_source
 from planner.foundation.values.convert import path_text
+from planner.foundation.values.expression_text import short_text
 from planner.foundation.values.paths import parts
 from planner.foundation.values.value import Null, unmark
 from planner.foundation.vocabulary.address import format_resource, join, parse_module
@@ -100,6 +102,17 @@ class Trace(ValueTrace):
         for predicate, _, *columns in change.facts:
             source = decision_source(self.plan, self.config, change, predicate, columns)
             self._facts.add(predicate, change.address, *columns, source=source)
+        if change.action != "update":
+            return
+        module = self.places.context.module(parse_module(change.module))
+        key = format_resource("", change.mode, change.type, change.name)
+        for path, _ in differing(change.before, change.after):
+            at = ValueLocation(module, "resource", key, change.key, path) if module is not None else None
+            name, hidden = path_text(path), at is None or self.places.is_sensitive(at)
+            values = [part_at(value, path) for value in (change.before, change.after)]
+            shown = [short_text(value, hidden) if value is not None else "nothing" for value in values]
+            source = decision_source(self.plan, self.config, change, "drifted_path", [name])
+            self._facts.add("drifted_path", change.address, name, *shown, source=source)
 
     def _arguments(self, change: ResourceChange, name: str, place: ValueLocation) -> None:
         """The references of the arguments of an unchanged object."""

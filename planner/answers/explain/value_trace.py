@@ -100,7 +100,7 @@ class ValueTrace(MentionTrace):
     def _altered_parts(self, place: ValueLocation, value: Value) -> None:
         """Differences other than unknown values: in arguments of an object that is changed or replaced."""
         change = self.changes.get(place.root_text) if place.kind == "resource" and place.path else None
-        before = _at(change.before, place.path) if change is not None else None
+        before = part_at(change.before, place.path) if change is not None else None
         for path, fresh in differing(before, value) if before is not None else ():
             inner = place.at((*place.path, *path), fresh)
             if fresh or all(is_wholly_known(part) for _, part in self.places.found(inner)):
@@ -164,7 +164,7 @@ class ValueTrace(MentionTrace):
             self._changed_object(place, value)
         elif place.kind == "output" and place.module.parent is None and self._is_recorded(place):
             output = self._outputs[place.root_text]
-            self._altered(place, _at(output.before, place.path), value, output.sensitive)
+            self._altered(place, part_at(output.before, place.path), value, output.sensitive)
         elif place.kind == "resources":
             for change in self._resources.get(join(str(place.module.address.config), place.name), ()):
                 if change.module == place.module.text and change.action != "no-op":
@@ -224,8 +224,8 @@ class ValueTrace(MentionTrace):
         if change is None:
             return
         source = self._source(place)
-        if self._has_drifted(place) and (change.action == NO_OP or _stays(_at(change.before, place.path), value)):
-            self._facts.add("drifted_value", text, change.address, source=StateEntry(change.address))
+        if self._has_drifted(place) and (change.action == NO_OP or _stays(part_at(change.before, place.path), value)):
+            self._drifted(place, change)
             return
         if change.action == NO_OP:
             return
@@ -233,7 +233,7 @@ class ValueTrace(MentionTrace):
             self._facts.add("appears", text, change.address, source=source)
             self.change(change)
             return
-        before = _at(change.before, place.path)
+        before = part_at(change.before, place.path)
         if before is not None and same_value(unmark_deep(before)[0], unmark_deep(value)[0]):
             self._facts.add("value_stays", text, change.address, source=source)
             self.change(change)
@@ -241,20 +241,29 @@ class ValueTrace(MentionTrace):
         if not place.path:
             for step, _ in parts(unmark(value)[0]):
                 inner = place.at((step,))
-                old, new = _at(change.before, inner.path), _at(value, inner.path)
+                old, new = part_at(change.before, inner.path), part_at(value, inner.path)
                 if old is None or new is None or not same_value(unmark_deep(old)[0], unmark_deep(new)[0]):
                     for at, _ in self.value(inner):
                         self._part(place, at)
             return
         if self._altered(place, before, value) and self._has_drifted(place):
-            self._facts.add("drifted_value", text, change.address, source=StateEntry(change.address))
+            self._drifted(place, change)
+
+    def _drifted(self, place: ValueLocation, change: ResourceChange) -> None:
+        """The facts about a place of an object that was changed outside."""
+        text, source = str(place), StateEntry(change.address)
+        self._facts.add("drifted_value", text, change.address, source=source)
+        drift, hidden = self._drift[place.root_text], self.places.is_sensitive(place)
+        values = (part_at(value, place.path) for value in (drift.before, drift.after))
+        shown = [short_text(value, hidden) if value is not None else "nothing" for value in values]
+        self._facts.add("drifted_from", text, *shown, source=source)
 
     def _has_drifted(self, place: ValueLocation) -> bool:
         """Whether an object, which still exists, was changed outside at this place."""
         drift = self._drift.get(place.root_text)
         if drift is None or drift.after.__class__ is Null or not place.path:
             return False
-        old, new = _at(drift.before, place.path), _at(drift.after, place.path)
+        old, new = part_at(drift.before, place.path), part_at(drift.after, place.path)
         return old is None or new is None or not same_value(unmark_deep(old)[0], unmark_deep(new)[0])
 
     def _read_value(self, place: ValueLocation, value: Value) -> None:
@@ -354,6 +363,6 @@ def _stays(before: Value, value: Value) -> bool:
     return same_value(unmark_deep(before)[0], unmark_deep(value)[0])
 
 
-def _at(value: Value, path: Path) -> Value:
+def part_at(value: Value, path: Path) -> Value:
     result = select(value, path) if value is not None else []
     return result[0][1] if result and len(result[0][0]) == len(path) else None
