@@ -324,7 +324,7 @@ def test_a_repository_of_another_user(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def branches(tmp_path: Path) -> tuple[Path, dict[str, str]]:
     """A clone with a topic branch that has left `main`, and the commits by name."""
-    origin = committed(tmp_path / "origin", {"env/main.tf": "# 1"}, {})
+    origin = committed(tmp_path / "origin", {"env/main.tf": "# 1", "modules/m/old.tf": ""}, {})
     git(tmp_path, "clone", "-q", "origin", "r")
     root = tmp_path / "r"
     git(root, "checkout", "-qb", "topic")
@@ -342,7 +342,9 @@ BASES: list[tuple[dict[str, str], Files, str]] = [
     ({}, {}, ""),
     ({}, {"env/main.tf": "# 3"}, "topic"),
     ({}, {"env/new.txt": "x"}, "topic"),
+    ({}, {"modules/m/old.tf": "x", "modules/m/new.tf": None}, "topic"),
     ({}, {"modules/m/new.tf": "x"}, "topic"),
+    ({}, {"called/by/nothing.tf": "x"}, ""),
     ({}, {"elsewhere.txt": "x"}, ""),
     ({}, {"env/terraform.tfstate": "x"}, ""),
     ({"GITHUB_BASE_REF": "main"}, {}, "tip"),

@@ -210,7 +210,7 @@ def _planned(made: Plan, edits: Collection[Edit]) -> Planned:
     for change in made.changes:
         if change.action != "no-op":
             name = _canonical(change_name(change), edits)
-            signatures[name] = (change.action, change.reason)
+            signatures[name] = (change.action, "" if change.action == "create" else change.reason)
             whole[name] = repr((change.action, change.reason, unmark_deep(change.after)[0], change.replace_paths))
     for output in made.outputs:
         if output.action != "no-op":

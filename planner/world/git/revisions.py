@@ -151,7 +151,7 @@ def _is_dirty(directory: str) -> bool:
     """Whether files that configurations read differ from HEAD: those in the directory, and configuration anywhere in
     the repository. Raises GitError and Failure."""
     top = top_of(directory)
-    words = ["status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all", "--ignore-submodules=none"]
+    words = ["status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=normal", "--ignore-submodules=none"]
     own = os.path.relpath(os.path.realpath(directory), top)
     below = "" if own == "." else f"{own}/"
     for line in run(top, words)[0].split("\0"):
