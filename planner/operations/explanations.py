@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from planner.engine.plan.moves import asked_facts, moved_back
-from planner.foundation.vocabulary.address import AddressError, ModuleAddress, parse_address
+from planner.foundation.vocabulary.address import AddressError, ModuleAddress, parse_address, parse_resource_instance
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure, has_errors
 from planner.foundation.vocabulary.records import evolve
 from planner.language.syntax.rule_syntax import Atom, Constant, quote
@@ -234,16 +234,25 @@ def why_in_plan(
 def with_chains(made: MadePlan[Unstored], proof: dict[str, Any]) -> dict[str, Any]:
     """The proof of an action, with its decisive edges in the plan graph: why the new object is created first, and why a
     data source is read only after others."""
-    from planner.logic.graph.decision_chains import replacement_chain, waiting_chain
+    from planner.logic.graph.decision_chains import replacement_chain, target_chain, waiting_chain
     from planner.logic.graph.why import vertices_meant
 
     _, name, action = proof["goal"]
     rows = [step["tuple"] for step in proof["proofs"].values()]
     waits = sorted({row[2] for row in rows if row[0] in ("dependency_pending", "change_before") and row[1] == name})
-    if not does(action, "sets_aside") and not waits:
+    changes = made.plan.changes if made.plan.limits.targets else ()
+    objects = [change.address for change in changes if change_name(change) == name]
+    along = made.plan.limits.bringing(parse_resource_instance(objects[0])) if objects else ()
+    if not does(action, "sets_aside") and not waits and not along:
         return proof
     graph = plan_graph(made)
     chains = []
+    if along:
+        (node,), _ = vertices_meant(graph, objects)
+        targets = ", ".join(f"-target={address}" for address in along)
+        chains.append(
+            (f"{objects[0]} comes along with {targets}", target_chain(graph, node, made.plan.mode == "destroy"))
+        )
     if does(action, "sets_aside"):
         (node,), _ = vertices_meant(graph, [name])
         chains.append((f"{name} is created before it is destroyed", replacement_chain(graph, node)))

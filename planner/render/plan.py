@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from planner.answers.explain.renames import same_objects
 from planner.foundation.values.value import SENSITIVE, mark
-from planner.foundation.vocabulary.address import format_key
+from planner.foundation.vocabulary.address import format_key, parse_resource_instance
 from planner.logic.model.plan import OutputChange, Plan, ResourceChange, change_name
 from planner.logic.programs.actions import Counts, does, step_words
 from planner.render.diff import diff_dynamic, null_is_missing
@@ -125,10 +125,18 @@ class PlanText:
         header = f'{keyword} "{change.type}" "{change.name}"'
         symbol = self.text.symbol(change.action)
         comments = change_comment(change, drift, self.paint)
+        if not drift and (along := self._along(change)):
+            comments.append(f"  # {along}")
         if self.causes is not None and not drift:
             comments += [f"  # {line}" for line in self.causes.lines(change_name(change))]
         comment = "\n".join(comments)
         return f"{comment}\n{symbol} {header} {self.text.render(diff, 0, style)}"
+
+    def _along(self, change: ResourceChange) -> str:
+        """The words for a change that -target does not name."""
+        targets = self.plan.limits.bringing(parse_resource_instance(change.address)) if self.plan.limits.targets else ()
+        more = f" and {len(targets) - 1} more" if len(targets) > 1 else ""
+        return f"(comes along with -target={targets[0]}{more})" if targets else ""
 
     def difference(self, change: ResourceChange, drift: bool = False) -> Diff:
         relevant = self._relevant(change) if drift else EVERYWHERE

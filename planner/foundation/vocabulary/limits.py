@@ -23,6 +23,10 @@ class Limits:
         """Whether a part of the configuration may be left out."""
         return bool(self.targets or self.excludes)
 
+    def bringing(self, address: ResourceAddress) -> tuple[Address, ...]:
+        """The targets with which an object that none of them names comes along: as they need it, or it needs them."""
+        return () if any(target.covers(address) for target in self.targets) else self.targets
+
     def options(self) -> Iterator[tuple[str, Address]]:
         """(option, address) of every address."""
         yield from (("target", address) for address in self.targets)

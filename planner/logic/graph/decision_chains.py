@@ -81,6 +81,21 @@ def waiting_chain(graph: Graph, object: str, waited: str) -> list[ChainStep]:
     return steps
 
 
+def target_chain(graph: Graph, node: str, destroys: bool) -> list[ChainStep]:
+    """Why a vertex takes part although no target names it: the steps from what a target names down to it. `destroys`:
+    in a plan that destroys everything, where what depends on an object goes first."""
+    proof = Prover(graph.program, graph.database).why("needed", (node,))
+    steps: list[ChainStep] = []
+    while proof is not None:
+        link = _below(proof, "link")
+        if link is not None:
+            dependent, dependency = (name.partition(" (")[0] for name in link.row)
+            text = f"{dependency} depends on {dependent}" if destroys else f"{dependent} needs {dependency}"
+            steps.append(ChainStep(text, tuple(_written(graph, link))))
+        proof = _below(proof, "needed")
+    return steps[::-1]
+
+
 def _requiring_step(graph: Graph, proof: Proof) -> ChainStep:
     """The step that requires create_before_destroy itself."""
     assert proof.rule is not None
