@@ -128,6 +128,8 @@ def test_what_is_taken_from_the_disk_is_remembered_unless_it_is_old(tmp_path: Pa
     with view(tree):
         assert read_text(root / "a.tfvars") == "1"
         assert read_text(root / ".terraform/x") == "2"
+        with pytest.raises(FileNotFoundError):
+            read_text(root / ".terraform/y")
     assert tree.taken_from_disk == (".terraform/x", "a.tfvars")
     git(root, "-c", "user.name=x", "commit", "-qm", "later", "--allow-empty", "--date=now")
     environ = {**os.environ, **IDENTITY, "GIT_COMMITTER_DATE": "2038-01-01T00:00:00Z"}

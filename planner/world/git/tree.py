@@ -91,9 +91,10 @@ class GitTree:
         if target is None:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)
         if isinstance(target, _OnDisk):
-            self._take(name, target.path)
             with view(None):
-                return read_whole(target.path)
+                data = read_whole(target.path)
+            self._take(name, target.path)
+            return data
         if target.mode in (_DIRECTORY, _SUBMODULE):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), name)
         _, data = target.objects.read(target.name)
