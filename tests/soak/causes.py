@@ -11,8 +11,9 @@ same without it, or comes out as it is by the edit and some of the others alone:
 leaves is possible and not required. Edits of the state and -replace need not be felt. Of what comes or goes with its
 block that is the root.
 
-Situations: the user who applied (same), another user (other), no record but git (since), a pull request in CI (ci),
-neither (none). With -case everything about one case is printed; with -list every case that is not exact.
+Situations: the user who applied (same), with a saved plan (saved), another user (other), no record but git (since), a
+pull request in CI (ci), neither (none). With -case everything about one case is printed; with -list every case that is
+not exact.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ from planner.operations.options import OperationOptions
 from planner.operations.plan import plan
 
 FLAGS = (DESTROY, SINCE, *OPERATION, *STATE, *VARIABLES)
-SITUATIONS = ("same", "other", "since", "ci", "none")
+SITUATIONS = ("same", "saved", "other", "since", "ci", "none")
 IN_GIT = ("since", "ci")
 MOST_EDITS = 4
 TRIED = 9
@@ -153,6 +154,10 @@ def _write(directory: Path, rendered: Rendered, world: Path, things: Mapping[str
         if operation in ("world", "gone", "copy"):
             for path in world.glob(f"*-{address}.json"):
                 _edit_world(path, operation, value)
+        elif operation == "command":
+            with _around(directory, {}):
+                screen: Any = make_terminal(False)
+                main.dispatch([*value.split(), address], screen)
         else:
             _edit_state(directory / "terraform.tfstate", operation, address, value)
 
@@ -419,8 +424,10 @@ def run_case(seed: int, situations: Collection[str], bench: Bench) -> Case:
     return case
 
 
-def _apply(applied: Path, rendered: Rendered, bench: Bench, *arguments: str, in_git: bool = False) -> None:
-    """Apply the configuration. Raises SkippedError."""
+def _apply(
+    applied: Path, rendered: Rendered, bench: Bench, *arguments: str, in_git: bool = False, fails: bool = False
+) -> None:
+    """Apply the configuration; `fails`: it does, half-way. Raises SkippedError."""
     with _around(applied, {**bench.variables, **rendered.environment}):
         try:
             _options(rendered.options)
@@ -433,14 +440,15 @@ def _apply(applied: Path, rendered: Rendered, bench: Bench, *arguments: str, in_
             code = main.dispatch(["apply", "-auto-approve", *rendered.options, *arguments], screen)
         except Failure as failure:
             raise SkippedError(f"apply: {failure.diagnostics[0].detail}") from None
-    if code:
+    if bool(code) != fails:
         raise SkippedError(f"apply: {screen.stderr.getvalue()}")
 
 
 def _partly_applied(
     changes: Changes, effects: Mapping[int, set[str]], applied: Path, bench: Bench, random: Random
 ) -> frozenset[int]:
-    """An edit that is applied to one of the objects that it changes, with -target; none where no edit changes two."""
+    """An edit that is applied to some of the objects that it changes, with -target or since others fail; none where no
+    edit changes two."""
     plain = [n for n in effects if not changes.edits[n].renames and not changes.edits[n].state]
     candidates = [n for n in plain if len(effects[n]) > 1]
     if not candidates:
@@ -451,7 +459,9 @@ def _partly_applied(
         return frozenset()
     rendered = changes.render((number,))
     _write(applied, rendered, bench.world, {p.name: p.read_text() for p in bench.world.glob("*.json")})
-    _apply(applied, rendered, bench, f"-target={random.choice(targets)}")
+    fails = any(name.startswith("test_thing.") for name in effects[number])
+    option = "-var=fail=apply" if fails else f"-target={random.choice(targets)}"
+    _apply(applied, rendered, bench, option, fails=fails)
     return frozenset((number,))
 
 
@@ -477,7 +487,7 @@ def explain(case: Case, situation: str, bench: Bench, applied: Path, work: Path,
     ignored = shutil.ignore_patterns(*([] if situation in IN_GIT else [".git"]))
     shutil.copytree(applied, work, ignore=ignored)
     _write(work, case.full, bench.world, things)
-    if situation not in ("same", "other"):
+    if situation in (*IN_GIT, "none"):
         for path in work.iterdir():
             if path.name.startswith(".terraform.applied") or ".tfstate." in path.name:
                 path.unlink()
@@ -495,7 +505,14 @@ def explain(case: Case, situation: str, bench: Bench, applied: Path, work: Path,
             _git("checkout", "-qb", "topic")
             _git("add", "-A")
             _git("commit", "-qm", "topic", "--allow-empty")
-        explained, problems = explainer(_options(options))
+        asked = _options(options)
+        if situation == "saved":
+            screen: Any = make_terminal(False)
+            if main.dispatch(["plan", "-out=saved.plan", *options], screen):
+                raise SkippedError(f"plan -out: {screen.stderr.getvalue()}")
+            explained, problems = explainer(_options([]), "saved.plan")
+        else:
+            explained, problems = explainer(asked)
         if explained is None:
             raise SkippedError(f"{situation}: {problems}")
         causes = explained.causes()

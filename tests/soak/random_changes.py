@@ -157,6 +157,7 @@ class Changes:
             self._main.append(
                 'terraform {\n  required_providers {\n    test = { source = "example.com/test/test" }\n  }\n}'
             )
+            self._main.append('variable "fail" {\n  type = string\n  default = null\n}')
             self._main.append(f'provider "test" {{\n  prefix = "{self.literal("provider configuration")}"\n}}')
         for number in range(self.random.randint(2, 5)):
             self._variable(f"v{number}")
@@ -396,6 +397,7 @@ class Changes:
         key = {"": "", "count": "-${count.index}", "for_each": "-${each.key}"}[repeated]
         yield f'name = "{name}{key}"'
         yield f"note = {value}"
+        yield "fail = var.fail"
         if self.maybe(0.5):
             yield f"region = {self.expression('s', address)}"
         if self.maybe(0.4) and self._refs["l"]:
@@ -523,7 +525,8 @@ output "id" {{
                 option = f"-replace={address}{key}"
                 self.edit(option, "", "", address, options=("", option))
             if self.maybe(0.1):
-                self.edit(f"{address}{key} is tainted", "", "", address, state=("taint", f"{address}{key}", ""))
+                operation = self.random.choice(["taint", "command"])
+                self.edit(f"{address}{key} is tainted", "", "", address, state=(operation, f"{address}{key}", "taint"))
             if self.maybe(0.1) and address.startswith("terraform_data."):
                 value = self.word()
                 self.edit(f"input of {address}{key} drifts", "", "", address, state=("drift", f"{address}{key}", value))
@@ -532,8 +535,10 @@ output "id" {{
                 self.edit(f"note of {address}{key} drifts", "", "", address, state=("world", label, self.word()))
                 if self.maybe(0.3):
                     self.edit(f"{address}{key} is gone", "", "", address, state=("gone", label, ""))
-            if self.maybe(0.05):
-                self.edit(f"{address}{key} leaves the state", "", "", address, state=("lost", f"{address}{key}", ""))
+            if self.maybe(0.07):
+                operation = self.random.choice(["lost", "command"])
+                state = (operation, f"{address}{key}", "state rm")
+                self.edit(f"{address}{key} leaves the state", "", "", address, state=state)
 
 
 _ATTRIBUTES = ("", "", ".output", ".id")
