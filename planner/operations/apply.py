@@ -85,6 +85,7 @@ def _apply(made: MadePlan[Start], hooks: Hooks, guard: PolicyGuard | None, told:
     from planner.answers.documents.plan_file import stale
     from planner.engine.apply.shared_work import ApplyOptions
     from planner.engine.apply.walk import apply_walk
+    from planner.operations.taint_record import keep_taints
     from planner.operations.value_record import carry_record, digester, keep_record
     from planner.world.state.snapshots import Snapshots, persist_interval
 
@@ -123,6 +124,7 @@ def _apply(made: MadePlan[Start], hooks: Hooks, guard: PolicyGuard | None, told:
         carry_record(store, stored or start.state, state)
     else:
         keep_record(store, plan, start.config, stored, state, outcome.values, whole)
+    keep_taints(store, state, outcome.taints)
     unsaved = b""
     if has_errors(problems):
         from planner.world.state.save_errored_state import rescue

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from planner.logic.datalog.engine.fact_base import FactBase
     from planner.logic.model.plan import Plan
     from planner.world.state.backend import Store
+    from planner.world.state.taint_record import TaintOrigin
 
 FORCED = "forced"
 """word of `why` for what is created before it is destroyed because of others"""
@@ -180,7 +181,17 @@ def explainer_of(made: MadePlan[Unstored]) -> Explainer:
         context = planned_values(graph, loaded.config, plan, made.variables, loaded.schemas, loaded.workspace)
     else:
         with_outputs(context, plan)
-    return Explainer(plan, loaded.config, context, made.variables, known_values(made))
+    return Explainer(plan, loaded.config, context, made.variables, known_values(made), _taints(made))
+
+
+def _taints(made: MadePlan[Unstored]) -> Mapping[str, TaintOrigin]:
+    """The origins of the taints of objects that a plan replaces for that reason, by their present addresses."""
+    from planner.operations.taint_record import taints_of
+
+    former = {c.address: c.previous_address for c in made.plan.changes if ("tainted", c.address) in c.facts}
+    store = (getattr(made.loaded, "store", None) or _store_of(made.plan, made.loaded)) if former else None
+    known = taints_of(store, made.plan.previous_state) if store is not None else {}
+    return {address: known[was] for address, was in former.items() if was in known}
 
 
 def known_values(made: MadePlan[Unstored]) -> KnownValues | None:

@@ -33,7 +33,8 @@ class CauseStep:
     value: str = ""
     """the present value, as it may be shown"""
     note: str = ""
-    """the origin of a variable's value where its place does not show it: default, environment, input, plan"""
+    """the origin of a variable's value where its place does not show it: default, environment, input, plan; or of a
+    taint"""
 
     @property
     def json(self) -> dict[str, Any]:
@@ -105,6 +106,7 @@ def _variables(relations: Mapping[str, Collection[Any]], facts: FactBase) -> dic
         source = facts.source("root_variable", (name, text, origin))
         elsewhere = isinstance(source, Span) and source.filename != origin  # of a sensitive value: its declaration
         told[name] = (before.get(name, ""), text, origin if origin in _NOTED or elsewhere else "")
+    told |= {name: ("", "", how) for name, how in facts.relation("tainted_by")}
     told |= {name: (old, now, "") for name, old, now in facts.relation("drifted_from")}
     return told
 

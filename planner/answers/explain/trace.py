@@ -6,7 +6,8 @@ explain something is decided by rules/plan/unknowns.dl and causes.dl. Sensitive 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
 
 from planner.answers.explain.origins import differing
 from planner.answers.explain.places import ValueLocation
@@ -27,11 +28,15 @@ from planner.logic.facts.from_state import declaration
 from planner.logic.model.graph import StateEntry
 from planner.logic.model.plan import OutputChange, ResourceChange, change_name
 from planner.logic.programs.actions import NO_OP, does
+from planner.world.state.taint_record import TaintOrigin
 
 
 class Trace(ValueTrace):
     """Gathers facts: `change`, `output` and `value` set the subject of an answer, `build` returns all facts that it may
     need."""
+
+    taints: Mapping[str, TaintOrigin] = MappingProxyType({})
+    """what tainted objects, by address"""
 
     # ---------------------------------------------------------------- actions
 
@@ -44,6 +49,8 @@ class Trace(ValueTrace):
         for predicate, _, *columns in change.facts:
             source = decision_source(self.plan, self.config, change, predicate, columns)
             self._facts.add(predicate, name, *columns, source=source)
+        if name in self.taints:
+            self._facts.add("tainted_by", name, self.taints[name].text, source=StateEntry(name))
         drift = self._drift.get(name)
         if drift is not None and drift.after.__class__ is Null and change.before.__class__ is Null:
             self._facts.add("removed_outside", name, source=StateEntry(name))

@@ -31,6 +31,7 @@ from planner.logic.model.graph import source_json
 from planner.logic.model.plan import OutputChange, Plan, ResourceChange, change_name
 from planner.logic.programs.actions import NO_OP, verb_of, verbs, words_for
 from planner.logic.programs.rule_programs import cause_program
+from planner.world.state.taint_record import TaintOrigin
 
 
 @frozen
@@ -86,13 +87,17 @@ class Explainer:
         context: EvaluationContext,
         variables: Mapping[str, RootVariable],
         record: KnownValues | None = None,
+        taints: Mapping[str, TaintOrigin] | None = None,
     ) -> None:
+        self.taints = taints or {}
         self.plan, self.config, self.variables, self.record = plan, config, variables, record
         self.places = LocationLookup(context)
 
     def trace(self) -> Trace:
         """A gatherer of facts for one question."""
-        return Trace(self.plan, self.config, self.places, self.variables, self.record)
+        trace = Trace(self.plan, self.config, self.places, self.variables, self.record)
+        trace.taints = self.taints
+        return trace
 
     # ---------------------------------------------------------------- actions
 

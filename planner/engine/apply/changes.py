@@ -28,6 +28,7 @@ from planner.logic.model.plan import ResourceChange
 from planner.logic.programs.actions import does
 from planner.world.provider.conformity import object_problems
 from planner.world.provider.interface import PlanRequest
+from planner.world.state.taint_record import TaintOrigin
 
 
 def apply_managed(walk: ApplyWork, it: Instance, change: ResourceChange) -> list[Diagnostic]:
@@ -51,6 +52,9 @@ def apply_managed(walk: ApplyWork, it: Instance, change: ResourceChange) -> list
     made = carry_out(it, operation, current, diagnostics)
     creating = operation.action == "create"
     provisions = creating and made is not None and not has_errors(diagnostics) and provisions_creation(it)
+    if creating and has_errors(diagnostics):
+        assert it.decl is not None
+        walk.record.taints[it.address] = TaintOrigin("creating it", f"{it.decl.span.filename}:{it.decl.span.line}")
     after = _write(walk, it, made, provisions or (creating and has_errors(diagnostics)))
     if provisions and made is not None:
         walk.record.flush()  # the object exists, and provisioners may take their time

@@ -14,6 +14,7 @@ from planner.foundation.values.value import EPHEMERAL, SENSITIVE, Value, unmark_
 from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
 from planner.language.config.model import Provisioner
 from planner.language.expressions.decode import decode_block
+from planner.world.state.taint_record import TaintOrigin
 
 if TYPE_CHECKING:
     from planner.engine.apply.shared_work import ApplyWork
@@ -74,6 +75,10 @@ def _run(walk: ApplyWork, it: Instance, wanted: Iterable[Provisioner], scope: Mo
             continue
         walk.hooks.provision_errored(it.address, provisioner.type)
         if provisioner.on_failure != "continue":
+            if provisioner.when == "create":
+                place = f"{provisioner.span.filename}:{provisioner.span.line}"
+                how = next((result.ending for result in results if result.ending), "")
+                walk.record.taints[it.address] = TaintOrigin(f'provisioner "{provisioner.type}"', place, how)
             return problems + found
     return problems
 

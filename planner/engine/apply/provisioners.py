@@ -140,7 +140,7 @@ def _local_exec(config: Value, output: Callable[[str], None], stop: Any) -> list
         return []
     how = "stopped" if stopped else _ending(status)
     text = tail.decode("utf-8", "replace")
-    return [_error("local-exec provisioner error", f"Error running command {command!r}: {how}. Output: {text}")]
+    return [_error("local-exec provisioner error", f"Error running command {command!r}: {how}. Output: {text}", how)]
 
 
 _RUNNING: set[Popen[bytes]] = set()
@@ -211,6 +211,6 @@ def _text(value: Value) -> str:
     return value if value.__class__ is str else ""
 
 
-def _error(summary: str, detail: str) -> AttributeDiagnostic:
+def _error(summary: str, detail: str, ending: str = "") -> AttributeDiagnostic:
     """A problem of the provisioner's block as a whole."""
-    return AttributeDiagnostic("error", summary, detail)
+    return AttributeDiagnostic("error", summary, detail, ending=ending)

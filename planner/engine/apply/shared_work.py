@@ -31,6 +31,7 @@ from planner.world.state.build import StateBuilder
 from planner.world.state.journal import Journal
 from planner.world.state.model import InstanceKey, InstanceState, ObjectState, ResourceState, State
 from planner.world.state.snapshots import Snapshots
+from planner.world.state.taint_record import TaintOrigin
 from planner.world.state.value_record import Digester
 
 
@@ -132,6 +133,8 @@ class ApplyRecord:
             snapshots.begin(self.state.snapshot)
         self._lock = Lock()
         self.counts = {"create": 0, "update": 0, "delete": 0}
+        self.taints: dict[str, TaintOrigin] = {}
+        """what tainted objects, by address"""
 
     def write(self, it: Instance, record: ObjectState | None, deposed: str = "") -> None:
         """Put the object's record into the state, or take it out."""

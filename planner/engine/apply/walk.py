@@ -48,6 +48,7 @@ from planner.logic.model.plan import Plan, ResourceChange
 from planner.logic.programs.actions import Counts, does
 from planner.world.provider.interface import ResourceSchema
 from planner.world.state.model import InstanceKey, OutputState, State
+from planner.world.state.taint_record import TaintOrigin
 
 
 @frozen(eq=False)
@@ -61,6 +62,8 @@ class ApplyResult:
     """whether any operation was begun, or any instance changed"""
     values: Mapping[str, str] = field(factory=dict)
     """digests of the values that the apply was made with, as far as its walk came across them"""
+    taints: Mapping[str, TaintOrigin] = field(factory=dict)
+    """what tainted objects, by address"""
 
 
 def apply_walk(
@@ -162,6 +165,7 @@ class ApplyWalk(ApplyWork):
             Counts(counts["create"], counts["update"], counts["delete"], imports, forgotten),
             self.record.has_begun,
             {} if self.options.digester is None else value_digests(self.context, self.options.digester),
+            self.record.taints,
         )
 
     # ---------------------------------------------------------------- work on vertices

@@ -23,6 +23,8 @@ class AttributeDiagnostic:
     summary: str
     detail: str = ""
     path: tuple[Any, ...] | None = ()
+    ending: str = ""
+    """of a command: how it ended, without anything of its output"""
 
 
 @frozen(eq=False)

@@ -1,0 +1,54 @@
+"""The record of what tainted the objects of a state: a document beside it.
+
+    {"format_version": "1.0", "lineage": "...",
+     "objects": {"terraform_data.web": {"what": "provisioner \"file\"", "place": "main.tf:12", "how": "exit status 3"}}}
+
+It has no output of commands and no messages of providers, which could contain secrets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from planner.foundation.support.fast_json import orjson
+from planner.foundation.vocabulary.records import frozen
+
+VERSION = "1.0"
+NAME = "taints"
+
+
+@frozen
+class TaintOrigin:
+    """The origin of a taint, where that is configured (empty: nowhere), and how it failed (empty: not known)."""
+
+    what: str
+    place: str = ""
+    how: str = ""
+
+    @property
+    def text(self) -> str:
+        """In a few words."""
+        place = f" ({self.place})" if self.place else ""
+        return f"{self.what}{place} failed{f': {self.how}' if self.how else ''}"
+
+
+def taints_bytes(lineage: str, objects: Mapping[str, TaintOrigin]) -> bytes:
+    """The document."""
+    entries = {
+        address: {name: text for name in ("what", "place", "how") if (text := getattr(origin, name))}
+        for address, origin in sorted(objects.items())
+    }
+    return orjson.dumps({"format_version": VERSION, "lineage": lineage, "objects": entries})
+
+
+def read_taints(data: bytes, lineage: str) -> dict[str, TaintOrigin]:
+    """The origins by address; nothing where the document is of another state, or not readable."""
+    try:
+        document = orjson.loads(data)
+        if document["format_version"] != VERSION or document["lineage"] != lineage:
+            return {}
+        entries = document["objects"].items()
+        fields = ("what", "place", "how")
+        return {str(address): TaintOrigin(*(str(one.get(name, "")) for name in fields)) for address, one in entries}
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return {}
