@@ -58,7 +58,9 @@ class AdviceResult:
 def advice(options: OperationOptions, plan_file: str | None = None, write: bool = False) -> AdviceResult:
     """Remarks about a plan. `write`: the moved blocks among them are inserted into their files."""
     answer = open_or_make_plan(options, plan_file)
-    made = answer.complete
+    # what must not be destroyed may only have another address
+    is_prevented = all(d.code == "plan.destroy_prevented" for d in answer.diagnostics if d.is_error)
+    made = answer.made if is_prevented else None
     if made is None:
         return AdviceResult(diagnostics=answer.diagnostics)
     tried = _try_blocks(options, made, plan_file)
@@ -71,7 +73,7 @@ def advice(options: OperationOptions, plan_file: str | None = None, write: bool 
             facts.add("kept_by_move", old)
         if not kept:
             facts.add("moved_values", first.to, *values_in_common(made.plan, trial.block.pairs))
-    built = build_graph(facts.build(), True, made.loaded.rules)
+    built = build_graph(facts.build(), own=made.loaded.rules, more=("advice",))
     blocks = {trial.block.moves[0].to: trial.block for trial in tried}
     remarks = [
         Remark(code, address, message, blocks.get(address) if code in ("likely_rename", "possible_rename") else None)

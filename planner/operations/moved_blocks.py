@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from planner.language.config.model import Config, ModuleCall, ModuleConfig, MovedDecl, ResourceDecl
     from planner.world.state.model import State
 
+_OVERRIDES = re.compile(r"(?:^|/|_)override\.(?:tf|tofu)(?:\.json)?$").search
 _INDENT = re.compile(r"\n([ \t]+)\Z")
 
 
@@ -203,7 +204,11 @@ def _file_of(module: ModuleConfig, to: Address, config: Config) -> str:
     declaration = module.calls.get(steps[0][0]) if steps else None
     declared = declaration or (None if isinstance(to, ModuleAddress) else module.resources.get(to.config.relative))
     directory = os.path.normpath(module.directory)
-    files = sorted(name for name in config.files if os.path.normpath(os.path.dirname(name) or ".") == directory)
+    files = sorted(
+        name
+        for name in config.files
+        if os.path.normpath(os.path.dirname(name) or ".") == directory and not _OVERRIDES(name)
+    )
     native = [name for name in files if not name.endswith(".json")]
     name = declared.span.filename if declared is not None else (native or files)[0]
     return native[0] if native and name.endswith(".json") else name

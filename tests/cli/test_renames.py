@@ -212,6 +212,11 @@ CASES: dict[str, tuple[dict[str, str], dict[str, str], dict[str, list[tuple[str,
         {"main.tf": 'resource "terraform_data" "b" {\r\n}'},
         {"main.tf": [("terraform_data.a", "terraform_data.b")]},
     ),
+    "JSON beside an override file": (
+        {"a_override.tf": "locals {}\n", "x.tf.json": '{"resource": {"terraform_data": {"a": {}}}}'},
+        {"x.tf.json": '{"resource": {"terraform_data": {"b": {}}}}'},
+        {"x.tf.json": [("terraform_data.a", "terraform_data.b")]},
+    ),
     "one goes and another one comes": (
         {"main.tf": resource("a", "input = 1")},
         {"main.tf": resource("b", "input = 2")},
@@ -347,3 +352,22 @@ def test_a_plan_names_a_single_one(renamed, planner):
 def test_a_plan_of_other_objects_is_not_about_renames(renamed, planner):
     renamed(*CASES["one goes and another one comes"][:2])
     assert "look like" not in planner("plan").out
+
+
+def test_what_must_not_be_destroyed_may_be_renamed(renamed, planner):
+    text = resource("a", "for_each = { x = 1 }", "input = each.value", "lifecycle {", "  prevent_destroy = true", "}")
+    renamed({"main.tf": text}, {"main.tf": text.replace("x = 1", "y = 1")})
+    ran = planner("advice", "-write")
+    assert ran.code == 1 and "Resource instance cannot be destroyed" in ran.err
+    assert 'to   = terraform_data.a["y"]' in ran.out and "Moved blocks were written to: main.tf" in ran.out
+    assert planner("advice").out == "No advice.\n"
+
+
+def test_modules_whose_keys_all_changed(renamed, planner):
+    module = resource("p") + resource("q", "count = 2", "input = terraform_data.p.id")
+    text = call("m", 'for_each = toset([for i in range(60) : "%s${i}"])')
+    renamed({"main.tf": text % "k-", "m/main.tf": module}, {"main.tf": text % "prod-k-"})
+    items = json.loads(planner("advice", "-json", "-write").out)["advice"]
+    pairs = {(item["from"], item["to"]) for item in items}
+    assert pairs == {(f'module.m["k-{n}"]', f'module.m["prod-k-{n}"]') for n in range(60)}
+    assert "0 to add, 0 to change, 0 to destroy" in planner("plan").out

@@ -12,7 +12,7 @@ from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.render.terminal import Terminal
 
 if TYPE_CHECKING:
-    from planner.operations.advice import Remark
+    from planner.operations.advice import AdviceResult, Remark
 
 USAGE = "[options]"
 HELP = """Makes a plan, or reads one, and gives advice on surprising parts of it:
@@ -49,20 +49,23 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         raise UsageError("Conflicting options", detail)
     result = advice(operation_options(arguments), arguments["plan"] or None, arguments["write"])
     problems = result.diagnostics
-    if arguments["json"] and not has_errors(problems):
+    is_known = bool(result.remarks) or not has_errors(problems)
+    if arguments["json"] and is_known:
         items = [remark.json for remark in result.remarks]
         written = {"written": result.written} if arguments["write"] else {}
         terminal.data(dumps({"format_version": "1.0", "advice": items, **written}).decode())
-        return 0
-    for line in _lines(result.remarks) if not has_errors(problems) or result.remarks else ():
+    elif is_known:
+        _show(result, arguments["write"], terminal)
+    return finish(problems, terminal) if has_errors(problems) else 0
+
+
+def _show(result: AdviceResult, write: bool, terminal: Terminal) -> None:
+    for line in _lines(result.remarks):
         terminal.out(line)
-    if has_errors(problems):
-        return finish(problems, terminal)
     if not result.remarks:
         terminal.out("No advice.")
-    if arguments["write"]:
+    if write:
         terminal.out(f"\nMoved blocks were written to: {', '.join(result.written) or 'no file'}")
-    return 0
 
 
 def _lines(remarks: Iterable[Remark]) -> Iterator[str]:

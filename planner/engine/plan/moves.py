@@ -7,11 +7,14 @@ changes the state accordingly, and turns errors that the rules derive into diagn
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Protocol
+from itertools import chain
+from typing import Any, Generic, Protocol, TypeVar
 
 from planner.engine.evaluation.repetition import repetition_argument
 from planner.engine.plan.move_endpoints import (
+    ANY,
     Endpoint,
+    Steps,
     absolute,
     carry,
     changes_key_only,
@@ -228,12 +231,12 @@ def _add_ends(facts: FactBuilder, results: MoveResults) -> None:
 
 
 def _state_statements(facts: FactBuilder, statements: list[MoveStatement]) -> None:
-    destinations: dict[_EndName, list[MoveStatement]] = {}
-    ends: dict[_EndName, list[tuple[MoveStatement, str, Endpoint]]] = {}
+    destinations: _EndIndex[MoveStatement] = _EndIndex()
+    ends: _EndIndex[tuple[MoveStatement, str, Endpoint]] = _EndIndex()
     for s in statements:
-        destinations.setdefault(_end_name(s.to), []).append(s)
+        destinations.add(s.to.steps, s.to.resource, s)
         for end, word in ((s.from_, "from"), (s.to, "to")):
-            ends.setdefault(_end_name(end), []).append((s, word, end))
+            ends.add(end.steps, end.resource, (s, word, end))
     for s in statements:
         facts.add("move_statement", s.name, s.position, source=s.span)
         if s.implied:
@@ -241,39 +244,61 @@ def _state_statements(facts: FactBuilder, statements: list[MoveStatement]) -> No
         facts.add("declared_at_depth", s.name, len(s.from_.base))
         if changes_key_only(s.from_, s.to):
             facts.add("changes_key_only", s.name)
-        for other in destinations.get(_end_name(s.from_), ()):
+        for other in destinations.of(s.from_.steps, s.from_.resource):
             if other is not s and s.from_.chains_from(other.to):
                 facts.add("chains_from", s.name, other.name)
         for end, word in ((s.from_, "from"), (s.to, "to")):
-            for other, outer_word, outer in (near for name in _names_around(end) for near in ends.get(name, ())):
+            around = [ends.of(end.steps[:depth], None) for depth in range(1, len(end.steps) + 1)]
+            around += [ends.of(end.steps, end.resource)] if end.resource is not None else []
+            for other, outer_word, outer in chain(*around):
                 if other is not s and end.within(outer):
                     facts.add("nested_end", s.name, word, other.name, outer_word)
 
 
-_EndName = tuple[tuple[str, ...], tuple[str, str, str] | None]
-"""the module path and the resource of an end, which ends need in common to chain or nest: so not all are compared"""
+T = TypeVar("T")
 
 
-def _end_name(end: Endpoint) -> _EndName:
-    return tuple([name for name, _ in end.steps]), end.resource
+class _EndIndex(Generic[T]):
+    """Ends of statements by their module steps and resource, so that not all of them are compared: two overlap only
+    where the names are the same, and the keys, unless one has any key."""
+
+    def __init__(self) -> None:
+        self._exact: dict[Any, list[T]] = {}
+        self._patterns: dict[Any, list[T]] = {}
+        self._names: dict[Any, list[T]] = {}
+
+    def add(self, steps: Steps, resource: Any, item: T) -> None:
+        """Add what belongs to an end."""
+        names = tuple([name for name, _ in steps])
+        if _is_pattern(steps):
+            self._patterns.setdefault((names, resource), []).append(item)
+        else:
+            self._exact.setdefault((steps, resource), []).append(item)
+        self._names.setdefault((names, resource), []).append(item)
+
+    def of(self, steps: Steps, resource: Any) -> Iterator[T]:
+        """All that belongs to ends which may overlap."""
+        names = tuple([name for name, _ in steps])
+        if _is_pattern(steps):
+            yield from self._names.get((names, resource), ())
+            return
+        yield from self._exact.get((steps, resource), ())
+        yield from self._patterns.get((names, resource), ())
 
 
-def _names_around(end: Endpoint) -> Iterator[_EndName]:
-    """The names of ends that this one may be within."""
-    path, resource = _end_name(end)
-    for depth in range(1, len(path) + 1):
-        yield path[:depth], None
-    if resource is not None:
-        yield path, resource
+def _is_pattern(steps: Steps) -> bool:
+    return any(key is ANY for _, key in steps)
 
 
 def _state_steps(facts: FactBuilder, statements: list[MoveStatement], state: State) -> None:
     """The effect of each statement on the addresses of the state, and on those that are reached from there."""
     by_resource: dict[tuple[str, str, str], list[MoveStatement]] = {}
-    of_modules = [s for s in statements if s.from_.resource is None]
+    by_module: _EndIndex[MoveStatement] = _EndIndex()
     for s in statements:
         if s.from_.resource is not None:
             by_resource.setdefault(s.from_.resource, []).append(s)
+        else:
+            by_module.add(s.from_.steps, None, s)
     present: set[tuple[str, str]] = set()
     vacancies: set[tuple[str, str]] = set()
     reached: set[ResourceAddress] = set()
@@ -291,7 +316,9 @@ def _state_steps(facts: FactBuilder, statements: list[MoveStatement], state: Sta
     for _ in range(len(statements)):
         beyond: list[ResourceAddress] = []
         for at in front:
-            for s in (*by_resource.get((at.mode, at.type, at.name), ()), *of_modules):
+            steps = at.module.steps
+            around = [s for depth in range(1, len(steps) + 1) for s in by_module.of(steps[:depth], None)]
+            for s in (*by_resource.get((at.mode, at.type, at.name), ()), *around):
                 step = carry(s.from_, s.to, at)
                 if step is None or step[0] == at:
                     continue
