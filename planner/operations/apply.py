@@ -85,8 +85,8 @@ def _apply(made: MadePlan[Start], hooks: Hooks, guard: PolicyGuard | None, told:
     from planner.answers.documents.plan_file import stale
     from planner.engine.apply.shared_work import ApplyOptions
     from planner.engine.apply.walk import apply_walk
+    from planner.operations.input_record import keep_record
     from planner.operations.taint_record import keep_taints
-    from planner.operations.value_record import carry_record, digester, keep_record
     from planner.world.state.snapshots import Snapshots, persist_interval
 
     plan, start, store = made.plan, made.loaded, made.loaded.store
@@ -107,7 +107,6 @@ def _apply(made: MadePlan[Start], hooks: Hooks, guard: PolicyGuard | None, told:
         snapshots=snapshots,
         guard=guard,
         provider_limits=limits,
-        digester=digester(),
     )
     try:
         outcome = apply_walk(graph, plan, start.config, made.variables, start.schemas, options, hooks)
@@ -120,10 +119,8 @@ def _apply(made: MadePlan[Start], hooks: Hooks, guard: PolicyGuard | None, told:
     state, problems = store.write(outcome.state)
     told += problems
     whole = not (plan.limits.is_partial or has_errors(outcome.diagnostics))
-    if plan.mode == "refresh-only":  # nothing was made of what the values are now
-        carry_record(store, stored or start.state, state)
-    else:
-        keep_record(store, plan, start.config, stored, state, outcome.values, whole)
+    if plan.mode != "refresh-only":  # nothing was made of what the values are now
+        keep_record(made, stored or State(), state, whole)
     keep_taints(store, state, outcome.taints)
     unsaved = b""
     if has_errors(problems):
@@ -156,9 +153,6 @@ def refresh(options: OperationOptions, hooks: Hooks) -> Applied:
     if made is None:
         return Applied(None, diagnostics=(*planned.diagnostics, *release(planned)))
     state, problems = made.loaded.store.write(made.plan.prior_state)
-    from planner.operations.value_record import carry_record
-
-    carry_record(made.loaded.store, made.loaded.state, state)
     return Applied(state, diagnostics=(*planned.diagnostics, *problems, *release(planned)))
 
 

@@ -22,15 +22,12 @@ from planner.operations.options import OperationOptions
 from planner.operations.plan import MadePlan, Planned
 from planner.operations.plan_files import Unstored, open_or_make_plan, open_plan
 from planner.operations.state_access import load_stored
-from planner.world.state.backend import open_backend
 
 if TYPE_CHECKING:
     from planner.answers.explain.causes import Because
-    from planner.answers.explain.known_values import KnownValues
     from planner.answers.explain.why import Explainer
     from planner.logic.datalog.engine.fact_base import FactBase
     from planner.logic.model.plan import Plan
-    from planner.world.state.backend import Store
     from planner.world.state.taint_record import TaintOrigin
 
 FORCED = "forced"
@@ -173,6 +170,7 @@ def explainer_of(made: MadePlan[Unstored]) -> Explainer:
     """The explainer of an existing plan."""
     from planner.answers.explain.why import Explainer
     from planner.engine.evaluation.planned_values import planned_values, with_outputs
+    from planner.operations.former_world import FormerWorlds
 
     plan, loaded = made.plan, made.loaded
     context = made.context
@@ -181,38 +179,18 @@ def explainer_of(made: MadePlan[Unstored]) -> Explainer:
         context = planned_values(graph, loaded.config, plan, made.variables, loaded.schemas, loaded.workspace)
     else:
         with_outputs(context, plan)
-    return Explainer(plan, loaded.config, context, made.variables, known_values(made), _taints(made))
+    return Explainer(plan, loaded.config, context, made.variables, FormerWorlds(made), _taints(made))
 
 
 def _taints(made: MadePlan[Unstored]) -> Mapping[str, TaintOrigin]:
     """The origins of the taints of objects that a plan replaces for that reason, by their present addresses."""
+    from planner.operations.former_world import store_of
     from planner.operations.taint_record import taints_of
 
     former = {c.address: c.previous_address for c in made.plan.changes if ("tainted", c.address) in c.facts}
-    store = (getattr(made.loaded, "store", None) or _store_of(made.plan, made.loaded)) if former else None
+    store = store_of(made) if former else None
     known = taints_of(store, made.plan.previous_state) if store is not None else {}
     return {address: known[was] for address, was in former.items() if was in known}
-
-
-def known_values(made: MadePlan[Unstored]) -> KnownValues | None:
-    """The recorded values from before a plan; None where there are none."""
-    from planner.answers.explain.known_values import KnownValues
-    from planner.operations.value_record import digester, record_for_state
-
-    makes, plan = digester(), made.plan
-    if makes is None:
-        return None
-    store = getattr(made.loaded, "store", None) or _store_of(plan, made.loaded)
-    record = record_for_state(store, plan.previous_state) if store is not None else None
-    return KnownValues(record, makes) if record is not None else None
-
-
-def _store_of(plan: Plan, loaded: Unstored) -> Store | None:
-    """The store of the state that a plan in a file was made from."""
-    settings = dict(plan.backend)
-    seal = loaded.encryption.state
-    backend, problems = open_backend(str(settings.pop("type", "local")), settings, seal)
-    return backend.store(loaded.workspace) if backend is not None and not problems else None
 
 
 def why_planned(

@@ -24,7 +24,6 @@ from planner.operations.options import OperationOptions
 from planner.operations.plan import Start, Variables, plan_options
 from planner.operations.providers_needed import selection_problems
 from planner.operations.state_access import locked, open_backend, read_state, store_of
-from planner.operations.value_record import carry_record
 from planner.world.state.build import StateBuilder
 from planner.world.state.model import OutputState, State
 
@@ -113,8 +112,7 @@ def _record(start: Start, variables: Variables, target: ResourceAddress, id: str
     resource = str(target.resource)
     builder.put_instance(resource, target.key, made.prior_state.resources[resource])
     _outputs(start, variables, builder)
-    written, problems = start.store.write(builder.snapshot())
-    carry_record(start.store, start.state, written)
+    _, problems = start.store.write(builder.snapshot())
     return problems
 
 

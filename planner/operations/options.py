@@ -89,8 +89,6 @@ class OperationOptions(StateOptions):
     """objects of a journal that a state which has moved on does not have count as part of it"""
     suppress_forget_errors: bool = False
     """applying may leave forgotten objects behind without an error"""
-    records_values: bool = False
-    """the plan is going to be applied: it records its input values (planner.world.state.value_record)"""
     keeps_values: bool = field(default=False, eq=False)
     """the input values of a plan are going to be queried"""
     coming_states: Mapping[str, ComingState] = field(factory=dict)

@@ -92,7 +92,6 @@ def _plan(
     forget_files_read()
     if to_apply:
         _check_snapshots()
-        options = evolve(options, records_values=True)
     if options.generate_config_out:
         from planner.engine.plan.generation import check_output
 
@@ -301,7 +300,6 @@ def _reorders(actions: frozenset[tuple[str, bool]]) -> bool:
 def plan_options(start: Start) -> PlanOptions:
     """The options of the plan walk. Raises Failure."""
     from planner.engine.plan.options import PlanOptions
-    from planner.operations.value_record import digester
 
     options = start.options
     return PlanOptions(
@@ -317,6 +315,5 @@ def plan_options(start: Start) -> PlanOptions:
         coming_states=options.coming_states,
         evaluates_once=options.evaluates_once,
         settled=options.settled,
-        digester=digester() if options.records_values else None,
         provider_limits=provider_limits(options, start.config, start.state),
     )

@@ -21,7 +21,6 @@ from planner.foundation.vocabulary.records import evolve
 from planner.operations.options import StateOptions
 from planner.operations.show import kept_state
 from planner.operations.state_access import locked
-from planner.operations.value_record import carry_record
 from planner.world.state.model import InstanceState, ResourceState, State
 
 if TYPE_CHECKING:
@@ -75,10 +74,8 @@ def edit_in(
             return done
         if options.backup is None and old is not None and not usual_backup:
             store.keep_backup(f"{store.place}.{int(time.time())}.backup")
-        written, problems = store.put(new) if exactly else store.write(new)
+        _, problems = store.put(new) if exactly else store.write(new)
         told += problems
-        if not exactly and old is not None:
-            carry_record(store, old, written)
     return done
 
 

@@ -19,6 +19,8 @@ _GONE = "because it was removed outside"
 _KINDS = {
     "drift": "what was changed outside",
     "as-before": "none of its inputs changed since the last apply",
+    "unignored": "until now ignore_changes kept it as it was",
+    "unapplied": "the state has another value than the former configuration gives",
     "gone": "removed outside",
     "no-call": "not called any more",
     "read": "as it was read",

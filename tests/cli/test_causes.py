@@ -208,7 +208,7 @@ def test_looking_at_objects_is_no_apply_of_new_values(planner: Run, tmp_path: Pa
     assert planner("apply", "-auto-approve").code == 0
     for command in (("apply", "-refresh-only"), ("refresh",)):
         assert planner(*command, *(["-auto-approve"] if command[0] == "apply" else []), "-var=a=2").code == 0
-        assert "# because var.a (-var)\n" in planner("plan", "-why=line", "-no-color", "-var=a=2").out
+        assert '# because var.a 1 -> "2" (-var)\n' in planner("plan", "-why=line", "-no-color", "-var=a=2").out
 
 
 def test_nobody_is_blamed_for_what_was_ignored(planner: Run, tmp_path: Path) -> None:
@@ -217,7 +217,7 @@ def test_nobody_is_blamed_for_what_was_ignored(planner: Run, tmp_path: Path) -> 
     assert planner("apply", "-auto-approve", "-var=a=2").code == 0
     (tmp_path / "main.tf").write_text(RECORDED)
     told = planner("plan", "-why=line", "-no-color", "-var=a=2").out
-    assert "none of its inputs changed since the last apply" in told and "outside" not in told
+    assert "until now ignore_changes kept it as it was" in told and "outside" not in told
 
 
 def test_lines_that_hold_secrets_are_not_quoted(planner: Run, tmp_path: Path) -> None:

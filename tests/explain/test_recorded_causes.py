@@ -60,7 +60,7 @@ def taken_back(name: str, folder: Path, planner: Run, patch: pytest.MonkeyPatch)
     if first is None or planner("apply", "-auto-approve").code != 0:
         return 0, []
     former = Former.of(first, applied)
-    for path in (*applied.glob("terraform.tfstate"), *applied.glob(".terraform.applied.json")):
+    for path in (*applied.glob("terraform.tfstate"), *applied.glob(".terraform.tfstate.applied.json")):
         shutil.copy(path, work / path.name)
     patch.chdir(work)
     options = META[name].get("plan_args", [])

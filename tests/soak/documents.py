@@ -21,6 +21,7 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -36,6 +37,7 @@ from planner.foundation.support.store import folder_path
 from planner.foundation.vocabulary.diagnostic import Failure
 from planner.language.syntax.rule_parse import parse_rules
 from planner.operations.encryption import encryption_of_directory
+from planner.operations.former_world import RecordedTree
 from planner.operations.options import OperationOptions
 from planner.operations.show import show, shown_json
 from planner.operations.state_journal import _shown
@@ -48,12 +50,12 @@ from planner.workflows.stacks.states import States, decoded
 from planner.world.state.backend import open_backend
 from planner.world.state.encryption_seal import PLAIN, Seal
 from planner.world.state.file import read_state, read_with_texts, write_state
+from planner.world.state.input_record import read_record
 from planner.world.state.journal import Journal, differences, journal_in
 from planner.world.state.journal_lines import line_of
 from planner.world.state.lock import info_path, lock_info_of, new_lock_info
 from planner.world.state.model import State
 from planner.world.state.recovery import recovered
-from planner.world.state.value_record import read_record, status
 from planner.world.state.workspace import BackendPointer, read_pointer, write_pointer
 
 ROOT = Path(__file__).parents[2]
@@ -583,10 +585,11 @@ def of_small_ones(root: Path, pointed: Path, work: Path) -> list[Kind]:
     def values(data: bytes) -> None:
         record = read_record(data)
         if record is not None:
-            record.counts_for(State(), "k")
-            for name in [*record.values, *record.texts, "var.size", "new"]:
-                status(record.values, name, "ab", "var")
-                record.text_status(name, "ab", "local.tags")
+            for run in record.runs.values():
+                tree = RecordedTree(str(root), record, run)
+                for name in run.files:
+                    with suppress(OSError):
+                        tree.read(str(root / name).lstrip("/"))
 
     def pointer(data: bytes) -> None:
         Path("data/terraform.tfstate").write_bytes(data)
@@ -618,7 +621,7 @@ def of_small_ones(root: Path, pointed: Path, work: Path) -> list[Kind]:
     assert info_path("x")
     noted = [b'{"made_from":{"web~eu":["net~a.web","db"],"db":[]},"published":{"a":1}}']
     return [
-        Kind("record of values", [(root / ".terraform.applied.json").read_bytes()], values),
+        Kind("record of values", [(root / ".terraform.tfstate.applied.json").read_bytes()], values),
         Kind("pointer to a backend", pointers, pointer, weight=5),
         Kind("lock info", infos, lock, weight=5),
         Kind("notes of a stack", noted, notes, weight=5),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any
 
@@ -72,29 +72,75 @@ class Because:
         }
 
 
-def chains_of(relations: Mapping[str, Collection[Any]], facts: FactBase, names: Iterable[str]) -> dict[str, Because]:
-    """The causes by name of the change or output."""
+Answers = tuple[Mapping[str, Collection[Any]], FactBase, Sequence[str]]
+"""the relations that were derived, the facts, and the names of changes that they are about"""
+
+
+def chains_of(derived: Sequence[Answers]) -> dict[str, Because]:
+    """The causes by name of the change or output. Where changes are compared with several former worlds, `derived`
+    has an entry for each: they differ in what they have of a value."""
+    relations, of = _join_worlds(derived)
     ways = _Ways(relations)
-    places = _FactLocations(facts)
-    variables = _variables(relations, facts)
+    places = [_FactLocations(facts) for _, facts, _ in derived]
+    variables = [_variables(relations, facts) for relations, facts, _ in derived]
     answers: dict[str, Because] = {}
-    for name in names:
-        roots = ways.roots(name)
-        if not roots:
-            continue
-        first, *others = (
-            CauseStep(
-                root,
-                ways.leaves[root],
-                places.of_leaf(root, ways.leaves[root], ways.reader(name, root)),
-                *variables.get(root, ("", "", "")),
+    for number, (_, _, names) in enumerate(derived):
+        for name in names:
+            roots = ways.roots(name)
+            if not roots:
+                continue
+            first, *others = (
+                CauseStep(
+                    plain(root),
+                    ways.leaves[root],
+                    places[of(root, number)].of_leaf(plain(root), ways.leaves[root], plain(ways.reader(name, root))),
+                    *variables[of(root, number)].get(plain(root), ("", "", "")),
+                )
+                for root in roots
             )
-            for root in roots
-        )
-        between = ways.chain(name)
-        steps = [first, *(CauseStep(what, "", places.of(what)) for what in reversed(between) if what != first.what)]
-        answers[name] = Because(tuple(steps), (first, *others), ways.is_guess(name))
+            between = [step for step in reversed(ways.chain(name)) if plain(step) != first.what]
+            steps = (CauseStep(plain(step), "", places[of(step, number)].of(plain(step))) for step in between)
+            answers[name] = Because((first, *steps), (first, *others), ways.is_guess(name))
     return answers
+
+
+_WORLD = "\0"
+"""between a value and the number of the former world that it is compared with"""
+
+
+def plain(name: str) -> str:
+    """The name of a value without its former world."""
+    return name.partition(_WORLD)[0]
+
+
+def _join_worlds(derived: Sequence[Answers]) -> tuple[Mapping[str, Collection[Any]], Callable[[str, int], int]]:
+    """All relations together, and the former world of a name. Values that belong to no object get the number of their
+    world; for an object, or a value of one, the world of the object counts."""
+    if len(derived) == 1:
+        return derived[0][0], lambda name, number: 0
+    owners = {name: number for number, (_, _, names) in enumerate(derived) for name in names}
+
+    def owner(name: str) -> int | None:
+        ends = (at for at in range(len(name), 0, -1) if at == len(name) or name[at] in ".[")
+        return next((owners[name[:at]] for at in ends if name[:at] in owners), None)
+
+    def with_world(name: Any, number: int) -> Any:
+        return name if owner(name) is not None else f"{name}{_WORLD}{number}"
+
+    joined: dict[str, set[Any]] = {"because": set(), "leaf": set(), "unrecorded_value": set(), "former_value": set()}
+    for number, (relations, _, _) in enumerate(derived):
+        for predicate, rows in joined.items():
+            for row in relations[predicate]:
+                if owner(row[0]) in (None, number):
+                    rest = (with_world(row[1], number),) if predicate == "because" else row[1:]
+                    rows.add((with_world(row[0], number), *rest))
+
+    def world(name: str, number: int) -> int:
+        mark = name.partition(_WORLD)[2]
+        known = owner(name)
+        return int(mark) if mark else number if known is None else known
+
+    return joined, world
 
 
 def _variables(relations: Mapping[str, Collection[Any]], facts: FactBase) -> dict[str, tuple[str, str, str]]:

@@ -1,50 +1,60 @@
-"""Former names of objects, as of the last apply: where objects have moved, the record has their former names."""
+"""Former names of objects that have moved since they were last applied."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from planner.foundation.vocabulary.address import parse_resource_instance
+from planner.foundation.vocabulary.address import (
+    InstanceKey,
+    ModuleAddress,
+    format_key,
+    join,
+    parse_module,
+    parse_resource_instance,
+)
 from planner.foundation.vocabulary.records import field, frozen
 from planner.logic.model.plan import ResourceChange
 
 
 @frozen(eq=False)
 class FormerNames:
-    """The former names of resources and modules: of `instances`, and of `blocks`, which have no keys."""
+    """The former addresses of instances, resources (without a key) and module instances, by the present ones."""
 
-    instances: dict[str, str] = field(factory=dict)
-    blocks: dict[str, str] = field(factory=dict)
+    _names: dict[str, str] = field(factory=dict)
 
     @classmethod
     def of(cls, changes: Iterable[ResourceChange]) -> FormerNames:
         """The former names of a plan's objects that have moved."""
-        names = cls()
+        names: dict[str, str] = {}
         for change in changes:
             if change.deposed or change.previous_address in ("", change.address):
                 continue
             now, was = parse_resource_instance(change.address), parse_resource_instance(change.previous_address)
-            names.instances[str(now.resource)] = str(was.resource)
-            names.blocks[str(now.config)] = str(was.config)
+            names[change.address] = change.previous_address
+            names.setdefault(str(now.resource), str(was.resource))
             if (now.type, now.name) == (was.type, was.name) and now.module.steps and was.module.steps:
-                names.instances[str(now.module)] = str(was.module)
-                names.blocks[str(now.module.config)] = str(was.module.config)
-        return names
+                names[str(now.module)] = str(was.module)
+        return cls(names)
 
-    def value(self, name: str) -> str:
-        """The former name of a value: `module.new["a"].var.size`."""
-        return _renamed(name, self.instances)
+    def module(self, address: str) -> ModuleAddress:
+        """The former address of a module instance."""
+        rest: list[tuple[str, InstanceKey]] = []
+        here = parse_module(address)
+        while here.steps:
+            if str(here) in self._names:
+                here = parse_module(self._names[str(here)])
+                break
+            rest.append(here.steps[-1])
+            here = here.parent
+        for name, key in reversed(rest):
+            here = here.child(name, key)
+        return here
 
-    def text(self, name: str) -> str:
-        """The former name of an object with an expression: `module.new.var.size`."""
-        return _renamed(name, self.blocks)
-
-
-def _renamed(name: str, names: dict[str, str]) -> str:
-    """The name with the longest part in front that has another one."""
-    if not names:
-        return name
-    for end in (len(name), *(at for at in range(len(name) - 1, 0, -1) if name[at] in ".[")):
-        if name[:end] in names:
-            return names[name[:end]] + name[end:]
-    return name
+    def resource(self, module: str, name: str, key: InstanceKey) -> tuple[ModuleAddress, str, InstanceKey]:
+        """The former module instance, name (`type.name`) and key of an instance, or of a resource (key None)."""
+        here = join(module, name)
+        for address, has_key in ((f"{here}{format_key(key)}", True), (here, False)):
+            if address in self._names:
+                was = parse_resource_instance(self._names[address])
+                return was.module, was.resource.relative, was.key if has_key else key
+        return self.module(module), name, key

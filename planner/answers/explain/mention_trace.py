@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from typing import Any
 
-from planner.answers.explain.former_names import FormerNames
-from planner.answers.explain.known_values import KnownValues
+from planner.answers.explain.former_world import FormerWorld, Status
 from planner.answers.explain.origins import (
     GivenExpression,
     Path,
@@ -18,12 +17,11 @@ from planner.answers.explain.origins import (
     shows_text,
     within_json,
 )
-from planner.answers.explain.places import ANY, LocationLookup, ValueLocation, repeatable, repetition
+from planner.answers.explain.places import ANY, LocationLookup, ValueLocation
 from planner.answers.explain.repetition import KnownInstances, RepetitionLocation
-from planner.engine.evaluation.text_digests import repetition_value
+from planner.foundation.values.expression_text import short_text
 from planner.foundation.values.value import Value, is_wholly_known
 from planner.foundation.vocabulary.address import AddressError, format_resource, parse_module
-from planner.foundation.vocabulary.records import frozen
 from planner.foundation.vocabulary.span import Source, Span
 from planner.language.config.model import Config
 from planner.language.config.variables import RootVariable
@@ -34,7 +32,9 @@ from planner.language.syntax.nodes import Call, Expression, GetAttr, GetIndex, L
 from planner.logic.datalog.engine.fact_base import FactBuilder
 from planner.logic.model.graph import Unquoted
 from planner.logic.model.plan import Plan, ResourceChange, change_name
-from planner.world.state.value_record import Status
+
+_WITHOUT_VALUES = ("each", "each_call", "resources", "call", "provider")
+"""kinds of places whose values are compared part by part"""
 
 
 class MentionTrace:
@@ -46,9 +46,9 @@ class MentionTrace:
         config: Config,
         places: LocationLookup,
         variables: Mapping[str, RootVariable],
-        record: KnownValues | None = None,
+        former: FormerWorld | None = None,
     ) -> None:
-        self.on_record = OnRecord(record, FormerNames.of(plan.changes), places)
+        self.former = former
         self.plan, self.config, self.places, self.variables = plan, config, places, variables
         self.changes = {change_name(c): c for c in plan.changes}
         self._resources: dict[str, list[ResourceChange]] = {}
@@ -85,22 +85,42 @@ class MentionTrace:
         given = self.places.given(place)
         return given.span if given is not None else header
 
-    # ---------------------------------------------------------------- what is on record
+    # ---------------------------------------------------------------- the former world
 
-    def _on_record(self, place: ValueLocation, value: Value, source: Any) -> None:
-        """Add whether the value is unchanged since the last apply, where that is known."""
-        status = self.on_record.value(place, value)
+    def _compare(self, place: ValueLocation, value: Value, source: Any) -> None:
+        """Add whether the value is what it was, where that is known, and what it was."""
+        if self.former is None or place.kind in _WITHOUT_VALUES:
+            return
+        status, text = self.former.status(place, value), str(place)
         if status == "same":
-            self._facts.add("stayed", str(place), source=source)
+            self._facts.add("stayed", text, source=source)
         elif status == "other":
-            self._facts.add("changed_since", str(place), source=source)
+            self._facts.add("changed_since", text, source=source)
+            was, _ = self.former.value(place)
+            if was is not None and not self.places.is_sensitive(place):
+                self._facts.add("recorded_value", text, short_text(was), source=source)
+
+    def _text_status(self, place: ValueLocation, node: Expression | None = None) -> Status:
+        """Whether an expression was at its present place in the one that sets the value at a place; without `node`,
+        whether that was unchanged as a whole: if not, its present parts do not show the former value."""
+        whole = self.places.whole_text(place)
+        if self.former is None or whole is None:
+            return "unknown"
+        return self.former.text_status(place, whole.node if node is None else node, whole.node)
+
+    def _repeats_otherwise(self, at: RepetitionLocation) -> bool:
+        """Whether an instance comes or goes because of the repetition of its block, or of a module around it."""
+        keys = self.former.instances(at) if self.former is not None else None
+        if keys is not None:
+            return (at.key in keys) != (at.key in at.now)
+        return bool(at.before)
 
     # ---------------------------------------------------------------- mentions
 
     def _mentions(self, place: ValueLocation, unknown: bool, before: Value = None, after: Value = None) -> bool:
         """Facts about mentions in the expressions at a place, with `unknown` only those of unknown values; whether
         there is something of that kind. `before` and `after`: the values, where both are known."""
-        status = self.on_record.text(place)
+        status = self._text_status(place)
         found = self.places.origins(place, before if status != "other" else None, status == "same")
         if found is None:
             return self._in_blocks(place, unknown)
@@ -117,7 +137,7 @@ class MentionTrace:
             mentioned, calls = chains(given.node)
             if not unknown:
                 some |= self._files(text, given, calls)
-            status = self.on_record.text(place, given.node)
+            status = self._text_status(place, given.node)
             texts.add(status)
             if status == "other":
                 own.append(given)
@@ -159,7 +179,7 @@ class MentionTrace:
             self._facts.add("own_text", text, words, source=span)
             if rewritten:
                 self._facts.add("changed_since", words, source=span)
-        if not unknown and ((texts == {"same"} and not place.fresh) or self.on_record.text(place) == "same"):
+        if not unknown and ((texts == {"same"} and not place.fresh) or self._text_status(place) == "same"):
             self._facts.add("same_text", text, source=self._source(place))
         return some
 
@@ -177,7 +197,7 @@ class MentionTrace:
             some = True
             self._facts.add("refers_value", text, file, source=span)
             self._facts.add("read_file", file, source=span)
-            status = self.on_record.file(path)
+            status = self.former.file_status(path) if self.former is not None else "unknown"
             if status != "unknown":
                 self._facts.add("stayed" if status == "same" else "changed_since", file, source=span)
         return some
@@ -233,60 +253,6 @@ def _without_keys(change: ResourceChange) -> str:
     except AddressError:
         module = change.module
     return format_resource(module, change.mode, change.type, change.name)
-
-
-# Places in the record next to the state: whether values, expressions and repetitions are unchanged since the last
-# apply, under the names that they had then.
-
-
-_WITHOUT_VALUES = ("each", "each_call", "resources", "call", "provider")
-
-
-@frozen(eq=False)
-class OnRecord:
-    """Answers are "unknown" where there is no record, or nothing in it."""
-
-    known: KnownValues | None
-    names: FormerNames
-    places: LocationLookup
-
-    def value(self, place: ValueLocation, value: Value) -> Status:
-        """Whether the value at a place is unchanged."""
-        if self.known is None or place.kind in _WITHOUT_VALUES:
-            return "unknown"
-        return self.known.status(self.names.value(str(place)), value, self.names.value(place.root_text))
-
-    def text(self, place: ValueLocation, node: Expression | None = None) -> Status:
-        """Whether an expression was at its present place in the one that sets the value at a place; without `node`,
-        whether that was unchanged as a whole: if not, its present parts do not show the former value."""
-        whole = self.places.whole_text(place)
-        if self.known is None or whole is None:
-            return "unknown"
-        name, block = self.names.text(place.text_name), self.names.text(place.block_name)
-        return self.known.text_status(name, whole.node if node is None else node, whole.node, block)
-
-    def had_text(self, place: ValueLocation) -> bool:
-        """Whether there was an expression that gave the value at a place."""
-        return self.known is not None and bool(self.known.record.texts.get(self.names.text(place.text_name)))
-
-    def file(self, path: str) -> Status:
-        """Whether a file is unchanged."""
-        return self.known.file_status(path) if self.known is not None else "unknown"
-
-    def repeats_otherwise(self, at: RepetitionLocation, place: ValueLocation, goes: bool) -> bool:
-        """Whether the instances are others than before because of the repetition of the block at a place."""
-        status: Status = "unknown"
-        if self.known is not None:
-            whole = repetition_value(at.argument, at.now)
-            value: Value = whole if at.argument != "for_each" else None if goes else str(at.key)
-            name = self.names.value(str(place))
-            status = self.known.status(name, value, self.names.value(str(place.whole)))
-            if at.argument == "count" and status == "other" and not goes and isinstance(at.key, int):
-                had = self.known.number(name, len(at.now))
-                return had is not None and had <= at.key
-        if status != "unknown" or at.before:
-            return status != "same"
-        return repetition(repeatable(place))[1] is not None and self.text(place) == "other"
 
 
 # The position of a written part of a value: in a file of values, or in the default of a variable.

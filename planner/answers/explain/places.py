@@ -14,6 +14,7 @@ from planner.answers.explain.origins import GivenExpression, Path, origins, path
 from planner.engine.evaluation.context import EvaluationContext, ModuleInstance
 from planner.engine.evaluation.repetition import NO_REPETITION, Repeatable, expand, repetition_argument
 from planner.engine.evaluation.scope import ModuleScope
+from planner.foundation.values.convert import path_text
 from planner.foundation.values.paths import parts
 from planner.foundation.values.value import (
     SENSITIVE,
@@ -27,7 +28,7 @@ from planner.foundation.values.value import (
     unmark,
     unmark_deep,
 )
-from planner.foundation.vocabulary.address import InstanceKey, join
+from planner.foundation.vocabulary.address import InstanceKey, join, valid_identifier
 from planner.foundation.vocabulary.diagnostic import Failure
 from planner.foundation.vocabulary.span import Source, Span
 from planner.language.config.model import Expr
@@ -38,7 +39,6 @@ from planner.language.syntax.body import ExpectedBlock as BlockHeader
 from planner.language.syntax.chains import EVERY, Chain
 from planner.language.syntax.nodes import Call, GetAttr, GetIndex, Step, Traversal, Variable
 from planner.logic.facts.mentions import in_body
-from planner.world.state.value_record import place_name
 
 Kind: TypeAlias = Literal["resource", "resources", "local", "var", "output", "call", "each", "each_call", "provider"]
 ANY = ("any", None)
@@ -83,29 +83,6 @@ class ValueLocation(NamedTuple):
         if self.kind == "call":
             return join(module, f"module.{name}")
         return join(module, f"{self.kind}.{name}")
-
-    @property
-    def text_name(self) -> str:
-        """The name of the expression that sets the value (planner.engine.evaluation.text_digests)."""
-        module, name = str(self.module.address.config), self.name
-        if self.kind == "resource":
-            return join(module, f"{name}.{self.path[0][1]}" if self.path else name)
-        if self.kind == "output":
-            return f"{module}.{name}" if module else f"output.{name}"
-        if self.kind in ("each", "each_call"):
-            block = name if self.kind == "each" else f"module.{name}"
-            return join(module, f"{block}.{repetition(repeatable(self))[0]}")
-        return join(module, f"{self.kind}.{name}")
-
-    @property
-    def block_name(self) -> str:
-        """The resource or call that contains the expression; empty for expressions without a block."""
-        module, name = str(self.module.address.config), self.name
-        if self.kind in ("resource", "each"):
-            return join(module, name)
-        if self.kind == "each_call":
-            return join(module, f"module.{name}")
-        return module if self.kind == "var" else ""
 
     @property
     def repeated(self) -> str:
@@ -449,6 +426,12 @@ def repetition(block: Repeatable) -> tuple[str, Expr | None]:
     """The argument that decides which instances there are, and its expression; for_each where there is none."""
     name = repetition_argument(block)
     return ("for_each", None) if name == "none" else (name, getattr(block, name))
+
+
+def place_name(name: str, path: tuple[Any, ...]) -> str:
+    """The name of a part of a value. Of objects, too, in brackets where a dot would not do."""
+    inside = path_text(tuple(("index", key) if not valid_identifier(str(key)) else (kind, key) for kind, key in path))
+    return name + (f".{inside}" if inside and inside[0] != "[" else inside)
 
 
 def _is(steps: list[Step], index: int, name: str) -> bool:

@@ -131,7 +131,7 @@ class Trace(ValueTrace):
 
     def _attribute(self, place: ValueLocation, instance: str, text: str) -> None:
         if self.places.given(place) is None and not self.places.in_blocks(place):
-            if self.on_record.had_text(place):
+            if self.former is not None and self.former.text(place) is not None:
                 self._dropped(place, instance, text)
             return
         self._facts.add("attribute_place", str(place), instance, text, source=self._source(place))

@@ -185,7 +185,7 @@ class ValueTrace(MentionTrace):
                         self._part(place, inner)
         else:
             self._facts.add("named_value", text, source=self._source(place))
-            self._on_record(place, value, self._source(place))
+            self._compare(place, value, self._source(place))
             self._mentions(place, unknown=False, before=self._was.get(text), after=value)
 
     def _instances_that_change(self, place: ValueLocation) -> None:
@@ -272,12 +272,12 @@ class ValueTrace(MentionTrace):
         text, source = str(place), self._source(place)
         if place.path and self.places.given(place) is not None:
             self._facts.add("named_value", text, source=source)
-            self._on_record(place, value, source)
+            self._compare(place, value, source)
             self._mentions(place, unknown=False, after=value)
             return
         shown = short_text(value, self.places.is_sensitive(place)) if value is not None else "nothing"
         self._facts.add("read_value", text, shown, source=source)
-        self._on_record(place, value, source)
+        self._compare(place, value, source)
         whole = self.places.value(place.whole)
         for step, _ in parts(unmark(whole)[0]) if whole is not None else ():
             argument = place.at((step,))
@@ -303,8 +303,19 @@ class ValueTrace(MentionTrace):
         texts = [short_text(v, hidden) if v is not None else "nothing" for v in (before, value)]
         self._facts.add("planned_change", text, *texts, source=source)
         self._facts.add("altered", text, f"{text} changes from {texts[0]} to {texts[1]}", source=source)
+        if self.former is not None and not self.former.is_applied(place, self._state_value(place, before)):
+            self._facts.add("unapplied", text, source=source)
+            if self.former.ignores(place):
+                self._facts.add("ignored_before", text, source=source)
         self._mentions(place, unknown=False, before=before, after=value)
         return True
+
+    def _state_value(self, place: ValueLocation, before: Value) -> Value:
+        """The value of an object in the state before refreshing; of an output the one that the state has."""
+        if place.kind != "resource" or self.former is None:
+            return before
+        was, is_known = self.former.value(place)
+        return was if is_known else None
 
     def _root_variable(self, place: ValueLocation) -> None:
         given = self.variables.get(place.name)
@@ -326,7 +337,7 @@ class ValueTrace(MentionTrace):
             source = CommandLine(f"-var={place.name}")
         text = short_text(value, hidden) if value is not None else "nothing"
         self._facts.add("root_variable", str(place), text, origin, source=source)
-        self._on_record(place, value, source)
+        self._compare(place, value, source)
 
     def _repeats(self, at: RepetitionLocation, goes: bool) -> ValueLocation | None:
         """The place that decides whether an instance exists, with its former value; None where its result is unchanged,
@@ -336,7 +347,7 @@ class ValueTrace(MentionTrace):
             place = place.at((("index", at.key),), True)
         if place in self._seen:
             return place
-        if not self.on_record.repeats_otherwise(at, place, goes):
+        if not self._repeats_otherwise(at):
             return None
         self._seen.add(place)
         text, source, value = str(place), self._source(place), self.places.value(place.whole)

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from planner.answers.explain.causes import Because, chains_of
-from planner.answers.explain.known_values import KnownValues
+from planner.answers.explain.former_world import FormerWorld, FormerWorldsOf
 from planner.answers.explain.places import LocationLookup, ValueLocation
 from planner.answers.explain.trace import Trace
 from planner.engine.evaluation.context import EvaluationContext
@@ -86,16 +86,19 @@ class Explainer:
         config: Config,
         context: EvaluationContext,
         variables: Mapping[str, RootVariable],
-        record: KnownValues | None = None,
+        worlds: FormerWorldsOf | None = None,
         taints: Mapping[str, TaintOrigin] | None = None,
     ) -> None:
         self.taints = taints or {}
-        self.plan, self.config, self.variables, self.record = plan, config, variables, record
+        self.plan, self.config, self.variables, self.worlds = plan, config, variables, worlds
         self.places = LocationLookup(context)
 
-    def trace(self) -> Trace:
-        """A gatherer of facts for one question."""
-        trace = Trace(self.plan, self.config, self.places, self.variables, self.record)
+    def trace(self, subject: ResourceChange | OutputChange | None = None) -> Trace:
+        """A gatherer of facts for one question about a change, or about a value."""
+        return self._trace(self.worlds.of(subject) if self.worlds is not None else None)
+
+    def _trace(self, former: FormerWorld | None) -> Trace:
+        trace = Trace(self.plan, self.config, self.places, self.variables, former)
         trace.taints = self.taints
         return trace
 
@@ -127,19 +130,25 @@ class Explainer:
             return self._causes()
 
     def _causes(self) -> dict[str, Because]:
-        trace = self.trace()
-        names = []
-        for change in self.plan.changes:
-            if change.action != NO_OP:
+        worlds: dict[FormerWorld | None, list[str]] = {}
+        traces: dict[FormerWorld | None, Trace] = {}
+        changes: list[ResourceChange | OutputChange] = [c for c in self.plan.changes if c.action != NO_OP]
+        changes += [output for output in self.plan.outputs if output.action != NO_OP]
+        for change in changes:
+            former = self.worlds.of(change) if self.worlds is not None else None
+            trace = traces.get(former) or traces.setdefault(former, self._trace(former))
+            if isinstance(change, OutputChange):
+                trace.output(change)
+                worlds.setdefault(former, []).append(f"output.{change.name}")
+            else:
                 trace.change(change)
-                names.append(change_name(change))
-        for output in self.plan.outputs:
-            if output.action != NO_OP:
-                trace.output(output)
-                names.append(f"output.{output.name}")
-        facts = trace.build()
-        relations = evaluate(cause_program(), facts, ("because", "leaf", "unrecorded_value", "former_value"))
-        return chains_of(relations, facts, names)
+                worlds.setdefault(former, []).append(change_name(change))
+        derived = []
+        for former, names in worlds.items():
+            facts = traces[former].build()
+            relations = evaluate(cause_program(), facts, ("because", "leaf", "unrecorded_value", "former_value"))
+            derived.append((relations, facts, names))
+        return chains_of(derived)
 
     def what_was(self, asked: QuestionSubject) -> Mapping[str, Collection[Any]]:
         """Known former values, about all objects related to a change: `former_value` of inputs, and
@@ -183,7 +192,7 @@ class Explainer:
 
     def facts(self, asked: QuestionSubject) -> FactBase:
         """Everything that a question about this may need."""
-        trace = self.trace()
+        trace = self.trace(asked.changes[0] if asked.changes else None)
         for change in asked.changes:
             if isinstance(change, OutputChange):
                 trace.output(change)

@@ -81,8 +81,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     settings = asking(operation_options(arguments, needs_configuration=True), terminal, may_ask(arguments))
     tells = may_tell_causes(arguments, terminal)
     told_only = not (tells or settings.judges or arguments["out"] or arguments["json"] or arguments["json-into"])
-    records = bool(arguments["out"])
-    settings = evolve(settings, keeps_values=tells, records_values=records, evaluates_once=told_only)
+    settings = evolve(settings, keeps_values=tells, evaluates_once=told_only)
     if settings.judges or not _may_be_kept(arguments):
         return _run(arguments, terminal, settings)
     return _planned_again(arguments, terminal, evolve(settings, keeps_values=True))

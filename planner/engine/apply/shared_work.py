@@ -32,7 +32,6 @@ from planner.world.state.journal import Journal
 from planner.world.state.model import InstanceKey, InstanceState, ObjectState, ResourceState, State
 from planner.world.state.snapshots import Snapshots
 from planner.world.state.taint_record import TaintOrigin
-from planner.world.state.value_record import Digester
 
 
 class Guard(Protocol):
@@ -53,7 +52,6 @@ class ApplyOptions(WalkOptions):
     suppress_forget_errors: bool = False
     journal: Journal | None = None
     snapshots: Snapshots | None = None
-    digester: Digester | None = None
     guard: Guard | None = None
     """policies that wait for values"""
 

@@ -29,7 +29,6 @@ from planner.engine.evaluation.imports import import_text
 from planner.engine.evaluation.instance import Instance
 from planner.engine.evaluation.repetition import NO_REPETITION, Repetition, expand
 from planner.engine.evaluation.schemas import Schemas
-from planner.engine.evaluation.text_digests import value_digests
 from planner.engine.evaluation.variables import evaluate_output
 from planner.engine.walk.hooks import Hooks
 from planner.engine.walk.machine import WorkResult
@@ -39,7 +38,7 @@ from planner.foundation.values.value import Null, Value, is_wholly_known, mark, 
 from planner.foundation.vocabulary.address import AddressError, ResourceAddress, join, parse_resource_instance
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
 from planner.foundation.vocabulary.provider_address import parse_provider_configuration
-from planner.foundation.vocabulary.records import field, frozen
+from planner.foundation.vocabulary.records import frozen
 from planner.language.config.model import Config, ResourceDecl
 from planner.language.config.variables import RootVariable
 from planner.logic.model.check_results import check_results, groups
@@ -60,8 +59,6 @@ class ApplyResult:
     counts: Counts = Counts()
     has_begun: bool = True
     """whether any operation was begun, or any instance changed"""
-    values: Mapping[str, str] = field(factory=dict)
-    """digests of the values that the apply was made with, as far as its walk came across them"""
     taints: Mapping[str, TaintOrigin] = field(factory=dict)
     """what tainted objects, by address"""
 
@@ -164,7 +161,6 @@ class ApplyWalk(ApplyWork):
             tuple(problems),
             Counts(counts["create"], counts["update"], counts["delete"], imports, forgotten),
             self.record.has_begun,
-            {} if self.options.digester is None else value_digests(self.context, self.options.digester),
             self.record.taints,
         )
 

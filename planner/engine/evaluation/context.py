@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from planner.engine.evaluation.repetition import NO_REPETITION, Argument, Expansion, Repetition, repetition_argument
 from planner.engine.evaluation.schemas import deprecation_marks
@@ -249,7 +249,7 @@ class ModuleInstance:
         """Create the instances of a child module."""
         config = self.config.children[name]
         self.calls[name] = {
-            key: ModuleInstance(self.context, config, self.address.child(name, key), self, repetition)
+            key: self.__class__(self.context, config, self.address.child(name, key), self, repetition)
             for key, repetition in expansion.instances.items()
         }
         self._whole_calls.pop(name, None)
@@ -293,6 +293,8 @@ class ModuleInstance:
 class EvaluationContext:
     """Everything that expressions of one walk can refer to."""
 
+    module_type: ClassVar[type[ModuleInstance]] = ModuleInstance
+
     def __init__(
         self,
         config: Config,
@@ -315,7 +317,7 @@ class EvaluationContext:
         self.deprecations = any(o.deprecated for m in config.root.walk() if m.path for o in m.outputs.values())
         self.configured_function: Callable[[ModuleInstance, str], Function | None] | None = None
         """where providers are configured: looks up the function of a name in a module; raises Failure"""
-        self.root = ModuleInstance(self, config.root, ROOT, None, NO_REPETITION)
+        self.root = self.module_type(self, config.root, ROOT, None, NO_REPETITION)
         self._instances: dict[ModulePath, list[ModuleInstance]] = {}
         self._instances_at: dict[str, list[ModuleInstance]] = {}
 

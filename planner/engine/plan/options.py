@@ -15,7 +15,6 @@ from planner.logic.datalog.engine.fact_base import FactBase, FactBuilder
 from planner.logic.facts.from_config import from_command
 from planner.logic.programs.rule_programs import limit_program
 from planner.world.state.model import InstanceKey
-from planner.world.state.value_record import Digester
 
 
 @frozen(eq=False)
@@ -63,8 +62,6 @@ class PlanOptions(WalkOptions):
     """resources of the root module, by address, that are planned already: nothing is done about them here"""
     keep: Callable[[EvaluationContext], None] | None = None
     """takes the values that the plan was made with, when it is finished; else they are let go of"""
-    digester: Digester | None = None
-    """makes digests of the values, for the record of an apply"""
 
     @property
     def walk(self) -> Walk:

@@ -15,7 +15,6 @@ from planner.engine.evaluation.conditions import check_rule
 from planner.engine.evaluation.configuration_walk import ConfigurationWalk
 from planner.engine.evaluation.context import ModuleInstance, output_marks
 from planner.engine.evaluation.schemas import Schemas
-from planner.engine.evaluation.text_digests import value_digests
 from planner.engine.evaluation.variables import evaluate_output
 from planner.engine.plan.action import Facts, derive, rows
 from planner.engine.plan.findings import PlanRecord, block_lookup, changed_outputs, relevant_attributes
@@ -133,7 +132,6 @@ class PlanWalk(PlanWork):
             timestamp=self.timestamp,
             errored=errored,
             facts=self.record.facts(),
-            values={} if options.digester is None else value_digests(self.context, options.digester),
             files=files_read(),
             providers=self.providers.values(),
             module_outputs=self.record.module_outputs,

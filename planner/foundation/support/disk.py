@@ -46,6 +46,10 @@ class TreeEntry:
         return self._is_dir
 
 
+class UnrecordedError(OSError):
+    """A tree does not know what was in a file, nor whether it was another."""
+
+
 class Tree(Protocol):
     """The files below a directory as they were at another time. Names are relative to the directory, in the shortest
     spelling; they may lead through links."""

@@ -135,8 +135,6 @@ class Plan:
     policy: PolicyRecord | None = None
     offline: bool = False
     """made without calling providers: it shows possible changes and cannot be applied"""
-    values: Mapping[str, str] = field(factory=dict)
-    """digests of the values that are known, for the record of what was applied"""
     files: tuple[str, ...] = ()
     """files that functions read"""
     deferred: tuple[tuple[str, str, str], ...] = ()

@@ -63,7 +63,7 @@ def plan_unit(request: Request, options: OperationOptions, check: Check) -> Unit
     """Plan the unit, write the requested files, and return the result. Raises Failure."""
     from planner.operations.plan_files import save_plan
 
-    planned = planned_with(request, evolve(options, records_values=bool(request.plan_file)), Hooks(), check)
+    planned = planned_with(request, options, Hooks(), check)
     if planned.complete is None:
         return failed(request, planned.diagnostics)
     made, problems = _judged(planned.complete)

@@ -111,12 +111,13 @@ class StateStore:
 
     def put_beside(self, name: str, data: bytes) -> None:
         with suppress(OSError):
-            replace_file(self._beside(name), data, mode=0o600, durable=False)
+            replace_file(self._beside(name), data, durable=False)
 
     def _beside(self, name: str) -> str:
-        """Not called like a state, for which other programs look."""
+        """Not called like a state, for which other programs look, but so that what hides states and backups from
+        version control (`*.tfstate.*`) hides it, too."""
         folder, file = os.path.split(os.path.realpath(self.path))
-        return os.path.join(folder, f".{file.removesuffix('.tfstate')}.{name}.json")
+        return os.path.join(folder, f".{file.removesuffix('.tfstate')}.tfstate.{name}.json")
 
     def keep_backup(self, path: str) -> None:
         self.backup_path = path

@@ -1,0 +1,64 @@
+"""Whether an expression is at its place in another version of a text. Layout, comments and parentheses do not count."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from planner.language.syntax.nodes import Expression, Literal, ObjectItem, Parens, SyntaxNode
+
+_POSITIONS = frozenset(
+    ("name_end", "root_end", "open", "close", "bracket", "marker_start", "marker_end", "open_end", "close_start")
+)
+_FIELDS: dict[type, tuple[str, ...]] = {}
+"""the parts of a node, without its positions"""
+
+
+def expression_keys(node: Expression) -> dict[int, int]:
+    """Keys of an expression and of all expressions inside, by their identities: equal for equal expressions at equal
+    positions in the whole. None where it is nested too deeply. For one process: they are hashes."""
+    keys: dict[int, int] = {}
+    try:
+        _key(node, (), keys)
+    except RecursionError:
+        return {}
+    return keys
+
+
+def _key(node: Any, path: tuple[Any, ...], keys: dict[int, int]) -> int:
+    outside = []
+    while node.__class__ is Parens:
+        outside.append(node)
+        node = node.expr
+    if node.__class__ is Literal:
+        whole = hash((node.value.__class__, repr(node.value)))
+    else:
+        whole = hash((node.__class__, *(_part(getattr(node, f), (*path, f), keys) for f in parts_of(node.__class__))))
+    here = hash((path, whole))
+    keys.update((id(one), here) for one in (*outside, node))
+    return whole
+
+
+def parts_of(kind: type) -> tuple[str, ...]:
+    """The fields of a kind of node that are not positions."""
+    fields = _FIELDS.get(kind)
+    if fields is None:
+        fields = _FIELDS[kind] = tuple(f for f in kind.__slots__ if f not in _POSITIONS)  # type: ignore[attr-defined]
+    return fields
+
+
+def _part(value: Any, path: tuple[Any, ...], keys: dict[int, int]) -> Any:
+    if isinstance(value, SyntaxNode):
+        return _key(value, path, keys)
+    if value.__class__ is tuple:
+        return tuple(
+            _key(item, (*path, item_name(item, at)), keys) if isinstance(item, SyntaxNode) else repr(item)
+            for at, item in enumerate(value)
+        )
+    return repr(value)
+
+
+def item_name(item: SyntaxNode, at: int) -> Any:
+    """The name of an item among others: its key, where that is written out, else its number."""
+    if item.__class__ is ObjectItem and item.key.__class__ is Literal:
+        return repr(item.key.value)
+    return at

@@ -1,0 +1,171 @@
+"""The former world: the configuration, the values of variables and the files that a plan is compared with, evaluated by
+the same engine over the objects that the state has.
+
+It is what objects were last applied with, as the record beside the state has it, or a former version that git has.
+What is not known there (a sensitive value, a file of which only a digest was kept) is not known here, either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Literal, Protocol
+
+from planner.answers.explain.expression_keys import expression_keys
+from planner.answers.explain.former_names import FormerNames
+from planner.answers.explain.origins import GivenExpression, same_parts
+from planner.answers.explain.places import LocationLookup, ValueLocation, repeatable, select
+from planner.answers.explain.repetition import RepetitionLocation
+from planner.engine.evaluation.ignore import reference_path
+from planner.engine.evaluation.lazy import LazyContext
+from planner.engine.evaluation.repetition import expand
+from planner.foundation.support.disk import Tree, UnrecordedError, read_whole, view
+from planner.foundation.values.convert import ConversionError, convert
+from planner.foundation.values.value import Value, is_wholly_known, type_of, unmark_deep
+from planner.foundation.vocabulary.address import InstanceKey
+from planner.foundation.vocabulary.diagnostic import Failure
+from planner.language.syntax.nodes import Expression
+from planner.logic.model.plan import OutputChange, ResourceChange
+
+Status = Literal["same", "other", "unknown"]
+
+
+class FormerWorldsOf(Protocol):
+    """The former world of each change of a plan."""
+
+    def of(self, change: ResourceChange | OutputChange | None) -> FormerWorld | None:
+        """None where nothing is known of it. None for the latest."""
+
+
+class FormerWorld:
+    """Questions about what is at a place of the plan, and was. `names`: what moved; `tree`: the former files."""
+
+    def __init__(self, context: LazyContext, names: FormerNames, tree: Tree) -> None:
+        self.context, self.names, self.tree = context, names, tree
+        self.places = LocationLookup(context)
+        self._keys: dict[int, tuple[Expression, dict[int, int]]] = {}
+
+    def place(self, place: ValueLocation) -> ValueLocation | None:
+        """The former place of a value; None where its module instance did not exist."""
+        name, key = place.name, place.key
+        if place.kind in ("resource", "resources", "each"):
+            address, name, key = self.names.resource(place.module.text, name, key)
+        else:
+            address = self.names.module(place.module.text)
+        module = self.context.module(address)
+        return place._replace(module=module, name=name, key=key) if module is not None else None
+
+    def value(self, place: ValueLocation) -> tuple[Value, bool]:
+        """The former value at a place of the plan (None: there was none), and whether it is known what it was."""
+        with view(self.tree):
+            was = self.place(place)
+            if was is None:
+                return None, True
+            parts = self._parts_at(was)
+        if not parts:
+            return None, was.path != () or self._declares(was) is False
+        if len(parts) > 1 or len(parts[0][0].path) != len(was.path):
+            return None, False
+        return parts[0][1], is_wholly_known(parts[0][1])
+
+    def _parts_at(self, place: ValueLocation) -> list[tuple[ValueLocation, Value]]:
+        try:
+            return self.places.found(place)
+        except (Failure, KeyError):
+            return []
+
+    def _declares(self, place: ValueLocation) -> bool:
+        """Whether there was a declaration of the object that has the value."""
+        return self.places.declaration(place) is not None
+
+    def status(self, place: ValueLocation, value: Value) -> Status:
+        """Whether the value at a place is what it was; None is for no value there."""
+        was, is_known = self.value(place)
+        if not is_known:
+            return "unknown"
+        if was is None or value is None:
+            return "same" if was is value else "other"
+        return "same" if same_parts(was, value) else "other"
+
+    def is_applied(self, place: ValueLocation, state: Value) -> bool:
+        """Whether the value at a place in the state (None: nothing) is what the former expression there gives; True
+        where that is not known. Otherwise the state was changed by something else, or never was made of this."""
+        given = self.text(place)
+        if given is None or state is None:
+            return True
+        with view(self.tree):
+            parts = select(given.evaluate(given.node), given.rest)
+        if len(parts) != 1 or len(parts[0][0]) != len(given.rest) or not is_wholly_known(parts[0][1]):
+            return True
+        try:
+            return same_parts(convert(unmark_deep(parts[0][1])[0], type_of(unmark_deep(state)[0])), state)
+        except ConversionError:
+            return False
+
+    def ignores(self, place: ValueLocation) -> bool:
+        """Whether the former configuration ignored changes at a place of an object."""
+        was = self.place(place)
+        decl = was.module.config.resources.get(was.name) if was is not None else None
+        ignores = decl.lifecycle.ignore_changes if decl is not None else ()
+        if was is None or decl is None or place.kind != "resource":
+            return False
+        if ignores == "all":
+            return True
+        keys = [step[1] for step in was.path]
+        paths = ([step[1] for step in reference_path(reference)] for reference in ignores)
+        return any(keys[: len(path)] == path[: len(keys)] for path in paths)
+
+    def text(self, place: ValueLocation) -> GivenExpression | None:
+        """The former expression that set the value at a place; None where there was none."""
+        with view(self.tree):
+            was = self.place(place)
+            try:
+                return self.places.whole_text(was) if was is not None else None
+            except (Failure, KeyError):
+                return None
+
+    def text_status(self, place: ValueLocation, node: Expression, whole: Expression) -> Status:
+        """Whether an expression was at its present place in the whole one that sets the value at a place."""
+        was = self.text(place)
+        if was is None:
+            return "other"
+        before, now = self._expressions(was.node), self._expressions(whole)
+        key = now.get(id(node))
+        if key is None or not before:
+            return "unknown"
+        return "same" if key in before.values() else "other"
+
+    def _expressions(self, whole: Expression) -> dict[int, int]:
+        known = self._keys.get(id(whole))
+        if known is None:
+            known = self._keys[id(whole)] = (whole, expression_keys(whole))
+        return known[1]
+
+    def instances(self, at: RepetitionLocation) -> Collection[InstanceKey] | None:
+        """The keys of the instances that a block was declared with; None where they are not known."""
+        with view(self.tree):
+            was = self.place(at.place.whole)
+            if was is None or not self._declares(was):
+                return ()
+            try:
+                return expand(repeatable(was), was.module.scope, str(was)).instances.keys()
+            except (Failure, KeyError):
+                return None
+
+    def file_status(self, path: str) -> Status:
+        """Whether a file is what it was."""
+        now = _content(path)
+        try:
+            with view(self.tree):
+                return "same" if _content(path) == now else "other"
+        except UnrecordedError:
+            return "unknown"
+
+
+def _content(path: str) -> bytes | None:
+    """None for a file that cannot be read. Raises UnrecordedError."""
+    try:
+        return read_whole(path)
+    except UnrecordedError:
+        raise
+    except (OSError, ValueError):
+        return None

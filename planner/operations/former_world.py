@@ -1,0 +1,191 @@
+"""The former world of a plan: the version that `-since` names, the record beside the state, or a version in git."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from planner.foundation.support.digests import sha256_of
+from planner.foundation.support.disk import Entry, Tree, TreeEntry, UnrecordedError, read_whole, view
+from planner.foundation.values.json_codec import CodecError, from_json
+from planner.foundation.values.types import type_from_json
+from planner.foundation.values.value import UNKNOWN
+from planner.language.config.directory import fits, module_key, read_manifest
+from planner.language.config.load import load_tree
+from planner.language.config.variables import RawValue, root_variables
+from planner.logic.model.plan import OutputChange, ResourceChange
+from planner.operations.input_record import record_of
+from planner.operations.load import load_variables
+from planner.world.git.revisions import implied_base
+from planner.world.git.tree import git_tree
+from planner.world.state.backend import open_backend
+from planner.world.state.input_record import ApplyInputs, InputRecord, salted
+from planner.world.state.workspace import data_directory
+
+if TYPE_CHECKING:
+    from planner.answers.explain.former_world import FormerWorld
+    from planner.language.config.load import Locate
+    from planner.language.config.model import ModuleCall, ModulePath
+    from planner.language.config.variables import RawVariables
+    from planner.operations.plan import MadePlan
+    from planner.world.state.backend import Store
+
+
+class FormerWorlds:
+    """The former worlds of a plan's objects: each was last applied with one, or all are compared with one version in
+    git. `notes`: remarks for the user."""
+
+    def __init__(self, made: MadePlan[Any]) -> None:
+        self._made = made
+        self._record: InputRecord | None = None
+        self._worlds: dict[str, FormerWorld] = {}
+        self._git: FormerWorld | None = None
+        self.origin = ""
+        """`record`, or a revision; empty where nothing is known"""
+        self.notes: list[str] = []
+        self._begin()
+
+    def _begin(self) -> None:
+        options = self._made.loaded.options
+        if not options.since:
+            store = store_of(self._made)
+            self._record = record_of(store, self._made.plan.previous_state) if store is not None else None
+            if self._record is not None and self._record.runs:
+                self.origin = "record"
+                return
+        ref = options.since or self._implied()
+        if ref:
+            self._git = _of_git(self._made, ref)
+            self.origin = ref
+
+    def _implied(self) -> str:
+        """The commit to compare with where there is no record."""
+        base = implied_base(os.environ, self._made.loaded.options.directory)
+        if base is None:
+            return ""
+        if not base.commit:
+            self.notes.append(f"{base.name} ({base.reason}) cannot be read. {base.hint}")
+        return base.commit
+
+    def of(self, change: ResourceChange | OutputChange | None) -> FormerWorld | None:
+        """The former world of a change; of other things the latest."""
+        record = self._record
+        if record is None:
+            return self._git
+        named = change.previous_address or change.address if isinstance(change, ResourceChange) else ""
+        key = record.run_of(named)
+        if key in record.runs and key not in self._worlds:
+            self._worlds[key] = _of_record(self._made, record, record.runs[key])
+        return self._worlds.get(key)
+
+
+def store_of(made: MadePlan[Any]) -> Store | None:
+    """The store of the state that a plan was made from: of a plan in a file one that is opened again."""
+    known: Store | None = getattr(made.loaded, "store", None)
+    if known is not None:
+        return known
+    settings = dict(made.plan.backend)
+    seal = made.loaded.encryption.state
+    backend, problems = open_backend(str(settings.pop("type", "local")), settings, seal)
+    return backend.store(made.loaded.workspace) if backend is not None and not problems else None
+
+
+def _of_record(made: MadePlan[Any], record: InputRecord, run: ApplyInputs) -> FormerWorld:
+    def locate(path: ModulePath, call: ModuleCall, parent: str, problems: Any) -> str | None:
+        return run.modules.get(".".join(path))
+
+    given: RawVariables = {name: _raw_value(name, one) for name, one in run.variables.items()}
+    return _world(made, RecordedTree(made.loaded.options.directory, record, run), locate, given)
+
+
+def _of_git(made: MadePlan[Any], ref: str) -> FormerWorld:
+    """Raises Failure for a revision that cannot be read."""
+    options = made.loaded.options
+    tree = git_tree(options.directory, ref)
+    manifest, _ = read_manifest(options.directory, data_directory(os.environ))
+
+    def locate(path: ModulePath, call: ModuleCall, parent: str, problems: Any) -> str | None:
+        if call.source_kind == "local":
+            return posixpath.normpath(posixpath.join(parent, call.source))
+        record = manifest.get(module_key(path))
+        return record.directory if record is not None and fits(record, call, options.directory) else None
+
+    with view(tree):
+        given, _ = load_variables(options)
+    return _world(made, tree, locate, given)
+
+
+def _raw_value(name: str, one: dict[str, Any]) -> RawValue:
+    try:
+        value = from_json(one["value"], type_from_json(one["type"]))
+    except (ValueError, KeyError, CodecError):
+        value = UNKNOWN
+    return RawValue(name, "plan", given=value)
+
+
+def _world(made: MadePlan[Any], tree: Tree, locate: Locate, given: RawVariables) -> FormerWorld:
+    """The values of a former configuration over the objects of the state before refreshing."""
+    from planner.answers.explain.former_names import FormerNames
+    from planner.answers.explain.former_world import FormerWorld
+    from planner.engine.evaluation.lazy import LazyContext
+    from planner.engine.evaluation.objects import StateObjects
+
+    loaded, plan = made.loaded, made.plan
+    with view(tree):
+        config, _ = load_tree(loaded.options.directory, variables=given, workspace=loaded.workspace, locate=locate)
+        values, _ = root_variables(config.root.variables, given)
+    objects = StateObjects(plan.previous_state, loaded.schemas)
+    context = LazyContext(config, values, loaded.schemas, objects, loaded.workspace, plan.timestamp or None)
+    return FormerWorld(context, FormerNames.of(plan.changes), tree)
+
+
+class RecordedTree:
+    """The files that an apply was made with. What is unchanged is read from the disk; of other files of the
+    configuration there is the recorded text, of files that functions read nothing."""
+
+    root = "/"
+
+    def __init__(self, directory: str, record: InputRecord, run: ApplyInputs) -> None:
+        self._directory, self._record, self._run = os.path.realpath(directory), record, run
+        self._folders = {posixpath.dirname(name) for name in run.files}
+
+    def read(self, name: str) -> bytes:
+        """As Tree. Raises UnrecordedError for a file of which nothing is known."""
+        path = f"/{name}"
+        relative = os.path.relpath(path, self._directory)
+        entry = self._run.files.get(relative) or self._run.files.get(path)
+        if entry is not None:
+            data = _content(path)
+            if data is not None and salted(self._record.salt, sha256_of(data).encode()) == entry[0]:
+                return data
+            text = self._record.sources.get(entry[1])
+            if text is None:
+                raise UnrecordedError
+            return text.encode("utf-8", "surrogatepass")
+        known = self._run.read.get(relative)
+        if known is None:
+            raise UnrecordedError
+        data = _content(path)
+        if data is None or salted(self._record.salt, data) != known:
+            raise FileNotFoundError
+        return data
+
+    def entries(self, directory: str) -> Iterable[Entry]:
+        """As Tree: of a directory of a module its recorded files, of others what there is now."""
+        relative = os.path.relpath(f"/{directory}", self._directory)
+        folder = "" if relative == "." else relative
+        if folder in self._folders:
+            names = (name for name in self._run.files if posixpath.dirname(name) == folder)
+            return [TreeEntry(posixpath.basename(name), False) for name in names]
+        with os.scandir(f"/{directory}") as entries:
+            return list(entries)
+
+
+def _content(path: str) -> bytes | None:
+    with view(None):
+        try:
+            return read_whole(path)
+        except (OSError, ValueError):
+            return None

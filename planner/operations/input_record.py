@@ -1,0 +1,150 @@
+"""The record of what objects were last applied with: written after an apply, read by explanations."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from planner.foundation.support.disk import read_whole
+from planner.foundation.support.fast_json import orjson
+from planner.foundation.values.json_codec import CodecError, to_json
+from planner.foundation.values.types import type_to_json
+from planner.foundation.values.value import Value, is_wholly_known, type_of, unmark_deep
+from planner.foundation.vocabulary.address import format_instance
+from planner.foundation.vocabulary.diagnostic import Failure
+from planner.world.state.input_record import (
+    MOST_BYTES,
+    NAME,
+    ApplyInputs,
+    InputRecord,
+    new_record,
+    read_record,
+    record_bytes,
+    salted,
+    with_run,
+)
+from planner.world.state.model import ObjectState, State
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from planner.language.config.variables import RootVariable
+    from planner.logic.model.plan import Plan
+    from planner.operations.plan import MadePlan, Start
+    from planner.world.state.backend import Store
+
+_LONGEST_VALUE = 1 << 16
+"""bytes of a value that is recorded"""
+
+
+def record_of(store: Store, state: State) -> InputRecord | None:
+    """The record of a state; None where there is none."""
+    data = store.beside(NAME)
+    if data is None:
+        return None
+    try:
+        record = read_record(store.seal.unseal_document(NAME, data).data)
+    except Failure:
+        return None
+    return record if record is not None and record.lineage == state.lineage else None
+
+
+def keep_record(made: MadePlan[Start], before: State, after: State, whole: bool) -> None:
+    """Record what an apply was made with. `whole`: it did everything that was planned, and the plan left nothing
+    out."""
+    from planner.answers.documents.recorded_sources import recorded_sources
+
+    store, plan, loaded = made.loaded.store, made.plan, made.loaded
+    known = record_of(store, after) or new_record(after.lineage)
+    texts = recorded_sources(loaded.config, loaded.schemas)
+    keys = {name: salted("", text.encode("utf-8", "surrogatepass")) for name, text in texts.items()}
+    files = {name: (salted(known.salt, loaded.config.files[name].encode()), key) for name, key in keys.items()}
+    run = ApplyInputs(
+        after.serial,
+        files,
+        {".".join(module.path): module.directory for module in loaded.config.root.walk() if module.path},
+        _variables(made.variables),
+        _files_read(plan, loaded.options.directory, known.salt),
+        _providers(loaded.options.directory),
+    )
+    sources = {keys[name]: text for name, text in texts.items()}
+    _write(store, with_run(known, run, sources, {} if whole else _instances_left(plan, before, after)))
+
+
+def _write(store: Store, record: InputRecord) -> None:
+    data = record_bytes(record)
+    if len(data) <= MOST_BYTES:
+        with suppress(Failure):
+            store.put_beside(NAME, store.seal.seal_document(NAME, data))
+
+
+def _objects(state: State) -> dict[str, ObjectState]:
+    """The current objects of a state by the addresses of their instances."""
+    objects = {}
+    for resource, instance in state.instances():
+        if instance.current is not None:
+            name = (resource.module, resource.mode, resource.type, resource.name)
+            objects[format_instance(*name, instance.key)] = instance.current
+    return objects
+
+
+def _instances_left(plan: Plan, before: State, after: State) -> dict[str, str]:
+    """The instances that an apply did not come to, by their addresses, with those before. The others are what it was
+    made with: it did what was planned for them, or there was nothing to be done."""
+    earlier, now = _objects(before), _objects(after)
+    left = {address: address for address in now}
+    for change in plan.changes:
+        was = change.previous_address or change.address
+        one, other = earlier.get(was), now.get(change.address)
+        if change.deposed or other is None:
+            continue
+        is_done = change.action == "no-op" or one is None or one.attributes != other.attributes
+        if is_done:
+            left.pop(change.address)
+        else:
+            left[change.address] = was
+    return left
+
+
+def _variables(variables: Mapping[str, RootVariable]) -> dict[str, dict[str, Any]]:
+    """The values that were given for root variables; of those that must not be shown, or are long, only that there was
+    one."""
+    return {name: _variable_entry(variable.value) for name, variable in variables.items() if variable.raw is not None}
+
+
+def _variable_entry(value: Value) -> dict[str, Any]:
+    plain, marks = unmark_deep(value)
+    if marks or not is_wholly_known(plain):
+        return {}
+    of = type_of(plain)
+    try:
+        recorded = {"type": type_to_json(of), "value": to_json(plain, of)}
+        return recorded if len(orjson.dumps(recorded)) <= _LONGEST_VALUE else {}
+    except (CodecError, TypeError, RecursionError):  # orjson refuses deep ones
+        return {}
+
+
+def _files_read(plan: Plan, directory: str, salt: str) -> dict[str, str]:
+    """The digests of the files that functions read, by their names relative to the root module where they are below
+    it."""
+    digests: dict[str, str] = {}
+    for path in plan.files:
+        with suppress(OSError, ValueError):
+            digests[relative_name(path, directory)] = salted(salt, read_whole(path, MOST_BYTES))
+    return digests
+
+
+def relative_name(path: str, directory: str) -> str:
+    """The name of a file relative to the root module."""
+    return os.path.relpath(os.path.realpath(path), os.path.realpath(directory))
+
+
+def _providers(directory: str) -> dict[str, str]:
+    """The versions that the lock file selects."""
+    from planner.world.provider.lock_file import read_locks
+
+    try:
+        return {address: str(lock.version) for address, lock in read_locks(directory)[0].items()}
+    except Failure:
+        return {}

@@ -1,0 +1,149 @@
+"""The record of what the objects of a state were last applied with: a document of its own, where the state is.
+
+    {"format_version": "2.0", "lineage": "...", "salt": "...",
+     "runs": {"1f0c...": {"serial": 7, "files": {"main.tf": ["55d1...", "0a1b..."]}, "modules": {"net": "../net"},
+                          "variables": {"size": {"type": "number", "value": 3}}, "read": {"motd.txt": "77c0..."},
+                          "providers": {"registry.opentofu.org/hashicorp/random": "3.5.1"}}},
+     "objects": {"terraform_data.web": "77ab..."},
+     "sources": "..."}
+
+A run is what one apply was made with. Objects were last applied in the latest run, but for those in `objects`, to which
+a later apply did not come. Of a file there is the digest, and the key of its text without secrets in `sources`,
+compressed. The salt of digests may be known. Whether the state still is what the runs made of it (another
+program may have changed it) is not on record: it shows in the values.
+
+Of sensitive and ephemeral values there is nothing in it, nor of what only the configurations of providers,
+provisioners and connections read (planner.answers.documents.recorded_sources).
+"""
+
+from __future__ import annotations
+
+import base64
+import secrets
+import zlib
+from collections.abc import Mapping
+from typing import Any
+
+from planner.foundation.support.digests import blake2b
+from planner.foundation.support.fast_json import orjson
+from planner.foundation.vocabulary.records import field, frozen
+
+VERSION = "2.0"
+NAME = "applied"
+MOST_BYTES = 64 << 20
+_SIZE = 8
+"""bytes of a digest: it distinguishes versions of one thing"""
+
+
+@frozen(eq=False)
+class ApplyInputs:
+    """The inputs of an apply. `serial`: of the state that it wrote; `files`: the configuration's files by name, each
+    with the digest of its content and the key of its recorded text; `modules`: the directories of called modules by
+    path; `variables`: root variables that had a value of their own, as {"type": ..., "value": ...},
+    or {} where it is not recorded; `read`: digests of files that functions read;
+    `providers`: versions by source address."""
+
+    serial: int
+    files: Mapping[str, tuple[str, str]]
+    modules: Mapping[str, str] = field(factory=dict)
+    variables: Mapping[str, dict[str, Any]] = field(factory=dict)
+    read: Mapping[str, str] = field(factory=dict)
+    providers: Mapping[str, str] = field(factory=dict)
+
+    @property
+    def json(self) -> dict[str, Any]:
+        tables = {name: dict(getattr(self, name)) for name in ("files", "modules", "variables", "read", "providers")}
+        return {"serial": self.serial, **tables}
+
+
+@frozen(eq=False)
+class InputRecord:
+    """The document. `objects`: the keys of the runs of instances that the latest run left as they were; `sources`:
+    texts by key."""
+
+    lineage: str
+    salt: str
+    runs: Mapping[str, ApplyInputs] = field(factory=dict)
+    objects: Mapping[str, str] = field(factory=dict)
+    sources: Mapping[str, str] = field(factory=dict)
+
+    def digest(self, data: bytes) -> str:
+        """The digest of a file, or of anything else."""
+        return salted(self.salt, data)
+
+    @property
+    def latest(self) -> str:
+        """The key of the latest run, "" for none."""
+        return max(self.runs, key=lambda key: self.runs[key].serial, default="")
+
+    def run_of(self, address: str) -> str:
+        """The key of the run that an instance was last applied in."""
+        return self.objects.get(address, self.latest)
+
+
+def new_record(lineage: str) -> InputRecord:
+    """A record without anything."""
+    return InputRecord(lineage, secrets.token_hex(8))
+
+
+def salted(salt: str, data: bytes) -> str:
+    """A digest that is of use only beside this salt."""
+    return blake2b(data, key=salt.encode(), digest_size=_SIZE).hexdigest()
+
+
+def with_run(known: InputRecord, run: ApplyInputs, sources: Mapping[str, str], left: Mapping[str, str]) -> InputRecord:
+    """The record after an apply. `left`: the instances that it left as they were, by the addresses that they have now,
+    with those that they had."""
+    key = known.digest(orjson.dumps(run.json, option=orjson.OPT_SORT_KEYS))
+    objects = {now: known.run_of(was) for now, was in left.items() if known.run_of(was)}
+    used = {key, *objects.values()}
+    runs = {of: one for of, one in {**known.runs, key: run}.items() if of in used}
+    wanted = {text for one in runs.values() for _, text in one.files.values()}
+    texts = {of: text for of, text in {**known.sources, **sources}.items() if of in wanted}
+    return InputRecord(known.lineage, known.salt, runs, objects, texts)
+
+
+# ---------------------------------------------------------------- the document
+
+
+def record_bytes(record: InputRecord) -> bytes:
+    """The document."""
+    texts = zlib.compress(orjson.dumps(dict(record.sources), option=orjson.OPT_SORT_KEYS), 9)
+    document = {
+        "format_version": VERSION,
+        "lineage": record.lineage,
+        "salt": record.salt,
+        "runs": {key: run.json for key, run in record.runs.items()},
+        "objects": dict(record.objects),
+        "sources": base64.b85encode(texts).decode(),
+    }
+    return orjson.dumps(document, option=orjson.OPT_SORT_KEYS)
+
+
+def read_record(data: bytes) -> InputRecord | None:
+    """The record in a document; None for anything else."""
+    try:
+        document = orjson.loads(data)
+        if document["format_version"] != VERSION:
+            return None
+        unpacker = zlib.decompressobj()
+        texts = unpacker.decompress(base64.b85decode(document["sources"]), MOST_BYTES)
+        sources = _texts(orjson.loads(texts)) if not unpacker.unconsumed_tail else {}
+        runs = {str(key): _run(raw) for key, raw in document["runs"].items()}
+        return InputRecord(str(document["lineage"]), str(document["salt"]), runs, _texts(document["objects"]), sources)
+    except (ValueError, KeyError, TypeError, AttributeError, zlib.error):
+        return None
+
+
+def _run(raw: Mapping[str, Any]) -> ApplyInputs:
+    variables = {name: dict(one) for name, one in raw["variables"].items()}
+    files = {name: (str(digest), str(key)) for name, (digest, key) in raw["files"].items()}
+    return ApplyInputs(
+        int(raw["serial"]), files, _texts(raw["modules"]), variables, _texts(raw["read"]), _texts(raw["providers"])
+    )
+
+
+def _texts(raw: Mapping[str, Any]) -> dict[str, str]:
+    if any(value.__class__ is not str for value in raw.values()):
+        raise TypeError
+    return dict(raw)
