@@ -139,7 +139,7 @@ def _plan_with(
 ) -> tuple[list[TriedBlock], list[tuple[str, str]]]:
     """The moves of the blocks, planned with; or the objects of those that are wrong."""
     config, spans = with_moved(start.loaded.config, blocks)
-    options = evolve(start.loaded.options, refresh=False, lock=False, keeps_values=False, records_values=False)
+    options = evolve(start.loaded.options, refresh=False, lock=False, keeps_values=False)
     loaded = evolve(start.loaded, config=config, state=made.plan.prior_state, options=options, derived=Derived())
     try:
         planned = plan_stored(loaded, start.variables, Hooks())

@@ -134,7 +134,13 @@ def _world(made: MadePlan[Any], tree: Tree, locate: Locate, given: RawVariables)
 
     loaded, plan = made.loaded, made.plan
     with view(tree):
-        config, _ = load_tree(loaded.options.directory, variables=given, workspace=loaded.workspace, locate=locate)
+        config, _ = load_tree(
+            loaded.options.directory,
+            variables=given,
+            workspace=loaded.workspace,
+            locate=locate,
+            directory=loaded.config.root.directory,
+        )
         values, _ = root_variables(config.root.variables, given)
     objects = StateObjects(plan.previous_state, loaded.schemas)
     context = LazyContext(config, values, loaded.schemas, objects, loaded.workspace, plan.timestamp or None)

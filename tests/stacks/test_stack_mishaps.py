@@ -215,7 +215,7 @@ def test_what_means_nothing_here_is_told(run: Planner) -> None:
 def test_without_notes_the_configuration_says_what_is_destroyed_first(run: Planner, notes: bytes | None) -> None:
     """By name a would go first; b is made from it."""
     run('deployment "d" {}', "apply", "-auto-approve", components=APART)
-    path = Path("stack-states/d/.terraform.stack.json")
+    path = Path("stack-states/d/.terraform.tfstate.stack.json")
     assert path.exists()
     path.unlink() if notes is None else path.write_bytes(notes)
     ran = run('deployment "d" {}', "destroy", "-auto-approve", components=APART)
