@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from planner.foundation.support.digests import sha256_of
-from planner.foundation.support.disk import Entry, Tree, TreeEntry, UnrecordedError, read_whole, view
+from planner.foundation.support.disk import Entry, Tree, TreeEntry, UnrecordedError, list_directory, read_whole, view
 from planner.foundation.values.json_codec import CodecError, from_json
 from planner.foundation.values.types import type_from_json
 from planner.foundation.values.value import UNKNOWN
@@ -147,6 +147,9 @@ def _world(made: MadePlan[Any], tree: Tree, locate: Locate, given: RawVariables)
     return FormerWorld(context, FormerNames.of(plan.changes), tree)
 
 
+_CONFIGURATION = (".tf", ".tofu", ".tf.json", ".tofu.json")
+
+
 class RecordedTree:
     """The files that an apply was made with. What is unchanged is read from the disk; of other files of the
     configuration there is the recorded text, of files that functions read nothing."""
@@ -179,14 +182,21 @@ class RecordedTree:
         return data
 
     def entries(self, directory: str) -> Iterable[Entry]:
-        """As Tree: of a directory of a module its recorded files, of others what there is now."""
+        """As Tree: the recorded names, and where none are recorded what there is now. The files of the configuration
+        in a directory of a module are always the recorded ones."""
         relative = os.path.relpath(f"/{directory}", self._directory)
         folder = "" if relative == "." else relative
-        if folder in self._folders:
-            names = (name for name in self._run.files if posixpath.dirname(name) == folder)
-            return [TreeEntry(posixpath.basename(name), False) for name in names]
-        with os.scandir(f"/{directory}") as entries:
-            return list(entries)
+        names = self._run.listed.get(relative)
+        if names is None:
+            with view(None):
+                others: list[Entry] = list(list_directory(f"/{directory}"))
+        else:
+            others = [TreeEntry(name.rstrip("/"), name.endswith("/")) for name in names]
+        if folder not in self._folders:
+            return others
+        own = [posixpath.basename(name) for name in self._run.files if posixpath.dirname(name) == folder]
+        kept = [entry for entry in others if not entry.name.endswith(_CONFIGURATION)]
+        return [*(TreeEntry(name, False) for name in own), *kept]
 
 
 def _content(path: str) -> bytes | None:

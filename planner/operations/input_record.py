@@ -6,7 +6,7 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from planner.foundation.support.disk import read_whole
+from planner.foundation.support.disk import is_directory, list_directory, looked_at, read_whole
 from planner.foundation.support.fast_json import orjson
 from planner.foundation.values.json_codec import CodecError, to_json
 from planner.foundation.values.types import type_to_json
@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 _LONGEST_VALUE = 1 << 16
 """bytes of a value that is recorded"""
 
+_MOST_NAMES = 5000
+"""in a directory that is recorded"""
+
 
 def record_of(store: Store, state: State) -> InputRecord | None:
     """The record of a state; None where there is none."""
@@ -66,6 +69,7 @@ def keep_record(made: MadePlan[Start], before: State, after: State, whole: bool)
         {".".join(module.path): module.directory for module in loaded.config.root.walk() if module.path},
         _variables(made.variables),
         _files_read(plan, loaded.options.directory, known.salt),
+        _names_listed(loaded.options.directory),
         _providers(loaded.options.directory),
     )
     sources = {keys[name]: text for name, text in texts.items()}
@@ -133,6 +137,17 @@ def _files_read(plan: Plan, directory: str, salt: str) -> dict[str, str]:
         with suppress(OSError, ValueError):
             digests[relative_name(path, directory)] = salted(salt, read_whole(path, MOST_BYTES))
     return digests
+
+
+def _names_listed(directory: str) -> dict[str, list[str]]:
+    """The names in the directories that functions listed; those of directories end with a slash."""
+    listed = {}
+    for path in looked_at():
+        with suppress(OSError, ValueError):
+            if is_directory(path) and len(names := list_directory(path)) <= _MOST_NAMES:
+                shown = sorted(f"{entry.name}/" if entry.is_dir() else entry.name for entry in names)
+                listed[relative_name(path, directory)] = shown
+    return listed
 
 
 def relative_name(path: str, directory: str) -> str:

@@ -197,12 +197,9 @@ class _SourceWriter:
             return
         if block.type == "locals":
             inside = [self._argument(a, f"local.{a.name}" in self.read) for a in body.attributes.values()]
-        elif block.type == "variable" and labels:
-            inside = [
-                self._argument(a, a.name != "default" or self._is_kept(labels[0]))
-                for a in body.attributes.values()
-                if a.name in (*_KEPT["variable"], "default")
-            ]
+        elif block.type == "variable" and labels:  # a default cannot refer to anything: without one there is no value
+            kept_ones = (*_KEPT["variable"], *(["default"] if self._is_kept(labels[0]) else []))
+            inside = [self._argument(a, True) for a in body.attributes.values() if a.name in kept_ones]
         elif block.type == "output" and labels:
             output = self.module.outputs.get(labels[0])
             kept = output is not None and not output.sensitive and f"output.{labels[0]}" in self.read
@@ -326,7 +323,7 @@ class _SourceWriter:
     def _of(self, kind: str, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
         fixed = {n: v for n, v in given.items() if n in _KEPT[kind]}
         if kind == "variable":
-            return {**fixed, **self._values({n: given[n] for n in ("default",) if n in given and self._is_kept(name)})}
+            return {**fixed, **({"default": given["default"]} if "default" in given and self._is_kept(name) else {})}
         if kind == "output":
             output = self.module.outputs.get(name)
             kept = output is not None and not output.sensitive and f"output.{name}" in self.read

@@ -2,7 +2,8 @@
 
     {"format_version": "2.0", "lineage": "...", "salt": "...",
      "runs": {"1f0c...": {"serial": 7, "files": {"main.tf": ["55d1...", "0a1b..."]}, "modules": {"net": "../net"},
-                          "variables": {"size": {"type": "number", "value": 3}}, "read": {"motd.txt": "77c0..."},
+                          "variables": {"size": {"type": "number", "value": 3}},
+                          "read": {"motd.txt": "77c0..."}, "listed": {"users": ["a.yaml", "old/"]},
                           "providers": {"registry.opentofu.org/hashicorp/random": "3.5.1"}}},
      "objects": {"terraform_data.web": "77ab..."},
      "sources": "..."}
@@ -21,7 +22,7 @@ from __future__ import annotations
 import base64
 import secrets
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from planner.foundation.support.digests import blake2b
@@ -31,6 +32,7 @@ from planner.foundation.vocabulary.records import field, frozen
 VERSION = "2.0"
 NAME = "applied"
 MOST_BYTES = 64 << 20
+_TABLES = ("files", "modules", "variables", "read", "listed", "providers")
 _SIZE = 8
 """bytes of a digest: it distinguishes versions of one thing"""
 
@@ -39,8 +41,8 @@ _SIZE = 8
 class ApplyInputs:
     """The inputs of an apply. `serial`: of the state that it wrote; `files`: the configuration's files by name, each
     with the digest of its content and the key of its recorded text; `modules`: the directories of called modules by
-    path; `variables`: root variables that had a value of their own, as {"type": ..., "value": ...},
-    or {} where it is not recorded; `read`: digests of files that functions read;
+    path; `variables`: root variables that had a value of their own, as {"type": ..., "value": ...}, or {} where it is
+    not recorded; `read`: digests of files that functions read; `listed`: the names in directories that functions list;
     `providers`: versions by source address."""
 
     serial: int
@@ -48,12 +50,12 @@ class ApplyInputs:
     modules: Mapping[str, str] = field(factory=dict)
     variables: Mapping[str, dict[str, Any]] = field(factory=dict)
     read: Mapping[str, str] = field(factory=dict)
+    listed: Mapping[str, Sequence[str]] = field(factory=dict)
     providers: Mapping[str, str] = field(factory=dict)
 
     @property
     def json(self) -> dict[str, Any]:
-        tables = {name: dict(getattr(self, name)) for name in ("files", "modules", "variables", "read", "providers")}
-        return {"serial": self.serial, **tables}
+        return {"serial": self.serial, **{name: dict(getattr(self, name)) for name in _TABLES}}
 
 
 @frozen(eq=False)
@@ -138,9 +140,9 @@ def read_record(data: bytes) -> InputRecord | None:
 def _run(raw: Mapping[str, Any]) -> ApplyInputs:
     variables = {name: dict(one) for name, one in raw["variables"].items()}
     files = {name: (str(digest), str(key)) for name, (digest, key) in raw["files"].items()}
-    return ApplyInputs(
-        int(raw["serial"]), files, _texts(raw["modules"]), variables, _texts(raw["read"]), _texts(raw["providers"])
-    )
+    listed = {name: tuple(map(str, names)) for name, names in raw["listed"].items()}
+    modules, read, providers = (_texts(raw[name]) for name in ("modules", "read", "providers"))
+    return ApplyInputs(int(raw["serial"]), files, modules, variables, read, listed, providers)
 
 
 def _texts(raw: Mapping[str, Any]) -> dict[str, str]:
