@@ -38,7 +38,7 @@ from planner.foundation.values.value import Null, Value, is_wholly_known, mark, 
 from planner.foundation.vocabulary.address import AddressError, ResourceAddress, join, parse_resource_instance
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
 from planner.foundation.vocabulary.provider_address import parse_provider_configuration
-from planner.foundation.vocabulary.records import frozen
+from planner.foundation.vocabulary.records import field, frozen
 from planner.language.config.model import Config, ResourceDecl
 from planner.language.config.variables import RootVariable
 from planner.logic.model.check_results import check_results, groups
