@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
-from planner.answers.explain.renames import proposed_moves, values_in_common, wholes
+from planner.answers.explain.renames import index_shifts, proposed_moves, values_in_common, wholes
+from planner.engine.plan.moves import moved_along
 from planner.engine.walk.hooks import Hooks
-from planner.foundation.vocabulary.address import parse_resource_instance
+from planner.foundation.vocabulary.address import format_key, parse_resource_instance, sort_key
 from planner.foundation.vocabulary.diagnostic import Diagnostic
 from planner.foundation.vocabulary.records import evolve, field, frozen
 from planner.logic.datalog.engine.fact_base import FactBuilder
@@ -16,12 +19,14 @@ from planner.operations import graphs
 from planner.operations.load import Derived
 from planner.operations.moved_blocks import MovedBlock, moved_blocks, with_moved, write_blocks
 from planner.operations.options import OperationOptions
-from planner.operations.plan import MadePlan, Start, plan_stored
+from planner.operations.plan import MadePlan, Planned, Start, plan_stored
 from planner.operations.plan_files import open_or_make_plan, open_saved_plan
 from planner.operations.state_access import Stored
 
 if TYPE_CHECKING:
+    from planner.language.config.model import Config
     from planner.logic.model.plan import ResourceChange
+    from planner.world.state.model import State
 
 _MOST_ROUNDS = 8
 """plans by which moved blocks are checked; those that are still wrong then are not proposed"""
@@ -35,10 +40,12 @@ class Remark:
     address: str
     message: str
     block: MovedBlock | None = field(default=None, eq=False)
+    commands: tuple[str, ...] = ()
+    """commands on the state that would keep objects"""
 
     @property
     def json(self) -> dict[str, Any]:
-        more: dict[str, Any] = {}
+        more: dict[str, Any] = {"commands": self.commands} if self.commands else {}
         if self.block is not None:
             block = self.block
             more = {"file": block.file, "from": block.from_, "to": block.to, "text": block.text}
@@ -73,10 +80,23 @@ def advice(options: OperationOptions, plan_file: str | None = None, write: bool 
             facts.add("kept_by_move", old)
         if not kept:
             facts.add("moved_values", first.to, *values_in_common(made.plan, trial.block.pairs))
+    start = _start(options, made, plan_file) if (shifts := index_shifts(made.plan)) else None
+    commands: dict[str, tuple[str, ...]] = {}
+    for resource, moves in shifts.items():
+        steps = _steps(resource, moves, made.plan.prior_state)
+        if start is not None and _is_kept(start, moved_along(made.plan.prior_state, steps), moves):
+            facts.add("tried_shift", resource, len(moves), *min(moves.items(), key=lambda pair: sort_key(pair[0])))
+            commands[resource] = tuple(f"planner state mv {quote(old)} {quote(new)}" for old, new in steps)
     built = build_graph(facts.build(), own=made.loaded.rules, more=("advice",))
     blocks = {trial.block.moves[0].to: trial.block for trial in tried}
     remarks = [
-        Remark(code, address, message, blocks.get(address) if code in ("likely_rename", "possible_rename") else None)
+        Remark(
+            code,
+            address,
+            message,
+            blocks.get(address) if code in ("likely_rename", "possible_rename") else None,
+            commands.get(address, ()) if code == "index_shift" else (),
+        )
         for code, address, message in sorted(built.database["advice"])
     ]
     chosen = [r.block for r in remarks if r.block is not None and r.code == "likely_rename"]
@@ -139,12 +159,7 @@ def _plan_with(
 ) -> tuple[list[TriedBlock], list[tuple[str, str]]]:
     """The moves of the blocks, planned with; or the objects of those that are wrong."""
     config, spans = with_moved(start.loaded.config, blocks)
-    options = evolve(start.loaded.options, refresh=False, lock=False, keeps_values=False)
-    loaded = evolve(start.loaded, config=config, state=made.plan.prior_state, options=options, derived=Derived())
-    try:
-        planned = plan_stored(loaded, start.variables, Hooks())
-    finally:
-        loaded.schemas.close()
+    planned = _plan_again(start, config, made.plan.prior_state)
     if planned.complete is None:
         named = [spans[d.subject] for d in planned.diagnostics if d.is_error and d.subject in spans]
         wrong = named or blocks
@@ -173,7 +188,51 @@ def _plan_with(
     return tried, refused
 
 
+def _plan_again(start: MadePlan[Start], config: Config, state: State) -> Planned[Start]:
+    """The plan for another configuration or state, without reading the objects again."""
+    options = evolve(start.loaded.options, refresh=False, lock=False, keeps_values=False)
+    loaded = evolve(start.loaded, config=config, state=state, options=options, derived=Derived())
+    try:
+        return plan_stored(loaded, start.variables, Hooks())
+    finally:
+        loaded.schemas.close()
+
+
 def _effect(change: ResourceChange) -> str:
     if change.action == "no-op":
         return "kept"
     return "replaced" if does(change.action, "replaces") or does(change.action, "ends") else "updated"
+
+
+# ---------------------------------------------------------------- indexes of count
+
+
+def _is_kept(start: MadePlan[Start], state: State, moves: Mapping[str, str]) -> bool:
+    """Whether nothing happens to objects at their new addresses in a plan for another state."""
+    planned = _plan_again(start, start.loaded.config, state)
+    if planned.complete is None:
+        return False
+    actions = {c.address: c.action for c in planned.complete.plan.changes if not c.deposed}
+    return all(actions.get(new, "") == "no-op" for new in moves.values())
+
+
+def _steps(resource: str, moves: Mapping[str, str], state: State) -> list[tuple[str, str]]:
+    """Moves one after the other, each to an address that is free then; what is in the way goes to where something
+    leaves, or behind all others for a while."""
+    known = {f"{resource}{format_key(key)}" for key in state.resources[resource].instances}
+    left = dict(moves)
+    in_the_way = sorted((known & set(moves.values())) - moves.keys(), key=sort_key)
+    free = sorted(moves.keys() - set(moves.values()), key=sort_key)
+    left.update(zip(in_the_way, free, strict=False))
+    behind = 1 + max(key for key in state.resources[resource].instances if isinstance(key, int))
+    steps: list[tuple[str, str]] = []
+    while left:
+        old = next((old for old in sorted(left, key=sort_key) if left[old] not in known), "")
+        to = left.pop(old) if old else f"{resource}[{behind}]"
+        if not old:  # a circle: the first goes out of the way
+            old = min(left, key=sort_key)
+            left[to] = left.pop(old)
+            behind += 1
+        steps.append((old, to))
+        known = (known - {old}) | {to}
+    return steps

@@ -371,3 +371,37 @@ def test_modules_whose_keys_all_changed(renamed, planner):
     pairs = {(item["from"], item["to"]) for item in items}
     assert pairs == {(f'module.m["k-{n}"]', f'module.m["prod-k-{n}"]') for n in range(60)}
     assert "0 to add, 0 to change, 0 to destroy" in planner("plan").out
+
+
+SHIFTS = {
+    "the first is removed": ("abcd", "bcd", [(0, 4), (1, 0), (2, 1), (3, 2), (4, 3)], 3),
+    "one is inserted at the front": ("abc", "xabc", [(2, 3), (1, 2), (0, 1)], 3),
+    "two in the middle are removed": ("abcdef", "abef", [(2, 6), (4, 2), (6, 4), (3, 7), (5, 3), (7, 5)], 2),
+    "two change places": ("abc", "bac", [(0, 3), (1, 0), (3, 1)], 2),
+    "the last is removed": ("abc", "ab", [], 0),
+    "all are others": ("abc", "xyz", [], 0),
+    "values that others keep": ("aab", "aba", [(1, 3), (2, 1), (3, 2)], 2),
+    "values that several have": ("aaxb", "bbxa", [], 0),
+}
+
+
+@pytest.mark.parametrize("name", SHIFTS)
+def test_indexes_that_shift(name, renamed, planner):
+    before, after, steps, count = SHIFTS[name]
+    text = 'variable "n" { default = "%s" }\n' + resource(
+        "s", "count = length(var.n)", "input = substr(var.n, count.index, 1)", "triggers_replace = count.index < 0"
+    )
+    renamed({"main.tf": text % before}, {"main.tf": text % after})
+    items = json.loads(planner("advice", "-json").out)["advice"]
+    commands = [f"planner state mv 'terraform_data.s[{old}]' 'terraform_data.s[{new}]'" for old, new in steps]
+    assert [item["commands"] for item in items] == ([commands] if steps else [])
+    if steps:
+        assert items[0]["code"] == "index_shift" and f" {count} objects " in items[0]["message"]
+        assert f"\n\n    {commands[0]}\n" in planner("advice").out + "\n"
+    for old, new in steps:
+        assert planner("state", "mv", f"terraform_data.s[{old}]", f"terraform_data.s[{new}]").code == 0
+    if steps:
+        assert planner("plan", "-out=p").code == 0
+        planned = json.loads(planner("show", "-json", "p").out)["resource_changes"]
+        assert sum(c["change"]["actions"] == ["no-op"] for c in planned) >= count
+        assert json.loads(planner("advice", "-json").out)["advice"] == []

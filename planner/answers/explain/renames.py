@@ -83,6 +83,41 @@ def proposed_moves(plan: Plan, config: Config, refused: Iterable[tuple[str, str]
     return tuple(ProposedMove(*ends, tuple(objects)) for ends, objects in sorted(carried.items()))
 
 
+def index_shifts(plan: Plan) -> dict[str, dict[str, str]]:
+    """Resources with count whose indexes have shifted: by address, the old and new address of each object."""
+    facts = FactBuilder()
+    counted: dict[str, list[ResourceChange]] = {}
+    for change in plan.changes:
+        if _is_object(change) and change.key.__class__ is int and change.action != "no-op":
+            counted.setdefault(change.resource_address, []).append(change)
+    for address, changes in counted.items():
+        kept = [change for change in changes if Null not in (change.before.__class__, change.after.__class__)]
+        if not kept:
+            continue
+        objects = {c.address: (_object(c, c.before).known, _object(c, c.after)) for c in changes}
+        differing = {
+            name
+            for before, after in (objects[change.address] for change in kept)
+            for name in before.keys() | after.known.keys()
+            if before.get(name) != after.known.get(name)
+        }
+        differing -= {name for _, after in objects.values() for name in after.unknown}
+        for change in changes if differing else ():
+            before, after = objects[change.address]
+            for predicate, value, known in (
+                ("held_values", change.before, before),
+                ("wanted_values", change.after, after.known),
+            ):
+                if value.__class__ is not Null:
+                    look = repr([(name, known.get(name)) for name in sorted(differing)])
+                    digest = sha256_of(look.encode("utf-8", "surrogateescape"))[:24]
+                    facts.add(predicate, change.address, address, digest, source=StateEntry(change.address))
+    shifts: dict[str, dict[str, str]] = {}
+    for address, old, new in evaluate(rename_program(), facts.build(), ["index_shift"]).sorted("index_shift"):
+        shifts.setdefault(address, {})[old] = new
+    return shifts
+
+
 def values_in_common(plan: Plan, pairs: Iterable[tuple[str, str]]) -> tuple[int, int]:
     """How many values that are known of created objects are the same as in the destroyed ones, and how many differ."""
     changes = {change.address: change for change in plan.changes if _is_object(change)}

@@ -19,6 +19,7 @@ HELP = """Makes a plan, or reads one, and gives advice on surprising parts of it
 
   destroy_before_update         an object is destroyed while still in use
   forced_create_before_destroy  create_before_destroy that is not configured
+  index_shift                   objects that get each other's values, because indexes of count have shifted
   likely_rename                 objects that a moved block keeps
   possible_rename               objects that a moved block has updated instead
   provider_of_unplanned         a provider whose configuration does not exist
@@ -35,7 +36,7 @@ FLAGS = (
     *VARIABLES,
 )
 MOST_SHOWN = 10
-"""moved blocks for one file that are shown"""
+"""moved blocks for one file, or commands, that are shown"""
 
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
@@ -74,7 +75,11 @@ def _lines(remarks: Iterable[Remark]) -> Iterator[str]:
     for remark in remarks:
         block = remark.block
         if block is None:
-            yield f"{remark.address}: {remark.code}\n  {remark.message}"
+            commands = "".join(f"\n    {command}" for command in remark.commands[:MOST_SHOWN])
+            hidden = len(remark.commands) - MOST_SHOWN
+            more = f"\n    ... {hidden} more commands (-json lists all)" if hidden > 0 else ""
+            before = "\n" if commands else ""
+            yield f"{remark.address}: {remark.code}\n  {remark.message}{before}{commands}{more}"
             continue
         shown[block.file] = shown.get(block.file, 0) + 1
         if shown[block.file] <= MOST_SHOWN:

@@ -6,7 +6,7 @@ changes the state accordingly, and turns errors that the rules derive into diagn
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -207,6 +207,14 @@ def moved_back(state: State, origins: Mapping[str, str]) -> State:
         for to in sorted(left, key=sort_key):
             if left[to] not in left:  # else the address is still occupied
                 _move(builder, to, left.pop(to))
+    return builder.snapshot()
+
+
+def moved_along(state: State, steps: Iterable[tuple[str, str]]) -> State:
+    """The state after objects were moved one after the other: (from, to) of each."""
+    builder = StateBuilder(state)
+    for origin, to in steps:
+        _move(builder, origin, to)
     return builder.snapshot()
 
 
