@@ -167,7 +167,7 @@ def _tell_renewed(known: KeptPlan, renewed: Renewed, terminal: Terminal, argumen
     if how != "none":
         if text.repeats or hides_causes(renewed, parts):
             return None  # repeated output has no causes, or not those of now
-        text.causes = causes_told(renewed.made, how)
+        text.causes = causes_told(renewed.made, how, terminal)
     terminal.stdout.write(known.output[: parts.told])
     text.show()
     if text.plan.can_apply:

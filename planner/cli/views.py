@@ -14,7 +14,7 @@ from planner.render.view import BothViews, HumanView, JsonView, View
 
 if TYPE_CHECKING:
     from planner.operations.plan import L, MadePlan
-    from planner.render.cause_line import Causes
+    from planner.render.cause_summary import Causes
 
 
 def open_view(arguments: Arguments, terminal: Terminal) -> View:
@@ -64,7 +64,7 @@ def may_tell_causes(arguments: Arguments, terminal: Terminal) -> bool:
 def told_causes(made: MadePlan[Any], arguments: Arguments, terminal: Terminal) -> Causes | None:
     """The causes to print under the changes of a plan."""
     how = how_told(sum(change.action != "no-op" for change in made.plan.changes), arguments, terminal)
-    return None if how == "none" or made.plan.errored else causes_told(made, how)
+    return None if how == "none" or made.plan.errored else causes_told(made, how, terminal)
 
 
 def how_told(changes: int, arguments: Arguments, terminal: Terminal) -> str:
@@ -76,38 +76,42 @@ def how_told(changes: int, arguments: Arguments, terminal: Terminal) -> str:
 
 def show_summary(made: MadePlan[Any], terminal: Terminal, everything: bool = False) -> None:
     """Print the causes of a plan, each with its consequences."""
-    from planner.operations.explanations import causes, changed_actions
-    from planner.render.cause_summary import groups_of, summary_text
-    from planner.render.plan import plan_summary, rename_line
+    from planner.render.plan import pending, rename_line
 
-    planned = changed_actions(made)
-    if planned:
-        terminal.out(summary_text(groups_of(causes(made), planned), planned, terminal.paint, everything))
-        terminal.out(f"\n{plan_summary(Counts.of_plan(made.plan))}")
-        if line := rename_line(made.plan):
+    shown = _causes(made, terminal)
+    if shown.planned:
+        terminal.out(terminal.paint(shown.headline(pending(Counts.of_plan(made.plan))), "bold"))
+        terminal.out()
+        for line in shown.summary(terminal.paint, everything):
             terminal.out(line)
+        if line := rename_line(made.plan):
+            terminal.out(f"\n{line}")
     else:
         terminal.out("No changes. There is nothing to explain.")
 
 
-def summary_document(made: MadePlan[Any]) -> dict[str, Any]:
+def summary_document(made: MadePlan[Any], terminal: Terminal) -> dict[str, Any]:
     """The summary as a document."""
-    from planner.operations.explanations import causes, changed_actions
-    from planner.render.cause_summary import groups_of, summary_json
+    from planner.render.cause_summary import summary_json
 
-    planned = changed_actions(made)
-    return summary_json(groups_of(causes(made), planned), planned)
+    shown = _causes(made, terminal)
+    return summary_json(shown.groups, shown.planned)
 
 
-def causes_told(made: MadePlan[Any], how: str) -> Causes:
+def causes_told(made: MadePlan[Any], how: str, terminal: Terminal) -> Causes:
     """The causes of the changes of a plan, for one line or in full. Its values are released."""
-    from planner.operations.explanations import causes, changed_actions
-    from planner.render.cause_line import Causes
-
-    told = Causes(causes(made), changed_actions(made), how)
+    shown = _causes(made, terminal, how)
     if made.context is not None:
         made.context.take_apart()  # later readers evaluate again; clearing up everything at the end takes time
-    return told
+    return shown
+
+
+def _causes(made: MadePlan[Any], terminal: Terminal, how: str = "line") -> Causes:
+    from planner.operations.explanations import causes, changed_actions
+    from planner.render.cause_summary import Causes
+
+    width = terminal.width - 1 if is_terminal(terminal.stdout) else 0
+    return Causes(causes(made), changed_actions(made), how, width)
 
 
 def open_json_into(arguments: Arguments, terminal: Terminal) -> TextIO | None:

@@ -1,21 +1,29 @@
-"""The cause of a change in one line: `because var.b (-var) -> local.x (main.tf:12)`."""
+"""Causes in words: `var.image "v1" -> "v2" (prod.tfvars:2)`, and the hops from there to a change."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
 from planner.answers.explain.causes import Because, CauseStep
-from planner.foundation.vocabulary.records import frozen
+from planner.foundation.values.expression_text import common_start
+from planner.foundation.vocabulary.records import evolve
 from planner.foundation.vocabulary.span import Span
 from planner.logic.model.graph import CommandLine, StateEntry
 from planner.logic.programs.actions import words_for
 
-MOST_STEPS = 5
-"""steps that a line shows; of longer chains the ends"""
-_NEW = "because it is declared{place} and does not exist yet"
-_GONE = "because it was removed outside"
+MOST_ROOTS = 3
+"""roots that a sentence names"""
+MOST_VALUES = 48
+"""characters of two values up to which both are shown whole, and of each part that differs"""
+MOST_AROUND = 16
+"""characters shown on either side of a difference"""
+_WORD = re.compile(r"[\w.]")
+"""characters that are not separated from a difference"""
+_ENDS = re.compile(r"[.\[]")
+_SEPARATOR = re.compile(r"[^\w.-]")
 _KINDS = {
     "drift": "what was changed outside",
     "as-before": "none of its inputs changed since the last apply",
@@ -38,36 +46,12 @@ _ASKED = ("replace_by_request", "no-call")
 """kinds whose word implies the place"""
 
 
-@frozen(eq=False)
-class Causes:
-    """The causes to print: `chains` by name of the change, `actions` of all changes, and `how`: line or full."""
-
-    chains: Mapping[str, Because]
-    actions: Mapping[str, str]
-    how: str = "line"
-
-    def lines(self, name: str) -> list[str]:
-        """The lines under the headline of a change."""
-        because = self.chains.get(name)
-        if because is None:
-            return []
-        if self.how == "full":
-            return because_lines(because, name, self.actions)
-        line = because_line(because, name, self.actions)
-        return [line] if line else []
-
-    def json(self, name: str) -> dict[str, Any]:
-        """The causes of a change as JSON: `because` (steps from the root cause on), `root_causes`,
-        `because_is_certain`."""
-        because = self.chains.get(name)
-        return {} if because is None else because.json
-
-
 def because_lines(because: Because, address: str, actions: Mapping[str, str]) -> list[str]:
-    """Every step, from the change to its root, and the other roots."""
+    """Every step, from the change to its root, and the other roots; none where the headline of the change has it
+    already. `actions`: of all changes, by name."""
     root = because.steps[0]
     if root.what == address:
-        return [line for line in [because_line(because, address, actions)] if line]
+        return own_lines(root)
     lines = ["because:", *_without_repeats(f"  {words_of(step, actions)}" for step in reversed(because.steps))]
     others = because.roots[1:]
     if others:
@@ -76,26 +60,40 @@ def because_lines(because: Because, address: str, actions: Mapping[str, str]) ->
     return lines
 
 
-def because_line(because: Because, address: str, actions: Mapping[str, str]) -> str:
-    """The sentence; empty where the headline of the change already contains it. `actions`: of all changes, by name."""
+def own_lines(root: CauseStep) -> list[str]:
+    """The lines for a change that has no cause but itself."""
+    return ["because it was removed outside"] if root.kind == "gone" else []
+
+
+def root_lines(because: Because, address: str, actions: Mapping[str, str]) -> list[str]:
+    """The roots, then the hops of the chain one a line."""
     root = because.steps[0]
     if root.what == address:
-        return {"create": _NEW.format(place=_place(root.source)), "gone": _GONE}.get(root.kind, "")
-    shown = [step for step in because.steps if not _is_own(step, address)] or [because.steps[-1]]
-    kept = [step for at, step in enumerate(shown) if at + 1 == len(shown) or not _is_part(step, shown[at + 1])]
-    words = _without_repeats(words_of(step, actions) for step in kept)
-    if len(words) > MOST_STEPS:
-        hidden = len(words) - MOST_STEPS + 1
-        words = [*words[: MOST_STEPS - 2], f"... {hidden} more ...", words[-1]]
-    others = len(because.roots) - 1
-    if because.is_guess and others:
-        names = ", ".join(words_of(step, actions) for step in because.roots[:3])
-        more = f" and {others - 2} more" if others > 2 else ""
-        return f"because one of these may have changed: {names}{more}"
-    more = "" if not others else f", and {words_of(because.roots[1], actions)}"
-    if others > 1:
-        more = f", and {others} more causes"
-    return f"because {' -> '.join(words)}{more}"
+        return own_lines(root)
+    words = [words_of(step, actions) for step in because.roots]
+    steps = [] if because.is_guess else hops_of(because, address, actions)
+    return [roots_sentence(words, because.is_guess), *(f"  -> {words_of(step, actions)}" for step in steps)]
+
+
+def roots_sentence(words: Sequence[str], is_guess: bool) -> str:
+    """`because A, B and 2 more`."""
+    shown = words[: MOST_ROOTS if len(words) > MOST_ROOTS + 1 else len(words)]
+    more = f" and {len(words) - len(shown)} more" if len(shown) < len(words) else ""
+    lead = "because one of these may have changed: " if is_guess and len(words) > 1 else "because "
+    return f"{lead}{', '.join(shown)}{more}"
+
+
+def hops_of(because: Because, address: str, actions: Mapping[str, str]) -> list[CauseStep]:
+    """The steps between the root and the change, without those in the changed object itself, and without parts that the
+    next step names as a whole. Steps in another object that changes are that object."""
+    root, steps = because.steps[0], []
+    for step in because.steps[1:]:
+        if step.kind or not (owner := _owner(step, actions)):
+            steps.append(step)
+        elif owner not in (address, root.what) and owner not in [known.what for known in steps[-1:]]:
+            steps.append(evolve(step, what=owner))
+    kept = [step for step, after in zip(steps, [*steps[1:], None], strict=False) if not _is_part(step, after)]
+    return [step for before, step in zip([root, *kept], kept, strict=False) if name_of(step) != name_of(before)]
 
 
 def _without_repeats(words: Iterable[str]) -> list[str]:
@@ -103,34 +101,70 @@ def _without_repeats(words: Iterable[str]) -> list[str]:
     return [said for said, _ in groupby(words)]
 
 
-def _is_own(step: CauseStep, address: str) -> bool:
-    """Whether a step is in the changed object itself, and no cause of its own."""
-    return not step.kind and step.what.startswith((f"{address}.", f"{address}["))
+def _owner(step: CauseStep, actions: Mapping[str, str]) -> str:
+    """The changed object that a step is in, or is; "" for others."""
+    for end in _ENDS.finditer(f"{step.what}."):
+        if step.what[: end.start()] in actions:
+            return step.what[: end.start()]
+    return ""
 
 
-def _is_part(step: CauseStep, following: CauseStep) -> bool:
+def _is_part(step: CauseStep, following: CauseStep | None) -> bool:
     """Whether the next step only names the whole of what this one is a part of."""
-    return not step.kind and following.what.startswith((f"{step.what}.", f"{step.what}["))
+    return following is not None and not step.kind and following.what.startswith((f"{step.what}.", f"{step.what}["))
 
 
-def words_of(step: CauseStep, actions: Mapping[str, str]) -> str:
-    """A step with its place."""
-    what = step.what.removeprefix("the text of ") if step.kind == "text" else step.what
-    what += difference_of(step)
+def words_of(step: CauseStep, actions: Mapping[str, str], with_place: bool = True) -> str:
+    """A step with its values, its kind and its place. `actions`: of all changes, by name."""
+    what = name_of(step) + difference_of(step)
     if step.kind == "variable":
-        return f"{what} ({origin_of(step)})"
+        return f"{what} ({origin_of(step)})" if with_place else what
     action = actions.get(step.what, "")
     said = _KINDS.get(step.kind, words_for(action).done if action else "")
-    place = "" if step.kind in _ASKED else _place(step.source)
-    if said:
-        return f"{what}{place[:-1]}, {said})" if place else f"{what} ({said})"
-    return f"{what}{place}"
+    place = place_of(step.source) if with_place and step.kind not in _ASKED else ""
+    notes = ", ".join(filter(None, (place, said)))
+    return f"{what} ({notes})" if notes else what
+
+
+def name_of(step: CauseStep) -> str:
+    """The name of a step; of an expression the name of what it gives."""
+    return step.what.removeprefix("the text of ") if step.kind == "text" else step.what
 
 
 def difference_of(step: CauseStep) -> str:
     """` "v1" -> "v2"`, ready to append to a name: the former and the present value; empty where the former is not
     known."""
-    return f" {step.before} -> {step.value or 'nothing'}" if step.before else ""
+    if step.before and step.value == "nothing":
+        return f" removed, was {step.before}"
+    if step.before == "nothing":
+        return f" added: {step.value}"
+    return f" {difference(step.before, step.value)}" if step.before and step.value else ""
+
+
+def difference(before: str, value: str) -> str:
+    """Two values with an arrow; long ones around the place where they differ: `"...image=web:[1.4 -> 1.5]..."`."""
+    whole = f"{before} -> {value}"
+    if len(whole) <= MOST_VALUES:
+        return whole
+    begin = common_start(before, value)
+    end = common_start(before[begin:][::-1], value[begin:][::-1])
+    while begin and _WORD.match(before[begin - 1]):
+        begin -= 1
+    while end and _WORD.match(before[len(before) - end]):
+        end -= 1
+    old, new = (_shortened(text[begin : len(text) - end]) for text in (before, value))
+    head, tail = before[:begin], before[len(before) - end :]
+    if len(head) > MOST_AROUND:
+        quoted = '"' if head.startswith('"') else ""
+        near = head[-MOST_AROUND:]
+        head = f"{quoted}...{near[next((m.start() for m in _SEPARATOR.finditer(near[:-1])), -1) + 1 :]}"
+    if len(tail) > MOST_AROUND:
+        tail = f"{tail.removesuffix('...')[:MOST_AROUND]}...{tail[-1] if tail.endswith(chr(34)) else ''}"
+    return f"{head}[{old} -> {new}]{tail}" if head or tail else f"{old} -> {new}"
+
+
+def _shortened(text: str) -> str:
+    return f"{text[:MOST_VALUES]}..." if len(text) > MOST_VALUES + 3 else text
 
 
 def origin_of(step: CauseStep) -> str:
@@ -138,16 +172,12 @@ def origin_of(step: CauseStep) -> str:
     source = step.source
     if isinstance(source, CommandLine):
         return source.argument.partition("=")[0]
-    place = _at(source)
+    place = place_of(source)
     return f"{step.note}, {place}" if step.note else place
 
 
-def _place(source: Any) -> str:
-    place = _at(source)
-    return f" ({place})" if place else ""
-
-
-def _at(source: Any) -> str:
+def place_of(source: Any) -> str:
+    """The place of a cause: a line of a file, an option, the state, or ""."""
     if isinstance(source, Span):
         return f"{source.filename}:{source.start_position.line}"
     if isinstance(source, CommandLine):

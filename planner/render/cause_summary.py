@@ -1,22 +1,42 @@
-"""The causes of a plan, each with its consequences: the riskiest first, by module and type.
+"""The causes of a plan, each with its consequences: the riskiest first, and numbered.
 
-var.image "1.2" -> "1.3" (prod.tfvars:4) causes 9 of 11 changes: 2 replacements, 7 updates
-  replace  module.web.aws_instance.a
-  update   module.web.aws_instance.b
+[1] var.image "1.2" -> "1.3" (prod.tfvars:4)
+      -> local.images (main.tf:12)
+    causes 9 of 11 changes: 2 replacements, 7 updates
+    replace  module.web.aws_instance.a
+    update   module.web.aws_instance.b[0..6]
+
+A change only names the number; the hops from a cause to its changes are printed once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from planner.answers.explain.causes import Because, RootCause, grouped
+from planner.answers.explain.causes import Because, CauseStep, RootCause, grouped
 from planner.logic.programs.actions import actions, verb_of, words_for
-from planner.render.cause_line import difference_of, origin_of, words_of
-from planner.render.terminal import Paint
+from planner.render.alike import alike
+from planner.render.cause_line import (
+    because_lines,
+    difference_of,
+    hops_of,
+    name_of,
+    origin_of,
+    own_lines,
+    place_of,
+    roots_sentence,
+    words_of,
+)
+from planner.render.terminal import Paint, fold
 
 MOST_LISTED = 20
-"""the number of objects listed for one cause, unless all are requested"""
+"""lines of objects listed for one cause, unless all are requested"""
+MOST_HOPS = 8
+"""lines of hops shown for one cause"""
+OUTPUT = "output."
+"""the beginning of the names of outputs among changes"""
 _THEMSELVES = {
     "create": "Declared, and not there yet",
     "delete_because_no_resource_config": "No longer declared",
@@ -28,6 +48,9 @@ _THEMSELVES = {
     "delete": "To be destroyed",
     "forget": "To be forgotten",
 }
+_MODULE = re.compile(r'module\.[\w-]+(?:\[(?:"(?:[^"\\]|\\.)*"|[^\]"])*\])?\.')
+_MODULES = re.compile(rf"(?:{_MODULE.pattern})+")
+_KEYS = re.compile(r'\["(?:[^"\\]|\\.)*"\]|\[[0-9*]+\]')
 
 
 def risks() -> dict[str, int]:
@@ -41,25 +64,141 @@ def groups_of(chains: Mapping[str, Because], planned: Mapping[str, str]) -> tupl
     return grouped(chains, planned, risks())
 
 
-def summary_text(
-    groups: Sequence[RootCause], planned: Mapping[str, str], paint: Paint, everything: bool = False
-) -> str:
-    """All causes. `planned`: the actions of everything that changes, by name."""
-    lines: list[str] = []
-    for group in groups:
-        lines.append(f"{paint(title_of(group), 'bold')}{_of(group, len(planned))}")
-        shown = group.changes if everything else group.changes[:MOST_LISTED]
-        width = max(len(verb_of(action)) for _, action in shown)
-        lines += [f"  {verb_of(action):<{width}}  {name}" for name, action in shown]
-        if len(shown) < len(group.changes):
-            lines.append(f"  ... {len(group.changes) - len(shown)} more (-full lists all)")
-        lines.append("")
-    told = {name for group in groups for name, _ in group.changes}
-    untold = sorted(set(planned) - told)
-    if untold:
-        lines.append(paint("No cause on record", "bold") + f" for {_counts_text(planned[n] for n in untold)}")
-        lines += [f"  {verb_of(planned[name])}  {name}" for name in untold]
-    return "\n".join(lines).rstrip("\n")
+class Causes:
+    """The causes to print. `chains` by name of the change, `planned`: the actions of everything that changes, by the
+    same names, `how`: line or full, `width`: where lines are folded (0: nowhere)."""
+
+    def __init__(
+        self, chains: Mapping[str, Because], planned: Mapping[str, str], how: str = "line", width: int = 0
+    ) -> None:
+        self.chains, self.planned, self.how, self.width = chains, planned, how, width
+        self.groups = groups_of(chains, planned)
+        self.numbers: dict[tuple[str, str], int] = {}
+        """the number of each root, by its name and kind"""
+        for number, group in enumerate((group for group in self.groups if group.root.what), 1):
+            for part in group.parts:
+                self.numbers[part] = number
+        self._hops = {
+            number: list(_hops(group, chains, planned))
+            for number, group in enumerate((group for group in self.groups if group.root.what), 1)
+        }
+        self.are_numbered = any(self._hops.values())
+        """whether changes name numbers: not where no cause has hops"""
+
+    # ---- under a change
+
+    def lines(self, name: str) -> list[str]:
+        """The lines under the headline of a change."""
+        because = self.chains.get(name)
+        if because is None:
+            return []
+        if self.how == "full":
+            return because_lines(because, name, self.planned)
+        if because.steps[0].what == name:
+            return own_lines(because.steps[0])
+        if not self.are_numbered:
+            words = [words_of(root, self.planned) for root in because.roots]
+            return fold(roots_sentence(words, because.is_guess), self.width and self.width - 4)
+        parts: dict[int, list[CauseStep]] = {}
+        for root in because.roots:
+            parts.setdefault(self.numbers.get((root.what, root.kind), 0), []).append(root)
+        words = [self._reference(number, roots) for number, roots in parts.items()]
+        return fold(roots_sentence(words, because.is_guess), self.width and self.width - 4)
+
+    def _reference(self, number: int, roots: Sequence[CauseStep]) -> str:
+        """`[1] var.image "v1" -> "v2"`."""
+        if not number:
+            return ", ".join(words_of(root, self.planned) for root in roots)
+        root = roots[0] if len(roots) == 1 else self._with_number()[number - 1].root
+        return f"[{number}] {words_of(root, self.planned, with_place=False)}"
+
+    def json(self, name: str) -> dict[str, Any]:
+        """The causes of a change as JSON: `because` (steps from the root cause on), `root_causes`,
+        `because_is_certain`."""
+        because = self.chains.get(name)
+        return {} if because is None else because.json
+
+    # ---- once
+
+    def headline(self, pending: str) -> str:
+        """`Plan: 4 to add, 8 to change, 2 to destroy (2 replaced), 1 output changes.`"""
+        count_of_changes = ChangeCount.of(self.planned)
+        replaced = count_of_changes.by_verb.get("replace", 0)
+        also = f" ({replaced} replaced)" if replaced else ""
+        if count_of_changes.outputs:
+            also += f", {count_of_changes.outputs} output{' changes' if count_of_changes.outputs == 1 else 's change'}"
+        return f"Plan: {pending}{also}."
+
+    def foot(self) -> list[str]:
+        """The numbered causes with their hops, for the end of a plan; none where the changes name everything."""
+        if not self.are_numbered or self.how == "full":
+            return []
+        lines = ["Causes:"]
+        for number, group in enumerate(self._with_number(), 1):
+            lines += fold(f"  [{number}] {title_of(group)}", self.width, "      ")
+            lines += self._hop_lines(number)
+        return lines
+
+    def summary(self, paint: Paint, everything: bool = False) -> list[str]:
+        """All causes with their changes. `everything`: list each object and each hop."""
+        lines: list[str] = []
+        number = 0
+        total = ChangeCount.of(self.planned)
+        for group in self.groups:
+            counted = ChangeCount.of(dict(group.changes))
+            if group.root.what:
+                number += 1
+                title = fold(f"[{number}] {title_of(group)}", self.width, "    ")
+                lines += [paint(line, "bold") for line in title]
+                lines += [line[2:] for line in self._hop_lines(number, everything)]
+                verb = "causes" if group.is_certain else "may be a cause of"
+                lines += fold(f"    {verb} {counted.share(total)}", self.width)
+            else:
+                lines.append(f"{paint(title_of(group), 'bold')}: {counted.text}")
+            lines += self._object_lines(group.changes, everything)
+            lines.append("")
+        listed = {name for group in self.groups for name, _ in group.changes}
+        rest = {name: action for name, action in self.planned.items() if name not in listed}
+        if rest:
+            lines.append(f"{paint('No cause on record', 'bold')} for {ChangeCount.of(rest).text}")
+            lines += self._object_lines(sorted(rest.items()), everything)
+        return lines if not lines or lines[-1] else lines[:-1]
+
+    def _with_number(self) -> list[RootCause]:
+        return [group for group in self.groups if group.root.what]
+
+    def _hop_lines(self, number: int, everything: bool = False) -> list[str]:
+        hops = self._hops[number]
+        shown = hops if everything or len(hops) <= MOST_HOPS + 1 else hops[:MOST_HOPS]
+        lines = [line for hop in shown for line in fold(f"        {hop}", self.width, "     ")]
+        if len(shown) < len(hops):
+            lines.append(f"        ... {len(hops) - len(shown)} more (planner why -full)")
+        return lines
+
+    def _object_lines(self, changes: Iterable[tuple[str, str]], everything: bool) -> list[str]:
+        """A line for each action of alike objects, outputs last."""
+        by_verb: dict[str, list[str]] = {}
+        for name, action in changes:
+            verb = "output" if name.startswith(OUTPUT) else verb_of(action)
+            by_verb.setdefault(verb, []).append(name.removeprefix(OUTPUT) if verb == "output" else name)
+        if "output" in by_verb:
+            by_verb["output"] = by_verb.pop("output")
+        width = max(map(len, by_verb), default=0)
+        entries: list[tuple[str, str, int]] = []
+        for verb, names in by_verb.items():
+            if everything:
+                entries += [(verb, name, 1) for name in names]
+            else:
+                entries += [(verb, one.text, one.number) for one in alike(names)]
+        shown = entries if everything or len(entries) <= MOST_LISTED + 1 else entries[:MOST_LISTED]
+        lines: list[str] = []
+        for verb, text, count in shown:
+            more = f"  ({count})" if count > 2 else ""
+            lines += fold(f"    {verb:<{width}}  {text}{more}", self.width, " " * (width + 4))
+        if len(shown) < len(entries):
+            hidden = sum(count for *_, count in entries[len(shown) :])
+            lines.append(f"    ... {hidden} more (planner why -full)")
+        return lines
 
 
 def title_of(group: RootCause) -> str:
@@ -73,27 +212,110 @@ def title_of(group: RootCause) -> str:
     return words_of(root, {})
 
 
-def _of(group: RootCause, total: int) -> str:
-    counted = _counts_text(action for _, action in group.changes)
-    if not group.root.what:
-        return f": {counted}"
-    verb = "causes" if group.is_certain else "may be a cause of"
-    number = len(group.changes)
-    return f" {verb} {number} of {total} change{'s' if total != 1 else ''}: {counted}"
+# ---------------------------------------------------------------- hops
 
 
-def _counts_text(planned: Iterable[str]) -> str:
-    numbers: dict[str, int] = {}
-    for action in sorted(planned, key=lambda action: words_for(action).risk):
-        numbers[verb_of(action)] = numbers.get(verb_of(action), 0) + 1
-    return ", ".join(f"{n} {words_for(word).noun[n != 1]}" for word, n in numbers.items())
+class _Hop:
+    """A step between a cause and its changes, of several instances at once, and the steps that follow."""
+
+    def __init__(self) -> None:
+        self.steps: dict[str, CauseStep] = {}
+        self.below: dict[tuple[str, str], _Hop] = {}
+
+
+def _hops(group: RootCause, chains: Mapping[str, Because], planned: Mapping[str, str]) -> Iterator[str]:
+    """The hops between a cause and its changes, one a line: those of alike instances are one, and branches are
+    indented."""
+    root = _Hop()
+    for name, _ in group.changes:
+        because = chains[name]
+        if because.is_guess or (because.steps[0].what, because.steps[0].kind) not in group.parts:
+            continue
+        at = root
+        for step in hops_of(because, name, planned):
+            key = (_KEYS.sub("[*]", step.what), place_of(step.source))
+            at = at.below.setdefault(key, _Hop())
+            at.steps[step.what] = step
+    yield from _hop_texts(root, "", "", planned)
+
+
+def _hop_texts(hop: _Hop, lead: str, module: str, planned: Mapping[str, str]) -> Iterator[str]:
+    inner = lead + "   " if len(hop.below) > 1 else lead
+    for below in hop.below.values():
+        names = alike(name_of(step) for step in below.steps.values())
+        first = next(iter(below.steps.values()))
+        notes = words_of(first, planned)[len(name_of(first)) :]
+        texts = [one.text for one in names]
+        scopes = [_scope(text) for text in texts]
+        shown = [
+            text.removeprefix(module[:-1]) if module and scope.startswith(module) else text
+            for text, scope in zip(texts, scopes, strict=True)
+        ]
+        yield f"{lead}-> {', '.join(shown)}{notes}"
+        yield from _hop_texts(below, inner, scopes[0], planned)
+
+
+def _scope(text: str) -> str:
+    """The module that a name is read in, with a dot behind it; an output is read where its module is called."""
+    match = _MODULES.match(text)
+    if match is None:
+        return ""
+    if "." in text[match.end() :]:
+        return match.group()
+    return text[: [step.start() for step in _MODULE.finditer(text)][-1]]
+
+
+# ---------------------------------------------------------------- numbers
+
+
+class ChangeCount:
+    """How many changes of objects and of outputs there are, apart."""
+
+    def __init__(self, objects: Mapping[str, int], outputs: int) -> None:
+        self.by_verb, self.outputs = objects, outputs
+        self.objects = sum(objects.values())
+
+    @classmethod
+    def of(cls, planned: Mapping[str, str]) -> ChangeCount:
+        """`planned`: actions by name."""
+        numbers: dict[str, int] = {}
+        outputs = 0
+        for name, action in sorted(planned.items(), key=lambda item: words_for(item[1]).risk):
+            if name.startswith(OUTPUT):
+                outputs += 1
+            else:
+                numbers[verb_of(action)] = numbers.get(verb_of(action), 0) + 1
+        return cls(numbers, outputs)
+
+    @property
+    def text(self) -> str:
+        """`2 replacements, 7 updates, 1 output`."""
+        parts = [f"{n} {words_for(verb).noun[n != 1]}" for verb, n in self.by_verb.items()]
+        return ", ".join([*parts, *([self._outputs] if self.outputs else [])])
+
+    @property
+    def _outputs(self) -> str:
+        return f"{self.outputs} output{'s' if self.outputs != 1 else ''}"
+
+    def share(self, total: ChangeCount) -> str:
+        """`9 of 11 changes: 2 replacements, 7 updates; and 1 output`."""
+        if not self.objects:
+            return self._outputs
+        several = "s" if total.objects != 1 else ""
+        nouns = ", ".join(f"{n} {words_for(verb).noun[n != 1]}" for verb, n in self.by_verb.items())
+        also = f"; and {self._outputs}" if self.outputs else ""
+        return f"{self.objects} of {total.objects} change{several}: {nouns}{also}"
 
 
 def summary_json(groups: Sequence[RootCause], planned: Mapping[str, str]) -> dict[str, Any]:
-    """The summary as JSON: `causes`, each with its `root`, its `changes` and whether it is `certain`."""
+    """The summary as JSON: `causes`, each with its `root`, its `changes` and whether it is `certain`. `changes` counts
+    objects and outputs, which `objects` and `outputs` count apart."""
+    total = ChangeCount.of(planned)
     return {
         "format_version": "1.0",
         "changes": len(planned),
+        "objects": total.objects,
+        "outputs": total.outputs,
         "causes": [
             {
                 "root": group.root.json,

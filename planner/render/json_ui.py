@@ -21,7 +21,7 @@ from planner.render.plan import plan_summary
 from planner.world.state.model import OutputState
 
 if TYPE_CHECKING:
-    from planner.render.cause_line import Causes
+    from planner.render.cause_summary import Causes
 
 UI_VERSION = "1.2"
 OUR_OWN = frozenset(("plan.unmatched_address",))

@@ -21,7 +21,7 @@ from planner.render.terminal import Paint, Terminal, wrap
 from planner.render.value import attribute_name
 
 if TYPE_CHECKING:
-    from planner.render.cause_line import Causes
+    from planner.render.cause_summary import Causes
     from planner.world.provider.interface import ResourceSchema
 
 SchemaOf: TypeAlias = "Callable[[str, str, str], ResourceSchema | None]"
@@ -29,6 +29,8 @@ SchemaOf: TypeAlias = "Callable[[str, str, str], ResourceSchema | None]"
 
 _FIRST = ("create", "update", "delete", "delete-then-create", "create-then-delete", "read", "forget-then-create")
 """the order in which signs are explained; others come behind"""
+_LINES_OF_A_CHANGE = 6
+"""the least number of lines that most changes take"""
 
 
 class PlanText:
@@ -51,6 +53,8 @@ class PlanText:
         self.causes = causes
         self.told: Callable[[ResourceChange], None] | None = None
         """called for each object that is completely reported"""
+        self.begins = False
+        """whether the causes were printed before the changes"""
         self.opening = "The execution plan follows. The symbols mean:"
 
     def show(self) -> None:
@@ -65,6 +69,7 @@ class PlanText:
             return
         if drifted:
             self._rule()
+        self._begin(changes)
         self._legend(changes)
         if changes:
             out()
@@ -75,7 +80,7 @@ class PlanText:
             self.bodies(changes)
             out()
             out(f"{self.paint('Plan:', 'bold')} {pending(self.counts())}.")
-            if line := rename_line(plan):
+            if not self.begins and (line := rename_line(plan)):
                 out(line)
         if outputs:
             out()
@@ -88,9 +93,37 @@ class PlanText:
                     "without changing any real infrastructure."
                 )
 
+        self._foot()
         self._deferred()
 
     # ---- parts
+
+    def _begin(self, changes: list[ResourceChange]) -> None:
+        """The causes with their changes before everything else, on a terminal, where something is destroyed or there is
+        more than a screen shows."""
+        terminal, causes = self.terminal, self.causes
+        is_risky = any(does(c.action, "removes") or does(c.action, "replaces") for c in changes)
+        if causes is None or not terminal.height or self.plan.errored:
+            return
+        if not is_risky and len(changes) * _LINES_OF_A_CHANGE < terminal.height:
+            return
+        self.begins = True
+        terminal.out()
+        terminal.out(self.paint(causes.headline(pending(self.counts())), "bold"))
+        terminal.out()
+        for line in causes.summary(self.paint):
+            terminal.out(line)
+        if line := rename_line(self.plan):
+            terminal.out(f"\n{line}")
+        self._rule()
+
+    def _foot(self) -> None:
+        """The causes that changes only name by number."""
+        lines = self.causes.foot() if self.causes is not None and not self.begins else []
+        if lines:
+            self.terminal.out()
+        for line in lines:
+            self.terminal.out(line)
 
     def bodies(self, changes: list[ResourceChange]) -> None:
         """The changes of each object."""

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 DEFAULT_WIDTH = 78
 """columns assumed when a stream is not a terminal"""
+DEFAULT_HEIGHT = 24
+"""lines assumed of a terminal whose height is not known"""
 
 _CODES = {
     "bold": "1",
@@ -120,6 +122,16 @@ class Terminal:
         return self._width or columns(self.stdout)
 
     @property
+    def height(self) -> int:
+        """Lines of standard output; 0 when it is not a terminal."""
+        if is_terminal(self.stdout):
+            try:
+                return os.get_terminal_size(self.stdout.fileno()).lines or DEFAULT_HEIGHT
+            except (OSError, ValueError, AttributeError):
+                return DEFAULT_HEIGHT
+        return 0
+
+    @property
     def error_width(self) -> int:
         """Columns of standard error."""
         return self._width or columns(self.stderr)
@@ -181,6 +193,47 @@ def wrap(text: str, width: int) -> str:
                 current = f"{current} {word}" if current else word
         out.append(current)
     return "\n".join(out)
+
+
+def fold(text: str, width: int, indent: str = "  ") -> list[str]:
+    """Break a line with addresses so that none is longer than `width` (0: not at all): at blanks, or else before a dot,
+    but within brackets and quotes only where there is no other place. Further lines have the indentation of the first
+    one, and `indent`."""
+    if not width or len(text) <= width:
+        return [text]
+    lead = text[: len(text) - len(text.lstrip(" "))] + indent
+    lines, rest = [], text
+    while len(rest) > width:
+        at = _break(rest, width)
+        if not at:
+            break
+        lines.append(rest[:at].rstrip(" "))
+        rest = lead + rest[at:].lstrip(" ")
+    return [*lines, rest]
+
+
+def _break(text: str, width: int) -> int:
+    """The best position to break a line at; 0 where there is none."""
+    depth, is_quoted = 0, False
+    blank = dot = module = inner = 0
+    begin = len(text) - len(text.lstrip(" ")) + 1
+    for at, char in enumerate(text[: width + 1]):
+        if char == '"' and text[at - 1] != "\\":
+            is_quoted = not is_quoted
+        elif not is_quoted:
+            depth += (char in "[({") - (char in "])}")
+        if at < begin:
+            continue
+        if char == " " and not depth and not is_quoted:
+            blank = at
+        elif char == "." and not depth and not is_quoted and text[at + 1 : at + 2].isalpha():
+            dot = at
+            if text[at - 1] == "]" or text.startswith(".module.", at):
+                module = at
+        elif char in " ,/" and (depth or is_quoted):
+            inner = at + (char != " ")
+    dot = module if module * 2 > width else dot
+    return (blank if blank * 2 > width or blank > dot else dot) or inner
 
 
 # The output of a command: a stream that may be full, gone or closed while work goes on. A failure to write never

@@ -14,7 +14,7 @@ from planner.render.terminal import Terminal, wrap
 if TYPE_CHECKING:
     from planner.answers.policy.model import Verdict
     from planner.logic.model.plan import Plan
-    from planner.render.cause_line import Causes
+    from planner.render.cause_summary import Causes
     from planner.render.json_ui import JsonLines
     from planner.render.plan import PlanText, SchemaOf
     from planner.world.state.model import OutputState

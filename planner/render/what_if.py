@@ -7,7 +7,7 @@ from typing import Any
 
 from planner.logic.programs.actions import Counts, verb_of
 from planner.operations.what_if import Difference, PlanComparison
-from planner.render.cause_line import because_line
+from planner.render.cause_line import root_lines
 from planner.render.plan import pending
 from planner.render.terminal import Paint
 
@@ -28,9 +28,8 @@ def differences_lines(comparison: PlanComparison, actions: Mapping[str, str], pa
     lines = []
     for difference in comparison.differences:
         lines.append(f"{paint(difference.name, 'bold')}: {_change(difference)}")
-        line = because_line(difference.because, difference.name, actions) if difference.because is not None else ""
-        if line:
-            lines.append(f"  {line}")
+        if difference.because is not None:
+            lines += [f"  {line}" for line in root_lines(difference.because, difference.name, actions)]
     return lines
 
 

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from .terminals import conversation
+
 Run = Callable[..., Any]
 
 CONFIGURATION = """variable "image" { default = "1.2" }
@@ -42,21 +44,25 @@ def applied(tmp_path: Path, planner: Run, monkeypatch: pytest.MonkeyPatch) -> Pa
     return tmp_path
 
 
-SUMMARY = """var.image "1.2" -> "1.3" (prod.tfvars:2) causes 2 of 6 changes: 1 replacement, 1 update
-  replace  terraform_data.web[0]
-  update   terraform_data.web[1]
+SUMMARY = """Plan: 3 to add, 1 to change, 3 to destroy (1 replaced).
 
-var.more (prod.tfvars:1) causes 2 of 6 changes: 1 destruction, 1 creation
-  delete  terraform_data.more["b"]
-  create  terraform_data.more["c"]
+[1] var.image "1.2" -> "1.3" (prod.tfvars:2)
+    causes 2 of 6 changes: 1 replacement, 1 update
+    replace  terraform_data.web[0]
+    update   terraform_data.web[1]
+
+[2] var.more (prod.tfvars:1)
+      -> terraform_data.more.for_each["b", "c"] (main.tf:12)
+    causes 2 of 6 changes: 1 destruction, 1 creation
+    delete  terraform_data.more["b"]
+    create  terraform_data.more["c"]
 
 No longer declared: 1 destruction
-  delete  terraform_data.gone
+    delete  terraform_data.gone
 
 Declared, and not there yet: 1 creation
-  create  terraform_data.new
+    create  terraform_data.new
 
-Plan: 3 to add, 1 to change, 3 to destroy.
 terraform_data.gone and terraform_data.new look like one object that was renamed. For a moved block: planner advice
 """
 
@@ -66,12 +72,30 @@ def test_the_causes_of_a_plan(planner: Run) -> None:
     assert SUMMARY in planner("plan", "-summary", "-var-file=prod.tfvars", "-no-color").out
     assert planner("plan", "-out=saved", "-var-file=prod.tfvars").code == 0
     saved = planner("why", "-plan=saved").out
-    assert saved.startswith('var.image "1.2" -> "1.3" (plan, main.tf:1) causes 2 of 6 changes')
+    assert '[1] var.image "1.2" -> "1.3" (plan, main.tf:1)\n    causes 2 of 6 changes' in saved
+
+
+def test_a_plan_that_destroys_begins_with_its_causes(applied: Path) -> None:
+    code, shown = conversation(applied, ["plan", "-var-file=prod.tfvars"], [], ())
+    head, _, bodies = shown.partition("The execution plan follows.")
+    assert code == 0 and SUMMARY in head
+    assert '  # because [1] var.image "1.2" -> "1.3"\n' in bodies and "Causes:" not in bodies
+    assert "does not exist yet" not in bodies
+
+
+def test_a_small_plan_ends_with_its_causes(applied: Path) -> None:
+    (applied / "main.tf").write_text(CONFIGURATION)
+    _, shown = conversation(applied, ["plan", '-var=more={a="x",b="z"}'], [], ())
+    bodies, _, foot = shown.partition("\nPlan: 0 to add, 1 to change, 0 to destroy.\n")
+    assert '  # because [1] var.more["b"] "y" -> "z"\n' in bodies and "Causes:" not in bodies
+    assert foot.startswith(
+        '\nCauses:\n  [1] var.more["b"] "y" -> "z" (-var)\n        -> terraform_data.more.for_each["b"] (main.tf:12)\n'
+    )
 
 
 def test_as_json(planner: Run) -> None:
     document = json.loads(planner("why", "-json", "-var-file=prod.tfvars").out)
-    assert document["changes"] == 6
+    assert (document["changes"], document["objects"], document["outputs"]) == (6, 6, 0)
     first = document["causes"][0]
     assert first["root"]["what"] == "var.image" and first["root"]["source"]["line"] == 2 and first["certain"]
     assert (first["root"]["before"], first["root"]["value"]) == ('"1.2"', '"1.3"')
@@ -86,11 +110,17 @@ def test_nothing_to_explain(planner: Run, applied: Path) -> None:
     assert "No changes" in planner("why").out
 
 
-def test_long_lists_are_cut(planner: Run, applied: Path) -> None:
+def test_alike_objects_are_one_line(planner: Run, applied: Path) -> None:
     (applied / "main.tf").write_text(CONFIGURATION.replace("count            = 2", "count            = 30"))
-    cut = planner("why")
-    assert "  ... 8 more (-full lists all)" in cut.out
-    assert "more (-full" not in planner("why", "-full").out
+    assert "    create  terraform_data.web[2..29]  (28)\n" in planner("why").out
+    assert "    create  terraform_data.web[17]\n" in planner("why", "-full").out
+
+
+def test_long_lists_are_cut(planner: Run, applied: Path) -> None:
+    objects = "".join(f'resource "terraform_data" "x{n}" {{}}\n' for n in range(30))
+    (applied / "main.tf").write_text(CONFIGURATION + objects)
+    assert "    ... 10 more (planner why -full)" in planner("why").out
+    assert "more (planner why -full" not in planner("why", "-full").out
 
 
 def test_part_of_a_saved_plan(planner: Run) -> None:
@@ -158,7 +188,7 @@ def test_the_document_of_a_plan_has_causes_when_asked(planner: Run) -> None:
 
 
 def test_a_plan_that_destroys_everything(planner: Run) -> None:
-    assert planner("why", "-destroy").out.startswith("-destroy: 5 destructions\n")
+    assert "\n-destroy: 5 destructions\n" in planner("why", "-destroy").out
 
 
 def test_one_cause_of_many_instances_is_told_once(tmp_path: Path, planner: Run) -> None:
@@ -171,7 +201,7 @@ def test_one_cause_of_many_instances_is_told_once(tmp_path: Path, planner: Run) 
     assert planner("apply", "-auto-approve").code == 0
     site.write_text(site.read_text().replace("info", "debug"))
     told = planner("why").out
-    assert "module.site[*].var.level (site/main.tf:1) causes 2 of 2 changes: 2 updates" in told
+    assert "module.site[*].var.level (site/main.tf:1)\n    causes 2 of 2 changes: 2 updates" in told
 
 
 def test_what_is_replaced_on_request_stands_with_what_it_sets_off(planner: Run, tmp_path: Path) -> None:
@@ -180,9 +210,9 @@ def test_what_is_replaced_on_request_stands_with_what_it_sets_off(planner: Run, 
     )
     assert planner("apply", "-auto-approve").code == 0
     told = planner("why", "-replace=terraform_data.a").out
-    assert "terraform_data.a (-replace) causes 2 of 2 changes: 2 replacements\n" in told
+    assert "terraform_data.a (-replace)\n    causes 2 of 2 changes: 2 replacements\n" in told
     assert planner("taint", "terraform_data.a").code == 0
-    assert "terraform_data.a (state, tainted) causes 2 of 2 changes: 2 replacements\n" in planner("why").out
+    assert "terraform_data.a (state, tainted)\n    causes 2 of 2 changes: 2 replacements\n" in planner("why").out
 
 
 def test_a_line_says_no_step_twice(planner: Run, tmp_path: Path) -> None:

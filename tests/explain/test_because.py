@@ -8,6 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from explain.explaining import explain
+
+from planner.logic.model.plan import change_name
+from planner.render.cause_line import root_lines
 
 Run = Callable[..., Any]
 
@@ -59,15 +63,13 @@ def applied(tmp_path: Path, planner: Run, monkeypatch: pytest.MonkeyPatch) -> Pa
 
 
 def lines(planner: Run, *options: str) -> dict[str, str]:
-    """address -> the line under its headline."""
-    text = planner("plan", "-no-color", "-why=line", *options).out
-    told, address = {}, ""
-    for line in text.splitlines():
-        if line.startswith("  # because "):
-            told[address] = line.removeprefix("  # because ")
-        elif line.startswith("  # ") and not line.startswith("  # ("):
-            address = line.removeprefix("  # ").split(" ")[0]
-    return told
+    """address -> its root causes with the hops of the chain."""
+    assert planner("plan", "-no-color", "-why=line", *options).code == 0
+    explained, _ = explain(list(options))
+    assert explained is not None
+    actions = {change_name(change): change.action for change in explained.plan.changes}
+    told = {name: root_lines(because, name, actions) for name, because in explained.causes().items()}
+    return {name: "".join(of).removeprefix("because ").replace("  -> ", " -> ") for name, of in told.items() if of}
 
 
 def test_repetition_of_a_module(applied: Path, planner: Run) -> None:
@@ -96,7 +98,7 @@ def test_through_modules_and_files_of_values(applied: Path, planner: Run) -> Non
         "module.m[0].terraform_data.x": chain.format(0),
         "module.m[1].terraform_data.x": chain.format(1),
         "terraform_data.all": chain.format(0)
-        + " -> module.m[0].terraform_data.x.input (m/main.tf:3) -> module.m[0].y (m/main.tf:4)",
+        + " -> module.m[0].terraform_data.x (m/main.tf:3, updated) -> module.m[0].y (m/main.tf:4)",
     }
 
 
@@ -164,7 +166,7 @@ def test_a_text_and_a_variable(applied: Path, planner: Run) -> None:
     main = applied / "main.tf"
     main.write_text(main.read_text().replace('"v-${var.b}"', '"w-${var.b}"'))
     assert lines(planner, "-var=b=2")["module.m[0].terraform_data.x"] == (
-        'local.x (main.tf:8) -> module.m[0].var.b (main.tf:12), and var.b "1" -> "2" (-var)'
+        'local.x (main.tf:8), var.b "1" -> "2" (-var) -> module.m[0].var.b (main.tf:12)'
     )
 
 
@@ -220,4 +222,10 @@ def test_in_full(applied: Path, planner: Run) -> None:
 def test_a_saved_plan_tells_its_causes(applied: Path, planner: Run) -> None:
     assert planner("plan", "-out=saved", "-var=drop=true").code == 0
     text = planner("show", "-no-color", "-why=line", "saved").out
-    assert "  # because var.drop" in text
+    assert '  # because [1] var.drop false -> "true"\n' in text
+    assert text.endswith(
+        "Causes:\n"
+        '  [1] var.drop false -> "true" (plan, main.tf:2)\n'
+        "        -> module.m.count (main.tf:11)\n"
+        "        -> module.m[1] (main.tf:11)\n"
+    )

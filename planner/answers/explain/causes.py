@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import reduce
 from itertools import zip_longest
 from typing import Any
 
@@ -160,11 +161,13 @@ def _variables(relations: Mapping[str, Collection[Any]], facts: FactBase) -> dic
 @frozen
 class RootCause:
     """A root cause with its consequences: (name, action) of each change, the riskiest first. `is_certain`: no change
-    has it as a mere candidate."""
+    has it as a mere candidate. `parts`: the root causes that are one edit, (name, kind); none for changes that have no
+    cause but themselves."""
 
     root: CauseStep
     changes: tuple[tuple[str, str], ...]
     is_certain: bool = True
+    parts: frozenset[tuple[str, str]] = frozenset()
 
 
 def grouped(
@@ -173,7 +176,7 @@ def grouped(
     """The changes by their root causes; those that have none but themselves by its kind. A change of several causes is
     listed with each. `risks`: how early an action comes."""
     members: dict[Key, list[str]] = {}
-    roots: dict[Key, CauseStep] = {}
+    roots: dict[Key, dict[tuple[str, str], CauseStep]] = {}
     behind_others = {root.what for name, because in chains.items() for root in because.roots if root.what != name}
     crowded = _crowded(chains)
     for name, because in sorted(chains.items()):
@@ -181,12 +184,7 @@ def grouped(
             is_itself = root.what == name and not (root.kind in _TOGETHER and name in behind_others)
             whole = evolve(root, what="", source=None) if is_itself else root
             key = _key(whole, crowded)
-            known = roots.setdefault(key, whole)
-            if known.what != whole.what and whole.kind == "variable":
-                first = min(known, whole, key=lambda step: _line(step) or ("", 0))
-                roots[key] = evolve(first, what=_variable(whole.what), before="", value="")
-            elif known.what != whole.what:
-                roots[key] = evolve(known, what=_in_common(known.what, whole.what))
+            roots.setdefault(key, {})[whole.what, whole.kind] = whole
             listed = members.setdefault(key, [])
             if name not in listed[-1:]:
                 listed.append(name)
@@ -194,8 +192,20 @@ def grouped(
     for key, names in members.items():
         listed = sorted(names, key=lambda name: (risks.get(actions.get(name, ""), len(risks)), name))
         is_certain = not any(chains[name].is_guess for name in names)
-        groups.append(RootCause(roots[key], tuple((name, actions.get(name, "")) for name in listed), is_certain))
+        root = _one_root(list(roots[key].values()))
+        parts = frozenset(roots[key]) if root.what else frozenset()
+        groups.append(RootCause(root, tuple((name, actions.get(name, "")) for name in listed), is_certain, parts))
     return tuple(sorted(groups, key=lambda group: _rank(group, risks)))
+
+
+def _one_root(parts: list[CauseStep]) -> CauseStep:
+    """One root cause for all parts of an edit: at the first of their places, with the values only where there is one
+    difference."""
+    first = min(parts, key=lambda step: _line(step) or ("", 0))
+    inner = {(step.what.removeprefix(_whole(step.what)), step.before, step.value) for step in parts}
+    if len(inner) == 1:
+        return evolve(first, what=reduce(_in_common, (step.what for step in parts)))
+    return evolve(first, what=reduce(_in_common, (_whole(step.what) for step in parts)), before="", value="")
 
 
 Key = tuple[Any, ...]
@@ -203,18 +213,23 @@ _TOGETHER = ("replace_because_tainted", "replace_by_request", "gone")
 """kinds of objects that are listed together with what they set off"""
 _MOST_APART = 3
 """lines of one variable that are causes of their own"""
+_WRITTEN = ("variable", "text")
+"""kinds of what is written in a file, where one line is one edit"""
 _KEY = re.compile(r'(\["(?:[^"\\]|\\.)*"\]|\[[0-9*]+\])')
+_PART = re.compile(
+    rf"(?:the text of )?(?:module\.[\w-]+{_KEY.pattern}?\.)*"
+    rf"(?:(?:var|local)\.[\w-]+|(?:data\.)?[\w-]+\.[\w-]+{_KEY.pattern}?\.[\w-]+)"
+)
+"""the variable, local value or argument that a place is in"""
 
 
 def _key(root: CauseStep, crowded: Collection[str]) -> Key:
-    """The key of a group: an expression has one for all instances that use it, and so have the parts of a variable in
-    one line, or all of its parts where they are many."""
-    if root.kind == "variable":
-        whole = _variable(root.what)
-        return (whole, root.kind) if whole in crowded else (whole, root.kind, _line(root))
-    if root.kind == "text" and isinstance(root.source, Span):
-        at = root.source
-        return (_KEY.sub("[*]", root.what), root.kind, at.filename, at.start)
+    """The key of a group: everything written in one line is one edit, for all instances; so are all parts of a
+    variable where they are many."""
+    if root.kind == "variable" and _whole(root.what) in crowded:
+        return (_whole(root.what), root.kind)
+    if root.kind in _WRITTEN and root.what:
+        return (_KEY.sub("[*]", _whole(root.what)), root.kind, _line(root) or root.what)
     return (root.what, root.kind)
 
 
@@ -224,7 +239,7 @@ def _crowded(chains: Mapping[str, Because]) -> set[str]:
     for because in chains.values():
         for root in because.roots:
             if root.kind == "variable":
-                lines.setdefault(_variable(root.what), set()).add(_line(root))
+                lines.setdefault(_whole(root.what), set()).add(_line(root))
     return {what for what, known in lines.items() if len(known) > _MOST_APART}
 
 
@@ -239,11 +254,10 @@ def _in_common(one: str, other: str) -> str:
     return "".join(a if a == b else "[*]" for a, b in pairs)
 
 
-def _variable(what: str) -> str:
-    """The variable that a part belongs to."""
-    name = what.removeprefix("var.")
-    ends = [at for at in (name.find("."), name.find("[")) if at >= 0]
-    return f"var.{name[: min(ends)]}" if ends else what
+def _whole(what: str) -> str:
+    """The variable, local value or argument that a part belongs to; another name unchanged."""
+    whole = _PART.match(what)
+    return whole.group() if whole else what
 
 
 def _rank(group: RootCause, risks: Mapping[str, int]) -> tuple[int, int, str, str]:

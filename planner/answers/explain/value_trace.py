@@ -13,7 +13,7 @@ from planner.answers.explain.places import ANY, ValueLocation, open_parts, selec
 from planner.answers.explain.repetition import RepetitionLocation
 from planner.engine.evaluation.context import ModuleInstance
 from planner.foundation.values.convert import path_text
-from planner.foundation.values.expression_text import short_text
+from planner.foundation.values.expression_text import short_text, short_texts
 from planner.foundation.values.operations import same_value
 from planner.foundation.values.paths import parts
 from planner.foundation.values.value import Null, Set, Unknown, Value, is_wholly_known, unmark, unmark_deep
@@ -300,7 +300,7 @@ class ValueTrace(MentionTrace):
                     self._part(place, at)
             return False
         hidden = secret or self.places.is_sensitive(place)
-        texts = [short_text(v, hidden) if v is not None else "nothing" for v in (before, value)]
+        texts = short_texts(before, value, hidden)
         self._facts.add("planned_change", text, *texts, source=source)
         self._facts.add("altered", text, f"{text} changes from {texts[0]} to {texts[1]}", source=source)
         if self.former is not None and not self.former.is_applied(place, self._state_value(place, before)):

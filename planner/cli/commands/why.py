@@ -90,7 +90,7 @@ def _summary(arguments: Arguments, terminal: Terminal) -> int:
     if made is None:
         return finish(list(answer.diagnostics), terminal)
     if arguments["json"]:
-        terminal.data(json_text(summary_document(made)))
+        terminal.data(json_text(summary_document(made, terminal)))
     else:
         show_summary(made, terminal, arguments["full"])
     return finish(list(answer.diagnostics), terminal)

@@ -131,10 +131,31 @@ def _balance(line: str) -> int:
 
 LONGEST = 60
 """characters"""
+_LEAD = 24
+"""characters shown before a difference"""
 
 
 def short_text(value: Value, hidden: bool = False) -> str:
     """The value as JSON, shortened. What is sensitive, or `hidden`, is not shown."""
+    return _cut(whole_text(value, hidden))
+
+
+def short_texts(before: Value, after: Value, hidden: bool = False) -> tuple[str, str]:
+    """Two values as JSON, shortened around the first character in which they differ; None is for no value there."""
+    texts = [whole_text(v, hidden) if v is not None else "nothing" for v in (before, after)]
+    start = max(0, common_start(*texts) - _LEAD)
+    one, other = (_cut(text, start if max(map(len, texts)) > LONGEST else 0) for text in texts)
+    return one, other
+
+
+def common_start(one: str, other: str) -> int:
+    """The number of characters that two strings have in common at their beginning."""
+    pairs = zip(one, other, strict=False)
+    return next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
+
+
+def whole_text(value: Value, hidden: bool = False) -> str:
+    """The value as JSON. What is sensitive, or `hidden`, is not shown."""
     if value is None or value.__class__ is Null:
         return "null"
     plain, marks = unmark_deep(value)
@@ -142,12 +163,12 @@ def short_text(value: Value, hidden: bool = False) -> str:
         return "(sensitive value)"
     if plain.__class__ is Unknown or not is_wholly_known(plain):
         return "(known after apply)"
-    return _short_json(plain)
-
-
-def _short_json(plain: Value) -> str:
     try:
-        text = dumps(simple_json(plain), escape_html=False).decode("utf-8")
+        return dumps(simple_json(plain), escape_html=False).decode("utf-8")
     except CodecError:
         return "a value"
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+
+
+def _cut(text: str, start: int = 0) -> str:
+    end = start + LONGEST
+    return f"{'...' if start else ''}{text[start:end]}{'...' if len(text) > end else ''}"

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 from planner.foundation.vocabulary.address import AddressError, ModuleAddress, parse_module, parse_resource_instance
 from planner.logic.graph.edge_sources import LAYERS, declarations, grounds
 from planner.logic.model.plan import change_name
-from planner.logic.programs.actions import NO_OP, actions, does, verb_of, words_for
-from planner.render.cause_line import Causes
-from planner.render.cause_summary import groups_of, title_of
+from planner.logic.programs.actions import NO_OP, Counts, actions, verb_of, words_for
+from planner.render.cause_summary import Causes, title_of
 from planner.render.diff_block import SchemaLookup
 from planner.render.page.document import (
     MOST_EDGES,
@@ -26,7 +25,7 @@ from planner.render.page.document import (
     places_of,
 )
 from planner.render.page.page import hiding
-from planner.render.plan import PlanText, is_shown
+from planner.render.plan import PlanText, is_shown, pending
 from planner.render.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -52,7 +51,7 @@ def page_of_plan(explored: Explored, title: str, asks: str) -> Page:
     shown = PlanText(plan, SchemaLookup(explored.schemas).resource_schema, terminal)
     told = Causes(explored.causes, explored.actions, "full")
     groups: dict[str, list[str]] = defaultdict(list)
-    for group in groups_of(explored.causes, explored.actions):
+    for group in told.groups:
         for name, _ in group.changes:
             groups[name].append(title_of(group))
     changes = tuple(
@@ -70,7 +69,7 @@ def page_of_plan(explored: Explored, title: str, asks: str) -> Page:
     verdicts = plan.policy.verdicts if plan.policy is not None else ()
     return Page(
         title,
-        tuple(_summary(plan)),
+        tuple(_summary(plan, told.headline(pending(Counts.of_plan(plan))))),
         tuple(_view(name, graph, plan, changes) for name, graph in explored.graphs),
         tuple((layer, MEANINGS[layer]) for layer in LAYERS),
         tuple((action, colour(action), words_for(colour(action)).sign) for action in actions() if action in done),
@@ -86,10 +85,7 @@ def colour(action: str) -> str:
     return "none" if action == NO_OP else verb_of(action)
 
 
-def _summary(plan: Plan) -> list[str]:
-    done = [change.action for change in plan.changes]
-    numbers = [sum(does(action, kind) for action in done) for kind in ("creates", "destroys")]
-    line = f"{numbers[0]} to add, {done.count('update')} to change, {numbers[1]} to destroy."
+def _summary(plan: Plan, line: str) -> list[str]:
     return [line] if plan.mode == "normal" else [line, f"Mode: {plan.mode}."]
 
 

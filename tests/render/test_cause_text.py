@@ -1,0 +1,71 @@
+"""Causes in words: differences, addresses that differ in keys, and lines of a terminal."""
+
+from __future__ import annotations
+
+import pytest
+
+from planner.foundation.values.expression_text import short_texts
+from planner.render.alike import alike
+from planner.render.cause_line import difference
+from planner.render.terminal import fold
+
+DIFFERENCES = [
+    ('"v1"', '"v2"', '"v1" -> "v2"'),
+    ("2", "4", "2 -> 4"),
+    (
+        '"registry.example.com/team/web:1.4"',
+        '"registry.example.com/team/web:1.5"',
+        '"...team/web:[1.4 -> 1.5]"',
+    ),
+    (
+        '"docker run --restart=always --image=web:1 --label=one --label=two"',
+        '"docker run --restart=always --image=web:22 --label=one --label=two"',
+        '"...--image=web:[1 -> 22] --label=one --l..."',
+    ),
+    ('"' + "a" * 60 + '"', '"b"', f'"[{"a" * 48}... -> b]"'),
+    ("[" + "1,2," * 20 + "3]", "[" + "1,2," * 20 + "4]", "...2,1,2,1,2,1,2,[3 -> 4]]"),
+]
+
+
+@pytest.mark.parametrize(("before", "value", "text"), DIFFERENCES)
+def test_a_difference_is_shown_around_its_place(before: str, value: str, text: str) -> None:
+    assert difference(before, value) == text
+
+
+def test_values_are_never_cut_before_their_difference() -> None:
+    before, after = short_texts("x" * 100 + "1" + "y" * 100, "x" * 100 + "2" + "y" * 100)
+    assert before == "..." + "x" * 24 + "1" + "y" * 35 + "..."
+    assert after == "..." + "x" * 24 + "2" + "y" * 35 + "..."
+    assert short_texts(None, "b") == ("nothing", '"b"')
+    assert short_texts("x" * 100, "z", hidden=True) == ("(sensitive value)", "(sensitive value)")
+
+
+ALIKE = [
+    (["a.b", "a.c"], ["a.b", "a.c"]),
+    (["a.b[0]", "a.b[1]"], ["a.b[0, 1]"]),
+    (["a.b[2]", "a.b[0]", "a.b[1]"], ["a.b[0..2]"]),
+    (['m["x"].a[0]', 'm["x"].a[1]', 'm["y"].a[0]', 'm["y"].a[1]'], ['m["x", "y"].a[0, 1]']),
+    (['m["x"].a[0]', 'm["x"].a[1]', 'm["y"].a[0]'], ['m["x"].a[0, 1]', 'm["y"].a[0]']),
+    ([f'a["{key}"]' for key in "abcdef"], ['a["a", "b", "c", ... 3 more]']),
+    (['a["x].b["]', 'a["y"]'], ['a["x].b[", "y"]']),
+]
+
+
+@pytest.mark.parametrize(("names", "texts"), ALIKE)
+def test_addresses_that_differ_in_keys_are_one(names: list[str], texts: list[str]) -> None:
+    assert [one.text for one in alike(names)] == texts
+    assert sum(one.number for one in alike(names)) == len(names)
+
+
+FOLDED = [
+    ("short", 20, ["short"]),
+    ('  -> module.env["prod", "qa"].module.web.x', 30, ['  -> module.env["prod", "qa"]', "    .module.web.x"]),
+    ("one two three four", 9, ["one two", "  three", "  four"]),
+    ("x" * 30, 10, ["x" * 30]),
+    ("one two three four", 0, ["one two three four"]),
+]
+
+
+@pytest.mark.parametrize(("text", "width", "lines"), FOLDED)
+def test_lines_are_folded_between_words_and_steps(text: str, width: int, lines: list[str]) -> None:
+    assert fold(text, width) == lines
