@@ -7,7 +7,7 @@ What is not known there (a sensitive value, a file of which only a digest was ke
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Literal, Protocol
 
 from planner.answers.explain.expression_keys import expression_keys
@@ -18,7 +18,7 @@ from planner.answers.explain.repetition import RepetitionLocation
 from planner.engine.evaluation.ignore import reference_path
 from planner.engine.evaluation.lazy import LazyContext
 from planner.engine.evaluation.repetition import expand
-from planner.foundation.support.disk import Tree, UnrecordedError, read_whole, view
+from planner.foundation.support.disk import FilesUsed, Tree, UnrecordedError, files_used, read_whole, view
 from planner.foundation.values.convert import ConversionError, convert
 from planner.foundation.values.value import Value, is_wholly_known, type_of, unmark_deep
 from planner.foundation.vocabulary.address import InstanceKey
@@ -150,6 +150,12 @@ class FormerWorld:
                 return expand(repeatable(was), was.module.scope, str(was)).instances.keys()
             except (Failure, KeyError):
                 return None
+
+    def files_used(self, evaluate: Callable[[], object]) -> FilesUsed:
+        """The files that an evaluation uses when it finds the former ones."""
+        with view(self.tree), files_used() as used:
+            evaluate()
+        return used
 
     def file_status(self, path: str) -> Status:
         """Whether a file is what it was."""

@@ -19,6 +19,7 @@ from planner.answers.explain.origins import (
 )
 from planner.answers.explain.places import ANY, LocationLookup, ValueLocation
 from planner.answers.explain.repetition import KnownInstances, RepetitionLocation
+from planner.foundation.support.disk import files_used
 from planner.foundation.values.expression_text import short_text
 from planner.foundation.values.value import Value, is_wholly_known
 from planner.foundation.vocabulary.address import AddressError, format_resource, parse_module
@@ -184,23 +185,33 @@ class MentionTrace:
         return some
 
     def _files(self, text: str, given: GivenExpression, calls: Sequence[Call]) -> bool:
-        """Facts about the files that an expression reads, where their names are known; whether there are any."""
-        some = False
-        for call in calls:
-            if not reads_files((call.name,)) or not call.arguments:
-                continue
-            name = given.evaluate(call.arguments[0])
-            if name.__class__ is not str:
-                continue
-            path = located(name, "")
+        """Facts about the files that an expression reads or finds, now or before; whether there are any."""
+        readers = [call for call in calls if reads_files((call.name,)) and call.arguments]
+        if not readers:
+            return False
+
+        def evaluate() -> None:
+            given.evaluate(given.node)
+            for call in readers if given.bound else ():
+                given.evaluate(call)
+
+        with files_used() as used:
+            evaluate()
+        before = self.former.files_used(evaluate) if self.former is not None else used
+        statuses: dict[str, Status] = dict.fromkeys(used.matched ^ before.matched, "other")
+        names = {call: given.evaluate(call.arguments[0]) for call in readers}
+        places = {located(name, ""): call for call, name in names.items() if name.__class__ is str}
+        named = places.keys() if used.matched == before.matched else set()
+        for path in (used.read | before.read | named) - statuses.keys():
+            statuses[path] = self.former.file_status(path) if self.former is not None else "unknown"
+        for path, status in sorted(statuses.items()):
+            call = places.get(path) or readers[0]
             file, span = f"file {path}", Span(given.source, call.start, call.end)
-            some = True
             self._facts.add("refers_value", text, file, source=span)
             self._facts.add("read_file", file, source=span)
-            status = self.former.file_status(path) if self.former is not None else "unknown"
             if status != "unknown":
                 self._facts.add("stayed" if status == "same" else "changed_since", file, source=span)
-        return some
+        return bool(statuses)
 
     def _in_blocks(self, place: ValueLocation, unknown: bool) -> bool:
         some = False

@@ -335,8 +335,40 @@ _TIME = [False]
 _SERVICES = [0]
 
 
+class FilesUsed:
+    """The files that functions read, and those that match their patterns."""
+
+    __slots__ = ("matched", "read")
+
+    def __init__(self) -> None:
+        self.read: set[str] = set()
+        self.matched: set[str] = set()
+
+
+_USED: ContextVar[FilesUsed | None] = ContextVar("files used", default=None)
+
+
+@contextmanager
+def files_used() -> Iterator[FilesUsed]:
+    """The files that functions use inside, also those of a tree."""
+    used = FilesUsed()
+    token = _USED.set(used)
+    try:
+        yield used
+    finally:
+        _USED.reset(token)
+
+
+def note_matches(paths: Iterable[str]) -> None:
+    """These files match the pattern of a function."""
+    if (used := _USED.get()) is not None:
+        used.matched.update(paths)
+
+
 def note_file_read(path: str) -> None:
     """A function has read the file."""
+    if (used := _USED.get()) is not None:
+        used.read.add(path)
     if _TREE.get() is None:
         _READ[path] = None
 

@@ -16,6 +16,7 @@ from planner.foundation.support.disk import (
     note_file_read,
     note_listing,
     note_look,
+    note_matches,
     path_exists,
     path_mode,
     read_whole,
@@ -183,6 +184,7 @@ def fileset(path: Value, pattern: Value, *, context: CallContext) -> Value:
     pattern, pattern_marks = unmark(pattern)
     directory = path if path.startswith("/") else _join_path(context.base_dir, path)
     paths: list[str] = []
+    files: list[str] = []
     note_look(located(directory, ""))
     try:
         for name in glob(_join_path(directory, pattern)):
@@ -191,9 +193,11 @@ def fileset(path: Value, pattern: Value, *, context: CallContext) -> Value:
             except OSError:
                 raise FunctionError("A file that matches the pattern cannot be looked up.") from None
             if is_file:
+                files.append(name)
                 paths.append(text(os.path.relpath(name, directory or ".")))
     except PatternError:
         raise FunctionError("The pattern is not valid.") from None
+    note_matches(files)
     return mark(make_set(STRING, paths), path_marks | pattern_marks)
 
 
