@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from planner.engine.plan.moves import asked_facts, moved_back
+from planner.foundation.support.disk import read_text
 from planner.foundation.vocabulary.address import AddressError, ModuleAddress, parse_address, parse_resource_instance
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure, has_errors
 from planner.foundation.vocabulary.records import evolve
+from planner.foundation.vocabulary.span import Source, Span
 from planner.language.syntax.rule_syntax import Atom, Constant, quote
 from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.fact_base import FactBuilder
@@ -179,7 +182,25 @@ def explainer_of(made: MadePlan[Unstored]) -> Explainer:
         context = planned_values(graph, loaded.config, plan, made.variables, loaded.schemas, loaded.workspace)
     else:
         with_outputs(context, plan)
-    return Explainer(plan, loaded.config, context, made.variables, FormerWorlds(made), _taints(made))
+    return Explainer(plan, loaded.config, context, made.variables, FormerWorlds(made), _taints(made), _locked(made))
+
+
+def _locked(made: MadePlan[Unstored]) -> dict[str, tuple[str, Span]]:
+    """The provider versions that the lock file selects, with their places in it."""
+    from planner.operations.input_record import locked_versions
+    from planner.world.provider.lock_file import NAME
+
+    directory = made.loaded.options.directory
+    versions = locked_versions(directory)
+    if not versions:
+        return {}
+    source = Source(NAME, read_text(os.path.join(directory, NAME)))
+    places: dict[str, tuple[str, Span]] = {}
+    for address, version in versions.items():
+        at = max(source.text.find(f'provider "{address}"'), 0)
+        start = max(source.text.find(f'"{version}"', at), at)
+        places[address] = version, Span(source, start, start + len(version) + 2)
+    return places
 
 
 def _taints(made: MadePlan[Unstored]) -> Mapping[str, TaintOrigin]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import posixpath
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from planner.foundation.support.digests import sha256_of
@@ -16,7 +16,7 @@ from planner.language.config.directory import fits, module_key, read_manifest
 from planner.language.config.load import load_tree
 from planner.language.config.variables import RawValue, root_variables
 from planner.logic.model.plan import OutputChange, ResourceChange
-from planner.operations.input_record import record_of
+from planner.operations.input_record import locked_versions, record_of
 from planner.operations.load import load_variables
 from planner.world.git.revisions import implied_base
 from planner.world.git.tree import git_tree
@@ -97,7 +97,7 @@ def _of_record(made: MadePlan[Any], record: InputRecord, run: ApplyInputs) -> Fo
         return run.modules.get(".".join(path))
 
     given: RawVariables = {name: _raw_value(name, one) for name, one in run.variables.items()}
-    return _world(made, RecordedTree(made.loaded.options.directory, record, run), locate, given)
+    return _world(made, RecordedTree(made.loaded.options.directory, record, run), locate, given, run.providers)
 
 
 def _of_git(made: MadePlan[Any], ref: str) -> FormerWorld:
@@ -114,7 +114,8 @@ def _of_git(made: MadePlan[Any], ref: str) -> FormerWorld:
 
     with view(tree):
         given, _ = load_variables(options)
-    return _world(made, tree, locate, given)
+        providers = locked_versions(options.directory)
+    return _world(made, tree, locate, given, providers)
 
 
 def _raw_value(name: str, one: dict[str, Any]) -> RawValue:
@@ -125,7 +126,9 @@ def _raw_value(name: str, one: dict[str, Any]) -> RawValue:
     return RawValue(name, "plan", given=value)
 
 
-def _world(made: MadePlan[Any], tree: Tree, locate: Locate, given: RawVariables) -> FormerWorld:
+def _world(
+    made: MadePlan[Any], tree: Tree, locate: Locate, given: RawVariables, providers: Mapping[str, str]
+) -> FormerWorld:
     """The values of a former configuration over the objects of the state before refreshing."""
     from planner.answers.explain.former_names import FormerNames
     from planner.answers.explain.former_world import FormerWorld
@@ -144,7 +147,7 @@ def _world(made: MadePlan[Any], tree: Tree, locate: Locate, given: RawVariables)
         values, _ = root_variables(config.root.variables, given)
     objects = StateObjects(plan.previous_state, loaded.schemas)
     context = LazyContext(config, values, loaded.schemas, objects, loaded.workspace, plan.timestamp or None)
-    return FormerWorld(context, FormerNames.of(plan.changes), tree)
+    return FormerWorld(context, FormerNames.of(plan.changes), tree, providers)
 
 
 _CONFIGURATION = (".tf", ".tofu", ".tf.json", ".tofu.json")

@@ -70,7 +70,7 @@ def keep_record(made: MadePlan[Start], before: State, after: State, whole: bool)
         _variables(made.variables),
         _files_read(plan, loaded.options.directory, known.salt),
         _names_listed(loaded.options.directory),
-        _providers(loaded.options.directory),
+        locked_versions(loaded.options.directory),
     )
     sources = {keys[name]: text for name, text in texts.items()}
     _write(store, with_run(known, run, sources, {} if whole else _instances_left(plan, before, after)))
@@ -155,7 +155,7 @@ def relative_name(path: str, directory: str) -> str:
     return os.path.relpath(os.path.realpath(path), os.path.realpath(directory))
 
 
-def _providers(directory: str) -> dict[str, str]:
+def locked_versions(directory: str) -> dict[str, str]:
     """The versions that the lock file selects."""
     from planner.world.provider.lock_file import read_locks
 

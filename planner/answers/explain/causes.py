@@ -153,6 +153,7 @@ def _variables(relations: Mapping[str, Collection[Any]], facts: FactBase) -> dic
         source = facts.source("root_variable", (name, text, origin))
         elsewhere = isinstance(source, Span) and source.filename != origin  # of a sensitive value: its declaration
         told[name] = (before.get(name, ""), text, origin if origin in _NOTED or elsewhere else "")
+    told |= {name: (old, now, "") for _, name, old, now in facts.relation("provider_changed")}
     told |= {name: ("", "", how) for name, how in facts.relation("tainted_by")}
     told |= {name: (old, now, "") for name, old, now in facts.relation("drifted_from")}
     return told
@@ -387,7 +388,7 @@ class _FactLocations:
         self._sources: dict[str, Any] = {}
         for predicate in facts.predicates:
             rank = predicate in self._TELLING
-            column = 1 if predicate in ("own_text", "call_gone") else 0
+            column = 1 if predicate in ("own_text", "call_gone", "provider_changed") else 0
             for row in facts.relation(predicate):
                 if len(row) <= column or row[column].__class__ is not str:
                     continue

@@ -7,7 +7,7 @@ What is not known there (a sensitive value, a file of which only a digest was ke
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import Literal, Protocol
 
 from planner.answers.explain.expression_keys import expression_keys
@@ -37,10 +37,13 @@ class FormerWorldsOf(Protocol):
 
 
 class FormerWorld:
-    """Questions about what is at a place of the plan, and was. `names`: what moved; `tree`: the former files."""
+    """Questions about what is at a place of the plan, and was. `names`: what moved; `tree`: the former files;
+    `providers`: the former versions by source address."""
 
-    def __init__(self, context: LazyContext, names: FormerNames, tree: Tree) -> None:
-        self.context, self.names, self.tree = context, names, tree
+    def __init__(
+        self, context: LazyContext, names: FormerNames, tree: Tree, providers: Mapping[str, str] | None = None
+    ) -> None:
+        self.context, self.names, self.tree, self.providers = context, names, tree, providers or {}
         self.places = LocationLookup(context)
         self._keys: dict[int, tuple[Expression, dict[int, int]]] = {}
 

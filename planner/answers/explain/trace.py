@@ -22,7 +22,9 @@ from planner.foundation.values.paths import parts
 from planner.foundation.values.value import Null, unmark
 from planner.foundation.vocabulary.address import format_resource, join, parse_module
 from planner.foundation.vocabulary.diagnostic import Failure
+from planner.foundation.vocabulary.provider_address import DEFAULT_HOST, parse_provider_configuration
 from planner.foundation.vocabulary.records import evolve
+from planner.foundation.vocabulary.span import Span
 from planner.language.config.model import ResourceDecl
 from planner.logic.facts.from_state import declaration
 from planner.logic.model.graph import StateEntry
@@ -37,6 +39,8 @@ class Trace(ValueTrace):
 
     taints: Mapping[str, TaintOrigin] = MappingProxyType({})
     """what tainted objects, by address"""
+    locked: Mapping[str, tuple[str, Span]] = MappingProxyType({})
+    """the present versions of providers by source address, with their places"""
 
     # ---------------------------------------------------------------- actions
 
@@ -49,6 +53,7 @@ class Trace(ValueTrace):
         for predicate, _, *columns in change.facts:
             source = decision_source(self.plan, self.config, change, predicate, columns)
             self._facts.add(predicate, name, *columns, source=source)
+        self._provider_version(change, name)
         if name in self.taints:
             self._facts.add("tainted_by", name, self.taints[name].text, source=StateEntry(name))
         drift = self._drift.get(name)
@@ -71,6 +76,15 @@ class Trace(ValueTrace):
             self._arguments(change, name, ValueLocation(module, "resource", key, change.key))
         self._triggers(change, module, decl)
         self._pending(change, name, module, decl)
+
+    def _provider_version(self, change: ResourceChange, name: str) -> None:
+        """The fact about the version of an object's provider, where it is not that of the last apply."""
+        before = self.former.providers if self.former is not None and change.provider else {}
+        source = parse_provider_configuration(change.provider).source if before else ""
+        now = self.locked.get(source)
+        if now is not None and before.get(source, now[0]) != now[0]:
+            words = f"provider {source.removeprefix(f'{DEFAULT_HOST}/')}"
+            self._facts.add("provider_changed", name, words, before[source], now[0], source=now[1])
 
     def _call_gone(self, change: ResourceChange, name: str) -> None:
         """The fact about an instance in a module that nothing calls any more."""

@@ -20,6 +20,7 @@ from planner.foundation.vocabulary.address import parse_resource_instance
 from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.foundation.vocabulary.nearest import instead
 from planner.foundation.vocabulary.records import frozen
+from planner.foundation.vocabulary.span import Span
 from planner.language.config.model import Config
 from planner.language.config.variables import RootVariable
 from planner.logic.datalog.engine.evaluate import evaluate
@@ -88,8 +89,9 @@ class Explainer:
         variables: Mapping[str, RootVariable],
         worlds: FormerWorldsOf | None = None,
         taints: Mapping[str, TaintOrigin] | None = None,
+        locked: Mapping[str, tuple[str, Span]] | None = None,
     ) -> None:
-        self.taints = taints or {}
+        self.taints, self.locked = taints or {}, locked or {}
         self.plan, self.config, self.variables, self.worlds = plan, config, variables, worlds
         self.places = LocationLookup(context)
 
@@ -99,7 +101,7 @@ class Explainer:
 
     def _trace(self, former: FormerWorld | None) -> Trace:
         trace = Trace(self.plan, self.config, self.places, self.variables, former)
-        trace.taints = self.taints
+        trace.taints, trace.locked = self.taints, self.locked
         return trace
 
     # ---------------------------------------------------------------- actions
