@@ -49,9 +49,8 @@ _ASKED = ("replace_by_request", "no-call")
 def because_lines(because: Because, address: str, actions: Mapping[str, str]) -> list[str]:
     """Every step, from the change to its root, and the other roots; none where the headline of the change has it
     already. `actions`: of all changes, by name."""
-    root = because.steps[0]
-    if root.what == address:
-        return own_lines(root)
+    if because.is_itself(address):
+        return own_lines(because.roots[0])
     lines = ["because:", *_without_repeats(f"  {words_of(step, actions)}" for step in reversed(because.steps))]
     others = because.roots[1:]
     if others:
@@ -62,14 +61,15 @@ def because_lines(because: Because, address: str, actions: Mapping[str, str]) ->
 
 def own_lines(root: CauseStep) -> list[str]:
     """The lines for a change that has no cause but itself."""
+    if root.kind == "replace_because_tainted" and root.note:
+        return [f"because {root.note}"]
     return ["because it was removed outside"] if root.kind == "gone" else []
 
 
 def root_lines(because: Because, address: str, actions: Mapping[str, str]) -> list[str]:
     """The roots, then the hops of the chain one a line."""
-    root = because.steps[0]
-    if root.what == address:
-        return own_lines(root)
+    if because.is_itself(address):
+        return own_lines(because.roots[0])
     words = [words_of(step, actions) for step in because.roots]
     steps = [] if because.is_guess else hops_of(because, address, actions)
     return [roots_sentence(words, because.is_guess), *(f"  -> {words_of(step, actions)}" for step in steps)]
@@ -121,6 +121,8 @@ def words_of(step: CauseStep, actions: Mapping[str, str], with_place: bool = Tru
         return f"{what} ({origin_of(step)})" if with_place else what
     action = actions.get(step.what, "")
     said = _KINDS.get(step.kind, words_for(action).done if action else "")
+    if step.kind == "replace_because_tainted" and step.note:
+        said = f"tainted: {step.note}"
     place = place_of(step.source) if with_place and step.kind not in _ASKED else ""
     notes = ", ".join(filter(None, (place, said)))
     return f"{what} ({notes})" if notes else what

@@ -94,8 +94,8 @@ class Causes:
             return []
         if self.how == "full":
             return because_lines(because, name, self.planned)
-        if because.steps[0].what == name:
-            return own_lines(because.steps[0])
+        if because.is_itself(name):
+            return own_lines(because.roots[0])
         if not self.are_numbered:
             words = [words_of(root, self.planned) for root in because.roots]
             return fold(roots_sentence(words, because.is_guess), self.width and self.width - 4)

@@ -229,3 +229,9 @@ def test_a_saved_plan_tells_its_causes(applied: Path, planner: Run) -> None:
         "        -> module.m.count (main.tf:11)\n"
         "        -> module.m[1] (main.tf:11)\n"
     )
+
+
+def test_a_change_with_a_reason_of_its_own_and_others(applied: Path, planner: Run) -> None:
+    told = lines(planner, "-var=b=2", "-replace=module.m[0].terraform_data.x", "-target=module.m[0]")
+    own = "module.m[0].terraform_data.x"
+    assert told[own].startswith(f"{own} (-replace), var.b ")

@@ -41,6 +41,7 @@ def test_why_names_the_provisioner(planner):
     (change,) = [line["change"] for line in plan if line["type"] == "planned_change"]
     (root,) = change["root_causes"]
     assert (root["kind"], root["origin"]) == ("replace_because_tainted", CAUSE)
+    assert f"  # because {CAUSE}\n" in planner("plan", "-why=line", "-no-color").out
     assert planner("plan", "-out=saved").code == 0
     assert planner("why", "terraform_data.a", "-plan=saved").out.startswith(first)
 

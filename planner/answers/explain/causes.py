@@ -63,6 +63,10 @@ class Because:
     roots: tuple[CauseStep, ...]
     is_guess: bool = False
 
+    def is_itself(self, name: str) -> bool:
+        """Whether a change has no cause but itself."""
+        return len(self.roots) == 1 and self.roots[0].what == name
+
     @property
     def json(self) -> dict[str, Any]:
         """As documents have it."""
