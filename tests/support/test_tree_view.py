@@ -16,6 +16,7 @@ from planner.engine.walk.machine import NOTHING, WorkResult
 from planner.engine.walk.pool import _Pool
 from planner.foundation.support.disk import (
     TreeEntry,
+    UnrecordedError,
     files_read,
     forget_files_read,
     is_directory,
@@ -25,6 +26,7 @@ from planner.foundation.support.disk import (
     read_text,
     view,
 )
+from planner.foundation.values.value import Unknown
 from planner.language.config.load import load_config
 from planner.language.config.stack_files.load import stack_files
 from planner.language.config.test_files.load import find_test_files
@@ -127,6 +129,16 @@ def test_reads_of_a_tree_are_not_those_of_the_configuration(root: str, tmp_path:
     with view(MemoryTree(str(tmp_path / "work"), THEN)):
         reading(root)
     assert files_read() == looked_at() == ()
+
+
+def test_what_is_not_on_record_is_not_known(tmp_path: Path) -> None:
+    class Forgetful(MemoryTree):
+        def read(self, name: str) -> bytes:
+            raise UnrecordedError
+
+    with view(Forgetful(str(tmp_path), THEN)):
+        assert isinstance(run("filemd5", "a.txt", base_dir=str(tmp_path)), Unknown)
+        assert list(run("fileset", "sub", "*", base_dir=str(tmp_path)).items) == ["then.txt"]
 
 
 def test_missing_names_are_reported_as_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ from itertools import pairwise
 
 from planner.foundation.support.disk import (
     Entry,
+    UnrecordedError,
     is_directory,
     list_directory,
     note_file_read,
@@ -61,6 +62,9 @@ def read_bytes(path: str, base_dir: str, hidden: bool = False, argument: int | N
         data = read_whole(at)
         note_file_read(at)
         return data
+    except UnrecordedError:
+        note_file_read(at)
+        raise
     except FileNotFoundError:
         raise FunctionError(
             f"{name} does not exist. Functions read only files that are there before the plan is made: for a file that "

@@ -11,6 +11,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias
 
+from planner.foundation.support.disk import UnrecordedError
 from planner.foundation.values.convert import convert
 from planner.foundation.values.numbers import is_infinite
 from planner.foundation.values.refine import NOTHING, not_null, refined
@@ -242,6 +243,8 @@ def call(function: Function, arguments: Sequence[Value], context: CallContext) -
     extra = {name: result_type if name == "result_type" else context for name in function.wants}
     try:
         result = function.impl(*values, **extra)
+    except UnrecordedError:
+        return mark(unknown(result_type), marks)
     except (MemoryError, OverflowError):
         raise FunctionError("The result would be too large.") from None
     if function.not_null:
