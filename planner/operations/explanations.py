@@ -270,7 +270,7 @@ def with_chains(made: MadePlan[Unstored], proof: dict[str, Any]) -> dict[str, An
         object = str(parse_address(name).config)
         chains.append((f"{name} is read only after {resource}", waiting_chain(graph, object, resource)))
     written = [{"text": text, "steps": [step.json for step in steps]} for text, steps in chains if steps]
-    return {**proof, "chains": written} if written else proof
+    return {**proof, "chains": [*proof.get("chains", ()), *written]} if written else proof
 
 
 def plan_graph(made: MadePlan[Unstored]) -> Graph:

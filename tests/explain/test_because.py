@@ -235,3 +235,34 @@ def test_a_change_with_a_reason_of_its_own_and_others(applied: Path, planner: Ru
     told = lines(planner, "-var=b=2", "-replace=module.m[0].terraform_data.x", "-target=module.m[0]")
     own = "module.m[0].terraform_data.x"
     assert told[own].startswith(f"{own} (-replace), var.b ")
+
+
+REASONS = """
+variable "v" { default = 1 }
+variable "w" { default = 1 }
+variable "x" { default = 1 }
+resource "terraform_data" "t" { input = var.v }
+resource "terraform_data" "u" { input = var.w }
+resource "terraform_data" "n" {
+  triggers_replace = var.x
+  lifecycle {
+    replace_triggered_by = [terraform_data.t, terraform_data.u]
+  }
+}
+"""
+
+
+def test_why_names_every_direct_reason(tmp_path: Path, planner: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("main.tf").write_text(REASONS)
+    assert planner("apply", "-auto-approve").code == 0
+    every = ("-var=v=2", "-var=w=2", "-var=x=2", "-replace=terraform_data.n")
+    first, more = planner("why", "terraform_data.n", *every).out.split("More causes for terraform_data.n:\n")
+    assert "its replace_triggered_by names terraform_data.t" in first and "var.v changed" in first
+    assert [line.partition(":")[0] for line in more.splitlines()] == [
+        "  -replace names terraform_data.n",
+        '  var.w changed from 1 to "2"',
+        '  var.x changed from 1 to "2"',
+    ]
+    assert "More causes" not in planner("why", "terraform_data.n", "-replace=terraform_data.n").out
+    assert "More causes" not in planner("why", "terraform_data.n", "-var=v=2").out

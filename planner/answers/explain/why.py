@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from planner.answers.explain.causes import Because, chains_of
+from planner.answers.explain.causes import Because, CauseStep, chains_of
 from planner.answers.explain.former_world import FormerWorld, FormerWorldsOf
 from planner.answers.explain.places import LocationLookup, ValueLocation
 from planner.answers.explain.trace import Trace
@@ -124,7 +124,27 @@ class Explainer:
         if proof is None:
             detail = f"The plan does not record the inputs of the action of {name}."
             raise Failure(error("why.no_facts", "Nothing to explain", detail))
-        return proof_json(proof, base, source_json)
+        document = proof_json(proof, base, source_json)
+        more = self._more_causes(name, base, document)
+        steps = [_cause_step(root) for root in more[:_MOST_CAUSES]]
+        if len(more) > _MOST_CAUSES:
+            steps.append({"text": f"{len(more) - _MOST_CAUSES} others", "sources": []})
+        return {**document, "chains": [{"text": f"More causes for {name}", "steps": steps}]} if steps else document
+
+    def _more_causes(self, name: str, base: FactBase, document: dict[str, Any]) -> list[CauseStep]:
+        """The root causes of a change that are not in the proof of its action, which has one of several reasons."""
+        relations = evaluate(cause_program(), base, ("because", "leaf", "unrecorded_value", "former_value"))
+        because = chains_of([(relations, base, [name])]).get(name)
+        if because is None or because.is_guess or len(because.roots) < 2:
+            return []
+        rows = [step["tuple"] for step in document["proofs"].values()]
+        decided = {row[0] for row in rows if row[1:2] == [name]}
+        mentioned = {column for row in rows for column in row[1:] if column != name}
+        return [
+            root
+            for root in because.roots
+            if root.what not in mentioned and not (root.what == name and _DECIDED.get(root.kind, "") in decided)
+        ]
 
     def causes(self) -> dict[str, Because]:
         """The causes of each change and each changing output, by name (planner.logic.model.plan.change_name)."""
@@ -269,6 +289,29 @@ class Explainer:
             detail += self._values_like(text)
             raise Failure(error("why.no_value", "Nothing to explain", detail))
         return values
+
+
+_MOST_CAUSES = 6
+"""root causes that are listed beside the one that the proof has"""
+_DECIDED = {"replace_by_request": "replace_requested", "replace_because_tainted": "tainted"}
+"""the facts of a decision by the kinds of roots that are the changed object itself"""
+_CAUSES = {
+    "text": "{what} was edited",
+    "file": "{what} changed",
+    "drift": "{what} was changed outside",
+    "replace_by_request": "-replace names {what}",
+    "replace_because_tainted": "{what} is tainted",
+}
+
+
+def _cause_step(root: CauseStep) -> dict[str, Any]:
+    """A root cause as a step of a chain."""
+    text = _CAUSES.get(root.kind, "{what}").format(what=root.what)
+    if root.before:
+        text = f"{root.what} changed from {root.before} to {root.value}"
+    elif root.kind == "variable":
+        text = f"{root.what} is {root.value}"
+    return {"text": text, "sources": [source_json(root.source)] if root.source is not None else []}
 
 
 # Reasons why an action is not planned, in a few sentences: the action planned instead, and the conditions of the
