@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from planner.cli.flags import Arguments, UsageError
@@ -13,6 +13,7 @@ from planner.render.terminal import Output, Terminal, is_terminal
 from planner.render.view import BothViews, HumanView, JsonView, View
 
 if TYPE_CHECKING:
+    from planner.answers.explain.causes import Because
     from planner.operations.plan import L, MadePlan
     from planner.render.cause_summary import Causes
 
@@ -79,7 +80,7 @@ def show_summary(made: MadePlan[Any], terminal: Terminal, everything: bool = Fal
     from planner.render.plan import pending, rename_line
 
     shown = _causes(made, terminal)
-    if shown.planned:
+    if shown.planned or shown.moves:
         terminal.out(terminal.paint(shown.headline(pending(Counts.of_plan(made.plan))), "bold"))
         terminal.out()
         for line in shown.summary(terminal.paint, everything):
@@ -107,11 +108,19 @@ def causes_told(made: MadePlan[Any], how: str, terminal: Terminal) -> Causes:
 
 
 def _causes(made: MadePlan[Any], terminal: Terminal, how: str = "line") -> Causes:
-    from planner.operations.explanations import causes, changed_actions
+    from planner.operations.explanations import causes
+
+    return causes_of(made, causes(made), terminal, how)
+
+
+def causes_of(made: MadePlan[Any], chains: Mapping[str, Because], terminal: Terminal, how: str = "line") -> Causes:
+    """The causes to print of these changes of a plan."""
+    from planner.operations.explanations import changed_actions
+    from planner.operations.moves import moves
     from planner.render.cause_summary import Causes
 
     width = terminal.width - 1 if is_terminal(terminal.stdout) else 0
-    return Causes(causes(made), changed_actions(made), how, width)
+    return Causes(chains, changed_actions(made), how, width, [move.text for move in moves(made)])
 
 
 def open_json_into(arguments: Arguments, terminal: Terminal) -> TextIO | None:

@@ -16,11 +16,12 @@ from planner.language.syntax.rule_syntax import Atom, Constant, quote
 from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.fact_base import FactBuilder
 from planner.logic.graph.build import ASKED, SPOKEN_AT_FIRST, Names, build_graph, graph_with
-from planner.logic.model.graph import CommandLine, Graph
+from planner.logic.model.graph import CommandLine, Graph, source_json
 from planner.logic.model.plan import change_name
-from planner.logic.programs.actions import does, verbs
+from planner.logic.programs.actions import does, verb_of, verbs
 from planner.logic.programs.rule_programs import cause_program, moving_program, relevance_program
 from planner.operations import graphs
+from planner.operations.moves import moves
 from planner.operations.options import OperationOptions
 from planner.operations.plan import MadePlan, Planned
 from planner.operations.plan_files import Unstored, open_or_make_plan, open_plan
@@ -232,6 +233,9 @@ def why_in_plan(
     result = explainer_of(answer.made)
     failed = problems if has_errors(problems) else []
     try:
+        names = result.instances(what) if verb != UNKNOWN and not negated else []
+        if names:
+            return _why_instances(answer.made, result, verb, names), [_as_warning(d) for d in failed]
         if verb == UNKNOWN:
             proof = result.not_unknown(what) if negated else result.unknown(what)
         else:
@@ -241,10 +245,35 @@ def why_in_plan(
     return proof, [_as_warning(d) for d in failed]
 
 
+MOST_ANSWERS = 4
+"""groups of instances of which each has a proof"""
+
+
+def _why_instances(made: MadePlan[Unstored], result: Explainer, verb: str, names: list[str]) -> dict[str, Any]:
+    """The proofs for all instances of a resource: one for all those that have the same action and causes, with their
+    names in `instances`; of further groups in `also`. Raises Failure."""
+    causes = result.causes()
+    groups: dict[tuple[Any, ...], list[str]] = {}
+    for name in names:
+        (change,) = result.find(name).changes
+        because = causes.get(name)
+        roots = [(root.what, root.kind) for root in because.roots] if because is not None else []
+        same = tuple(sorted(("", kind) if what == name else (what, kind) for what, kind in roots))
+        groups.setdefault((change.action, getattr(change, "reason", ""), same), []).append(name)
+    wanted = [group for (action, *_), group in groups.items() if not verb or verb_of(action) == verb]
+    proofs = [
+        {**with_chains(made, result.action(group[0], verb)), "instances": group}
+        for group in (wanted or list(groups.values()))[:MOST_ANSWERS]
+    ]
+    rest = [{"instances": group} for group in wanted[MOST_ANSWERS:]]
+    first, *others = proofs
+    return {**first, "also": [*others, *rest]} if others or rest else first
+
+
 def with_chains(made: MadePlan[Unstored], proof: dict[str, Any]) -> dict[str, Any]:
     """The proof of an action, with its decisive edges in the plan graph: why the new object is created first, and why a
     data source is read only after others."""
-    from planner.logic.graph.decision_chains import replacement_chain, target_chain, waiting_chain
+    from planner.logic.graph.decision_chains import ChainStep, replacement_chain, target_chain, waiting_chain
     from planner.logic.graph.why import vertices_meant
 
     _, name, action = proof["goal"]
@@ -253,20 +282,23 @@ def with_chains(made: MadePlan[Unstored], proof: dict[str, Any]) -> dict[str, An
     changes = made.plan.changes if made.plan.limits.targets else ()
     objects = [change.address for change in changes if change_name(change) == name]
     along = made.plan.limits.bringing(parse_resource_instance(objects[0])) if objects else ()
-    if not does(action, "sets_aside") and not waits and not along:
-        return proof
-    graph = plan_graph(made)
-    chains = []
-    if along:
+    chains = [
+        (f"{name} was {move.former}", [ChainStep("a moved block names it", (source_json(move.source),))])
+        for move in moves(made)
+        if move.address == name and move.source is not None
+    ]
+    graph = plan_graph(made) if does(action, "sets_aside") or waits or along else None
+    if graph is not None and along:
         (node,), _ = vertices_meant(graph, objects)
         targets = ", ".join(f"-target={address}" for address in along)
         chains.append(
             (f"{objects[0]} comes along with {targets}", target_chain(graph, node, made.plan.mode == "destroy"))
         )
-    if does(action, "sets_aside"):
+    if graph is not None and does(action, "sets_aside"):
         (node,), _ = vertices_meant(graph, [name])
         chains.append((f"{name} is created before it is destroyed", replacement_chain(graph, node)))
     for resource in waits:
+        assert graph is not None
         object = str(parse_address(name).config)
         chains.append((f"{name} is read only after {resource}", waiting_chain(graph, object, resource)))
     written = [{"text": text, "steps": [step.json for step in steps]} for text, steps in chains if steps]

@@ -15,7 +15,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from planner.answers.explain.causes import Because, CauseStep, RootCause, grouped
+from planner.answers.explain.causes import Because, CauseStep, RootCause, grouped, is_part
+from planner.foundation.vocabulary.records import evolve
 from planner.logic.programs.actions import actions, verb_of, words_for
 from planner.render.alike import alike
 from planner.render.cause_line import (
@@ -66,12 +67,18 @@ def groups_of(chains: Mapping[str, Because], planned: Mapping[str, str]) -> tupl
 
 class Causes:
     """The causes to print. `chains` by name of the change, `planned`: the actions of everything that changes, by the
-    same names, `how`: line or full, `width`: where lines are folded (0: nowhere)."""
+    same names, `how`: line or full, `width`: where lines are folded (0: nowhere), `moves`: a line for each object that
+    moves."""
 
     def __init__(
-        self, chains: Mapping[str, Because], planned: Mapping[str, str], how: str = "line", width: int = 0
+        self,
+        chains: Mapping[str, Because],
+        planned: Mapping[str, str],
+        how: str = "line",
+        width: int = 0,
+        moves: Sequence[str] = (),
     ) -> None:
-        self.chains, self.planned, self.how, self.width = chains, planned, how, width
+        self.chains, self.planned, self.how, self.width, self.moves = chains, planned, how, width, moves
         self.groups = groups_of(chains, planned)
         self.numbers: dict[tuple[str, str], int] = {}
         """the number of each root, by its name and kind"""
@@ -125,6 +132,7 @@ class Causes:
         count_of_changes = ChangeCount.of(self.planned)
         replaced = count_of_changes.by_verb.get("replace", 0)
         also = f" ({replaced} replaced)" if replaced else ""
+        also += f", {len(self.moves)} moved" if self.moves else ""
         if count_of_changes.outputs:
             also += f", {count_of_changes.outputs} output{' changes' if count_of_changes.outputs == 1 else 's change'}"
         return f"Plan: {pending}{also}."
@@ -139,12 +147,38 @@ class Causes:
             lines += self._hop_lines(number)
         return lines
 
-    def summary(self, paint: Paint, everything: bool = False) -> list[str]:
-        """All causes with their changes. `everything`: list each object and each hop."""
+    def effects(self, source: str, paint: Paint, everything: bool = False) -> list[str]:
+        """The changes that follow from a value or a file; for a module the causes of all changes."""
+        if _MODULE.match(f"{source}.") and _MODULES.fullmatch(f"{source}."):
+            return self.summary(paint, everything, self.groups)
+        groups = [g for g in self.groups if any(is_part(what, source) for what, _ in g.parts)]
+        if groups:
+            return self.summary(paint, everything, groups)
+        steps = (step for because in self.chains.values() for step in because.steps if is_part(step.what, source))
+        title = words_of(evolve(next(steps), what=source), {})
+        names = [
+            name for name, because in self.chains.items() if any(is_part(step.what, source) for step in because.steps)
+        ]
+        changes = [(name, self.planned[name]) for name in names]
+        roots = {root.what: root for root in (self.chains[name].steps[0] for name in names)}
+        sentence = roots_sentence([words_of(root, self.planned) for root in roots.values()], False)
+        share = ChangeCount.of(dict(changes)).share(ChangeCount.of(self.planned))
+        return [
+            *(paint(line, "bold") for line in fold(title, self.width)),
+            *fold(f"    changes {sentence}", self.width),
+            *fold(f"    causes {share}", self.width),
+            *self._object_lines(changes, everything),
+        ]
+
+    def summary(self, paint: Paint, everything: bool = False, only: Sequence[RootCause] | None = None) -> list[str]:
+        """All causes with their changes, or only these. `everything`: list each object and each hop."""
         lines: list[str] = []
         number = 0
         total = ChangeCount.of(self.planned)
         for group in self.groups:
+            if only is not None and group not in only:
+                number += bool(group.root.what)
+                continue
             counted = ChangeCount.of(dict(group.changes))
             if group.root.what:
                 number += 1
@@ -157,9 +191,15 @@ class Causes:
                 lines.append(f"{paint(title_of(group), 'bold')}: {counted.text}")
             lines += self._object_lines(group.changes, everything)
             lines.append("")
+        if self.moves and only is None:
+            lines.append(f"{paint('Moved', 'bold')}: {len(self.moves)} object{'s' if len(self.moves) != 1 else ''}")
+            lines += [f"    {text}" for text in self.moves[: None if everything else MOST_LISTED]]
+            if len(self.moves) > MOST_LISTED and not everything:
+                lines.append(f"    ... {len(self.moves) - MOST_LISTED} more (planner why moved -full)")
+            lines.append("")
         listed = {name for group in self.groups for name, _ in group.changes}
         rest = {name: action for name, action in self.planned.items() if name not in listed}
-        if rest:
+        if rest and only is None:
             lines.append(f"{paint('No cause on record', 'bold')} for {ChangeCount.of(rest).text}")
             lines += self._object_lines(sorted(rest.items()), everything)
         return lines if not lines or lines[-1] else lines[:-1]

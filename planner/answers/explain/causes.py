@@ -265,6 +265,12 @@ def _whole(what: str) -> str:
     return whole.group() if whole else what
 
 
+def is_part(name: str, source: str) -> bool:
+    """Whether a step is a source, or a part of it."""
+    own = name.removeprefix("the text of ")
+    return own == source or own.startswith((f"{source}.", f"{source}["))
+
+
 def _rank(group: RootCause, risks: Mapping[str, int]) -> tuple[int, int, str, str]:
     first = min(risks.get(action, len(risks)) for _, action in group.changes)
     return first, -len(group.changes), group.root.what, group.root.kind

@@ -16,7 +16,7 @@ from planner.engine.evaluation.context import EvaluationContext
 from planner.foundation.support.disk import collector_paused
 from planner.foundation.values.expression_text import short_text
 from planner.foundation.values.value import Null, Value, is_wholly_known
-from planner.foundation.vocabulary.address import parse_resource_instance
+from planner.foundation.vocabulary.address import AddressError, parse_resource_instance
 from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.foundation.vocabulary.nearest import instead
 from planner.foundation.vocabulary.records import frozen
@@ -206,11 +206,26 @@ class Explainer:
         known |= {c.address: QuestionSubject(c.address, c.action, (c,)) for c in read_now(self.plan)}
         asked = known.get(address)
         if asked is None:
-            instance = next((name for name in known if name.startswith(f"{address}[")), "")
-            hint = f" Name one of its instances, as {instance}." if instance else instead(address, known)
-            detail = f'The plan has no change for "{address}".{hint}'
+            detail = f'The plan has no change for "{address}".{instead(address, known)}'
             raise Failure(error("why.no_change", "Nothing to explain", detail))
         return asked
+
+    def instances(self, address: str) -> list[str]:
+        """The instances that an address without keys means, in the order of the plan; none for other addresses."""
+        try:
+            wanted = parse_resource_instance(address)
+        except AddressError:
+            return []
+
+        def is_meant(change: ResourceChange) -> bool:
+            at = parse_resource_instance(change.address)
+            if at.config != wanted.config:
+                return False
+            keys = zip((*wanted.module.steps, ("", wanted.key)), (*at.module.steps, ("", at.key)), strict=True)
+            return all(key in (None, own) for (_, key), (_, own) in keys)
+
+        names = [change_name(change) for change in self.plan.changes if is_meant(change)]
+        return names if address not in names else []
 
     def facts(self, asked: QuestionSubject) -> FactBase:
         """Everything that a question about this may need."""
@@ -265,7 +280,7 @@ class Explainer:
         near = [{"kind": "known", "text": f"{text} is known: {values}.", "sources": []}]
         return {"format_version": "1.0", "goal": goal, "holds": False, "nearest": near, "rules": rules}
 
-    def _values_like(self, text: str) -> str:
+    def values_like(self, text: str) -> str:
         """The attribute, output, local or variable that a value's name most likely meant."""
         root = self.places.context.root
         names = [f"output.{name}" for name in root.outputs] + [f"local.{name}" for name in root.locals]
@@ -286,7 +301,7 @@ class Explainer:
                 f'There is no planned value "{text}". Name an attribute of an instance (terraform_data.web[0].id), '
                 "output.NAME, local.NAME, var.NAME, or one of these in a module (module.net.id, module.net.local.x)."
             )
-            detail += self._values_like(text)
+            detail += self.values_like(text)
             raise Failure(error("why.no_value", "Nothing to explain", detail))
         return values
 

@@ -17,10 +17,14 @@ Otherwise explains, rule by rule, why something holds:
   planner why NODE OTHER        why NODE waits for OTHER in the graph
   planner why ADDRESS           why this action is planned for an instance or
                                 output.NAME, or why a data source is read
-                                during the plan
-  planner why replace ADDRESS   the same, and an error when it is not a
-                                replacement; also delete, create, update,
-                                read, no-op and forget
+                                during the plan; without keys for all
+                                instances
+  planner why var.NAME          the changes that follow from it; also
+                                local.NAME, file PATH and module.NAME
+  planner why replace           the causes of all replacements; also delete,
+                                create, update, read and forget
+  planner why replace ADDRESS   as for ADDRESS, and an error when it is not
+                                replaced
   planner why drift ADDRESS     how an object changed outside of any plan
   planner why unknown VALUE     why a value is only known after the apply:
                                 terraform_data.web[0].id, output.NAME,
@@ -32,6 +36,8 @@ Otherwise explains, rule by rule, why something holds:
   planner why forced NODE       why it is created before it is destroyed
                                 although that is not configured for it
                                 (forced_create_before_destroy)
+  planner why moved             all of them; also drift, unknown, targeted,
+                                excluded and forced
   planner why deny CODE ADDR    why a policy denies it (-policy=DIR); also
                                 warn, undecided, broken; CODE or ADDR alone
                                 is enough
@@ -61,6 +67,22 @@ FLAGS = (
 
 
 def _text(proof: dict[str, Any], arguments: Arguments, terminal: Terminal) -> str:
+    """The text of an answer; for several instances a part for each group with its own answer."""
+    if "instances" not in proof:
+        return _one_text(proof, arguments, terminal)
+    from planner.render.alike import alike
+
+    parts = []
+    for group in (proof, *proof.get("also", ())):
+        names = ", ".join(one.text for one in alike(group["instances"]))
+        number = len(group["instances"])
+        several = f" ({number} instances, the answer for the first)" if number > 1 else ""
+        text = _one_text(group, arguments, terminal) if "proofs" in group else f"  planner why {group['instances'][0]}"
+        parts.append(f"{terminal.paint(names, 'bold')}{several}:\n{text}")
+    return "\n\n".join(parts)
+
+
+def _one_text(proof: dict[str, Any], arguments: Arguments, terminal: Terminal) -> str:
     from planner.render.proof import proof_text
     from planner.render.why import FORCED, VERDICTS, chains_text, verdict_text, why_text
 
@@ -96,6 +118,66 @@ def _summary(arguments: Arguments, terminal: Terminal) -> int:
     return finish(list(answer.diagnostics), terminal)
 
 
+def _effects(arguments: Arguments, terminal: Terminal, source: str) -> int:
+    """The changes that follow from a value, a file or a module; or those of an action."""
+    from planner.cli.views import causes_of
+    from planner.logic.programs.actions import verbs
+    from planner.operations import effects
+    from planner.operations.explanations import causes
+    from planner.operations.plan_files import open_or_make_plan
+    from planner.render.cause_summary import summary_json
+
+    answer = open_or_make_plan(operation_options(arguments), arguments["plan"] or None)
+    made = answer.complete
+    if made is None:
+        return finish(list(answer.diagnostics), terminal)
+    chains = causes(made)
+    if source in verbs():
+        subset = effects.with_action(made, chains, source)
+    else:
+        subset = effects.effects(made, chains, source)
+    shown = causes_of(made, subset, terminal)
+    if arguments["json"]:
+        terminal.data(json_text(summary_json(shown.groups, shown.planned)))
+    elif not subset:
+        terminal.out(f"{source} has no effect: no change of this plan follows from it.")
+    elif source in verbs():
+        for line in shown.summary(terminal.paint, arguments["full"], shown.groups):
+            terminal.out(line)
+    else:
+        for line in shown.effects(source, terminal.paint, arguments["full"]):
+            terminal.out(line)
+    return finish(list(answer.diagnostics), terminal)
+
+
+MOST_ENTRIES = 11
+"""lines of a list, unless all are requested"""
+
+
+def _list(arguments: Arguments, terminal: Terminal) -> int:
+    """Everything that a word applies to."""
+    from planner.operations.effects import listing
+    from planner.render.alike import alike
+
+    (word,) = arguments.words
+    of, diagnostics = listing(operation_options(arguments), word, arguments["plan"] or None)
+    if of is None or has_errors(diagnostics):
+        return finish(diagnostics, terminal)
+    if arguments["json"]:
+        terminal.data(json_text(of.json(word)))
+    elif not of.names:
+        terminal.out(f"{of.title}: none.")
+    else:
+        lines = list(of.names) if arguments["full"] else [one.text for one in alike(of.names)]
+        shown = lines if arguments["full"] or len(lines) <= MOST_ENTRIES else lines[: MOST_ENTRIES - 1]
+        terminal.out(f"{of.title} ({len(of.names)}):")
+        for line in shown:
+            terminal.out(f"  {line}")
+        if len(shown) < len(lines):
+            terminal.out(f"  ... {len(lines) - len(shown)} more (-full)")
+    return finish(diagnostics, terminal)
+
+
 def _fix(arguments: Arguments, terminal: Terminal) -> int:
     """Print the fixes."""
     from planner.operations.fixes import fixes
@@ -116,6 +198,7 @@ def _fix(arguments: Arguments, terminal: Terminal) -> int:
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when there is nothing to explain."""
+    from planner.operations.effects import check_word, is_list, source_of
     from planner.operations.why import why
 
     if len(arguments.words) > 3:
@@ -124,9 +207,17 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         return _summary(arguments, terminal)
     if arguments["fix"]:
         return _fix(arguments, terminal)
+    words = tuple(arguments.words)
+    check_word(words)
+    if not arguments["not"]:
+        if is_list(words):
+            return _list(arguments, terminal)
+        source = source_of(words)
+        if source:
+            return _effects(arguments, terminal, source)
     proof, diagnostics = why(
         operation_options(arguments),
-        tuple(arguments.words),
+        words,
         negated=arguments["not"],
         kind=arguments["type"],
         plan_file=arguments["plan"] or None,

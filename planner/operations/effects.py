@@ -1,0 +1,188 @@
+"""`why` about several objects: the effects of a value, file or module, and everything that a word applies to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from planner.answers.explain.causes import Because, is_part
+from planner.foundation.values.value import Null, is_wholly_known
+from planner.foundation.vocabulary.address import AddressError, ModuleAddress, parse_address
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
+from planner.foundation.vocabulary.nearest import did_you_mean
+from planner.foundation.vocabulary.records import frozen
+from planner.logic.model.graph import Graph
+from planner.logic.model.plan import ResourceChange, change_name
+from planner.logic.programs.actions import NO_OP, verb_of, verbs
+from planner.operations.explanations import (
+    DRIFT,
+    GRAPH_WORDS,
+    MOVED,
+    UNKNOWN,
+    changed_actions,
+    explainer_of,
+)
+from planner.operations.graph import graph
+from planner.operations.moves import moves
+from planner.operations.plan_files import open_or_make_plan
+from planner.operations.verdicts import WORDS
+
+if TYPE_CHECKING:
+    from planner.operations.options import OperationOptions
+    from planner.operations.plan import MadePlan
+    from planner.operations.plan_files import Unstored
+
+FILE = "file"
+"""word of `why` for the effects of a file that functions read"""
+_KEY = r'(?:\["(?:[^"\\]|\\.)*"\]|\[[0-9]+\])'
+_VALUE = re.compile(rf"(?:module\.[\w-]+{_KEY}?\.)*(?:var|local)\.[\w-]")
+
+
+def words_of_why() -> list[str]:
+    """All words that may come first."""
+    return sorted({FILE, MOVED, DRIFT, UNKNOWN, *GRAPH_WORDS, *WORDS, *verbs()})
+
+
+def check_word(words: tuple[str, ...]) -> None:
+    """Raise Failure for a misspelt word of `why`."""
+    known = words_of_why()
+    if not re.fullmatch(r"[a-z-]+", words[0]) or words[0] in known:
+        return
+    suggestion = did_you_mean(words[0], known)
+    if suggestion:
+        raise Failure(error("why.word", "Unknown word", f'"{words[0]}" is not a word of planner why.{suggestion}'))
+
+
+# ---------------------------------------------------------------- effects
+
+
+def source_of(words: tuple[str, ...]) -> str:
+    """The value, file or module of a question about effects; "" for another question."""
+    if len(words) == 2 and words[0] == FILE:
+        return " ".join(words)
+    if len(words) != 1:
+        return ""
+    if words[0] in verbs() and words[0] != NO_OP:
+        return words[0]
+    if _VALUE.match(words[0]):
+        return words[0]
+    try:
+        return words[0] if isinstance(parse_address(words[0]), ModuleAddress) else ""
+    except AddressError:
+        return ""
+
+
+def effects(made: MadePlan[Unstored], chains: Mapping[str, Because], source: str) -> dict[str, Because]:
+    """The changes that follow from a value, a file or a module, with their causes: for a module those in it, too.
+    Raises Failure for a source that does not exist."""
+    result = {
+        name: because
+        for name, because in chains.items()
+        if (source.startswith("module.") and is_part(name, source))
+        or any(is_part(step.what, source) for step in (*because.steps, *because.roots))
+    }
+    if not result and not _exists(made, source):
+        explainer = explainer_of(made)
+        detail = f'There is no planned value, file or module "{source}".{explainer.values_like(source)}'
+        raise Failure(error("why.no_value", "Nothing to explain", detail))
+    return result
+
+
+def _exists(made: MadePlan[Unstored], source: str) -> bool:
+    if source.startswith(f"{FILE} "):
+        return True
+    try:
+        address = parse_address(source)
+    except AddressError:
+        address = None
+    if isinstance(address, ModuleAddress):
+        return made.loaded.config.root.descendant(address.path) is not None
+    places = explainer_of(made).places
+    place = places.read(source)
+    return place is not None and bool(places.found(place))
+
+
+# ---------------------------------------------------------------- lists
+
+
+@frozen
+class ListAnswer:
+    """Everything that a word applies to, a line each."""
+
+    title: str
+    names: tuple[str, ...]
+
+    def json(self, word: str) -> dict[str, Any]:
+        """As a document."""
+        return {"format_version": "1.0", "goal": [word], "entries": list(self.names)}
+
+
+def is_list(words: tuple[str, ...]) -> bool:
+    """Whether the words are one that applies to several objects."""
+    return len(words) == 1 and words[0] in {MOVED, DRIFT, UNKNOWN, *GRAPH_WORDS}
+
+
+def listing(options: OperationOptions, word: str, plan_file: str | None) -> tuple[ListAnswer | None, list[Diagnostic]]:
+    """Everything that a word applies to. None when there is no plan or graph."""
+    if word in GRAPH_WORDS:
+        return _of_graph(graph(options, "plan", plan_file, True), word)
+    answer = open_or_make_plan(options, plan_file)
+    if answer.made is None:
+        return None, list(answer.diagnostics)
+    plan = answer.made.plan
+    if word == MOVED:
+        of = _list_moves(answer.made)
+    elif word == DRIFT:
+        of = ListAnswer(
+            "Changed outside of planner", tuple(_drift_text(change) for change in plan.drift if _counts(change))
+        )
+    else:
+        of = ListAnswer("Not known before the apply", tuple(_unknown(answer.made)))
+    return of, list(answer.diagnostics)
+
+
+def _of_graph(made_graph: Graph, word: str) -> tuple[ListAnswer | None, list[Diagnostic]]:
+    if not made_graph.nodes:
+        return None, list(made_graph.diagnostics)
+    titles = {
+        "targeted": "Within -target and -exclude",
+        "excluded": "Left out because of -exclude",
+    }
+    rows = made_graph.database[GRAPH_WORDS[word]]
+    names = sorted({row[0].removesuffix(" (expand)") for row in rows})
+    return ListAnswer(titles.get(word, "Created before destroyed because of others"), tuple(names)), []
+
+
+def _list_moves(made: MadePlan[Unstored]) -> ListAnswer:
+    return ListAnswer("Moved", tuple(move.text for move in moves(made)))
+
+
+def _counts(change: ResourceChange) -> bool:
+    return change.action != NO_OP
+
+
+def _drift_text(change: ResourceChange) -> str:
+    if isinstance(change.after, Null):
+        return f"{change.address} was removed"
+    before = change.before if isinstance(change.before, dict) else {}
+    after = change.after if isinstance(change.after, dict) else {}
+    names = [name for name in after if before.get(name) != after[name]]
+    return f"{change.address}: {', '.join(names)}" if names else change.address
+
+
+def _unknown(made: MadePlan[Unstored]) -> Iterator[str]:
+    for change in made.plan.changes:
+        if change.action != NO_OP and isinstance(change.after, dict):
+            names = [name for name, value in change.after.items() if not is_wholly_known(value)]
+            if names:
+                yield f"{change_name(change)}: {', '.join(names)}"
+    for output in made.plan.outputs:
+        if not is_wholly_known(output.after):
+            yield f"output.{output.name}"
+
+
+def with_action(made: MadePlan[Any], chains: Mapping[str, Because], verb: str) -> dict[str, Because]:
+    """The changes of one action with their causes."""
+    actions = changed_actions(made)
+    return {name: because for name, because in chains.items() if verb_of(actions[name]) == verb}
