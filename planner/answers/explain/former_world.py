@@ -160,12 +160,12 @@ class FormerWorld:
             evaluate()
         return used
 
-    def file_status(self, path: str) -> Status:
-        """Whether a file is what it was."""
+    def file_status(self, path: str, before: str = "") -> Status:
+        """Whether a file is what it was, or what the file was that was read before."""
         now = _content(path)
         try:
             with view(self.tree):
-                return "same" if _content(path) == now else "other"
+                return "same" if _content(before or path) == now else "other"
         except UnrecordedError:
             return "unknown"
 

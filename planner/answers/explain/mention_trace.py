@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from typing import Any
@@ -22,7 +23,8 @@ from planner.answers.explain.repetition import KnownInstances, RepetitionLocatio
 from planner.foundation.support.disk import files_used
 from planner.foundation.values.expression_text import short_text
 from planner.foundation.values.value import Value, is_wholly_known
-from planner.foundation.vocabulary.address import AddressError, format_resource, parse_module
+from planner.foundation.vocabulary.address import AddressError, format_module, format_resource, parse_module
+from planner.foundation.vocabulary.records import frozen
 from planner.foundation.vocabulary.span import Source, Span
 from planner.language.config.model import Config
 from planner.language.config.variables import RootVariable
@@ -36,6 +38,20 @@ from planner.logic.model.plan import Plan, ResourceChange, change_name
 
 _WITHOUT_VALUES = ("each", "each_call", "resources", "call", "provider")
 """kinds of places whose values are compared part by part"""
+
+
+@frozen
+class OtherSource:
+    """A module that had another source: the words for that, and the directories of a module in it, now and before."""
+
+    words: str
+    span: Span
+    directory: str
+    before: str
+
+    def has(self, given: GivenExpression) -> bool:
+        """Whether an expression is in the module."""
+        return posixpath.dirname(given.source.filename) == posixpath.normpath(self.directory)
 
 
 class MentionTrace:
@@ -116,6 +132,22 @@ class MentionTrace:
             return (at.key in keys) != (at.key in at.now)
         return bool(at.before)
 
+    def _other_source(self, place: ValueLocation) -> OtherSource | None:
+        """The change of the source of the outermost module around a place that had another one."""
+        was = self.former.place(place) if self.former is not None else None
+        if self.former is None or was is None or was.module.config.directory == place.module.config.directory:
+            return None
+        now, before = self.config.root, self.former.context.config.root
+        for name, former_name in zip(place.module.config.path, was.module.config.path, strict=False):
+            call, former_call = now.calls.get(name), before.calls.get(former_name)
+            if call is None or former_call is None or name not in now.children or former_name not in before.children:
+                return None
+            if call.source != former_call.source:
+                words = f"the text of {format_module((part, None) for part in (*now.path, name))}.source"
+                return OtherSource(words, call.shown_span, place.module.config.directory, was.module.config.directory)
+            now, before = now.children[name], before.children[former_name]
+        return None
+
     # ---------------------------------------------------------------- mentions
 
     def _mentions(self, place: ValueLocation, unknown: bool, before: Value = None, after: Value = None) -> bool:
@@ -130,6 +162,7 @@ class MentionTrace:
             found, alone = within_json(found[0], before, after), False
         text, hidden = str(place), self.places.is_sensitive(place)
         some, rewritten = False, False
+        other = self._other_source(place)
         own: list[GivenExpression] = []
         texts = set()
         waiting = [(given, alone) for given in reversed(found)]
@@ -137,7 +170,7 @@ class MentionTrace:
             given, direct = waiting.pop()
             mentioned, calls = chains(given.node)
             if not unknown:
-                some |= self._files(text, given, calls)
+                some |= self._files(text, given, calls, other if other is not None and other.has(given) else None)
             status = self._text_status(place, given.node)
             texts.add(status)
             if status == "other":
@@ -174,9 +207,10 @@ class MentionTrace:
                     some = True
                     span = self._source(place) if hidden else Span(given.source, call.start, call.end)
                     self._facts.add("impure", text, call.name, source=span)
-        words = f"the text of {text}"
         for given in own if some or rewritten else ():
-            span = self._source(place) if hidden else given.span
+            words, span = f"the text of {text}", self._source(place) if hidden else given.span
+            if other is not None and other.has(given):
+                words, span = other.words, other.span
             self._facts.add("own_text", text, words, source=span)
             if rewritten:
                 self._facts.add("changed_since", words, source=span)
@@ -184,8 +218,11 @@ class MentionTrace:
             self._facts.add("same_text", text, source=self._source(place))
         return some
 
-    def _files(self, text: str, given: GivenExpression, calls: Sequence[Call]) -> bool:
-        """Facts about the files that an expression reads or finds, now or before; whether there are any."""
+    def _files(
+        self, text: str, given: GivenExpression, calls: Sequence[Call], other: OtherSource | None = None
+    ) -> bool:
+        """Facts about the files that an expression reads or finds, now or before; whether there are any. `other`: the
+        module had another source, which had files of its own."""
         readers = [call for call in calls if reads_files((call.name,)) and call.arguments]
         if not readers:
             return False
@@ -205,6 +242,11 @@ class MentionTrace:
         for path in (used.read | before.read | named) - statuses.keys():
             statuses[path] = self.former.file_status(path) if self.former is not None else "unknown"
         for path, status in sorted(statuses.items()):
+            if other is not None and self.former is not None and path.startswith(f"{other.directory}/"):
+                if self.former.file_status(path, other.before + path.removeprefix(other.directory)) == "other":
+                    self._facts.add("own_text", text, other.words, source=other.span)
+                    self._facts.add("changed_since", other.words, source=other.span)
+                continue
             call = places.get(path) or readers[0]
             file, span = f"file {path}", Span(given.source, call.start, call.end)
             self._facts.add("refers_value", text, file, source=span)
