@@ -125,6 +125,24 @@ CASES: dict[str, tuple[dict[str, str], dict[str, str], dict[str, list[tuple[str,
             ]
         },
     ),
+    "a module with instances, and a resource in it whose values are not known": (
+        {
+            "main.tf": call("p", 'for_each = toset(["x", "y"])'),
+            "m/main.tf": 'module "a" {\n  source = "../inner"\n  count  = 2\n}\n',
+            "inner/main.tf": resource("r", 'input = "same"') + resource("s", "input = terraform_data.r.id"),
+        },
+        {
+            "m/main.tf": 'module "b" {\n  source = "../inner"\n  count  = 2\n}\n',
+            "inner/main.tf": resource("r", 'input = "same"') + resource("z", "input = terraform_data.r.id"),
+        },
+        {
+            "m/main.tf": [
+                (f"module.a[{n}].terraform_data.{old}", f"module.b[{n}].terraform_data.{new}")
+                for n in range(2)
+                for old, new in (("r", "r"), ("s", "z"))
+            ]
+        },
+    ),
     "the key of a module": (
         {
             "main.tf": call("m", 'for_each = toset(["x", "y"])'),

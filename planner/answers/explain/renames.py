@@ -25,7 +25,7 @@ from planner.foundation.vocabulary.address import (
 from planner.foundation.vocabulary.records import frozen
 from planner.language.config.model import Config
 from planner.logic.datalog.engine.evaluate import Database, evaluate
-from planner.logic.datalog.engine.fact_base import FactBase, FactBuilder
+from planner.logic.datalog.engine.fact_base import FactBuilder
 from planner.logic.model.graph import StateEntry
 from planner.logic.model.plan import Plan, ResourceChange
 from planner.logic.programs.actions import does
@@ -67,20 +67,50 @@ class RenamedObject:
 def same_objects(plan: Plan) -> tuple[tuple[str, str], ...]:
     """The objects that a plan destroys and creates anew although nothing that is known of them differs: (old, new),
     sorted."""
-    facts = _facts(plan)
-    return tuple(evaluate(rename_program(), facts, ["same_values"]).sorted("same_values")) if facts is not None else ()
+    return tuple(sorted(_same_values(*_candidates(plan))))
 
 
 def proposed_moves(plan: Plan, config: Config, refused: Iterable[tuple[str, str]] = ()) -> tuple[ProposedMove, ...]:
     """The moves that would carry what looks like one object, sorted. `refused`: objects that are not one."""
-    facts = _facts(plan, config, refused)
-    if facts is None:
+    old, new = _candidates(plan)
+    if not old:
         return ()
-    database: Database = evaluate(rename_program(), facts, ["proposed_move"])
+    refused = tuple(refused)
+    settled = _same_values(old, new, refused)
+    facts = FactBuilder()
+    _add_looks(facts, *_without(old, new, settled), refused, values_only=False)
+    _add_wholes(facts, [*old, *new], {item.name for item in old}, plan.prior_state, config)
+    for pair in settled:
+        facts.add("settled_pair", *pair)
+    database: Database = evaluate(rename_program(), facts.build(), ["proposed_move"])
     carried: dict[tuple[str, str], list[tuple[str, str]]] = {}
-    for from_, to, old, new in database.sorted("proposed_move"):
-        carried.setdefault((from_, to), []).append((old, new))
+    for from_, to, before, now in database.sorted("proposed_move"):
+        carried.setdefault((from_, to), []).append((before, now))
     return tuple(ProposedMove(*ends, tuple(objects)) for ends, objects in sorted(carried.items()))
+
+
+def _same_values(
+    old: list[RenamedObject], new: list[RenamedObject], refused: Iterable[tuple[str, str]] = ()
+) -> list[tuple[str, str]]:
+    """The pairs of objects with the same values: of those that are left when some are settled, more may be alone."""
+    settled: list[tuple[str, str]] = []
+    while old and new:
+        facts = FactBuilder()
+        _add_looks(facts, old, new, refused, values_only=True)
+        pairs = evaluate(rename_program(), facts.build(), ["same_values"]).sorted("same_values")
+        if not pairs:
+            break
+        settled += pairs
+        old, new = _without(old, new, pairs)
+    return settled
+
+
+def _without(
+    old: list[RenamedObject], new: list[RenamedObject], pairs: Iterable[tuple[str, str]]
+) -> tuple[list[RenamedObject], list[RenamedObject]]:
+    """The objects that are not in the pairs."""
+    names = {name for pair in pairs for name in pair}
+    return [item for item in old if item.name not in names], [item for item in new if item.name not in names]
 
 
 def index_shifts(plan: Plan) -> dict[str, dict[str, str]]:
@@ -133,12 +163,14 @@ def values_in_common(plan: Plan, pairs: Iterable[tuple[str, str]]) -> tuple[int,
 # ---------------------------------------------------------------- facts
 
 
-def _facts(plan: Plan, config: Config | None = None, refused: Iterable[tuple[str, str]] = ()) -> FactBase | None:
-    """The facts that the rules read; None when nothing is destroyed and created of one kind."""
-    old, new = _candidates(plan)
-    if not old:
-        return None
-    facts = FactBuilder()
+def _add_looks(
+    facts: FactBuilder,
+    old: list[RenamedObject],
+    new: list[RenamedObject],
+    refused: Iterable[tuple[str, str]],
+    values_only: bool,
+) -> None:
+    """Add what the objects look like. `values_only`: but not what may be alike about different values."""
     masks: dict[str, Counter[frozenset[str]]] = {}
     for item in new:
         masks.setdefault(_kind(item), Counter())[item.unknown] += 1
@@ -147,18 +179,15 @@ def _facts(plan: Plan, config: Config | None = None, refused: Iterable[tuple[str
         looks: list[tuple[RenamedObject, str]] = []
         for item in items:
             kind = _kind(item)
-            common = [mask for mask, _ in masks[kind].most_common(_MOST_MASKS)]
+            common = [mask for mask, _ in masks.get(kind, Counter()).most_common(_MOST_MASKS)]
             shapes = [_shape(item, mask) for mask in (common if predicate == "old_look" else (item.unknown,))]
             looks += [(item, shape) for shape in shapes]
-            for evidence, look in _general_looks(item, kind not in crowded) if config is not None else ():
+            for evidence, look in () if values_only else _general_looks(item, kind not in crowded):
                 facts.add(predicate, item.name, evidence, look, source=StateEntry(item.name))
         for item, evidence, look in _looks_by_value(looks):
             facts.add(predicate, item.name, evidence, look, source=StateEntry(item.name))
-    if config is not None:
-        _add_wholes(facts, [*old, *new], {item.name for item in old}, plan.prior_state, config)
     for pair in refused:
         facts.add("refused_pair", *pair)
-    return facts.build()
 
 
 def _candidates(plan: Plan) -> tuple[list[RenamedObject], list[RenamedObject]]:
@@ -276,6 +305,8 @@ def _add_wholes(facts: FactBuilder, objects: list[RenamedObject], old: set[str],
     relevant: set[tuple[str, int]] = set()
     for item in objects:
         declared = _declarations(config, item.address)
+        if item.name in old:
+            facts.add("old_object", item.name, source=StateEntry(item.name))
         for whole, height, rest in wholes(item.address):
             facts.add("lies_in", item.name, whole, height, rest, source=StateEntry(item.name))
             relevant.add((whole, height))
