@@ -258,14 +258,16 @@ class MentionTrace:
     def _in_blocks(self, place: ValueLocation, unknown: bool) -> bool:
         some = False
         for node, source in self.places.in_blocks(place):
-            scope = self.places.instance_scope(place)
-            chain = Chain(node, (), node.start, node.end)
-            target = self.places.meant(chain, GivenExpression(node, source, scope, ()), place)
+            given = GivenExpression(node, source, self.places.instance_scope(place), ())
+            target = self.places.meant(Chain(node, (), node.start, node.end), given, place)
             for meant, value in self.value(target) if target is not None else ():
                 if not unknown or not is_wholly_known(value):
                     some = True
                     span = Span(source, node.start, node.end)
                     self._facts.add("refers_value", str(place), str(meant), source=span)
+        for call, source in () if unknown else self.places.file_calls_in_blocks(place):
+            given = GivenExpression(call, source, self.places.instance_scope(place), ())
+            some |= self._files(str(place), given, [call])
         return some
 
 

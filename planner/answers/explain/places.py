@@ -8,9 +8,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from planner.answers.explain.origins import GivenExpression, Path, origins, path_step
+from planner.answers.explain.origins import GivenExpression, Path, origins, path_step, reads_files
 from planner.engine.evaluation.context import EvaluationContext, ModuleInstance
 from planner.engine.evaluation.repetition import NO_REPETITION, Repeatable, expand, repetition_argument
 from planner.engine.evaluation.scope import ModuleScope
@@ -34,7 +35,7 @@ from planner.foundation.vocabulary.span import Source, Span
 from planner.language.config.model import Expr
 from planner.language.config.references import Ref, parse_reference
 from planner.language.expressions.evaluate import try_evaluate
-from planner.language.syntax.body import BodySchema
+from planner.language.syntax.body import Block, Body, BodySchema, function_calls
 from planner.language.syntax.body import ExpectedBlock as BlockHeader
 from planner.language.syntax.chains import EVERY, Chain
 from planner.language.syntax.nodes import Call, GetAttr, GetIndex, Step, Traversal, Variable
@@ -263,6 +264,18 @@ class LocationLookup:
                 mentions.append((node, source))
         return mentions
 
+    def file_calls_in_blocks(self, place: ValueLocation) -> list[tuple[Call, Source]]:
+        """Calls that read files, in the nested blocks that the place is in."""
+        decl = place.module.config.resources.get(place.name) if place.kind == "resource" else None
+        if decl is None or not place.path:
+            return []
+        named = (block for block in getattr(decl.body, "blocks", ()) if _block_name(block) == place.path[0][1])
+        return [call for block in named for call in _file_calls(block.body)]
+
+    def is_in_blocks(self, place: ValueLocation) -> bool:
+        """Whether the place is in nested blocks that mention something."""
+        return bool(self.in_blocks(place) or self.file_calls_in_blocks(place))
+
     def instance_scope(self, place: ValueLocation) -> ModuleScope:
         """The scope of the block of a resource instance."""
         module, decl = place.module, place.module.config.resources[place.name]
@@ -467,3 +480,18 @@ def open_parts(value: Value) -> Iterator[Path]:
             yield path
         elif here.__class__ is not Set:
             stack += [((*path, step), part) for step, part in reversed(list(parts(here)))]
+
+
+def _block_name(block: Block) -> str:
+    """The name of the argument that a nested block, or a dynamic one, is for."""
+    return block.labels[0].value if block.type == "dynamic" and block.labels else block.type
+
+
+def _file_calls(body: Body) -> Iterator[tuple[Call, Source]]:
+    for attribute in body.just_attributes()[0].values():
+        with suppress(Failure):
+            for call in function_calls(attribute.expr):
+                if reads_files((call.name,)):
+                    yield call, attribute.source
+    for block in getattr(body, "blocks", ()):
+        yield from _file_calls(block.body)

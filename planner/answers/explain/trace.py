@@ -144,7 +144,7 @@ class Trace(ValueTrace):
                 self._mentions(at, unknown=False)
 
     def _attribute(self, place: ValueLocation, instance: str, text: str) -> None:
-        if self.places.given(place) is None and not self.places.in_blocks(place):
+        if self.places.given(place) is None and not self.places.is_in_blocks(place):
             if self.former is not None and self.former.text(place) is not None:
                 self._dropped(place, instance, text)
             return
