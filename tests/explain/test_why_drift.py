@@ -60,3 +60,15 @@ def test_what_only_the_provider_decides(world, planner):
     world(note="edited")
     out = planner("why", "terraform_data.note").out
     assert "test_thing.a.note was changed outside from " in out and 'to "edited"' in out
+
+
+def test_what_is_sensitive_is_not_shown(world, planner, tmp_path: Path):
+    (tmp_path / "main.tf").write_text(
+        CONFIGURATION + 'output "t" {\n  value = test_thing.a.token\n  sensitive = true\n}\n'
+    )
+    assert planner("apply", "-auto-approve").code == 0
+    world(token="SECRET")
+    for words in (("why", "drift", "test_thing.a"), ("why", "output.t"), ("plan", "-json", "-why=line"), ("plan",)):
+        ran = planner(*words)
+        assert ran.code == 0 and "SECRET" not in ran.out + ran.err, words
+    assert "token was (sensitive value), and is (sensitive value) now" in planner("why", "drift", "test_thing.a").out
