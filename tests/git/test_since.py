@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from git.test_git_tree import committed
+from git.test_git_tree import committed, git, snapshot, write
 
 Run = Callable[..., Any]
 COMMANDS = ("plan", "plan -json", "why", "explore -out=page.html", "what-if -destroy", "batch plan", "stacks plan")
@@ -37,3 +38,72 @@ def test_a_known_revision_is_accepted(
     monkeypatch.chdir(tmp_path)
     ran = planner(*command.split(), "-since=main")
     assert ran.code == 0, ran.out + ran.err
+
+
+CONFIGURATION = {
+    "main.tf": (
+        'variable "image" {}\n'
+        'locals { tag = "app:${var.image}" }\n'
+        'resource "terraform_data" "local" { input = local.tag }\n'
+        'resource "terraform_data" "file" { input = file("motd.txt") }\n'
+        'resource "terraform_data" "set" { for_each = fileset("set", "*") }\n'
+        'resource "terraform_data" "same" { input = length(var.image) }\n'
+        'module "m" { source = "./m" }\n'
+    ),
+    "m/main.tf": 'resource "terraform_data" "x" { input = "one" }\n',
+    "terraform.tfvars": 'image = "v1"\n',
+    "motd.txt": "one",
+    "set/a": "",
+    ".gitignore": ".terraform\n*.tfstate*\n",
+}
+EDITS = {
+    "terraform.tfvars": 'image = "v2"\n',
+    "motd.txt": "two",
+    "set/b": "",
+    "m/main.tf": 'resource "terraform_data" "x" { input = "two" }\n',
+}
+CAUSES = {
+    "terraform_data.local": ['var.image "v1" "v2" terraform.tfvars:1'],
+    "terraform_data.file": ["file motd.txt   main.tf:4"],
+    'terraform_data.set["b"]': ["file set/b   main.tf:5"],
+    "module.m.terraform_data.x": ["the text of module.m.terraform_data.x.input   m/main.tf:1"],
+}
+
+
+@pytest.mark.parametrize("situation", ["-since", "uncommitted", "pull request", "pull request in a shallow clone"])
+def test_causes_without_a_record_are_those_since_a_revision(
+    situation: str, tmp_path: Path, planner: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also of a state that another program wrote."""
+    root = committed(tmp_path / "r", CONFIGURATION, {})
+    monkeypatch.chdir(root)
+    for words in ("init", "apply -auto-approve"):
+        assert planner(*words.split()).code == 0
+    (root / ".terraform.tfstate.applied.json").unlink()
+    write(root, EDITS)
+    options = ["-since=main"] if situation == "-since" else []
+    if situation.startswith("pull request"):
+        git(root, "checkout", "-qb", "topic")
+        git(root, "add", "-A")
+        git(root, "commit", "-qm", "topic")
+        monkeypatch.setenv("GITHUB_BASE_REF", "main")
+        git(root, "update-ref", "refs/remotes/origin/main", "main")
+    if situation.endswith("shallow clone"):
+        git(tmp_path, "clone", "-q", "--depth=1", f"file://{root}", "clone")
+        git(tmp_path / "clone", "fetch", "-q", "--depth=1", "origin", "+main:refs/remotes/origin/main")
+        for name in (".terraform", "terraform.tfstate"):
+            (root / name).rename(tmp_path / "clone" / name)
+        monkeypatch.chdir(tmp_path / "clone")
+    before = snapshot(Path.cwd())
+    ran = planner("plan", "-json", "-why=full", *options)
+    assert ran.code == 0, ran.out
+    lines = [json.loads(line) for line in ran.out.splitlines()]
+    changes = {line["change"]["resource"]["addr"]: line["change"] for line in lines if line["type"] == "planned_change"}
+    assert {name: list(map(words_of, change["root_causes"])) for name, change in changes.items()} == CAUSES
+    assert all(change["because_is_certain"] for change in changes.values())
+    assert snapshot(Path.cwd()) == before
+
+
+def words_of(root: dict[str, Any]) -> str:
+    place = f"{root['source']['file']}:{root['source']['line']}"
+    return " ".join([root["what"], root.get("before", ""), root.get("value", ""), place])
