@@ -24,7 +24,7 @@ _WORD = re.compile(r"[\w.]")
 """characters that are not separated from a difference"""
 _ENDS = re.compile(r"[.\[]")
 _SEPARATOR = re.compile(r"[^\w.-]")
-_KINDS = {
+KINDS = {
     "drift": "what was changed outside",
     "as-before": "none of its inputs changed since the last apply",
     "unignored": "until now ignore_changes kept it as it was",
@@ -91,7 +91,7 @@ def hops_of(because: Because, address: str, actions: Mapping[str, str]) -> list[
         if step.kind or not (owner := _owner(step, actions)):
             steps.append(step)
         elif owner not in (address, root.what) and owner not in [known.what for known in steps[-1:]]:
-            steps.append(evolve(step, what=owner))
+            steps.append(evolve(step, what=owner, before="", value=""))
     kept = [step for step, after in zip(steps, [*steps[1:], None], strict=False) if not _is_part(step, after)]
     return [step for before, step in zip([root, *kept], kept, strict=False) if name_of(step) != name_of(before)]
 
@@ -120,7 +120,7 @@ def words_of(step: CauseStep, actions: Mapping[str, str], with_place: bool = Tru
     if step.kind == "variable":
         return f"{what} ({origin_of(step)})" if with_place else what
     action = actions.get(step.what, "")
-    said = _KINDS.get(step.kind, words_for(action).done if action else "")
+    said = KINDS.get(step.kind, words_for(action).done if action else "")
     if step.kind == "replace_because_tainted" and step.note:
         said = f"tainted: {step.note}"
     place = place_of(step.source) if with_place and step.kind not in _ASKED else ""
@@ -136,6 +136,8 @@ def name_of(step: CauseStep) -> str:
 def difference_of(step: CauseStep) -> str:
     """` "v1" -> "v2"`, ready to append to a name: the former and the present value; empty where the former is not
     known."""
+    if step.before == step.value:  # what is sensitive
+        return ""
     if step.before and step.value == "nothing":
         return f" removed, was {step.before}"
     if step.before == "nothing":

@@ -286,16 +286,17 @@ def _hop_texts(hop: _Hop, lead: str, module: str, planned: Mapping[str, str]) ->
         first = next(iter(below.steps.values()))
         notes = words_of(first, planned)[len(name_of(first)) :]
         texts = [one.text for one in names]
-        scopes = [_scope(text) for text in texts]
-        shown = [
-            text.removeprefix(module[:-1]) if module and scope.startswith(module) else text
-            for text, scope in zip(texts, scopes, strict=True)
-        ]
+        shown = [without_module(text, module) for text in texts]
         yield f"{lead}-> {', '.join(shown)}{notes}"
-        yield from _hop_texts(below, inner, scopes[0], planned)
+        yield from _hop_texts(below, inner, module_of(texts[0]), planned)
 
 
-def _scope(text: str) -> str:
+def without_module(text: str, module: str) -> str:
+    """A name without the module of the name before it, but for the dot: `.var.tag`."""
+    return text.removeprefix(module[:-1]) if module and module_of(text).startswith(module) else text
+
+
+def module_of(text: str) -> str:
     """The module that a name is read in, with a dot behind it; an output is read where its module is called."""
     match = _MODULES.match(text)
     if match is None:

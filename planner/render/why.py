@@ -5,17 +5,84 @@ Reads the document that `why -json` prints. The complete proof is for programs, 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
+from planner.logic.programs.actions import words_for
+from planner.render.cause_line import KINDS, difference
+from planner.render.cause_summary import module_of, without_module
 from planner.render.proof import fact_text, own_rule_text, proof_text, source_text
-from planner.render.terminal import Paint
+from planner.render.terminal import Paint, fold
 from planner.render.value import quoted
 
 CHAIN = "waits_for"
 EDGE = "edge"
 FORCED = "forced_create_before_destroy"
 """the goal that the chain explains completely"""
+
+
+def causes_text(document: dict[str, Any], paint: Paint, width: int) -> str:
+    """The decision about a change, and the hops from there to its causes, one a line; "" where the proof is more
+    informative: without causes but the change itself, or with mere candidates."""
+    steps = document.get("because", ())
+    _, name, action = document["goal"]
+    if not steps or not document["because_is_certain"] or steps[0]["what"] == name or action == "read":
+        return ""
+    reason = document["proofs"][document["root"]]["reason"]
+    reason = _CODE.sub("", reason.replace(f"the planned action of {name} is {action}", f"{name} {_is_planned(action)}"))
+    lines = [paint(reason, "bold")]
+    module = ""
+    hops = list(reversed(steps))
+    wholes = [after["what"].startswith((f"{hop['what']}.", f"{hop['what']}[")) for hop, after in pairwise(hops)]
+    for number, step in enumerate(hop for hop, is_whole in zip(hops, [*wholes, False], strict=True) if not is_whole):
+        own = step["what"].startswith((f"{name}.", f"{name}[")) and not step.get("kind")
+        what = step["what"].removeprefix("the text of ")
+        text = what[len(name) :].lstrip(".") if own else without_module(what, module)
+        module = "" if own else module_of(what)
+        lines.append(f"  {'' if own and not number else '<- '}{text}{_step_notes(step)}")
+    for root in document["root_causes"][1:]:
+        lines.append(f"  and because of {root['what'].removeprefix('the text of ')}{_step_notes(root)}")
+    return "\n".join(part for line in lines for part in fold(line, width, "     "))
+
+
+def unknown_text(document: dict[str, Any], paint: Paint, width: int) -> str:
+    """The hops from a value that is not known to what decides it, one a line."""
+    proofs, at = document["proofs"], document["root"]
+    lines = [paint(f"{document['goal'][1]} is not known before the apply:", "bold")]
+    module = ""
+    while True:
+        inner = [proofs[entry["proof"]] for entry in proofs[at].get("body", ()) if "proof" in entry]
+        further = [
+            e["proof"] for e in proofs[at]["body"] if "proof" in e and proofs[e["proof"]]["tuple"][0] == "unknown"
+        ]
+        sources = [one.get("source") or {} for one in inner if one.get("input")]
+        places = [f"{source['file']}:{source['line']}" for source in sources if "file" in source]
+        if not further:
+            lines.append(f"  {_CODE.sub('', proofs[at]['reason'])}{f' ({places[-1]})' if places else ''}")
+            return "\n".join(part for line in lines for part in fold(line, width, "     "))
+        what = proofs[further[0]]["tuple"][1]
+        lines.append(f"  <- {without_module(what, module)}{f' ({places[-1]})' if places else ''}")
+        module, at = module_of(what), further[0]
+
+
+_CODE = re.compile(r" \((?:[a-z]+(?:_[a-z]+)+|create|update|read|delete|[a-z]+-then-[a-z]+)\)")
+"""the code of a reason or an action, in parentheses"""
+
+
+def _is_planned(action: str) -> str:
+    return words_for(action).is_planned
+
+
+def _step_notes(step: dict[str, Any]) -> str:
+    """The values of a step, its kind and its place."""
+    before, value = step.get("before", ""), step.get("value", "")
+    text = f" {difference(before, value)}" if before and value and before != value else ""
+    source = step.get("source", {})
+    place = f"{source['file']}:{source['line']}" if "file" in source else source_text(source)
+    notes = ", ".join(filter(None, (step.get("origin", ""), place, KINDS.get(step.get("kind", ""), ""))))
+    return f"{text} ({notes})" if notes else text
 
 
 def why_text(proof: dict[str, Any], paint: Paint) -> str:
@@ -25,11 +92,30 @@ def why_text(proof: dict[str, Any], paint: Paint) -> str:
     lines = list(proof.get("notes", ()))
     if goal[0] in (CHAIN, EDGE):
         through = f", through {len(steps) - 1} other{'s' if len(steps) > 2 else ''}" if len(steps) > 1 else ""
-        lines.append(f"{paint(goal[1], 'bold')} waits for {paint(goal[2], 'bold')}{through}:")
+        lines.append(f"{paint(_spoken(goal[1]), 'bold')} waits for {paint(_spoken(goal[2]), 'bold')}{through}:")
     for name in steps:
-        lines.append("")
-        lines += _step(proof, name, paint)
+        lines += _step(proof, name, paint) if len(steps) <= MOST_STEPS else _hop(proof, name, paint)
     return "\n".join(lines)
+
+
+MOST_STEPS = 3
+"""edges that are explained with their reasons; of more only the places are shown"""
+_VERTEX = re.compile(r", whose vertex is .*$")
+
+
+_EXPANDED = re.compile(r" \(expand(?:, input)?\)")
+
+
+def _spoken(name: str) -> str:
+    """A text in which vertices have the names that people use."""
+    return _EXPANDED.sub("", name)
+
+
+def _hop(proof: dict[str, Any], name: str, paint: Paint) -> list[str]:
+    """An edge in one line: the vertex that it leads to, and its place."""
+    places = _places(proof["proofs"], _decisive(proof["proofs"], name))
+    end = f" ({paint(places[0].partition(': ')[0], 'cyan')})" if places else ""
+    return [f"  -> {_spoken(str(proof['proofs'][name]['tuple'][2]))}{end}"]
 
 
 def chains_text(document: dict[str, Any], paint: Paint) -> str:
@@ -67,13 +153,13 @@ def _step(proof: dict[str, Any], name: str, paint: Paint) -> list[str]:
     decisive = _decisive(proofs, name)
     ordered = _ordered(proofs, decisive)
     step = proofs[ordered[0] if ordered else decisive]
-    rule = paint(f"[{step['rule']}]", "grey") if step.get("rule") else ""
     head = (
-        f"  {columns[0]}\n    -> {columns[1]}"
+        f"  {_spoken(columns[0])} -> {_spoken(columns[1])}"
         if proofs[name]["tuple"][0] == EDGE
         else f"  {' '.join(map(str, columns))}"
     )
-    lines = [head, f"    because {step.get('reason', 'it is given')} {rule}".rstrip()]
+    reason = _spoken(_VERTEX.sub("", step.get("reason", "it is given")))
+    lines = [head, f"    because {reason}"]
     for further in ordered[-1:]:  # the text of the rule itself, its name, and its place
         own = proofs[further]
         if "rule_at" in own:

@@ -191,7 +191,7 @@ def test_why(fleet: Path) -> None:
     chain(fleet, "a", "b", "c")
     text = batch(fleet, "why", "c", "a").out
     assert "c waits for a, through 1 other:" in text
-    assert "c reads the state of b in data.terraform_remote_state.up [batch/edges.reads-state]" in text
+    assert "c reads the state of b in data.terraform_remote_state.up\n" in text
     assert "c/main.tf:6: config  = { path" in text
     proof = batch(fleet, "why", "-json", "c", "b").json
     leaves = [p["source"] for p in proof["proofs"].values() if p.get("input")]

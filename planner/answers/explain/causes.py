@@ -89,7 +89,8 @@ def chains_of(derived: Sequence[Answers]) -> dict[str, Because]:
     places = [_FactLocations(facts) for _, facts, _ in derived]
     variables = [_variables(relations, facts) for relations, facts, _ in derived]
     answers: dict[str, Because] = {}
-    for number, (_, _, names) in enumerate(derived):
+    for number, (_, facts, names) in enumerate(derived):
+        altered = {what: (before, value) for what, before, value in facts.relation("planned_change")}
         for name in names:
             roots = ways.roots(name)
             if not roots:
@@ -104,7 +105,10 @@ def chains_of(derived: Sequence[Answers]) -> dict[str, Because]:
                 for root in roots
             )
             between = [step for step in reversed(ways.chain(name)) if plain(step) != first.what]
-            steps = (CauseStep(plain(step), "", places[of(step, number)].of(plain(step))) for step in between)
+            steps = (
+                CauseStep(plain(step), "", places[of(step, number)].of(plain(step)), *altered.get(plain(step), ()))
+                for step in between
+            )
             answers[name] = Because((first, *steps), (first, *others), ways.is_guess(name))
     return answers
 

@@ -78,6 +78,11 @@ def read_now(plan: Plan) -> list[ResourceChange]:
     return changes
 
 
+def more_causes(name: str) -> str:
+    """The title of the causes of a change that its proof does not have."""
+    return f"More causes for {name}"
+
+
 class Explainer:
     """Proofs about one plan. `context` holds the planned values (planner.engine.evaluation.planned_values)."""
 
@@ -125,16 +130,18 @@ class Explainer:
             detail = f"The plan does not record the inputs of the action of {name}."
             raise Failure(error("why.no_facts", "Nothing to explain", detail))
         document = proof_json(proof, base, source_json)
-        more = self._more_causes(name, base, document)
+        relations = evaluate(cause_program(), base, ("because", "leaf", "unrecorded_value", "former_value"))
+        because = chains_of([(relations, base, [name])]).get(name)
+        if because is not None:
+            document |= because.json
+        more = self._more_causes(name, because, document)
         steps = [_cause_step(root) for root in more[:_MOST_CAUSES]]
         if len(more) > _MOST_CAUSES:
             steps.append({"text": f"{len(more) - _MOST_CAUSES} others", "sources": []})
-        return {**document, "chains": [{"text": f"More causes for {name}", "steps": steps}]} if steps else document
+        return {**document, "chains": [{"text": more_causes(name), "steps": steps}]} if steps else document
 
-    def _more_causes(self, name: str, base: FactBase, document: dict[str, Any]) -> list[CauseStep]:
+    def _more_causes(self, name: str, because: Because | None, document: dict[str, Any]) -> list[CauseStep]:
         """The root causes of a change that are not in the proof of its action, which has one of several reasons."""
-        relations = evaluate(cause_program(), base, ("because", "leaf", "unrecorded_value", "former_value"))
-        because = chains_of([(relations, base, [name])]).get(name)
         if because is None or because.is_guess or len(because.roots) < 2:
             return []
         rows = [step["tuple"] for step in document["proofs"].values()]

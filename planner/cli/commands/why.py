@@ -8,7 +8,7 @@ from planner.cli.finish import finish, json_text
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import DESTROY, JSON, OPERATION, POLICY, SINCE, STATE, VARIABLES, operation_options
 from planner.foundation.vocabulary.diagnostic import has_errors
-from planner.render.terminal import Terminal
+from planner.render.terminal import Terminal, is_terminal
 
 USAGE = "[options] [NODE NODE | [WORD] THING | FACT]"
 HELP = """Without an address, lists the root causes of all changes of a plan, each with its effects.
@@ -66,6 +66,17 @@ FLAGS = (
 )
 
 
+MOST_LINES = 12
+"""lines of an answer about an order or an unknown value, unless all are requested"""
+
+
+def _shortened(text: str) -> str:
+    lines = text.splitlines()
+    if len(lines) <= MOST_LINES:
+        return text
+    return "\n".join([*lines[: MOST_LINES - 1], f"... {len(lines) - MOST_LINES + 1} more lines (-full)"])
+
+
 def _text(proof: dict[str, Any], arguments: Arguments, terminal: Terminal) -> str:
     """The text of an answer; for several instances a part for each group with its own answer."""
     if "instances" not in proof:
@@ -83,17 +94,27 @@ def _text(proof: dict[str, Any], arguments: Arguments, terminal: Terminal) -> st
 
 
 def _one_text(proof: dict[str, Any], arguments: Arguments, terminal: Terminal) -> str:
+    from planner.answers.explain.why import more_causes
     from planner.render.proof import proof_text
-    from planner.render.why import FORCED, VERDICTS, chains_text, verdict_text, why_text
+    from planner.render.why import FORCED, VERDICTS, causes_text, chains_text, unknown_text, verdict_text, why_text
 
     full, depth, expand = arguments["full"], arguments["depth"], arguments["expand"]
     if proof["goal"][0] in VERDICTS and "rule" in proof:
         return verdict_text(proof, terminal.paint, full)
     if not full and not depth and not expand and proof["goal"][0] in ("edge", "waits_for") and "proofs" in proof:
-        return why_text(proof, terminal.paint)
+        return _shortened(why_text(proof, terminal.paint))
     chains = chains_text(proof, terminal.paint)
     if proof["goal"][0] == FORCED and chains and not full and not depth and not expand:
         return chains
+    width = terminal.width - 1 if is_terminal(terminal.stdout) else 0
+    if not full and not depth and not expand and proof["goal"][0] == "unknown" and "proofs" in proof:
+        return _shortened(unknown_text(proof, terminal.paint, width))
+    if not full and not depth and not expand and proof["goal"][0] == "explained":
+        text = causes_text(proof, terminal.paint, width)
+        if text:
+            known = more_causes(proof["goal"][1])
+            rest = [chain for chain in proof.get("chains", ()) if chain["text"] != known]
+            return "\n".join(filter(None, (text, chains_text({"chains": rest}, terminal.paint))))
     try:
         text = proof_text(proof, terminal.paint, full, depth, expand)
         return f"{text}\n{chains}" if chains and not expand else text
