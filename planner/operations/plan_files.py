@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from planner.foundation.support.disk import read_whole
 from planner.foundation.values.json_codec import CodecError
@@ -30,7 +30,7 @@ from planner.world.state.workspace import data_directory
 if TYPE_CHECKING:
     from planner.engine.walk.hooks import Hooks
     from planner.language.config.model import Config
-    from planner.language.config.variables import RawVariables, RootVariable
+    from planner.language.config.variables import Origin, RawVariables, RootVariable
 
 Unstored = Loaded[OperationOptions]
 """the source of a plan in a file, without the backend of its state"""
@@ -123,7 +123,11 @@ def recorded_variables(
     """The values of the variables of a plan, and the reasons why it cannot be applied with the present ones: another
     value for one on record, none for an ephemeral one."""
     recorded = {name: value for name, value in plan.variables.items() if value is not None}
-    return check_plan_variables(recorded, config.root.variables, given)
+    values, problems = check_plan_variables(recorded, config.root.variables, given)
+    for name, origin in plan.origins:
+        if name in values and values[name].origin == "plan" and values[name].span is None:
+            values[name] = evolve(values[name], origin=cast("Origin", origin))
+    return values, problems
 
 
 def planned_variables(plan: Plan, given: RawVariables) -> RawVariables:

@@ -225,7 +225,7 @@ def test_a_saved_plan_tells_its_causes(applied: Path, planner: Run) -> None:
     assert '  # because [1] var.drop false -> "true"\n' in text
     assert text.endswith(
         "Causes:\n"
-        '  [1] var.drop false -> "true" (plan, main.tf:2)\n'
+        '  [1] var.drop false -> "true" (-var)\n'
         "        -> module.m.count (main.tf:11)\n"
         "        -> module.m[1] (main.tf:11)\n"
     )

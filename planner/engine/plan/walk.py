@@ -133,6 +133,7 @@ class PlanWalk(PlanWork):
             errored=errored,
             facts=self.record.facts(),
             files=files_read(),
+            origins=variable_origins(self.variables),
             providers=self.providers.values(),
             module_outputs=self.record.module_outputs,
         )
@@ -217,6 +218,12 @@ def recorded_variables(config: Config, variables: Mapping[str, RootVariable]) ->
         else:
             result[name] = given.raw if given.raw is not None else (Null() if decl.default is None else decl.default)
     return result
+
+
+def variable_origins(variables: Mapping[str, RootVariable]) -> tuple[tuple[str, str], ...]:
+    """The origins of values that are in no file."""
+    named = ("command line", "environment", "input", "default")
+    return tuple((name, one.origin) for name, one in sorted(variables.items()) if one.origin in named)
 
 
 # Output values: those of child modules for their callers, those of the root module as planned changes.

@@ -137,6 +137,8 @@ class Plan:
     """made without calling providers: it shows possible changes and cannot be applied"""
     files: tuple[str, ...] = ()
     """files that functions read"""
+    origins: tuple[tuple[str, str], ...] = ()
+    """the origins of the root variables that have no place: (name, command line, environment, input or default)"""
     deferred: tuple[tuple[str, str, str], ...] = ()
     """(block, argument, place) of what was left for later, with all that depends on it, because its instances are not
     known yet; those blocks are among `excludes`"""
