@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from planner.render.terminal import Terminal
-from planner.workflows.batch.model import FinishedUnit, Share
+from planner.workflows.batch.model import FinishedUnit, Share, units_text
 from planner.workflows.batch.schedule import BatchListener
 
 SHOWN = 10
@@ -84,7 +84,7 @@ def stopping_text(units: list[str]) -> str:
 def line(done: FinishedUnit, terminal: Terminal) -> str:
     """One unit's end in one line."""
     word = terminal.paint(done.outcome, *STYLES.get(done.outcome, ()))
-    because = f", because of {done.because}" if done.because else ""
+    because = f", {units_text(done.causes)}" if done.causes else ""
     result = done.result
     if result is None or done.outcome in ("failed", "died", "stopped", "unchanged"):
         return f"{done.unit}: {word}{because}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import sys
 from collections import Counter
 from pathlib import Path
@@ -191,3 +192,17 @@ def test_what_is_pending_is_explained(tmp_path: Path) -> None:
     assert "all its outputs stay as they are" in batch(tmp_path, "why", "-not", "pending", "down").out
     assert batch(tmp_path, "why", "pending", "down").code == 1
     assert 'Did you mean "down"?' in batch(tmp_path, "why", "pending", "dow").errors
+
+
+def test_all_units_that_it_waits_for_are_named_everywhere(tmp_path: Path) -> None:
+    shutil.copytree(Path(__file__).parents[2] / "examples" / "09_fleet", tmp_path / "fleet")
+    folder = tmp_path / "fleet"
+    ran = batch(folder, "plan")
+    because = "because of database/orders, dns, identity"
+    assert f"service/orders: incomplete, {because}, +1" in ran.out
+    assert any(row.split()[1:2] == ["service/orders"] and row.endswith(because) for row in ran.out.splitlines())
+    assert batch(folder, "why", "service/orders").out == (
+        f"service/orders: incomplete, {because}\n" + batch(folder, "why", "pending", "service/orders").out
+    )
+    (unit,) = (unit for unit in batch(folder, "plan", "-json").json["units"] if unit["unit"] == "service/orders")
+    assert unit["because_all"] == ["database/orders", "dns", "identity"] and unit["because"] in unit["because_all"]

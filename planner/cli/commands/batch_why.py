@@ -10,6 +10,7 @@ from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import JSON
 from planner.foundation.vocabulary.records import evolve
 from planner.render.terminal import Terminal
+from planner.workflows.batch.model import units_text
 from planner.workflows.batch.schedule import BatchListener
 
 USAGE = "[options] UNIT OTHER | [pending] UNIT"
@@ -51,8 +52,12 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         proof = selection_proof(options, words[0])
     else:
         proof = why_outcome(options, words[0], BatchListener())
+        causes = sorted({one["goal"][2] for one in proof.get("pending", ())})
         if not arguments["json"]:
-            terminal.out(f"{words[0]}: {proof['goal'][2]}")
+            because = f", {units_text(causes)}" if causes else ""
+            terminal.out(f"{words[0]}: {proof['goal'][2]}{because}")
+            if causes and not arguments["full"]:
+                return _pending({"proofs": proof["pending"]}, arguments, terminal)
     if arguments["json"]:
         terminal.data(json_text(proof))
     elif "proofs" in proof and proof["goal"][0] in ("edge", "waits_for") and not arguments["full"]:

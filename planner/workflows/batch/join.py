@@ -210,7 +210,12 @@ def _skip(units: list[dict[str, Any]], before: Mapping[str, list[str]], command:
                     "unknown_outputs": [],
                     "awaits": [],
                 }
-                named[name] |= {"outcome": decision.outcome, "because": decision.because, **nothing}
+                named[name] |= {
+                    "outcome": decision.outcome,
+                    "because": decision.because,
+                    "because_all": [decision.because],
+                    **nothing,
+                }
                 named[name] |= {"counts": dict.fromkeys(COUNTS, 0), "plan_file": ""}
 
 

@@ -3,7 +3,7 @@ hold plain data only, so that they can go to another process, to another machine
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -335,10 +335,27 @@ class FinishedUnit:
     attempts: int = 1
 
     @property
+    def causes(self) -> tuple[str, ...]:
+        """All units because of which it ended so: for an incomplete plan each one that it waits for."""
+        awaited = {unit for _, unit, _, _ in self.result.rests_on} if self.result is not None else set[str]()
+        return tuple(sorted(awaited)) if self.because in awaited else (self.because,) if self.because else ()
+
+    @property
     def seen_at(self) -> float:
         """When a result from before looked at objects that may have changed since; 0 where that does not matter."""
         result = self.result
         return result.made_at if self.reused and result and (result.asks_plugins or result.asks_services) else 0.0
+
+
+MOST_CAUSES = 3
+"""units that are named as causes in one line"""
+
+
+def units_text(names: Sequence[str]) -> str:
+    """`because of dns, network and 2 more`."""
+    shown = names if len(names) <= MOST_CAUSES + 1 else names[:MOST_CAUSES]
+    more = f" and {len(names) - len(shown)} more" if len(shown) < len(names) else ""
+    return f"because of {', '.join(shown)}{more}"
 
 
 @frozen(eq=False)

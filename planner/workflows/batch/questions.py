@@ -168,11 +168,13 @@ def why_pending(options: BatchOptions, unit: str, negated: bool, listener: Batch
 
 
 def why_outcome(options: BatchOptions, unit: str, listener: BatchListener) -> dict[str, Any]:
-    """The proof of the outcome of a unit's plan; the units that it depends on are planned. Raises Failure."""
-    documents, _ = _proofs(options, unit, ("outcome", "pending"), ("outcome",), listener)
+    """The proof of the outcome of a unit's plan, with those of all that it waits for (`pending`); the units that it
+    depends on are planned. Raises Failure."""
+    documents, _ = _proofs(options, unit, ("outcome", "pending"), ("outcome", "pending"), listener)
     if not documents:
         raise Failure(error("batch.no_outcome", "Nothing to explain", f"There is no plan of {unit}."))
-    return documents[0]
+    outcome, *pending = documents
+    return {**outcome, "pending": pending} if pending else outcome
 
 
 def _proofs(

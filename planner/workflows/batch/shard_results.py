@@ -124,6 +124,7 @@ _UNIT = {
     "wave": int,
     "outcome": OUTCOMES,
     "because": str,
+    "because_all": [str],
     "reused": bool,
     "age": _Maybe(float),
     "state_age": _Maybe(float),

@@ -2,8 +2,8 @@
 
     {"format_version": "1.0", "command", "mode", "run", "seconds", "workers", "peak_memory", "succeeded",
      "outcomes": {"changes": 2, ...}, "in_flight": [unit...],
-     "units": [{"unit", "folder", "tags", "groups", "wave", "outcome", "because", "reused", "age", "state_age",
-                "attempts",
+     "units": [{"unit", "folder", "tags", "groups", "wave", "outcome", "because", "because_all", "reused",
+                "age", "state_age", "attempts",
                 "selected_by": [{"selector", "way"}...], "waits_for": [unit...],
                 "counts": {"add", "change", "remove", "import", "forget"},
                 "changes": [{"address", "action", "reason"}...], "outputs": [{"name", "action"}...],
@@ -32,7 +32,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from planner.workflows.batch.model import OUTCOMES, FinishedUnit, ShardSummary, diagnostics_json
+from planner.workflows.batch.model import OUTCOMES, FinishedUnit, ShardSummary, diagnostics_json, units_text
 from planner.workflows.batch.run import BatchReport
 from planner.workflows.batch.saved_plan import seen_as
 
@@ -104,6 +104,7 @@ def _unit(report: BatchReport, done: FinishedUnit, is_brief: bool) -> dict[str, 
         "wave": analysis.waves.get(done.unit, 0),
         "outcome": done.outcome,
         "because": done.because,
+        "because_all": list(done.causes),
         "reused": done.reused,
         "age": round(time.time() - done.seen_at, 3) if done.seen_at else None,
         "state_age": round(max(0.0, time.time() - result.state_at), 3) if result and result.state_at else None,
@@ -127,9 +128,14 @@ def _unit(report: BatchReport, done: FinishedUnit, is_brief: bool) -> dict[str, 
     }
 
 
+def because_text(unit: dict[str, Any]) -> str:
+    """`because of dns, network and 2 more`; "" for none."""
+    return units_text(unit.get("because_all") or [unit["because"]]) if unit["because"] else ""
+
+
 def note(unit: dict[str, Any]) -> str:
     """A remark on a unit: the unit that decided its outcome, and the age of that."""
-    because = f"because of {unit['because']}" if unit["because"] else ""
+    because = because_text(unit)
     seen = "from before" if unit["reused"] else ""
     if unit["age"] is not None and unit["reused"]:
         seen = f"from before, {age_text(unit['age'])} ago"

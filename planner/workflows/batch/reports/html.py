@@ -74,7 +74,7 @@ def colours(document: dict[str, Any]) -> tuple[tuple[str, str, str], ...]:
 def change_of(unit: dict[str, Any], texts: dict[str, str]) -> PageChange:
     because = unit["because"]
     lines = [] if texts.get(unit["unit"]) else [_line(change) for change in unit["changes"]]
-    groups = (f"because of {because}",) if because else ()
+    groups = tuple(f"because of {other}" for other in unit.get("because_all") or [because]) if because else ()
     return PageChange(unit["unit"], unit["outcome"], because, groups, tuple(lines), texts.get(unit["unit"], ""))
 
 

@@ -6,6 +6,8 @@ import re
 from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
+from planner.workflows.batch.reports.document import because_text
+
 # XML 1.0 has no other characters, not even escaped.
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _ERRORS = frozenset(("died", "stopped"))
@@ -40,7 +42,7 @@ def _case(unit: dict[str, Any]) -> list[str]:
     elif outcome in _ERRORS:
         inner = f"      <error message={_attribute(first)}>{_text(said)}</error>"
     elif outcome in _SKIPPED:
-        because = f" because of {unit['because']}" if unit["because"] else ""
+        because = f" {because_text(unit)}" if unit["because"] else ""
         inner = f"      <skipped message={_attribute(outcome + because)}/>"
     else:
         text = _text("\n".join(filter(None, (outcome, changes, said))))
