@@ -90,7 +90,9 @@ def hops_of(because: Because, address: str, actions: Mapping[str, str]) -> list[
     for step in because.steps[1:]:
         if step.kind or not (owner := _owner(step, actions)):
             steps.append(step)
-        elif owner not in (address, root.what) and owner not in [known.what for known in steps[-1:]]:
+        elif owner not in (address, root.what):
+            if steps and steps[-1].what == owner:  # the object itself comes after what is in it
+                steps.pop()
             steps.append(evolve(step, what=owner, before="", value=""))
     kept = [step for step, after in zip(steps, [*steps[1:], None], strict=False) if not _is_part(step, after)]
     return [step for before, step in zip([root, *kept], kept, strict=False) if name_of(step) != name_of(before)]

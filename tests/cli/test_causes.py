@@ -269,3 +269,20 @@ resource "terraform_data" "a" { input = [var.p, local.mixed.secret] }
     ):
         told = planner("why", *command).out
         assert "SECRET" not in told and "local.mixed" in told, command
+
+
+def test_the_line_of_an_object_is_the_first_one_of_its_block(planner: Run, tmp_path: Path) -> None:
+    text = """variable "v" { default = 1 }
+resource "terraform_data" "a" {
+  triggers_replace = [var.v]
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+resource "terraform_data" "b" {
+  triggers_replace = terraform_data.a.id
+}
+"""
+    (tmp_path / "main.tf").write_text(text)
+    assert planner("apply", "-auto-approve").code == 0
+    assert "      -> terraform_data.a (main.tf:2, replaced)\n" in planner("why", "-var=v=2").out

@@ -400,7 +400,9 @@ class _FactLocations:
     def __init__(self, facts: FactBase) -> None:
         self._facts = facts
         self._sources: dict[str, Any] = {}
-        for predicate in facts.predicates:
+        for predicate in sorted(
+            facts.predicates, key=lambda predicate: predicate != "desired"
+        ):  # from the block itself
             rank = predicate in self._TELLING
             column = 1 if predicate in ("own_text", "call_gone", "provider_changed") else 0
             for row in facts.relation(predicate):
