@@ -202,7 +202,8 @@ def _full(document: dict[str, Any], paint: Paint, start: str, depth_limit: int) 
         depth, part = stack.pop()
         lead = "  " * depth
         if "proof" not in part:
-            lines.append(lead + _literal(part))
+            if not is_tautology(part):
+                lines.append(lead + _literal(part))
             continue
         name = part["proof"]
         step = proofs[name]
@@ -224,6 +225,12 @@ def _full(document: dict[str, Any], paint: Paint, start: str, depth_limit: int) 
         lines.append(f"{lead}{paint(fact, 'bold')}{reason}{rule}")
         stack += [(depth + 1, inner) for inner in reversed(step.get("body", ()))]
     return "\n".join(lines)
+
+
+def is_tautology(part: dict[str, Any]) -> bool:
+    """Whether a condition only gives a value a name: once it has its value, both sides are the same."""
+    one, _, other = str(part.get("test", "")).partition(" = ")
+    return bool(one) and one == other
 
 
 def _literal(part: dict[str, Any]) -> str:

@@ -10,7 +10,7 @@ from urllib.parse import quote
 from planner import __version__
 from planner.answers.policy.model import Finding, Verdict
 from planner.foundation.vocabulary.span import Span
-from planner.render.proof import fact_text
+from planner.render.proof import fact_text, is_tautology
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 LEVELS = {"deny": "error", "broken": "error", "overridden": "error", "warn": "warning", "undecided": "note"}
@@ -140,7 +140,7 @@ def _step_location(step: dict[str, Any]) -> dict[str, Any]:
     text = fact_text(step["tuple"])
     if "rule" in step:
         text = f"{text}: {step['reason']} [{step['rule']}]"
-        conditions = [e for e in step["body"] if "proof" not in e]
+        conditions = [e for e in step["body"] if "proof" not in e and not is_tautology(e)]
         text += "".join(f"; {_condition(entry)}" for entry in conditions)
     location: dict[str, Any] = {"message": {"text": text}}
     source = step.get("source", {})

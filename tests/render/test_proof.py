@@ -118,3 +118,13 @@ def test_what_does_not_hold():
 
 def test_fact_text():
     assert fact_text(["f", "a", 1, None]) == 'f("a", 1, _)'
+
+
+def test_a_condition_that_only_names_a_value_is_left_out():
+    body = [{"test": "x = x"}, {"test": "x = y"}, {"test": "input.a = input.a"}]
+    proof = {
+        "goal": ["p", "x"],
+        "root": "p1",
+        "proofs": {"p1": {"tuple": ["p", "x"], "rule": "r.1", "reason": "r", "body": body}},
+    }
+    assert proof_text(proof, Paint(False), full=True).splitlines()[1:] == ["  x = y"]
