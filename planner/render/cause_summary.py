@@ -20,6 +20,7 @@ from planner.foundation.vocabulary.records import evolve
 from planner.logic.programs.actions import actions, verb_of, words_for
 from planner.render.alike import alike
 from planner.render.cause_line import (
+    MOST_ROOTS,
     because_lines,
     difference_of,
     hops_of,
@@ -36,6 +37,10 @@ MOST_LISTED = 20
 """lines of objects listed for one cause, unless all are requested"""
 MOST_HOPS = 8
 """lines of hops shown for one cause"""
+NO_CAUSES = (
+    "No causes for {}: there is no record of earlier values. Apply once with planner, or compare with a commit: "
+    "planner plan -since=main"
+)
 OUTPUT = "output."
 """the beginning of the names of outputs among changes"""
 _THEMSELVES = {
@@ -92,6 +97,13 @@ class Causes:
         self.are_numbered = any(self._hops.values())
         """whether changes name numbers: not where no cause has hops"""
 
+        self.unclear = {
+            name: planned[name]
+            for name, because in chains.items()
+            if because.is_guess and len(because.roots) > MOST_ROOTS and name in planned
+        }
+        """the changes that have too many candidates to be named"""
+
     # ---- under a change
 
     def lines(self, name: str) -> list[str]:
@@ -101,6 +113,8 @@ class Causes:
             return []
         if self.how == "full":
             return because_lines(because, name, self.planned)
+        if name in self.unclear:
+            return []
         if because.is_itself(name):
             return own_lines(because.roots[0])
         if not self.are_numbered:
@@ -139,9 +153,12 @@ class Causes:
 
     def foot(self) -> list[str]:
         """The numbered causes with their hops, for the end of a plan; none where the changes name everything."""
-        if not self.are_numbered or self.how == "full":
+        if self.how == "full":
             return []
-        lines = ["Causes:"]
+        unclear = fold(NO_CAUSES.format(ChangeCount.of(self.unclear).text), self.width, "") if self.unclear else []
+        if not self.are_numbered:
+            return unclear
+        lines = [*unclear, "Causes:"]
         for number, group in enumerate(self._with_number(), 1):
             lines += fold(f"  [{number}] {title_of(group)}", self.width, "      ")
             lines += self._hop_lines(number)
@@ -176,7 +193,8 @@ class Causes:
         number = 0
         total = ChangeCount.of(self.planned)
         for group in self.groups:
-            if only is not None and group not in only:
+            is_unclear = group.root.what and not everything and all(name in self.unclear for name, _ in group.changes)
+            if is_unclear or (only is not None and group not in only):
                 number += bool(group.root.what)
                 continue
             counted = ChangeCount.of(dict(group.changes))
@@ -191,6 +209,9 @@ class Causes:
                 lines.append(f"{paint(title_of(group), 'bold')}: {counted.text}")
             lines += self._object_lines(group.changes, everything)
             lines.append("")
+        if self.unclear and not everything and only is None:
+            lines += fold(NO_CAUSES.format(ChangeCount.of(self.unclear).text), self.width, "")
+            lines += [*self._object_lines(self.unclear.items(), everything), ""]
         if self.moves and only is None:
             lines.append(f"{paint('Moved', 'bold')}: {len(self.moves)} object{'s' if len(self.moves) != 1 else ''}")
             lines += [f"    {text}" for text in self.moves[: None if everything else MOST_LISTED]]

@@ -286,3 +286,21 @@ resource "terraform_data" "b" {
     (tmp_path / "main.tf").write_text(text)
     assert planner("apply", "-auto-approve").code == 0
     assert "      -> terraform_data.a (main.tf:2, replaced)\n" in planner("why", "-var=v=2").out
+
+
+def test_without_a_record_many_candidates_are_not_listed(planner: Run, tmp_path: Path) -> None:
+    names = [f"v{n}" for n in range(5)]
+    variables = "".join(f'variable "{name}" {{ default = "1" }}\n' for name in names)
+    value = "-".join(f"${{var.{name}}}" for name in names)
+    (tmp_path / "main.tf").write_text(f'{variables}resource "terraform_data" "x" {{ input = "{value}" }}\n')
+    assert planner("apply", "-auto-approve").code == 0
+    for record in tmp_path.glob("*applied*"):
+        record.unlink()
+    for record in tmp_path.glob(".*applied*"):
+        record.unlink()
+    said = "No causes for 1 update: there is no record of earlier values. Apply once with planner"
+    shown = planner("plan", "-why=line", "-no-color", "-var=v0=2").out
+    assert "# because" not in shown and shown.count(said) == 1
+    summary = planner("why", "-var=v0=2").out
+    assert summary.count(said) == 1 and "may be a cause" not in summary
+    assert "may be a cause" in planner("why", "-full", "-var=v0=2").out
