@@ -17,7 +17,7 @@ from planner.render.diff import diff_dynamic, null_is_missing
 from planner.render.diff_block import diff_object
 from planner.render.diff_model import EVERYWHERE, Diff, Paths, ValueChange
 from planner.render.diff_text import DiffText, Style
-from planner.render.terminal import Paint, Terminal, wrap
+from planner.render.terminal import Paint, Terminal, fold, wrap
 from planner.render.value import attribute_name
 
 if TYPE_CHECKING:
@@ -114,7 +114,9 @@ class PlanText:
         for line in causes.summary(self.paint):
             terminal.out(line)
         if line := rename_line(self.plan):
-            terminal.out(f"\n{line}")
+            terminal.out()
+            for part in fold(line, terminal.width - 1, ""):
+                terminal.out(part)
         self._rule()
 
     def _foot(self) -> None:

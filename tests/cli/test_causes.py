@@ -78,7 +78,8 @@ def test_the_causes_of_a_plan(planner: Run) -> None:
 def test_a_plan_that_destroys_begins_with_its_causes(applied: Path) -> None:
     code, shown = conversation(applied, ["plan", "-var-file=prod.tfvars"], [], ())
     head, _, bodies = shown.partition("The execution plan follows.")
-    assert code == 0 and SUMMARY in head
+    assert code == 0 and " ".join(SUMMARY.split()) in " ".join(head.split())
+    assert max(map(len, head.partition("Plan: ")[2].splitlines())) < 78
     assert '  # because [1] var.image "1.2" -> "1.3"\n' in bodies and "Causes:" not in bodies
     assert "does not exist yet" not in bodies
 
