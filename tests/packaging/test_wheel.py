@@ -92,7 +92,7 @@ def test_installed_it_plans(installed: Path) -> None:
     assert "Plan: 3 to add, 0 to change, 0 to destroy." in done.stdout
     done = run(planner, "-chdir=../example", "why", "output.servers", "terraform_data.network", cwd=elsewhere)
     assert (done.returncode, done.stderr) == (0, "")
-    assert "[graph/references." in done.stdout
+    assert "terraform_data.server refers to terraform_data.network in input" in done.stdout
     done = run(planner, "-chdir=../example", "explore", f"-out={elsewhere / 'page.html'}", cwd=elsewhere)
     assert (done.returncode, done.stderr) == (0, "")
     assert (elsewhere / "page.html").stat().st_size > 20_000  # with the script and the style

@@ -19,7 +19,8 @@ HELP = """Makes a plan, or reads one, and gives advice on surprising parts of it
 
   destroy_before_update         an object is destroyed while still in use
   forced_create_before_destroy  create_before_destroy that is not configured
-  index_shift                   objects that get each other's values, because indexes of count have shifted
+  index_shift                   objects that get each other's values, because
+                                indexes of count have shifted
   likely_rename                 objects that a moved block keeps
   possible_rename               objects that a moved block has updated instead
   provider_of_unplanned         a provider whose configuration does not exist
