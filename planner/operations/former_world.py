@@ -8,10 +8,19 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from planner.foundation.support.digests import sha256_of
-from planner.foundation.support.disk import Entry, Tree, TreeEntry, UnrecordedError, list_directory, read_whole, view
+from planner.foundation.support.disk import (
+    ChangedError,
+    Entry,
+    Tree,
+    TreeEntry,
+    UnrecordedError,
+    list_directory,
+    read_whole,
+    view,
+)
 from planner.foundation.values.json_codec import CodecError, from_json
 from planner.foundation.values.types import type_from_json
-from planner.foundation.values.value import UNKNOWN
+from planner.foundation.values.value import UNKNOWN, Null
 from planner.language.config.directory import fits, module_key, read_manifest
 from planner.language.config.load import load_tree
 from planner.language.config.variables import RawValue, root_variables
@@ -74,8 +83,13 @@ class FormerWorlds:
         record = self._record
         if record is None:
             return self._git
-        named = change.previous_address or change.address if isinstance(change, ResourceChange) else ""
-        key = record.run_of(named)
+        named = ""
+        if isinstance(change, ResourceChange):
+            named = change.previous_address or change.address
+        elif change is not None:
+            named = f"output.{change.name}"
+        is_new = isinstance(change, ResourceChange) and change.before.__class__ is Null
+        key = (is_new and record.latest_whole) or record.run_of(named)
         if key in record.runs and key not in self._worlds:
             self._worlds[key] = _of_record(self._made, record, record.runs[key])
         return self._worlds.get(key)
@@ -97,7 +111,8 @@ def _of_record(made: MadePlan[Any], record: InputRecord, run: ApplyInputs) -> Fo
         return run.modules.get(".".join(path))
 
     given: RawVariables = {name: _raw_value(name, one) for name, one in run.variables.items()}
-    return _world(made, RecordedTree(made.loaded.options.directory, record, run), locate, given, run.providers)
+    tree = RecordedTree(made.loaded.options.directory, record, run)
+    return _world(made, tree, locate, given, run.providers, run.is_whole)
 
 
 def _of_git(made: MadePlan[Any], ref: str) -> FormerWorld:
@@ -127,7 +142,12 @@ def _raw_value(name: str, one: dict[str, Any]) -> RawValue:
 
 
 def _world(
-    made: MadePlan[Any], tree: Tree, locate: Locate, given: RawVariables, providers: Mapping[str, str]
+    made: MadePlan[Any],
+    tree: Tree,
+    locate: Locate,
+    given: RawVariables,
+    providers: Mapping[str, str],
+    is_whole: bool = False,
 ) -> FormerWorld:
     """The values of a former configuration over the objects of the state before refreshing."""
     from planner.answers.explain.former_names import FormerNames
@@ -147,7 +167,7 @@ def _world(
         values, _ = root_variables(config.root.variables, given)
     objects = StateObjects(plan.previous_state, loaded.schemas)
     context = LazyContext(config, values, loaded.schemas, objects, loaded.workspace, plan.timestamp or None)
-    return FormerWorld(context, FormerNames.of(plan.changes), tree, providers)
+    return FormerWorld(context, FormerNames.of(plan.changes), tree, providers, is_whole)
 
 
 _CONFIGURATION = (".tf", ".tofu", ".tf.json", ".tofu.json")
@@ -164,7 +184,7 @@ class RecordedTree:
         self._folders = {posixpath.dirname(name) for name in run.files}
 
     def read(self, name: str) -> bytes:
-        """As Tree. Raises UnrecordedError for a file of which nothing is known."""
+        """As Tree. Raises UnrecordedError for a file whose content is not known."""
         path = f"/{name}"
         relative = os.path.relpath(path, self._directory)
         entry = self._run.files.get(relative) or self._run.files.get(path)
@@ -180,9 +200,12 @@ class RecordedTree:
         if known is None:
             raise UnrecordedError
         data = _content(path)
-        if data is None or salted(self._record.salt, data) != known:
-            raise FileNotFoundError
-        return data
+        if data is not None and salted(self._record.salt, data) == known[0]:
+            return data
+        text = self._record.sources.get(known[1])
+        if text is None:
+            raise ChangedError
+        return text.encode()
 
     def entries(self, directory: str) -> Iterable[Entry]:
         """As Tree: the recorded names, and where none are recorded what there is now. The files of the configuration

@@ -6,13 +6,17 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from planner.foundation.support.disk import is_directory, list_directory, looked_at, read_whole
+from planner.engine.evaluation.context import NoObjects
+from planner.engine.evaluation.lazy import LazyContext
+from planner.engine.evaluation.repetition import expand
+from planner.foundation.support.disk import files_used, is_directory, list_directory, looked_at, read_whole
 from planner.foundation.support.fast_json import orjson
 from planner.foundation.values.json_codec import CodecError, to_json
 from planner.foundation.values.types import type_to_json
-from planner.foundation.values.value import Value, is_wholly_known, type_of, unmark_deep
+from planner.foundation.values.value import Value, identical, is_wholly_known, type_of, unmark_deep
 from planner.foundation.vocabulary.address import format_instance
 from planner.foundation.vocabulary.diagnostic import Failure
+from planner.language.expressions.evaluate import try_evaluate
 from planner.world.state.input_record import (
     MOST_BYTES,
     NAME,
@@ -29,6 +33,7 @@ from planner.world.state.model import ObjectState, State
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from planner.answers.documents.recorded_sources import FileReader
     from planner.language.config.variables import RootVariable
     from planner.logic.model.plan import Plan
     from planner.operations.plan import MadePlan, Start
@@ -60,19 +65,21 @@ def keep_record(made: MadePlan[Start], before: State, after: State, whole: bool)
 
     store, plan, loaded = made.loaded.store, made.plan, made.loaded
     known = record_of(store, after) or new_record(after.lineage)
-    texts = recorded_sources(loaded.config, loaded.schemas)
+    texts, readers = recorded_sources(loaded.config, loaded.schemas)
+    read, contents = _files_read(made, readers, known.salt)
     keys = {name: salted("", text.encode("utf-8", "surrogatepass")) for name, text in texts.items()}
     files = {name: (salted(known.salt, loaded.config.files[name].encode()), key) for name, key in keys.items()}
     run = ApplyInputs(
         after.serial,
+        whole,
         files,
         {".".join(module.path): module.directory for module in loaded.config.root.walk() if module.path},
         _variables(made.variables),
-        _files_read(plan, loaded.options.directory, known.salt),
+        read,
         _names_listed(loaded.options.directory),
         locked_versions(loaded.options.directory),
     )
-    sources = {keys[name]: text for name, text in texts.items()}
+    sources = {keys[name]: text for name, text in texts.items()} | contents
     _write(store, with_run(known, run, sources, {} if whole else _instances_left(plan, before, after)))
 
 
@@ -108,7 +115,14 @@ def _instances_left(plan: Plan, before: State, after: State) -> dict[str, str]:
             left.pop(change.address)
         else:
             left[change.address] = was
-    return left
+    reached = {o.name for o in plan.outputs if o.action == "no-op" or not _is_kept(before, after, o.name)}
+    return left | {f"output.{name}": f"output.{name}" for name in after.outputs if name not in reached}
+
+
+def _is_kept(before: State, after: State, name: str) -> bool:
+    """Whether an output has the value that it had."""
+    was, now = before.outputs.get(name), after.outputs.get(name)
+    return was is not None and now is not None and identical(was.value, now.value)
 
 
 def _variables(variables: Mapping[str, RootVariable]) -> dict[str, dict[str, Any]]:
@@ -129,14 +143,47 @@ def _variable_entry(value: Value) -> dict[str, Any]:
         return {}
 
 
-def _files_read(plan: Plan, directory: str, salt: str) -> dict[str, str]:
-    """The digests of the files that functions read, by their names relative to the root module where they are below
-    it."""
-    digests: dict[str, str] = {}
-    for path in plan.files:
+def _files_read(
+    made: MadePlan[Start], readers: list[FileReader], salt: str
+) -> tuple[dict[str, tuple[str, str]], dict[str, str]]:
+    """The files that functions read, by their names relative to the root module: the digest of each, and the key of its
+    content, "" where that is not recorded; and the contents by key. The content of a small text is recorded, if an
+    expression reads it that is recorded."""
+    directory = made.loaded.options.directory
+    shown = _files_of(made, readers)
+    digests: dict[str, tuple[str, str]] = {}
+    contents: dict[str, str] = {}
+    for path in made.plan.files:
         with suppress(OSError, ValueError):
-            digests[relative_name(path, directory)] = salted(salt, read_whole(path, MOST_BYTES))
-    return digests
+            data, key = read_whole(path, MOST_BYTES), ""
+            if os.path.abspath(path) in shown and len(data) <= _LONGEST_VALUE and b"PRIVATE KEY" not in data:
+                with suppress(UnicodeDecodeError):
+                    text = data.decode("utf-8")
+                    key = salted("", data)
+                    contents[key] = text
+            digests[relative_name(path, directory)] = salted(salt, data), key
+    return digests, contents
+
+
+def _files_of(made: MadePlan[Start], readers: list[FileReader]) -> set[str]:
+    """The files that some expressions read, in all instances."""
+    if not readers:
+        return set()
+    loaded = made.loaded
+    context = LazyContext(loaded.config, made.variables, loaded.schemas, NoObjects(), loaded.workspace)
+    files: set[str] = set()
+    for reader in readers:
+        for module in context.instances(reader.module):
+            scopes = [module.scope]
+            if reader.resource is not None:
+                with suppress(Failure):
+                    known = expand(reader.resource, module.scope, reader.resource.key).instances.values()
+                    scopes = [module.with_repetition(repetition) for repetition in known]
+            for scope in scopes:
+                with files_used() as used:
+                    try_evaluate(reader.expression, scope)
+                files |= used.read
+    return files
 
 
 def _names_listed(directory: str) -> dict[str, list[str]]:

@@ -27,6 +27,7 @@ _SEPARATOR = re.compile(r"[^\w.-]")
 KINDS = {
     "drift": "what was changed outside",
     "as-before": "none of its inputs changed since the last apply",
+    "left-state": "it was applied, and the state does not have it any more",
     "unignored": "until now ignore_changes kept it as it was",
     "unapplied": "the state has another value than the former configuration gives",
     "gone": "removed outside",

@@ -17,8 +17,9 @@ from planner.engine.evaluation.schemas import Schemas
 from planner.foundation.support.fast_json import orjson
 from planner.foundation.values.schema import BlockSchema
 from planner.foundation.vocabulary.diagnostic import Failure
+from planner.foundation.vocabulary.records import frozen
 from planner.foundation.vocabulary.span import Source
-from planner.language.config.model import Config, ModuleConfig, ResourceDecl
+from planner.language.config.model import Config, ModuleConfig, ModulePath, ResourceDecl
 from planner.language.config.references import Ref, parse_reference
 from planner.language.config.sources import without_secrets
 from planner.language.syntax.body import Attribute, Block, NativeBody, function_calls, variables
@@ -40,20 +41,33 @@ _KEPT = {
 """arguments that have no secrets; the enabled of lifecycle is a repetition"""
 
 
+_READS = ("file", "templatefile")
+"""beginnings of the names of functions that read files"""
+
+
+@frozen
+class FileReader:
+    """An expression that reads files, in a module; of an argument of a resource its declaration."""
+
+    module: ModulePath
+    expression: Expression
+    resource: ResourceDecl | None
+
+
 def is_unrecorded(node: Expression) -> bool:
     """Whether an expression replaces one that was not kept."""
     return isinstance(node, Traversal) and node.root == UNRECORDED
 
 
-def recorded_sources(config: Config, schemas: Schemas) -> dict[str, str]:
-    """The texts of all files of a configuration, by name."""
+def recorded_sources(config: Config, schemas: Schemas) -> tuple[dict[str, str], list[FileReader]]:
+    """The texts of all files of a configuration, by name; and the kept expressions that read other files."""
     wanted = _ReadValues(config, schemas)
     texts: dict[str, str] = {}
     for module in config.root.walk():
         for source in _sources(module):
             if source.filename not in texts:
                 texts[source.filename] = _SourceWriter(wanted, module, wanted.read[module.directory]).file(source)
-    return {name: texts.get(name, "") for name in config.files}
+    return {name: texts.get(name, "") for name in config.files}, wanted.readers
 
 
 def _sources(module: ModuleConfig) -> Iterator[Source]:
@@ -70,6 +84,7 @@ class _ReadValues:
         self.schemas = schemas
         self.modules = {module.path: module for module in config.root.walk()}
         self.read: dict[str, set[str]] = {module.directory: set() for module in self.modules.values()}
+        self.readers: list[FileReader] = []
         self._waiting: list[tuple[ModuleConfig, str]] = []
         self._seen: set[tuple[Any, str]] = set()
         for module in self.modules.values():
@@ -85,7 +100,7 @@ class _ReadValues:
             schema = self.schema(module, decl)
             if decl.mode != "ephemeral" and schema is not None:
                 for attribute in _shown_arguments(decl.body, schema):
-                    self._mentions(module, attribute)
+                    self._mentions(module, attribute, decl)
         for call in module.calls.values():
             for argument in _REPETITION:
                 expr = getattr(call, argument)
@@ -117,12 +132,18 @@ class _ReadValues:
             if argument is not None and not _is_secret(module, name):
                 self._mentions(self.modules[module.path[:-1]], argument)
 
-    def _mentions(self, module: ModuleConfig, node: Expression | Attribute | None) -> None:
+    def _mentions(
+        self, module: ModuleConfig, node: Expression | Attribute | None, decl: ResourceDecl | None = None
+    ) -> None:
         try:
             expr = node.expr if isinstance(node, Attribute) else node
         except Failure:
             return
-        for mention in variables(expr) if expr is not None and not _hides(expr) else ():
+        if expr is None or _hides(expr):
+            return
+        if any(call.name.removeprefix("core::").startswith(_READS) for call in function_calls(expr)):
+            self.readers.append(FileReader(module.path, expr, decl))
+        for mention in variables(expr):
             ref = parse_reference(mention)
             if not isinstance(ref, Ref):
                 continue

@@ -11,8 +11,11 @@ from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import reduce
 from itertools import zip_longest
-from typing import Any
+from typing import Any, Protocol
 
+from planner.answers.explain.checked_roots import CheckedRoots
+from planner.answers.explain.interventions import Unit, Units
+from planner.foundation.vocabulary.address import parse_resource_instance
 from planner.foundation.vocabulary.records import evolve, frozen
 from planner.foundation.vocabulary.span import Span
 from planner.logic.datalog.engine.fact_base import FactBase
@@ -57,11 +60,13 @@ class CauseStep:
 @frozen
 class Because:
     """`steps`: from the root cause to the step before the change. `roots`: all root causes, that of the chain first.
-    `is_guess`: the former values are not on record, so that the roots are candidates."""
+    `is_guess`: the former values are not on record, so that the roots are candidates. `is_checked`: interventions
+    confirmed that these are all roots, and each of them makes a difference."""
 
     steps: tuple[CauseStep, ...]
     roots: tuple[CauseStep, ...]
     is_guess: bool = False
+    is_checked: bool = False
 
     def is_itself(self, name: str) -> bool:
         """Whether a change has no cause but itself."""
@@ -74,43 +79,117 @@ class Because:
             "because": [step.json for step in self.steps],
             "root_causes": [root.json for root in self.roots],
             "because_is_certain": not self.is_guess,
+            "checked": self.is_checked,
         }
 
 
-Answers = tuple[Mapping[str, Collection[Any]], FactBase, Sequence[str]]
-"""the relations that were derived, the facts, and the names of changes that they are about"""
+@frozen(eq=False)
+class Derivation:
+    """What was derived about changes that are compared with one former world: the relations, the facts, the names of
+    the changes, and the trace that gathered the facts."""
+
+    relations: Mapping[str, Collection[Any]]
+    facts: FactBase
+    names: Sequence[str]
+    trace: Checks
 
 
-def chains_of(derived: Sequence[Answers]) -> dict[str, Because]:
+class Checks(Protocol):
+    """The results of interventions (planner.answers.explain.trace)."""
+
+    checks: dict[str, Units | None]
+
+    def unit(self, leaf: str) -> Unit | None:
+        """The input that a root cause is."""
+
+    def describe(self, unit: Unit) -> tuple[str, str, Span | None]:
+        """The name of an input as a root cause, its kind as that, and its place."""
+
+
+def chains_of(derived: Sequence[Derivation]) -> dict[str, Because]:
     """The causes by name of the change or output. Where changes are compared with several former worlds, `derived`
     has an entry for each: they differ in what they have of a value."""
-    relations, of = _join_worlds(derived)
-    ways = _Ways(relations)
-    places = [_FactLocations(facts) for _, facts, _ in derived]
-    variables = [_variables(relations, facts) for relations, facts, _ in derived]
-    answers: dict[str, Because] = {}
-    for number, (_, facts, names) in enumerate(derived):
-        altered = {what: (before, value) for what, before, value in facts.relation("planned_change")}
-        for name in names:
-            roots = ways.roots(name)
-            if not roots:
-                continue
-            first, *others = (
-                CauseStep(
-                    plain(root),
-                    ways.leaves[root],
-                    places[of(root, number)].of_leaf(plain(root), ways.leaves[root], plain(ways.reader(name, root))),
-                    *variables[of(root, number)].get(plain(root), ("", "", "")),
-                )
-                for root in roots
-            )
-            between = [step for step in reversed(ways.chain(name)) if plain(step) != first.what]
-            steps = (
-                CauseStep(plain(step), "", places[of(step, number)].of(plain(step)), *altered.get(plain(step), ()))
-                for step in between
-            )
-            answers[name] = Because((first, *steps), (first, *others), ways.is_guess(name))
-    return answers
+    return _Chains(derived).answers()
+
+
+class _Chains:
+    def __init__(self, derived: Sequence[Derivation]) -> None:
+        self._derived = derived
+        relations, self._world = _join_worlds(derived)
+        self._ways = _Ways(relations)
+        self._places = [_FactLocations(one.facts) for one in derived]
+        self._variables = [_variables(one.relations, one.facts) for one in derived]
+        self._altered = [
+            {what: (before, value) for what, before, value in one.facts.relation("planned_change")} for one in derived
+        ]
+        self._added: dict[str, tuple[str, Span | None]] = {}
+        checks = {name: units for one in derived for name, units in one.trace.checks.items()}
+        resources = _resources_of(derived)
+        instances: dict[Unit, list[str]] = {}
+        for name, unit in resources.items():
+            instances.setdefault(unit, []).append(name)
+        self._checked = CheckedRoots(
+            self._ways.further, self._ways.leaves, checks, self._unit, resources.get, instances, self._missing
+        )
+
+    def answers(self) -> dict[str, Because]:
+        answers: dict[str, Because] = {}
+        for number, one in enumerate(self._derived):
+            for name in one.names:
+                answer = self._answer(name, number)
+                if answer is not None:
+                    answers[name] = answer
+        return answers
+
+    def _answer(self, name: str, number: int) -> Because | None:
+        roots, chain = self._ways.roots(name), self._ways.chain(name)
+        confirmed = self._checked.roots(name) if roots else None
+        is_checked = bool(confirmed)
+        if confirmed:
+            if roots[0] not in confirmed:
+                chain = self._checked.path(name, confirmed)
+            first = chain[-1] if chain and chain[-1] in confirmed else min(confirmed)
+            roots = [first, *sorted(confirmed - {first})]
+        if not roots:
+            return None
+        steps = [self._root(name, root, number) for root in roots]
+        between = [step for step in reversed(chain) if plain(step) != steps[0].what]
+        inner = (self._step(plain(s), self._world(s, number), number) for s in between)
+        # nothing is certain about what should not differ, unless that was found by trying
+        is_guess = self._ways.is_guess(name) or any(s.kind == "unapplied" for s in steps)
+        is_guess = is_guess or (not is_checked and any(s.kind == "as-before" for s in steps))
+        return Because((steps[0], *inner), tuple(steps), is_guess, is_checked)
+
+    def _step(self, what: str, world: int, number: int) -> CauseStep:
+        return CauseStep(what, "", self._places[world].of(what), *self._altered[number].get(what, ()))
+
+    def _root(self, name: str, root: str, number: int) -> CauseStep:
+        world, what = self._world(root, number), plain(root)
+        kind, source = self._added.get(root, (self._ways.leaves.get(root, ""), None))
+        if root in self._ways.leaves:
+            kind = self._ways.leaves[root]
+            source = self._places[world].of_leaf(what, kind, plain(self._ways.reader(name, root)))
+        elif source is None:
+            source = self._places[world].of(what)
+        return CauseStep(what, kind, source, *self._variables[world].get(what, ("", "", "")))
+
+    def _unit(self, leaf: str) -> Unit | None:
+        return self._derived[self._world(leaf, 0)].trace.unit(plain(leaf))
+
+    def _missing(self, unit: Unit) -> str:
+        """The name of a root that no rule leads to."""
+        name, kind, source = self._derived[0].trace.describe(unit)
+        self._added[name] = kind, source
+        return name
+
+
+def _resources_of(derived: Sequence[Derivation]) -> dict[str, Unit]:
+    """The resources of the instances that facts have an action of."""
+    resources = {}
+    for name in sorted({row[0] for one in derived for row in one.facts.relation("action")}):
+        address = parse_resource_instance(name.partition(" ")[0])
+        resources[name] = Unit("object", address.module.path, address.resource.relative)
+    return resources
 
 
 _WORLD = "\0"
@@ -122,12 +201,12 @@ def plain(name: str) -> str:
     return name.partition(_WORLD)[0]
 
 
-def _join_worlds(derived: Sequence[Answers]) -> tuple[Mapping[str, Collection[Any]], Callable[[str, int], int]]:
+def _join_worlds(derived: Sequence[Derivation]) -> tuple[Mapping[str, Collection[Any]], Callable[[str, int], int]]:
     """All relations together, and the former world of a name. Values that belong to no object get the number of their
     world; for an object, or a value of one, the world of the object counts."""
     if len(derived) == 1:
-        return derived[0][0], lambda name, number: 0
-    owners = {name: number for number, (_, _, names) in enumerate(derived) for name in names}
+        return derived[0].relations, lambda name, number: 0
+    owners = {name: number for number, one in enumerate(derived) for name in one.names}
 
     def owner(name: str) -> int | None:
         ends = (at for at in range(len(name), 0, -1) if at == len(name) or name[at] in ".[")
@@ -137,9 +216,9 @@ def _join_worlds(derived: Sequence[Answers]) -> tuple[Mapping[str, Collection[An
         return name if owner(name) is not None else f"{name}{_WORLD}{number}"
 
     joined: dict[str, set[Any]] = {"because": set(), "leaf": set(), "unrecorded_value": set(), "former_value": set()}
-    for number, (relations, _, _) in enumerate(derived):
+    for number, one in enumerate(derived):
         for predicate, rows in joined.items():
-            for row in relations[predicate]:
+            for row in one.relations[predicate]:
                 if owner(row[0]) in (None, number):
                     rest = (with_world(row[1], number),) if predicate == "because" else row[1:]
                     rows.add((with_world(row[0], number), *rest))
@@ -289,15 +368,15 @@ class _Ways:
             self.leaves[what] = kind
         self._next: dict[str, str] = {}
         self._guesses: set[str] = set()
-        self._further: dict[str, list[str]] = {}
+        self.further: dict[str, list[str]] = {}
         backwards: dict[str, list[str]] = {}
         for what, whence in sorted(relations["because"]):
-            self._further.setdefault(what, []).append(whence)
+            self.further.setdefault(what, []).append(whence)
             backwards.setdefault(whence, []).append(what)
         guessed = {row[0] for row in relations["unrecorded_value"]}
         self._spread(sorted(self.leaves), backwards, guessed)
         reached = sorted({*self.leaves, *self._next})
-        self._guesses = {*backwards, *self._further} - set(reached)
+        self._guesses = {*backwards, *self.further} - set(reached)
         self._spread(reached, backwards, set())
         self._roots: dict[str, frozenset[str]] = {}
         self._same: dict[frozenset[str], frozenset[str]] = {}
@@ -339,7 +418,7 @@ class _Ways:
             return ""
         seen, waiting = {name}, [name]
         for at in waiting:
-            further = self._further.get(at, ())
+            further = self.further.get(at, ())
             if file in further:
                 return at
             waiting += [one for one in further if one not in seen]
@@ -354,7 +433,7 @@ class _Ways:
             at, is_done = stack.pop()
             if at in self._roots:
                 continue
-            further = self._further.get(at, ())
+            further = self.further.get(at, ())
             if not is_done and at not in open_ones:
                 open_ones.add(at)
                 stack.append((at, True))
@@ -377,7 +456,7 @@ class _Ways:
     def _searched(self, name: str) -> frozenset[str]:
         seen, waiting = {name}, [name]
         while waiting:
-            for further in self._further.get(waiting.pop(), ()):
+            for further in self.further.get(waiting.pop(), ()):
                 if further not in seen:
                     seen.add(further)
                     waiting.append(further)

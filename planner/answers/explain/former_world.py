@@ -15,10 +15,19 @@ from planner.answers.explain.former_names import FormerNames
 from planner.answers.explain.origins import GivenExpression, same_parts
 from planner.answers.explain.places import LocationLookup, ValueLocation, repeatable, select
 from planner.answers.explain.repetition import RepetitionLocation
+from planner.engine.evaluation.context import ModuleInstance
 from planner.engine.evaluation.ignore import reference_path
 from planner.engine.evaluation.lazy import LazyContext
 from planner.engine.evaluation.repetition import expand
-from planner.foundation.support.disk import FilesUsed, Tree, UnrecordedError, files_used, read_whole, view
+from planner.foundation.support.disk import (
+    ChangedError,
+    FilesUsed,
+    Tree,
+    UnrecordedError,
+    files_used,
+    read_whole,
+    view,
+)
 from planner.foundation.values.convert import ConversionError, convert
 from planner.foundation.values.value import Value, is_wholly_known, type_of, unmark_deep
 from planner.foundation.vocabulary.address import InstanceKey
@@ -38,12 +47,18 @@ class FormerWorldsOf(Protocol):
 
 class FormerWorld:
     """Questions about what is at a place of the plan, and was. `names`: what moved; `tree`: the former files;
-    `providers`: the former versions by source address."""
+    `providers`: the former versions by source address; `is_whole`: all that was declared was applied."""
 
     def __init__(
-        self, context: LazyContext, names: FormerNames, tree: Tree, providers: Mapping[str, str] | None = None
+        self,
+        context: LazyContext,
+        names: FormerNames,
+        tree: Tree,
+        providers: Mapping[str, str] | None = None,
+        is_whole: bool = False,
     ) -> None:
         self.context, self.names, self.tree, self.providers = context, names, tree, providers or {}
+        self.is_whole = is_whole
         self.places = LocationLookup(context)
         self._keys: dict[int, tuple[Expression, dict[int, int]]] = {}
 
@@ -143,16 +158,38 @@ class FormerWorld:
             known = self._keys[id(whole)] = (whole, expression_keys(whole))
         return known[1]
 
+    def had(self, module: ModuleInstance, resource: str, key: InstanceKey) -> bool:
+        """Whether an instance was declared when everything was applied, so that there was an object."""
+        with view(self.tree):
+            was = self.place(ValueLocation(module, "resource", resource, key))
+            if not self.is_whole or was is None or not self._declares(was):
+                return False
+            try:
+                decl = was.module.config.resources[was.name]
+                return was.key in expand(decl, was.module.scope, was.root_text).instances
+            except Failure:
+                return False
+
     def instances(self, at: RepetitionLocation) -> Collection[InstanceKey] | None:
-        """The keys of the instances that a block was declared with; None where they are not known."""
+        """The keys of the instances that a block was declared with; None where it was not, or they are not known."""
         with view(self.tree):
             was = self.place(at.place.whole)
             if was is None or not self._declares(was):
-                return ()
+                return None
             try:
                 return expand(repeatable(was), was.module.scope, str(was)).instances.keys()
             except (Failure, KeyError):
                 return None
+
+    def files(self, evaluate: Callable[[], object]) -> dict[str, Status]:
+        """The files that an evaluation reads, now or with the former files, and those that only match a pattern of one
+        of both; each with whether it is what it was."""
+        with files_used() as now:
+            evaluate()
+        was = self.files_used(evaluate)
+        statuses: dict[str, Status] = dict.fromkeys(now.matched ^ was.matched, "other")
+        statuses |= {path: self.file_status(path) for path in (now.read | was.read) - statuses.keys()}
+        return statuses
 
     def files_used(self, evaluate: Callable[[], object]) -> FilesUsed:
         """The files that an evaluation uses when it finds the former ones."""
@@ -166,6 +203,8 @@ class FormerWorld:
         try:
             with view(self.tree):
                 return "same" if _content(before or path) == now else "other"
+        except ChangedError:
+            return "other"
         except UnrecordedError:
             return "unknown"
 

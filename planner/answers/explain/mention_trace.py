@@ -8,14 +8,15 @@ from itertools import takewhile
 from typing import Any
 
 from planner.answers.explain.former_world import FormerWorld, Status
+from planner.answers.explain.interventions import Interventions, Unit, Units, describe, unit_of
 from planner.answers.explain.origins import (
     GivenExpression,
     Path,
     is_json,
     origins,
     path_step,
-    reads_files,
     shows_text,
+    uses_files,
     within_json,
 )
 from planner.answers.explain.places import ANY, LocationLookup, ValueLocation
@@ -35,6 +36,7 @@ from planner.language.syntax.nodes import Call, Expression, GetAttr, GetIndex, L
 from planner.logic.datalog.engine.fact_base import FactBuilder
 from planner.logic.model.graph import Unquoted
 from planner.logic.model.plan import Plan, ResourceChange, change_name
+from planner.logic.programs.actions import NO_OP
 
 _WITHOUT_VALUES = ("each", "each_call", "resources", "call", "provider")
 """kinds of places whose values are compared part by part"""
@@ -81,6 +83,11 @@ class MentionTrace:
         self._sources: dict[ValueLocation, Any] = {}
         self._explained: set[str] = set()
         self._waiting: list[ValueLocation] = []
+        self._by_name: dict[str, ValueLocation] = {}
+        self.checks_causes = True
+        self.checks: dict[str, Units | None] = {}
+        """the inputs that matter to the value at a place of a change, by its name; None where it was not decided"""
+        self._interventions: Interventions | None = None
         self._was: dict[str, Value] = {}
         """the former values at places that are mere copies of another place"""
 
@@ -103,6 +110,42 @@ class MentionTrace:
         return given.span if given is not None else header
 
     # ---------------------------------------------------------------- the former world
+
+    def unit(self, leaf: str) -> Unit | None:
+        """The input that a root cause is; None for others."""
+        if leaf.startswith("file "):
+            return Unit("file", (), leaf.removeprefix("file "))
+        name = leaf.removeprefix("the text of ")
+        place = self._places().get(name)
+        if place is not None and place.kind == "resource" and name == leaf:  # an object that is another itself
+            return Unit("object", place.module.config.path, place.name)
+        return unit_of(place) if place is not None else None
+
+    def describe(self, unit: Unit) -> tuple[str, str, Span | None]:
+        """The name of an input as a root cause, its kind as that, and its place."""
+        return describe(unit, self.config)
+
+    def _places(self) -> dict[str, ValueLocation]:
+        if len(self._by_name) != len(self._seen):
+            self._by_name = {str(place): place for place in self._seen}
+        return self._by_name
+
+    def _check(self, place: ValueLocation) -> None:
+        """Decide which inputs matter to the value at a place, by interventions."""
+        if self.former is None or not self.checks_causes:
+            return
+        if self._interventions is None:
+            changing = {
+                (parse_module(c.module).path, format_resource("", c.mode, c.type, c.name))
+                for c in (*self.plan.changes, *self.plan.drift)
+                if c.action != NO_OP
+            }
+            self._interventions = Interventions(self.former, self.places, self.variables, changing)
+        units = self.checks[str(place)] = self._interventions.matters(place)
+        root = self.places.context.root
+        for unit in units or ():
+            if unit.kind == "variable":
+                self.value(ValueLocation(root, "var", unit.name, None, unit.path))
 
     def _compare(self, place: ValueLocation, value: Value, source: Any) -> None:
         """Add whether the value is what it was, where that is known, and what it was."""
@@ -223,7 +266,7 @@ class MentionTrace:
     ) -> bool:
         """Facts about the files that an expression reads or finds, now or before; whether there are any. `other`: the
         module had another source, which had files of its own."""
-        readers = [call for call in calls if reads_files((call.name,)) and call.arguments]
+        readers = [call for call in calls if uses_files(call) and call.arguments]
         if not readers:
             return False
 

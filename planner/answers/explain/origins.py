@@ -423,6 +423,11 @@ def _is_mention(node: Expression) -> bool:
     return isinstance(node, (Traversal, Variable)) or (isinstance(node, Call) and reads_files((node.name,)))
 
 
+def uses_files(call: Call) -> bool:
+    """Whether a call reads files, or lists them."""
+    return call.name.removeprefix("core::") == "fileset" or reads_files((call.name,))
+
+
 def reads_files(names: Iterable[str]) -> bool:
     """Whether some of the functions read files."""
     return any(name.removeprefix("core::").startswith(("file", "templatefile")) for name in names)

@@ -67,6 +67,9 @@ class Trace(ValueTrace):
         if module is None or decl is None or change.deposed:
             self._call_gone(change, name)
             return
+        is_made = does(change.action, "makes") and change.before.__class__ is Null and name not in self._drift
+        if self.former is not None and is_made and self.former.had(module, key, change.key):
+            self._facts.add("lost_entry", name, source=StateEntry(name))
         table = {row[2]: (("attr", row[2]),) for row in change.facts if row[0] in ("differs", "config_unknown")}
         table.update((path_text(path), path) for path in change.replace_paths)
         if change.before.__class__ is not Null or change.mode == "data":

@@ -127,6 +127,8 @@ class ValueTrace(MentionTrace):
                 self._facts.add("left_out", text, join(place.module.text, place.name), source=decl.span)
                 return
         mentions_some = self._mentions(place, unknown=True)
+        if mentions_some and (place.kind == "resource" or place.root_text in self._outputs):
+            self._check(place)
         if place.kind == "resource":
             change = self.changes[place.root_text]
             self._facts.add("object_value", text, change.address, source=declaration(self.config, change))
@@ -308,6 +310,7 @@ class ValueTrace(MentionTrace):
             if self.former.ignores(place):
                 self._facts.add("ignored_before", text, source=source)
         self._mentions(place, unknown=False, before=before, after=value)
+        self._check(place)
         return True
 
     def _state_value(self, place: ValueLocation, before: Value) -> Value:
@@ -361,6 +364,7 @@ class ValueTrace(MentionTrace):
             key = path_text((("index", at.key),))
             said = f"{of} has no instance {key} any more" if goes else f"{of} has an instance {key} now, and had not"
         self._facts.add("altered", text, said, source=source)
+        self._check(place)
         self._mentions(place, unknown=False, before=before, after=value if before is not None else None)
         return place
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from planner.answers.explain.causes import Because, CauseStep, chains_of
+from planner.answers.explain.causes import Because, CauseStep, Derivation, chains_of
 from planner.answers.explain.former_world import FormerWorld, FormerWorldsOf
 from planner.answers.explain.places import LocationLookup, ValueLocation
 from planner.answers.explain.trace import Trace
@@ -116,7 +116,7 @@ class Explainer:
         actions. Raises Failure, with the obstacles of every rule for it."""
         asked = self.find(address)
         name = asked.name
-        base = self.facts(asked)
+        base, trace = self._facts(asked)
         prover = Prover(cause_program(), evaluate(cause_program(), base))
         if verb and verb_of(asked.action) != verb:
             word = verb_of(asked.action)
@@ -131,7 +131,7 @@ class Explainer:
             raise Failure(error("why.no_facts", "Nothing to explain", detail))
         document = proof_json(proof, base, source_json)
         relations = evaluate(cause_program(), base, ("because", "leaf", "unrecorded_value", "former_value"))
-        because = chains_of([(relations, base, [name])]).get(name)
+        because = chains_of([Derivation(relations, base, [name], trace)]).get(name)
         if because is not None:
             document |= because.json
         more = self._more_causes(name, because, document)
@@ -176,7 +176,7 @@ class Explainer:
         for former, names in worlds.items():
             facts = traces[former].build()
             relations = evaluate(cause_program(), facts, ("because", "leaf", "unrecorded_value", "former_value"))
-            derived.append((relations, facts, names))
+            derived.append(Derivation(relations, facts, names, traces[former]))
         return chains_of(derived)
 
     def what_was(self, asked: QuestionSubject) -> Mapping[str, Collection[Any]]:
@@ -236,6 +236,9 @@ class Explainer:
 
     def facts(self, asked: QuestionSubject) -> FactBase:
         """Everything that a question about this may need."""
+        return self._facts(asked)[0]
+
+    def _facts(self, asked: QuestionSubject) -> tuple[FactBase, Trace]:
         trace = self.trace(asked.changes[0] if asked.changes else None)
         for change in asked.changes:
             if isinstance(change, OutputChange):
@@ -245,7 +248,7 @@ class Explainer:
         for change in self.plan.drift:
             if change.address == asked.name:
                 trace.drift(change)
-        return trace.build()
+        return trace.build(), trace
 
     def about(self, address: str) -> FactBase:
         """Everything that is known about what has this address: an object that only drifted, too. Raises Failure."""

@@ -50,6 +50,10 @@ class UnrecordedError(OSError):
     """A tree does not know what was in a file, nor whether it was another."""
 
 
+class ChangedError(UnrecordedError):
+    """A tree knows that a file was another, but not what was in it."""
+
+
 class Tree(Protocol):
     """The files below a directory as they were at another time. Names are relative to the directory, in the shortest
     spelling; they may lead through links."""

@@ -1,9 +1,10 @@
 """The record of what the objects of a state were last applied with: a document of its own, where the state is.
 
     {"format_version": "2.0", "lineage": "...", "salt": "...",
-     "runs": {"1f0c...": {"serial": 7, "files": {"main.tf": ["55d1...", "0a1b..."]}, "modules": {"net": "../net"},
+     "runs": {"1f0c...": {"serial": 7, "whole": true, "modules": {"net": "../net"},
+                          "files": {"main.tf": ["55d1...", "0a1b..."]},
                           "variables": {"size": {"type": "number", "value": 3}},
-                          "read": {"motd.txt": "77c0..."}, "listed": {"users": ["a.yaml", "old/"]},
+                          "read": {"motd.txt": ["77c0...", "0a1b..."]}, "listed": {"users": ["a.yaml", "old/"]},
                           "providers": {"registry.opentofu.org/hashicorp/random": "3.5.1"}}},
      "objects": {"terraform_data.web": "77ab..."},
      "sources": "..."}
@@ -39,23 +40,25 @@ _SIZE = 8
 
 @frozen(eq=False)
 class ApplyInputs:
-    """The inputs of an apply. `serial`: of the state that it wrote; `files`: the configuration's files by name, each
+    """The inputs of an apply. `serial`: of the state that it wrote; `is_whole`: it did everything that the
+    configuration declares; `files`: the configuration's files by name, each
     with the digest of its content and the key of its recorded text; `modules`: the directories of called modules by
     path; `variables`: root variables that had a value of their own, as {"type": ..., "value": ...}, or {} where it is
-    not recorded; `read`: digests of files that functions read; `listed`: the names in directories that functions list;
-    `providers`: versions by source address."""
+    not recorded; `read`: files that functions read, each with its digest and the key of its content ("": none);
+    `listed`: the names in directories that functions list; `providers`: versions by source address."""
 
     serial: int
+    is_whole: bool
     files: Mapping[str, tuple[str, str]]
     modules: Mapping[str, str] = field(factory=dict)
     variables: Mapping[str, dict[str, Any]] = field(factory=dict)
-    read: Mapping[str, str] = field(factory=dict)
+    read: Mapping[str, tuple[str, str]] = field(factory=dict)
     listed: Mapping[str, Sequence[str]] = field(factory=dict)
     providers: Mapping[str, str] = field(factory=dict)
 
     @property
     def json(self) -> dict[str, Any]:
-        return {"serial": self.serial, **{name: dict(getattr(self, name)) for name in _TABLES}}
+        return {"serial": self.serial, "whole": self.is_whole, **{name: dict(getattr(self, name)) for name in _TABLES}}
 
 
 @frozen(eq=False)
@@ -78,8 +81,14 @@ class InputRecord:
         """The key of the latest run, "" for none."""
         return max(self.runs, key=lambda key: self.runs[key].serial, default="")
 
+    @property
+    def latest_whole(self) -> str:
+        """The key of the latest run that did everything, "" for none."""
+        whole = [key for key, run in self.runs.items() if run.is_whole]
+        return max(whole, key=lambda key: self.runs[key].serial, default="")
+
     def run_of(self, address: str) -> str:
-        """The key of the run that an instance was last applied in."""
+        """The key of the run that an instance of the state was last applied in."""
         return self.objects.get(address, self.latest)
 
 
@@ -98,9 +107,9 @@ def with_run(known: InputRecord, run: ApplyInputs, sources: Mapping[str, str], l
     with those that they had."""
     key = known.digest(orjson.dumps(run.json, option=orjson.OPT_SORT_KEYS))
     objects = {now: known.run_of(was) for now, was in left.items() if known.run_of(was)}
-    used = {key, *objects.values()}
+    used = {key, *objects.values(), *([] if run.is_whole else [known.latest_whole])}
     runs = {of: one for of, one in {**known.runs, key: run}.items() if of in used}
-    wanted = {text for one in runs.values() for _, text in one.files.values()}
+    wanted = {text for one in runs.values() for _, text in (*one.files.values(), *one.read.values())}
     texts = {of: text for of, text in {**known.sources, **sources}.items() if of in wanted}
     return InputRecord(known.lineage, known.salt, runs, objects, texts)
 
@@ -139,10 +148,12 @@ def read_record(data: bytes) -> InputRecord | None:
 
 def _run(raw: Mapping[str, Any]) -> ApplyInputs:
     variables = {name: dict(one) for name, one in raw["variables"].items()}
-    files = {name: (str(digest), str(key)) for name, (digest, key) in raw["files"].items()}
+    files, read = (
+        {name: (str(digest), str(key)) for name, (digest, key) in raw[table].items()} for table in ("files", "read")
+    )
     listed = {name: tuple(map(str, names)) for name, names in raw["listed"].items()}
-    modules, read, providers = (_texts(raw[name]) for name in ("modules", "read", "providers"))
-    return ApplyInputs(int(raw["serial"]), files, modules, variables, read, listed, providers)
+    modules, providers = _texts(raw["modules"]), _texts(raw["providers"])
+    return ApplyInputs(int(raw["serial"]), bool(raw["whole"]), files, modules, variables, read, listed, providers)
 
 
 def _texts(raw: Mapping[str, Any]) -> dict[str, str]:
