@@ -7,6 +7,7 @@ import posixpath
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from planner.engine.evaluation.lazy import LazyContext
 from planner.foundation.support.digests import sha256_of
 from planner.foundation.support.disk import (
     ChangedError,
@@ -152,7 +153,6 @@ def _world(
     """The values of a former configuration over the objects of the state before refreshing."""
     from planner.answers.explain.former_names import FormerNames
     from planner.answers.explain.former_world import FormerWorld
-    from planner.engine.evaluation.lazy import LazyContext
     from planner.engine.evaluation.objects import StateObjects
 
     loaded, plan = made.loaded, made.plan

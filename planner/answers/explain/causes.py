@@ -14,12 +14,14 @@ from itertools import zip_longest
 from typing import Any, Protocol
 
 from planner.answers.explain.checked_roots import CheckedRoots
-from planner.answers.explain.interventions import Unit, Units
-from planner.foundation.vocabulary.address import parse_resource_instance
+from planner.answers.explain.interventions import ChangedInput, ChangedInputs
+from planner.foundation.vocabulary.address import format_resource, parse_module
 from planner.foundation.vocabulary.records import evolve, frozen
 from planner.foundation.vocabulary.span import Span
 from planner.logic.datalog.engine.fact_base import FactBase
 from planner.logic.model.graph import source_json
+from planner.logic.model.plan import ResourceChange
+from planner.logic.programs.actions import NO_OP
 
 _NOTED = ("default", "environment", "input", "plan")
 
@@ -85,7 +87,7 @@ class Because:
 
 @frozen(eq=False)
 class Derivation:
-    """What was derived about changes that are compared with one former world: the relations, the facts, the names of
+    """The derivation about changes that are compared with one former world: the relations, the facts, the names of
     the changes, and the trace that gathered the facts."""
 
     relations: Mapping[str, Collection[Any]]
@@ -97,12 +99,13 @@ class Derivation:
 class Checks(Protocol):
     """The results of interventions (planner.answers.explain.trace)."""
 
-    checks: dict[str, Units | None]
+    changes: dict[str, ResourceChange]
+    checks: dict[str, ChangedInputs | None]
 
-    def unit(self, leaf: str) -> Unit | None:
+    def unit(self, leaf: str) -> ChangedInput | None:
         """The input that a root cause is."""
 
-    def describe(self, unit: Unit) -> tuple[str, str, Span | None]:
+    def describe(self, unit: ChangedInput) -> tuple[str, str, Span | None]:
         """The name of an input as a root cause, its kind as that, and its place."""
 
 
@@ -125,7 +128,7 @@ class _Chains:
         self._added: dict[str, tuple[str, Span | None]] = {}
         checks = {name: units for one in derived for name, units in one.trace.checks.items()}
         resources = _resources_of(derived)
-        instances: dict[Unit, list[str]] = {}
+        instances: dict[ChangedInput, list[str]] = {}
         for name, unit in resources.items():
             instances.setdefault(unit, []).append(name)
         self._checked = CheckedRoots(
@@ -173,23 +176,24 @@ class _Chains:
             source = self._places[world].of(what)
         return CauseStep(what, kind, source, *self._variables[world].get(what, ("", "", "")))
 
-    def _unit(self, leaf: str) -> Unit | None:
+    def _unit(self, leaf: str) -> ChangedInput | None:
         return self._derived[self._world(leaf, 0)].trace.unit(plain(leaf))
 
-    def _missing(self, unit: Unit) -> str:
+    def _missing(self, unit: ChangedInput) -> str:
         """The name of a root that no rule leads to."""
         name, kind, source = self._derived[0].trace.describe(unit)
         self._added[name] = kind, source
         return name
 
 
-def _resources_of(derived: Sequence[Derivation]) -> dict[str, Unit]:
-    """The resources of the instances that facts have an action of."""
-    resources = {}
-    for name in sorted({row[0] for one in derived for row in one.facts.relation("action")}):
-        address = parse_resource_instance(name.partition(" ")[0])
-        resources[name] = Unit("object", address.module.path, address.resource.relative)
-    return resources
+def _resources_of(derived: Sequence[Derivation]) -> dict[str, ChangedInput]:
+    """The resources of the instances that change, by the names of these."""
+    changes = derived[0].trace.changes if derived else {}
+    return {
+        name: ChangedInput("object", parse_module(c.module).path, format_resource("", c.mode, c.type, c.name))
+        for name, c in changes.items()
+        if c.action != NO_OP
+    }
 
 
 _WORLD = "\0"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-from planner.answers.explain.interventions import Unit, Units, covers
+from planner.answers.explain.interventions import ChangedInput, ChangedInputs, covers
 
 _INPUTS = ("variable", "text", "file")
 """kinds of leaves that are inputs; others are what an object, or what was read, is in itself"""
@@ -20,11 +20,11 @@ class CheckedRoots:
         self,
         further: Mapping[str, Sequence[str]],
         leaves: Mapping[str, str],
-        checks: Mapping[str, Units | None],
-        unit: Callable[[str], Unit | None],
-        owner: Callable[[str], Unit | None],
-        instances: Mapping[Unit, Sequence[str]],
-        name_of: Callable[[Unit], str],
+        checks: Mapping[str, ChangedInputs | None],
+        unit: Callable[[str], ChangedInput | None],
+        owner: Callable[[str], ChangedInput | None],
+        instances: Mapping[ChangedInput, Sequence[str]],
+        name_of: Callable[[ChangedInput], str],
     ) -> None:
         self._further, self._leaves, self._checks = further, leaves, checks
         self._unit, self._owner, self._instances, self._name_of = unit, owner, instances, name_of
@@ -48,28 +48,28 @@ class CheckedRoots:
         while waiting:
             at = waiting.pop()
             for step in self._further.get(at, ()):
-                found: Collection[str] | None = ()
+                behind: Collection[str] | None = ()
                 if step in self._checks:
                     units = self._checks[step]
-                    found = self._behind_value(step, units) if units is not None else None
+                    behind = self._behind_value(step, units) if units is not None else None
                     is_checked = True
                 elif self._owner(step) is not None:
-                    found = self.roots(step)
+                    behind = self.roots(step)
                     is_checked = True
                 elif step not in seen:
                     seen.add(step)
                     waiting.append(step)
-                    found = [step] if step in self._leaves else []
-                if found is None:
+                    behind = [step] if step in self._leaves else []
+                if behind is None:
                     return None
-                roots.update(found)
+                roots.update(behind)
         return frozenset(roots) if is_checked else None
 
-    def _behind_value(self, value: str, units: Units) -> set[str] | None:
+    def _behind_value(self, value: str, units: ChangedInputs) -> set[str] | None:
         """The roots of a value: the leaves that are inputs which matter, and the roots of objects that do."""
         roots: set[str] = set()
-        met: set[Unit] = set()
-        leaves, objects = self._reached(value)
+        met: set[ChangedInput] = set()
+        leaves, objects = self._leaves_and_objects(value)
         for leaf in leaves:
             unit = self._unit(leaf)
             if self._leaves[leaf] not in _INPUTS and (leaf == value or unit is None):
@@ -91,7 +91,7 @@ class CheckedRoots:
         missing = {unit for unit in units - met if unit.kind != "object"}
         return roots | {self._name_of(unit) for unit in missing}
 
-    def _reached(self, value: str) -> tuple[set[str], set[str]]:
+    def _leaves_and_objects(self, value: str) -> tuple[set[str], set[str]]:
         """The leaves behind a value, and the instances; not what is behind these."""
         leaves, objects, seen = set(), set(), {value}
         waiting = deque([value])

@@ -1,8 +1,9 @@
 """Interventions: what a value would be if only some of the inputs that changed since the former world had changed.
 
-An input matters to a value if there are others with which it makes a difference: the value is evaluated with subsets of
-the changes, by the same engine. So `length(var.names)` does not depend on a name that was replaced by another one,
-`c ? a : b` on `b` only if c chooses it, and what one of two causes hides is a cause, too.
+An input matters to a value if it makes it what it is now, with some of the others; to one that is not known yet, if it
+makes a difference at all. The value is evaluated with subsets of the changes, by the same engine. So
+`length(var.names)` does not depend on a name that was replaced by another one, `c ? a : b` on `b` only if c chooses it,
+and what one of two causes hides is a cause, too.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ MOST_UNITS = 24
 _REPETITION = ("count", "for_each", "enabled")
 
 
-class Unit(NamedTuple):
+class ChangedInput(NamedTuple):
     """An input that changed: a part of a root `variable`, a `file`, the text of an expression (`local`, `output`,
     `argument` of a module call or its default, `repetition`, `attribute`), or the `object`s of a resource. `name`:
     within its module."""
@@ -49,7 +50,7 @@ class Unit(NamedTuple):
     path: Path = ()
 
 
-Units: TypeAlias = frozenset[Unit]
+ChangedInputs: TypeAlias = frozenset[ChangedInput]
 _NOTHING = object()
 """the outcome where there is no value"""
 _INVALID = object()
@@ -57,7 +58,7 @@ _INVALID = object()
 
 
 class UncheckedError(Exception):
-    """The inputs of a value cannot be told apart."""
+    """The inputs of a value cannot be distinguished."""
 
 
 class Interventions:
@@ -75,57 +76,67 @@ class Interventions:
         self._now = {module.path: module for module in places.context.config.root.walk()}
         was = {module.path: module for module in former.context.config.root.walk()}
         self._was = {path: was[one] for path in self._now if (one := self._former_path(path)) in was}
-        self._known: dict[ValueLocation, Units | None] = {}
-        self._texts: dict[tuple[ModulePath, str, str], Units] = {}
-        self._contexts: dict[Units, LazyContext] = {}
+        self._known: dict[ValueLocation, ChangedInputs | None] = {}
+        self._texts: dict[tuple[ModulePath, str, str], ChangedInputs] = {}
+        self._contexts: dict[ChangedInputs, LazyContext] = {}
         self._union: Config | None = None
 
-    def matters(self, place: ValueLocation) -> Units | None:
+    def matters(self, place: ValueLocation) -> ChangedInputs | None:
         """The inputs that matter to the value at a place; None where that cannot be decided."""
         if place not in self._known:
             try:
-                self._known[place] = self._decided(place)
+                self._known[place] = self._decide(place)
             except (UncheckedError, RecursionError):
                 self._known[place] = None
         return self._known[place]
 
-    def _decided(self, place: ValueLocation) -> Units:
+    def _decide(self, place: ValueLocation) -> ChangedInputs:
         units = self._units_of(place)
         if len(units) > MOST_UNITS:
             raise UncheckedError
         if len(units) < 2:
             return units
-        outcomes: dict[Units, Any] = {}
+        now = self._outcome(place, units, units)
+        if now is _INVALID:
+            raise UncheckedError
+        outcomes: dict[ChangedInputs, Any] = {units: now}
 
-        def differs(one: Units, other: Units) -> bool:
-            for subset in (one, other):
+        def matters(without: ChangedInputs, within: ChangedInputs) -> bool:
+            for subset in (without, within):
                 if subset not in outcomes:
                     outcomes[subset] = self._outcome(place, subset, units)
-            before, after = outcomes[one], outcomes[other]
-            return _INVALID not in (before, after) and not _same(before, after)
+            before, after = outcomes[without], outcomes[within]
+            if _INVALID in (before, after) or _same(before, after):
+                return False
+            return _same(after, now) or not is_decided
 
-        return frozenset(unit for unit in units if any(differs(s, s | {unit}) for s in _subsets(units, unit)))
+        is_decided = now is _NOTHING or is_wholly_known(now)
+        return frozenset(unit for unit in units if any(matters(s, s | {unit}) for s in _subsets(units, unit)))
 
     def _former_path(self, path: ModulePath) -> ModulePath:
         """The path that a module had before it was moved."""
         instance = next(iter(self.places.context.instances(path)), None)
         return path if instance is None else self.former.names.module(instance.text).path
 
+    def former_module(self, path: ModulePath) -> ModuleConfig | None:
+        """A module in its former version; None where there was none."""
+        return self._was.get(path)
+
     # ---------------------------------------------------------------- inputs that changed
 
-    def _units_of(self, place: ValueLocation) -> Units:
+    def _units_of(self, place: ValueLocation) -> ChangedInputs:
         """The changed inputs that the value at a place mentions, directly or through names, now or formerly."""
         module, path = place.module, place.module.config.path
         if place.kind == "resource":
             now, was = self._attribute(place)
-            unit = Unit("attribute", path, join(place.name, str(place.path[0][1])))
+            unit = ChangedInput("attribute", path, join(place.name, str(place.path[0][1])))
             return self._text(unit, now, was, module, place.name)
         if place.kind == "each":
             return self._repetition(path, place.name, module)
         if place.kind == "each_call":
             return self._repetition(path, f"module.{place.name}", module)
         if place.kind == "output":
-            return self._named(module, "output", place.name)
+            return self._of_name(module, "output", place.name)
         raise UncheckedError
 
     def _attribute(self, place: ValueLocation) -> tuple[Any, Any]:
@@ -135,13 +146,13 @@ class Interventions:
             raise UncheckedError
         return now, was
 
-    def _repetition(self, path: ModulePath, block: str, module: ModuleInstance) -> Units:
+    def _repetition(self, path: ModulePath, block: str, module: ModuleInstance) -> ChangedInputs:
         """The inputs of the repetition of a block."""
-        units: Units = frozenset()
+        units: ChangedInputs = frozenset()
         now, was = _block(self._now.get(path), block), self._former_block(module, block)
         for argument in _REPETITION if was is not None else ():
             before, after = _expr(getattr(now, argument, None)), _expr(getattr(was, argument, None))
-            units |= self._text(Unit("repetition", path, f"{block}.{argument}"), before, after, module)
+            units |= self._text(ChangedInput("repetition", path, f"{block}.{argument}"), before, after, module)
         return units
 
     def _former_block(self, module: ModuleInstance, block: str) -> ResourceDecl | ModuleCall | None:
@@ -151,13 +162,13 @@ class Interventions:
             return child.call if child is not None else None
         return _block(was, self.former.names.resource(module.text, block, None)[1])
 
-    def _text(self, unit: Unit, now: Any, was: Any, module: ModuleInstance, block: str = "") -> Units:
+    def _text(self, unit: ChangedInput, now: Any, was: Any, module: ModuleInstance, block: str = "") -> ChangedInputs:
         """The inputs of an expression: its text, if it is another, and what it mentions now, and did."""
         key = (unit.module, unit.kind, unit.name)
         if key in self._texts:
             return self._texts[key]
         self._texts[key] = frozenset()
-        units: set[Unit] = set()
+        units: set[ChangedInput] = set()
         nodes = [given.node for given in (now, was) if given is not None]
         if len(nodes) == 1 or (nodes and not _same_text(*nodes)):
             units.add(unit)
@@ -171,13 +182,13 @@ class Interventions:
         self._texts[key] = frozenset(units)
         return self._texts[key]
 
-    def _mention(self, ref: Ref, module: ModuleInstance, block: str) -> Units:
+    def _mention(self, ref: Ref, module: ModuleInstance, block: str) -> ChangedInputs:
         path = module.config.path
         if ref.kind in ("var", "local"):
-            return self._named(module, ref.kind, ref.name)
+            return self._of_name(module, ref.kind, ref.name)
         if ref.kind == "resource":
             is_other = (path, ref.name) in self.changing or self._reads_otherwise(module, ref.name)
-            return frozenset((Unit("object", path, ref.name),)) if is_other else frozenset()
+            return frozenset((ChangedInput("object", path, ref.name),)) if is_other else frozenset()
         if ref.kind in ("output", "module"):
             child = next(iter(self.places.context.instances((*path, ref.name))), None)
             is_whole = ref.kind == "module" or ref.key is None
@@ -185,7 +196,7 @@ class Interventions:
             if child is None:
                 return units
             names = (ref.output,) if ref.kind == "output" else child.config.outputs
-            return units.union(*(self._named(child, "output", name) for name in names))
+            return units.union(*(self._of_name(child, "output", name) for name in names))
         if ref.kind in ("each", "count") and block:
             return self._repetition(path, block, module)
         return frozenset()
@@ -198,7 +209,7 @@ class Interventions:
         place = ValueLocation(module, "resources" if decl.count or decl.for_each else "resource", name)
         return self.former.status(place, self.places.value(place)) == "other"
 
-    def _named(self, module: ModuleInstance, kind: str, name: str) -> Units:
+    def _of_name(self, module: ModuleInstance, kind: str, name: str) -> ChangedInputs:
         """The inputs of a variable, a local value or an output."""
         path = module.config.path
         now, was = self._now.get(path), self._was.get(path)
@@ -206,18 +217,18 @@ class Interventions:
             return self._variable(name) if module.parent is None else self._argument(module, name)
         tables = [(one.locals if kind == "local" else one.outputs) if one is not None else {} for one in (now, was)]
         before, after = (_expr(_expression(table.get(name))) for table in tables)
-        return self._text(Unit(kind, path, name), before, after, module)
+        return self._text(ChangedInput(kind, path, name), before, after, module)
 
-    def _variable(self, name: str) -> Units:
+    def _variable(self, name: str) -> ChangedInputs:
         """The parts of a root variable that changed."""
         now, was = self.given.get(name), self.former.context.given.get(name)
         if now is None or was is None:
             return frozenset()
         if not is_wholly_known(was.value):
             raise UncheckedError
-        return frozenset(Unit("variable", (), name, path) for path, _ in differing(was.value, now.value))
+        return frozenset(ChangedInput("variable", (), name, path) for path, _ in differing(was.value, now.value))
 
-    def _argument(self, module: ModuleInstance, name: str) -> Units:
+    def _argument(self, module: ModuleInstance, name: str) -> ChangedInputs:
         path = module.config.path
         assert module.parent is not None
         pairs = [
@@ -226,27 +237,29 @@ class Interventions:
             else (None, None)
             for one in (self._now.get(path), self._was.get(path))
         ]
-        exprs = [_Text(attribute.expr) if attribute is not None else None for attribute, _ in pairs]
-        units = self._text(Unit("argument", path, name), exprs[0], exprs[1], module.parent, f"module.{path[-1]}")
+        exprs = [_EitherText(attribute.expr) if attribute is not None else None for attribute, _ in pairs]
+        units = self._text(
+            ChangedInput("argument", path, name), exprs[0], exprs[1], module.parent, f"module.{path[-1]}"
+        )
         defaults = [decl.default if decl is not None else None for _, decl in pairs]
         if None in exprs and not (
             defaults[0] is defaults[1] or _same(*(_NOTHING if d is None else d for d in defaults))
         ):
-            units |= {Unit("argument", path, name)}
+            units |= {ChangedInput("argument", path, name)}
         return units
 
-    def _files(self, node: Expression, given: Any, module: ModuleInstance) -> Units:
+    def _files(self, node: Expression, given: Any, module: ModuleInstance) -> ChangedInputs:
         """The files that an expression reads or lists, as far as they changed."""
         scope, source = getattr(given, "scope", module.scope), getattr(given, "source", None)
         files = self.former.files(lambda: try_evaluate(node, scope, source))
         if "unknown" in files.values():
             raise UncheckedError
-        return frozenset(Unit("file", (), name) for name, status in sorted(files.items()) if status == "other")
+        return frozenset(ChangedInput("file", (), name) for name, status in sorted(files.items()) if status == "other")
 
     # ---------------------------------------------------------------- mixtures
 
-    def _outcome(self, place: ValueLocation, new: Units, units: Units) -> Any:
-        """What is at a place if only these of the inputs are what they are now."""
+    def _outcome(self, place: ValueLocation, new: ChangedInputs, units: ChangedInputs) -> Any:
+        """The value at a place if only these of the inputs are what they are now."""
         if new == units:
             return self._value_now(place)
         context = self._context(new, units)
@@ -255,7 +268,7 @@ class Interventions:
             if module is None:
                 return _NOTHING
             try:
-                return self._evaluated(place, module, new)
+                return self._evaluate(place, module, new)
             except Failure:
                 return _INVALID
 
@@ -269,13 +282,13 @@ class Interventions:
             return _NOTHING
         return _part(place.module.outputs.get(place.name), place.path)
 
-    def _evaluated(self, place: ValueLocation, module: ModuleInstance, new: Units) -> Any:
+    def _evaluate(self, place: ValueLocation, module: ModuleInstance, new: ChangedInputs) -> Any:
         if place.kind in ("each", "each_call"):
             return _presence(place, module)
         if place.kind == "output":
             return _part(module.outputs.get(place.name), place.path)
         decl = module.config.resources[place.name]
-        unit = Unit("attribute", module.config.path, join(place.name, str(place.path[0][1])))
+        unit = ChangedInput("attribute", module.config.path, join(place.name, str(place.path[0][1])))
         now, was = self._attribute(place)
         given = now if unit in new or (was is not None and now is not None and _same_text(now.node, was.node)) else was
         if given is None:
@@ -287,9 +300,9 @@ class Interventions:
         mixed = given._replace(scope=module.with_repetition(repetition))
         return _part(mixed.evaluate(mixed.node), mixed.rest)
 
-    def _context(self, new: Units, units: Units) -> LazyContext:
+    def _context(self, new: ChangedInputs, units: ChangedInputs) -> LazyContext:
         """The values of a mixture: of the inputs, these are new, the others old; all else is as it is now."""
-        key = frozenset((*new, Unit("", (), ""), *(Unit(f"old {u.kind}", *u[1:]) for u in units - new)))
+        key = frozenset((*new, ChangedInput("", (), ""), *(ChangedInput(f"old {u.kind}", *u[1:]) for u in units - new)))
         if key not in self._contexts:
             old = units - new
             given = {name: self._mixed_variable(name, new) for name in self.given}
@@ -302,12 +315,12 @@ class Interventions:
             )
         return self._contexts[key]
 
-    def _mixed_variable(self, name: str, new: Units) -> RootVariable:
+    def _mixed_variable(self, name: str, new: ChangedInputs) -> RootVariable:
         now, was = self.given[name], self.former.context.given.get(name)
         if was is None:
             return now
         chosen = {unit.path for unit in new if unit.kind == "variable" and unit.name == name}
-        return evolve(now, value=_mixed(was.value, now.value, (), chosen))
+        return evolve(now, value=_mix(was.value, now.value, (), chosen))
 
     def _whole(self) -> Config:
         """The present configuration, with what only the former one declares."""
@@ -316,7 +329,7 @@ class Interventions:
             self._union = Config(_union(root, self._was.get(())), {})
         return self._union
 
-    def _mixed_module(self, module: ModuleConfig, old: Units, call: ModuleCall | None) -> ModuleConfig:
+    def _mixed_module(self, module: ModuleConfig, old: ChangedInputs, call: ModuleCall | None) -> ModuleConfig:
         """A module with the old texts of some of its expressions."""
         path, was = module.path, self._was.get(module.path)
         if was is None or not any(unit.module[: len(path)] == path for unit in old if unit.kind not in _NO_TEXTS):
@@ -361,12 +374,12 @@ class Interventions:
 _NO_TEXTS = ("variable", "file", "object", "attribute")
 
 
-class _Text(NamedTuple):
+class _EitherText(NamedTuple):
     node: Expression
 
 
-def _expr(expr: Expr | None) -> _Text | None:
-    return _Text(expr.node) if expr is not None else None
+def _expr(expr: Expr | None) -> _EitherText | None:
+    return _EitherText(expr.node) if expr is not None else None
 
 
 def _expression(decl: Any) -> Expr | None:
@@ -404,7 +417,7 @@ def _same_text(one: Expression, other: Expression) -> bool:
     )
 
 
-def _subsets(units: Units, without: Unit) -> Iterator[Units]:
+def _subsets(units: ChangedInputs, without: ChangedInput) -> Iterator[ChangedInputs]:
     """The subsets of inputs to try an input with: all of them, or for many the smallest and the largest."""
     rest = sorted(units - {without}, key=str)
     if len(units) <= MOST_ENUMERATED:
@@ -435,23 +448,23 @@ def _same(one: Any, other: Any) -> bool:
     return known == (False, False) or (known == (True, True) and same_parts(one, other))
 
 
-def _mixed(was: Value, now: Value, path: Path, chosen: Collection[Path]) -> Value:
+def _mix(was: Value, now: Value, path: Path, chosen: Collection[Path]) -> Value:
     """A value with some of its differing parts as they are now, the others as they were."""
     if path in chosen:
         return now
     if not any(one[: len(path)] == path for one in chosen):
         return was
     if was.__class__ is Marked and now.__class__ is Marked:
-        return Marked(_mixed(was.value, now.value, path, chosen), now.marks)
+        return Marked(_mix(was.value, now.value, path, chosen), now.marks)
     if was.__class__ is dict and now.__class__ is dict:
         return _mixed_items(was, now, "attr", path, chosen)
     if was.__class__ is Map and now.__class__ is Map:
         return Map(now.element, _mixed_items(was.items, now.items, "index", path, chosen))
     if was.__class__ is now.__class__ is tuple and len(was) == len(now):
-        return tuple(_mixed(a, b, (*path, ("index", i)), chosen) for i, (a, b) in enumerate(zip(was, now, strict=True)))
+        return tuple(_mix(a, b, (*path, ("index", i)), chosen) for i, (a, b) in enumerate(zip(was, now, strict=True)))
     if was.__class__ is List and now.__class__ is List and len(was.items) == len(now.items):
         pairs = enumerate(zip(was.items, now.items, strict=True))
-        return List(now.element, tuple(_mixed(a, b, (*path, ("index", i)), chosen) for i, (a, b) in pairs))
+        return List(now.element, tuple(_mix(a, b, (*path, ("index", i)), chosen) for i, (a, b) in pairs))
     return now
 
 
@@ -462,7 +475,7 @@ def _mixed_items(
     for key in sorted({**was, **now}):
         inner = (*path, (kind, key))
         if key in was and key in now:
-            items[key] = _mixed(was[key], now[key], inner, chosen)
+            items[key] = _mix(was[key], now[key], inner, chosen)
         elif (key in now) == any(one == inner for one in chosen):
             items[key] = now[key] if key in now else was[key]
     return items
@@ -523,7 +536,7 @@ class _MixedTree:
         return list(entries.values())
 
 
-def describe(unit: Unit, config: Config) -> tuple[str, str, Span | None]:
+def describe(unit: ChangedInput, config: Config) -> tuple[str, str, Span | None]:
     """The name of an input as a root cause, its kind as that, and its place."""
     if unit.kind == "variable":
         return place_name(f"var.{unit.name}", unit.path), "variable", None
@@ -550,22 +563,26 @@ def describe(unit: Unit, config: Config) -> tuple[str, str, Span | None]:
     return f"the text of {name}", "text", expr.span if expr is not None else decl.span if decl is not None else None
 
 
-def unit_of(place: ValueLocation) -> Unit | None:
+def unit_of(place: ValueLocation) -> ChangedInput | None:
     """The input that the value at a place is itself, or its expression; None for what is not written down."""
     path, name = place.module.config.path, place.name
     if place.kind == "var":
-        return Unit("variable", (), name, place.path) if place.module.parent is None else Unit("argument", path, name)
+        return (
+            ChangedInput("variable", (), name, place.path)
+            if place.module.parent is None
+            else ChangedInput("argument", path, name)
+        )
     if place.kind in ("local", "output"):
-        return Unit(place.kind, path, name)
+        return ChangedInput(place.kind, path, name)
     if place.kind == "resource" and place.path:
-        return Unit("attribute", path, join(name, str(place.path[0][1])))
+        return ChangedInput("attribute", path, join(name, str(place.path[0][1])))
     if place.kind in ("each", "each_call"):
         block = name if place.kind == "each" else f"module.{name}"
-        return Unit("repetition", path, f"{block}.")
+        return ChangedInput("repetition", path, f"{block}.")
     return None
 
 
-def covers(one: Unit, other: Unit) -> bool:
+def covers(one: ChangedInput, other: ChangedInput) -> bool:
     """Whether two inputs are the same, or one is a part of the other."""
     if one.kind == other.kind == "repetition":
         return one.module == other.module and (one.name.startswith(other.name) or other.name.startswith(one.name))

@@ -8,7 +8,7 @@ from itertools import takewhile
 from typing import Any
 
 from planner.answers.explain.former_world import FormerWorld, Status
-from planner.answers.explain.interventions import Interventions, Unit, Units, describe, unit_of
+from planner.answers.explain.interventions import ChangedInput, ChangedInputs, Interventions, describe, unit_of
 from planner.answers.explain.origins import (
     GivenExpression,
     Path,
@@ -27,10 +27,11 @@ from planner.foundation.values.value import Value, is_wholly_known
 from planner.foundation.vocabulary.address import AddressError, format_module, format_resource, parse_module
 from planner.foundation.vocabulary.records import frozen
 from planner.foundation.vocabulary.span import Source, Span
-from planner.language.config.model import Config
+from planner.language.config.model import Config, ModuleConfig
 from planner.language.config.variables import RootVariable
 from planner.language.functions import lookup
 from planner.language.functions.filesystem import located
+from planner.language.syntax.body import function_calls, variables
 from planner.language.syntax.chains import Chain, chains
 from planner.language.syntax.nodes import Call, Expression, GetAttr, GetIndex, Literal, Object, Parens, Traversal, Tuple
 from planner.logic.datalog.engine.fact_base import FactBuilder
@@ -85,7 +86,7 @@ class MentionTrace:
         self._waiting: list[ValueLocation] = []
         self._by_name: dict[str, ValueLocation] = {}
         self.checks_causes = True
-        self.checks: dict[str, Units | None] = {}
+        self.checks: dict[str, ChangedInputs | None] = {}
         """the inputs that matter to the value at a place of a change, by its name; None where it was not decided"""
         self._interventions: Interventions | None = None
         self._was: dict[str, Value] = {}
@@ -111,18 +112,25 @@ class MentionTrace:
 
     # ---------------------------------------------------------------- the former world
 
-    def unit(self, leaf: str) -> Unit | None:
+    def unit(self, leaf: str) -> ChangedInput | None:
         """The input that a root cause is; None for others."""
         if leaf.startswith("file "):
-            return Unit("file", (), leaf.removeprefix("file "))
+            return ChangedInput("file", (), leaf.removeprefix("file "))
         name = leaf.removeprefix("the text of ")
         place = self._places().get(name)
         if place is not None and place.kind == "resource" and name == leaf:  # an object that is another itself
-            return Unit("object", place.module.config.path, place.name)
+            return ChangedInput("object", place.module.config.path, place.name)
         return unit_of(place) if place is not None else None
 
-    def describe(self, unit: Unit) -> tuple[str, str, Span | None]:
-        """The name of an input as a root cause, its kind as that, and its place."""
+    def describe(self, unit: ChangedInput) -> tuple[str, str, Span | None]:
+        """The name of an input as a root cause, its kind as that, and its place. What is written in a module with
+        another source is that source."""
+        module = self.config.root.descendant(unit.module)
+        former = self._interventions.former_module(unit.module) if self._interventions is not None else None
+        if module is not None and former is not None and unit.kind not in ("variable", "file"):
+            other = self._changed_source(module, former)
+            if other is not None:
+                return other.words, "text", other.span
         return describe(unit, self.config)
 
     def _places(self) -> dict[str, ValueLocation]:
@@ -178,16 +186,20 @@ class MentionTrace:
     def _other_source(self, place: ValueLocation) -> OtherSource | None:
         """The change of the source of the outermost module around a place that had another one."""
         was = self.former.place(place) if self.former is not None else None
-        if self.former is None or was is None or was.module.config.directory == place.module.config.directory:
+        return self._changed_source(place.module.config, was.module.config) if was is not None else None
+
+    def _changed_source(self, module: ModuleConfig, former: ModuleConfig) -> OtherSource | None:
+        """The change of the source of the outermost call above a module, `former` in its former version."""
+        if self.former is None or former.directory == module.directory:
             return None
         now, before = self.config.root, self.former.context.config.root
-        for name, former_name in zip(place.module.config.path, was.module.config.path, strict=False):
+        for name, former_name in zip(module.path, former.path, strict=False):
             call, former_call = now.calls.get(name), before.calls.get(former_name)
             if call is None or former_call is None or name not in now.children or former_name not in before.children:
                 return None
             if call.source != former_call.source:
                 words = f"the text of {format_module((part, None) for part in (*now.path, name))}.source"
-                return OtherSource(words, call.shown_span, place.module.config.directory, was.module.config.directory)
+                return OtherSource(words, call.shown_span, module.directory, former.directory)
             now, before = now.children[name], before.children[former_name]
         return None
 
@@ -198,6 +210,8 @@ class MentionTrace:
         there is something of that kind. `before` and `after`: the values, where both are known."""
         status = self._text_status(place)
         found = self.places.origins(place, before if status != "other" else None, status == "same")
+        if self.former is None and not unknown and not self._is_constant(place):
+            self._facts.add("uncompared", str(place), source=self._source(place))
         if found is None:
             return self._in_blocks(place, unknown)
         alone = len(found) == 1
@@ -260,6 +274,11 @@ class MentionTrace:
         if not unknown and ((texts == {"same"} and not place.fresh) or self._text_status(place) == "same"):
             self._facts.add("same_text", text, source=self._source(place))
         return some
+
+    def _is_constant(self, place: ValueLocation) -> bool:
+        """Whether the value at a place is written there, so that nothing else can have changed it."""
+        whole = self.places.whole_text(place)
+        return whole is not None and not variables(whole.node) and not any(map(uses_files, function_calls(whole.node)))
 
     def _files(
         self, text: str, given: GivenExpression, calls: Sequence[Call], other: OtherSource | None = None
