@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import reduce
 from itertools import zip_longest
 from typing import Any, Protocol
 
 from planner.answers.explain.checked_roots import CheckedRoots
-from planner.answers.explain.interventions import ChangedInput, ChangedInputs
-from planner.foundation.vocabulary.address import format_resource, parse_module
+from planner.answers.explain.interventions import ChangedInput, ChangedInputs, changed_resource
 from planner.foundation.vocabulary.records import evolve, frozen
 from planner.foundation.vocabulary.span import Span
 from planner.logic.datalog.engine.fact_base import FactBase
@@ -118,15 +117,19 @@ def chains_of(derived: Sequence[Derivation]) -> dict[str, Because]:
 class _Chains:
     def __init__(self, derived: Sequence[Derivation]) -> None:
         self._derived = derived
-        relations, self._world = _join_worlds(derived)
-        self._ways = _Ways(relations)
+        self._worlds = _Worlds(derived)
+        self._ways = _Ways(self._worlds.relations)
         self._places = [_FactLocations(one.facts) for one in derived]
         self._variables = [_variables(one.relations, one.facts) for one in derived]
         self._altered = [
             {what: (before, value) for what, before, value in one.facts.relation("planned_change")} for one in derived
         ]
         self._added: dict[str, tuple[str, Span | None]] = {}
-        checks = {name: units for one in derived for name, units in one.trace.checks.items()}
+        checks = {
+            self._worlds.name(name, number): units
+            for number, one in enumerate(derived)
+            for name, units in one.trace.checks.items()
+        }
         resources = _resources_of(derived)
         instances: dict[ChangedInput, list[str]] = {}
         for name, unit in resources.items():
@@ -157,7 +160,7 @@ class _Chains:
             return None
         steps = [self._root(name, root, number) for root in roots]
         between = [step for step in reversed(chain) if plain(step) != steps[0].what]
-        inner = (self._step(plain(s), self._world(s, number), number) for s in between)
+        inner = (self._step(plain(s), self._worlds.of(s, number), number) for s in between)
         # nothing is certain about what should not differ, unless that was found by trying
         is_guess = self._ways.is_guess(name) or any(s.kind == "unapplied" for s in steps)
         is_guess = is_guess or (not is_checked and any(s.kind == "as-before" for s in steps))
@@ -167,7 +170,7 @@ class _Chains:
         return CauseStep(what, "", self._places[world].of(what), *self._altered[number].get(what, ()))
 
     def _root(self, name: str, root: str, number: int) -> CauseStep:
-        world, what = self._world(root, number), plain(root)
+        world, what = self._worlds.of(root, number), plain(root)
         kind, source = self._added.get(root, (self._ways.leaves.get(root, ""), None))
         if root in self._ways.leaves:
             kind = self._ways.leaves[root]
@@ -177,7 +180,7 @@ class _Chains:
         return CauseStep(what, kind, source, *self._variables[world].get(what, ("", "", "")))
 
     def _unit(self, leaf: str) -> ChangedInput | None:
-        return self._derived[self._world(leaf, 0)].trace.unit(plain(leaf))
+        return self._derived[self._worlds.of(leaf, 0)].trace.unit(plain(leaf))
 
     def _missing(self, unit: ChangedInput) -> str:
         """The name of a root that no rule leads to."""
@@ -187,13 +190,9 @@ class _Chains:
 
 
 def _resources_of(derived: Sequence[Derivation]) -> dict[str, ChangedInput]:
-    """The resources of the instances that change, by the names of these."""
+    """The inputs that the instances which change are for others, by the names of these."""
     changes = derived[0].trace.changes if derived else {}
-    return {
-        name: ChangedInput("object", parse_module(c.module).path, format_resource("", c.mode, c.type, c.name))
-        for name, c in changes.items()
-        if c.action != NO_OP
-    }
+    return {name: changed_resource(change) for name, change in changes.items() if change.action != NO_OP}
 
 
 _WORLD = "\0"
@@ -205,34 +204,42 @@ def plain(name: str) -> str:
     return name.partition(_WORLD)[0]
 
 
-def _join_worlds(derived: Sequence[Derivation]) -> tuple[Mapping[str, Collection[Any]], Callable[[str, int], int]]:
+class _Worlds:
     """All relations together, and the former world of a name. Values that belong to no object get the number of their
     world; for an object, or a value of one, the world of the object counts."""
-    if len(derived) == 1:
-        return derived[0].relations, lambda name, number: 0
-    owners = {name: number for number, one in enumerate(derived) for name in one.names}
 
-    def owner(name: str) -> int | None:
+    def __init__(self, derived: Sequence[Derivation]) -> None:
+        self._owners = {name: number for number, one in enumerate(derived) for name in one.names}
+        self._is_single = len(derived) == 1
+        self.relations: Mapping[str, Collection[Any]]
+        if self._is_single:
+            self.relations = derived[0].relations
+            return
+        joined: dict[str, set[Any]] = {name: set() for name in ("because", "leaf", "unrecorded_value", "former_value")}
+        explained = [{row[0] for name in ("because", "leaf") for row in one.relations[name]} for one in derived]
+        for number, one in enumerate(derived):
+            for predicate, rows in joined.items():
+                for row in one.relations[predicate]:
+                    owner = self._owner(row[0])
+                    if owner in (None, number) or row[0] not in explained[owner]:
+                        rest = (self.name(row[1], number),) if predicate == "because" else row[1:]
+                        rows.add((self.name(row[0], number), *rest))
+        self.relations = joined
+
+    def _owner(self, name: str) -> int | None:
         ends = (at for at in range(len(name), 0, -1) if at == len(name) or name[at] in ".[")
-        return next((owners[name[:at]] for at in ends if name[:at] in owners), None)
+        return next((self._owners[name[:at]] for at in ends if name[:at] in self._owners), None)
 
-    def with_world(name: Any, number: int) -> Any:
-        return name if owner(name) is not None else f"{name}{_WORLD}{number}"
+    def name(self, name: str, number: int) -> str:
+        """A name in the relations together."""
+        return name if self._is_single or self._owner(name) is not None else f"{name}{_WORLD}{number}"
 
-    joined: dict[str, set[Any]] = {"because": set(), "leaf": set(), "unrecorded_value": set(), "former_value": set()}
-    for number, one in enumerate(derived):
-        for predicate, rows in joined.items():
-            for row in one.relations[predicate]:
-                if owner(row[0]) in (None, number):
-                    rest = (with_world(row[1], number),) if predicate == "because" else row[1:]
-                    rows.add((with_world(row[0], number), *rest))
-
-    def world(name: str, number: int) -> int:
-        mark = name.partition(_WORLD)[2]
-        known = owner(name)
-        return int(mark) if mark else number if known is None else known
-
-    return joined, world
+    def of(self, name: str, number: int) -> int:
+        """The world of a name; `number` where it is that of every object."""
+        if self._is_single:
+            return 0
+        mark, owner = name.partition(_WORLD)[2], self._owner(name)
+        return int(mark) if mark else number if owner is None else owner
 
 
 def _variables(relations: Mapping[str, Collection[Any]], facts: FactBase) -> dict[str, tuple[str, str, str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-from planner.answers.explain.interventions import ChangedInput, ChangedInputs, covers
+from planner.answers.explain.interventions import RESOURCES, ChangedInput, ChangedInputs, covers
 
 _INPUTS = ("variable", "text", "file")
 """kinds of leaves that are inputs; others are what an object, or what was read, is in itself"""
@@ -81,14 +81,14 @@ class CheckedRoots:
                 roots.add(leaf)
                 met |= fitting
         met_objects = {owner for instance in objects if (owner := self._owner(instance)) in units}
-        unmet = (unit for unit in units - met - met_objects if unit.kind == "object")
+        unmet = (unit for unit in units - met - met_objects if unit.kind in RESOURCES)
         for instance in [*objects, *(one for unit in unmet for one in self._instances.get(unit, ()))]:
             if self._owner(instance) in units:
                 behind = self.roots(instance)
                 if behind is None:
                     return None
                 roots |= behind
-        missing = {unit for unit in units - met if unit.kind != "object"}
+        missing = {unit for unit in units - met if unit.kind not in RESOURCES}
         return roots | {self._name_of(unit) for unit in missing}
 
     def _leaves_and_objects(self, value: str) -> tuple[set[str], set[str]]:

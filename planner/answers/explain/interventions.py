@@ -21,8 +21,8 @@ from planner.engine.evaluation.context import ModuleInstance
 from planner.engine.evaluation.lazy import LazyContext
 from planner.engine.evaluation.repetition import expand
 from planner.foundation.support.disk import Entry, Tree, list_directory, read_whole, view
-from planner.foundation.values.value import List, Map, Marked, Value, is_wholly_known
-from planner.foundation.vocabulary.address import InstanceKey, format_module, join
+from planner.foundation.values.value import List, Map, Marked, Null, Value, is_wholly_known
+from planner.foundation.vocabulary.address import InstanceKey, format_module, format_resource, join, parse_module
 from planner.foundation.vocabulary.diagnostic import Failure
 from planner.foundation.vocabulary.records import evolve
 from planner.foundation.vocabulary.span import Span
@@ -32,17 +32,20 @@ from planner.language.config.variables import RootVariable
 from planner.language.expressions.evaluate import try_evaluate
 from planner.language.syntax.body import function_calls, variables
 from planner.language.syntax.nodes import Expression
+from planner.logic.model.plan import ResourceChange
 
 MOST_ENUMERATED = 5
 """inputs of which all subsets are tried; of more the ends, and pairs"""
 MOST_UNITS = 24
+RESOURCES = ("instances", "object")
+"""kinds of inputs that are about a resource"""
 _REPETITION = ("count", "for_each", "enabled")
 
 
 class ChangedInput(NamedTuple):
     """An input that changed: a part of a root `variable`, a `file`, the text of an expression (`local`, `output`,
-    `argument` of a module call or its default, `repetition`, `attribute`), or the `object`s of a resource. `name`:
-    within its module."""
+    `argument` of a module call or its default, `repetition`, `attribute`), or of a resource: which `instances` it has,
+    and what its `object`s are. `name`: within its module."""
 
     kind: str
     module: ModulePath
@@ -63,14 +66,14 @@ class UncheckedError(Exception):
 
 class Interventions:
     """The inputs that matter to values of a plan. `places`: of the plan; `given`: its root variables; `changing`: the
-    resources (module path, key) with an instance that changes, or did so outside."""
+    resources with an instance that changes, or did so outside, as inputs."""
 
     def __init__(
         self,
         former: FormerWorld,
         places: LocationLookup,
         given: Mapping[str, RootVariable],
-        changing: Collection[tuple[ModulePath, str]],
+        changing: Collection[ChangedInput],
     ) -> None:
         self.former, self.places, self.given, self.changing = former, places, given, changing
         self._now = {module.path: module for module in places.context.config.root.walk()}
@@ -187,8 +190,9 @@ class Interventions:
         if ref.kind in ("var", "local"):
             return self._of_name(module, ref.kind, ref.name)
         if ref.kind == "resource":
-            is_other = (path, ref.name) in self.changing or self._reads_otherwise(module, ref.name)
-            return frozenset((ChangedInput("object", path, ref.name),)) if is_other else frozenset()
+            units = frozenset(ChangedInput(kind, path, ref.name) for kind in RESOURCES) & frozenset(self.changing)
+            is_read = self._reads_otherwise(module, ref.name)
+            return units | {ChangedInput("object", path, ref.name)} if is_read else units
         if ref.kind in ("output", "module"):
             child = next(iter(self.places.context.instances((*path, ref.name))), None)
             is_whole = ref.kind == "module" or ref.key is None
@@ -308,7 +312,7 @@ class Interventions:
             given = {name: self._mixed_variable(name, new) for name in self.given}
             config = Config(self._mixed_module(self._whole().root, old, None), {})
             former = self.former
-            objects = _MixedObjects(self.places, former, {(u.module, u.name) for u in old if u.kind == "object"})
+            objects = _MixedObjects(self.places, former, {unit for unit in old if unit.kind in RESOURCES})
             context = self.places.context
             self._contexts[key] = LazyContext(
                 config, given, context.schemas, objects, context.workspace, context.plan_timestamp
@@ -371,7 +375,7 @@ class Interventions:
         return evolve(module, call=call or module.call, children=children, **tables)
 
 
-_NO_TEXTS = ("variable", "file", "object", "attribute")
+_NO_TEXTS = ("variable", "file", *RESOURCES, "attribute")
 
 
 class _EitherText(NamedTuple):
@@ -484,20 +488,23 @@ def _mixed_items(
 class _MixedObjects:
     """The objects of a plan, but for some resources those of the state (planner.engine.evaluation.context)."""
 
-    def __init__(self, places: LocationLookup, former: FormerWorld, old: Collection[tuple[ModulePath, str]]) -> None:
+    def __init__(self, places: LocationLookup, former: FormerWorld, old: Collection[ChangedInput]) -> None:
         self._now, self._was, self._old = places.context, former, old
 
-    def _objects(self, module: ModuleInstance, resource: ResourceDecl) -> Any:
+    def _objects(self, module: ModuleInstance, resource: ResourceDecl, is_old: bool) -> Any:
         """The instances of a resource in one of the worlds; None where it has none."""
-        if (module.config.path, resource.key) in self._old:
+        if is_old:
             address, name, _ = self._was.names.resource(module.text, resource.key, None)
             there = self._was.context.module(address)
         else:
             there, name = self._now.module(module.address), resource.key
         return there.resource(name) if there is not None and name in there.config.resources else None
 
+    def _is_old(self, kind: str, module: ModuleInstance, resource: ResourceDecl) -> bool:
+        return ChangedInput(kind, module.config.path, resource.key) in self._old
+
     def keys(self, module: ModuleInstance, resource: ResourceDecl) -> Collection[InstanceKey] | None:
-        there = self._objects(module, resource)
+        there = self._objects(module, resource, self._is_old("instances", module, resource))
         if there is None:
             return None
         known = there.context.objects.keys(there.module, there.decl) or ()
@@ -507,7 +514,10 @@ class _MixedObjects:
         return ()
 
     def object(self, module: ModuleInstance, resource: ResourceDecl, key: InstanceKey) -> Value:
-        return self._objects(module, resource).instance(key)
+        is_old = self._is_old("object", module, resource)
+        worlds = [self._objects(module, resource, one) for one in (is_old, not is_old)]
+        instances = (there.instance(key) for there in worlds if there is not None)
+        return next((instance for instance in instances if instance is not None), None)
 
 
 class _MixedTree:
@@ -561,6 +571,13 @@ def describe(unit: ChangedInput, config: Config) -> tuple[str, str, Span | None]
     decl = _block(module, block)
     expr = getattr(decl, argument_name, None) if unit.kind == "repetition" else None
     return f"the text of {name}", "text", expr.span if expr is not None else decl.span if decl is not None else None
+
+
+def changed_resource(change: ResourceChange) -> ChangedInput:
+    """The input that the change of an instance is for others."""
+    comes_or_goes = change.before.__class__ is Null or change.after.__class__ is Null
+    key = format_resource("", change.mode, change.type, change.name)
+    return ChangedInput("instances" if comes_or_goes else "object", parse_module(change.module).path, key)
 
 
 def unit_of(place: ValueLocation) -> ChangedInput | None:

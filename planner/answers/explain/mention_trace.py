@@ -8,7 +8,14 @@ from itertools import takewhile
 from typing import Any
 
 from planner.answers.explain.former_world import FormerWorld, Status
-from planner.answers.explain.interventions import ChangedInput, ChangedInputs, Interventions, describe, unit_of
+from planner.answers.explain.interventions import (
+    ChangedInput,
+    ChangedInputs,
+    Interventions,
+    changed_resource,
+    describe,
+    unit_of,
+)
 from planner.answers.explain.origins import (
     GivenExpression,
     Path,
@@ -143,11 +150,8 @@ class MentionTrace:
         if self.former is None or not self.checks_causes:
             return
         if self._interventions is None:
-            changing = {
-                (parse_module(c.module).path, format_resource("", c.mode, c.type, c.name))
-                for c in (*self.plan.changes, *self.plan.drift)
-                if c.action != NO_OP
-            }
+            changes = (*self.plan.changes, *self.plan.drift)
+            changing = {changed_resource(change) for change in changes if change.action != NO_OP}
             self._interventions = Interventions(self.former, self.places, self.variables, changing)
         units = self.checks[str(place)] = self._interventions.matters(place)
         root = self.places.context.root
