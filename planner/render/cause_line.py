@@ -28,10 +28,12 @@ KINDS = {
     "drift": "what was changed outside",
     "as-before": "none of its inputs changed since the last apply",
     "left-state": "it was applied, and the state does not have it any more",
+    "not-in-state": "it was declared before, and the state does not have it",
     "unignored": "until now ignore_changes kept it as it was",
     "unapplied": "the state has another value than the former configuration gives",
     "gone": "removed outside",
     "no-call": "not called any more",
+    "new-call": "called now, and was not",
     "read": "as it was read",
     "function": "a function of the time of the apply",
     "ephemeral": "opened when it is needed",
@@ -43,7 +45,7 @@ KINDS = {
     "delete_because_no_move_target": "moved to where nothing is declared",
 }
 
-_ASKED = ("replace_by_request", "no-call")
+_ASKED = ("replace_by_request", "no-call", "new-call")
 """kinds whose word implies the place"""
 
 

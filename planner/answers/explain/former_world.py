@@ -32,6 +32,7 @@ from planner.foundation.values.convert import ConversionError, convert
 from planner.foundation.values.value import Value, is_wholly_known, type_of, unmark_deep
 from planner.foundation.vocabulary.address import InstanceKey
 from planner.foundation.vocabulary.diagnostic import Failure
+from planner.language.config.model import ModuleConfig
 from planner.language.syntax.nodes import Expression
 from planner.logic.model.plan import OutputChange, ResourceChange
 
@@ -47,7 +48,8 @@ class FormerWorldsOf(Protocol):
 
 class FormerWorld:
     """Questions about what is at a place of the plan, and was. `names`: what moved; `tree`: the former files;
-    `providers`: the former versions by source address; `is_whole`: all that was declared was applied."""
+    `providers`: the former versions by source address; `is_whole`: all that was declared was applied;
+    None where that is not known."""
 
     def __init__(
         self,
@@ -55,7 +57,7 @@ class FormerWorld:
         names: FormerNames,
         tree: Tree,
         providers: Mapping[str, str] | None = None,
-        is_whole: bool = False,
+        is_whole: bool | None = None,
     ) -> None:
         self.context, self.names, self.tree, self.providers = context, names, tree, providers or {}
         self.is_whole = is_whole
@@ -158,11 +160,17 @@ class FormerWorld:
             known = self._keys[id(whole)] = (whole, expression_keys(whole))
         return known[1]
 
-    def had(self, module: ModuleInstance, resource: str, key: InstanceKey) -> bool:
-        """Whether an instance was declared when everything was applied, so that there was an object."""
+    def new_call(self, module: ModuleInstance) -> ModuleConfig | None:
+        """The outermost module around a place that nothing called; None where all were called."""
+        outer = self.new_call(module.parent) if module.parent is not None else None
+        was = self.names.module(module.text).path
+        return outer or (module.config if self.context.config.root.descendant(was) is None else None)
+
+    def had(self, place: ValueLocation) -> bool:
+        """Whether an instance was declared."""
         with view(self.tree):
-            was = self.place(ValueLocation(module, "resource", resource, key))
-            if not self.is_whole or was is None or not self._declares(was):
+            was = self.place(place)
+            if was is None or not self._declares(was):
                 return False
             try:
                 decl = was.module.config.resources[was.name]

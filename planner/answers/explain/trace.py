@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 
+from planner.answers.explain.former_world import FormerWorld
 from planner.answers.explain.origins import differing
 from planner.answers.explain.places import ValueLocation
 from planner.answers.explain.repetition import repeated
@@ -20,7 +21,7 @@ from planner.foundation.values.convert import path_text
 from planner.foundation.values.expression_text import short_text
 from planner.foundation.values.paths import parts
 from planner.foundation.values.value import Null, unmark
-from planner.foundation.vocabulary.address import format_resource, join, parse_module
+from planner.foundation.vocabulary.address import format_module, format_resource, join, parse_module
 from planner.foundation.vocabulary.diagnostic import Failure
 from planner.foundation.vocabulary.provider_address import DEFAULT_HOST, parse_provider_configuration
 from planner.foundation.vocabulary.records import evolve
@@ -68,8 +69,8 @@ class Trace(ValueTrace):
             self._call_gone(change, name)
             return
         is_made = does(change.action, "makes") and change.before.__class__ is Null and name not in self._drift
-        if self.former is not None and is_made and self.former.had(module, key, change.key):
-            self._facts.add("lost_entry", name, source=StateEntry(name))
+        if self.former is not None and is_made:
+            self._creation(self.former, ValueLocation(module, "resource", key, change.key), name)
         table = {row[2]: (("attr", row[2]),) for row in change.facts if row[0] in ("differs", "config_unknown")}
         table.update((path_text(path), path) for path in change.replace_paths)
         if change.before.__class__ is not Null or change.mode == "data":
@@ -79,6 +80,19 @@ class Trace(ValueTrace):
             self._arguments(change, name, ValueLocation(module, "resource", key, change.key))
         self._triggers(change, module, decl)
         self._pending(change, name, module, decl)
+
+    def _creation(self, former: FormerWorld, place: ValueLocation, name: str) -> None:
+        """The fact about an instance that is created although it was declared before, or that is in a new module."""
+        call = former.new_call(place.module)
+        if call is not None:
+            words = format_module((step, None) for step in call.path)
+            self._facts.add("call_new", name, words, source=call.call.shown_span if call.call is not None else None)
+        elif former.is_whole is not False and self._has_applied() and former.had(place):
+            self._facts.add("lost_entry" if former.is_whole else "missing_entry", name, source=StateEntry(name))
+
+    def _has_applied(self) -> bool:
+        """Whether the state has objects."""
+        return any(change.mode == "managed" and change.before.__class__ is not Null for change in self.plan.changes)
 
     def _provider_version(self, change: ResourceChange, name: str) -> None:
         """The fact about the version of an object's provider, where it is not that of the last apply."""
