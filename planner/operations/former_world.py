@@ -148,7 +148,7 @@ def _world(
     locate: Locate,
     given: RawVariables,
     providers: Mapping[str, str],
-    is_whole: bool | None = None,
+    is_whole: bool = False,
 ) -> FormerWorld:
     """The values of a former configuration over the objects of the state before refreshing."""
     from planner.answers.explain.former_names import FormerNames

@@ -69,7 +69,14 @@ class CheckedRoots:
         """The roots of a value: the leaves that are inputs which matter, and the roots of objects that do."""
         roots: set[str] = set()
         met: set[ChangedInput] = set()
-        leaves, objects = self._leaves_and_objects(value)
+        leaves, objects, values = self._nearest(value, units)
+        met_objects = {unit for unit in map(self._object_of, values) if unit is not None}
+        for at in values:
+            inner = self._checks[at]
+            of_value = self._behind_value(at, inner) if inner is not None else None
+            if of_value is None:
+                return None
+            roots |= of_value
         for leaf in leaves:
             unit = self._unit(leaf)
             if self._leaves[leaf] not in _INPUTS and (leaf == value or unit is None):
@@ -80,7 +87,7 @@ class CheckedRoots:
             if unit is None or fitting or not units:
                 roots.add(leaf)
                 met |= fitting
-        met_objects = {owner for instance in objects if (owner := self._owner(instance)) in units}
+        met_objects |= {owner for instance in objects if (owner := self._owner(instance)) in units}
         unmet = (unit for unit in units - met - met_objects if unit.kind in RESOURCES)
         for instance in [*objects, *(one for unit in unmet for one in self._instances.get(unit, ()))]:
             if self._owner(instance) in units:
@@ -91,9 +98,9 @@ class CheckedRoots:
         missing = {unit for unit in units - met if unit.kind not in RESOURCES}
         return roots | {self._name_of(unit) for unit in missing}
 
-    def _leaves_and_objects(self, value: str) -> tuple[set[str], set[str]]:
-        """The leaves behind a value, and the instances; not what is behind these."""
-        leaves, objects, seen = set(), set(), {value}
+    def _nearest(self, value: str, units: ChangedInputs) -> tuple[set[str], set[str], set[str]]:
+        """The leaves behind a value, the instances, and the known values of these; not what is behind them."""
+        leaves, objects, values, seen = set(), set(), set(), {value}
         waiting = deque([value])
         while waiting:
             at = waiting.popleft()
@@ -102,10 +109,17 @@ class CheckedRoots:
             for step in self._further.get(at, ()):
                 if self._owner(step) is not None:
                     objects.add(step)
+                elif step in self._checks and self._object_of(step) in units:
+                    values.add(step)
                 elif step not in seen:
                     seen.add(step)
                     waiting.append(step)
-        return leaves, objects
+        return leaves, objects, values
+
+    def _object_of(self, value: str) -> ChangedInput | None:
+        """The input that the instance which has a value is for others."""
+        ends = (at for at in range(len(value) - 1, 0, -1) if value[at] in ".[")
+        return next((owner for at in ends if (owner := self._owner(value[:at])) is not None), None)
 
     def path(self, name: str, roots: Collection[str]) -> list[str]:
         """The steps from a change to the nearest of its roots, the root included; none where no chain leads there."""

@@ -48,8 +48,7 @@ class FormerWorldsOf(Protocol):
 
 class FormerWorld:
     """Questions about what is at a place of the plan, and was. `names`: what moved; `tree`: the former files;
-    `providers`: the former versions by source address; `is_whole`: all that was declared was applied;
-    None where that is not known."""
+    `providers`: the former versions by source address; `is_whole`: all that was declared was applied."""
 
     def __init__(
         self,
@@ -57,7 +56,7 @@ class FormerWorld:
         names: FormerNames,
         tree: Tree,
         providers: Mapping[str, str] | None = None,
-        is_whole: bool | None = None,
+        is_whole: bool = False,
     ) -> None:
         self.context, self.names, self.tree, self.providers = context, names, tree, providers or {}
         self.is_whole = is_whole

@@ -492,13 +492,14 @@ class _MixedObjects:
         self._now, self._was, self._old = places.context, former, old
 
     def _objects(self, module: ModuleInstance, resource: ResourceDecl, is_old: bool) -> Any:
-        """The instances of a resource in one of the worlds; None where it has none."""
-        if is_old:
-            address, name, _ = self._was.names.resource(module.text, resource.key, None)
-            there = self._was.context.module(address)
-        else:
-            there, name = self._now.module(module.address), resource.key
-        return there.resource(name) if there is not None and name in there.config.resources else None
+        """The instances of a resource in one of the worlds, or in the other where that does not declare it."""
+        address, former_name, _ = self._was.names.resource(module.text, resource.key, None)
+        was = self._was.context.module(address), former_name
+        now = self._now.module(module.address), resource.key
+        for there, name in (was, now) if is_old else (now, was):
+            if there is not None and name in there.config.resources:
+                return there.resource(name)
+        return None
 
     def _is_old(self, kind: str, module: ModuleInstance, resource: ResourceDecl) -> bool:
         return ChangedInput(kind, module.config.path, resource.key) in self._old
@@ -575,7 +576,7 @@ def describe(unit: ChangedInput, config: Config) -> tuple[str, str, Span | None]
 
 def changed_resource(change: ResourceChange) -> ChangedInput:
     """The input that the change of an instance is for others."""
-    comes_or_goes = change.before.__class__ is Null or change.after.__class__ is Null
+    comes_or_goes = change.mode != "data" and Null in (change.before.__class__, change.after.__class__)
     key = format_resource("", change.mode, change.type, change.name)
     return ChangedInput("instances" if comes_or_goes else "object", parse_module(change.module).path, key)
 

@@ -87,7 +87,7 @@ class Trace(ValueTrace):
         if call is not None:
             words = format_module((step, None) for step in call.path)
             self._facts.add("call_new", name, words, source=call.call.shown_span if call.call is not None else None)
-        elif former.is_whole is not False and self._has_applied() and former.had(place):
+        elif self._has_applied() and former.had(place):
             self._facts.add("lost_entry" if former.is_whole else "missing_entry", name, source=StateEntry(name))
 
     def _has_applied(self) -> bool:
