@@ -119,15 +119,16 @@ def _apply(made: MadePlan[Start], hooks: Hooks, guard: PolicyGuard | None, told:
     state, problems = store.write(outcome.state)
     told += problems
     whole = not (plan.limits.is_partial or has_errors(outcome.diagnostics))
-    if plan.mode != "refresh-only":  # nothing was made of what the values are now
-        keep_record(made, stored or State(), state, whole)
-    keep_taints(store, state, outcome.taints)
     unsaved = b""
     if has_errors(problems):
         from planner.world.state.save_errored_state import rescue
 
         more, unsaved = rescue(store, state)
         told += more
+        return Applied(state, outcome.counts, unsaved=unsaved)
+    if plan.mode != "refresh-only":  # nothing was made of what the values are now
+        told += keep_record(made, stored or State(), state, whole)
+    told += keep_taints(store, state, outcome.taints)
     return Applied(state, outcome.counts, unsaved=unsaved)
 
 

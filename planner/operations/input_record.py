@@ -15,11 +15,11 @@ from planner.foundation.values.json_codec import CodecError, to_json
 from planner.foundation.values.types import type_to_json
 from planner.foundation.values.value import Value, identical, is_wholly_known, type_of, unmark_deep
 from planner.foundation.vocabulary.address import format_instance
-from planner.foundation.vocabulary.diagnostic import Failure
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure
 from planner.language.expressions.evaluate import try_evaluate
+from planner.world.state.backend import APPLIED
 from planner.world.state.input_record import (
     MOST_BYTES,
-    NAME,
     ApplyInputs,
     InputRecord,
     new_record,
@@ -48,17 +48,12 @@ _MOST_NAMES = 5000
 
 def record_of(store: Store, state: State) -> InputRecord | None:
     """The record of a state; None where there is none."""
-    data = store.beside(NAME)
-    if data is None:
-        return None
-    try:
-        record = read_record(store.seal.unseal_document(NAME, data).data)
-    except Failure:
-        return None
+    data = store.beside(APPLIED)
+    record = read_record(data) if data is not None else None
     return record if record is not None and record.lineage == state.lineage else None
 
 
-def keep_record(made: MadePlan[Start], before: State, after: State, whole: bool) -> None:
+def keep_record(made: MadePlan[Start], before: State, after: State, whole: bool) -> list[Diagnostic]:
     """Record what an apply was made with. `whole`: it did everything that was planned, and the plan left nothing
     out."""
     from planner.answers.documents.recorded_sources import recorded_sources
@@ -80,14 +75,8 @@ def keep_record(made: MadePlan[Start], before: State, after: State, whole: bool)
         locked_versions(loaded.options.directory),
     )
     sources = {keys[name]: text for name, text in texts.items()} | contents
-    _write(store, with_run(known, run, sources, {} if whole else _instances_left(plan, before, after)))
-
-
-def _write(store: Store, record: InputRecord) -> None:
-    data = record_bytes(record)
-    if len(data) <= MOST_BYTES:
-        with suppress(Failure):
-            store.put_beside(NAME, store.seal.seal_document(NAME, data))
+    data = record_bytes(with_run(known, run, sources, {} if whole else _instances_left(plan, before, after)))
+    return store.put_beside(APPLIED, data) if len(data) <= MOST_BYTES else []
 
 
 def _objects(state: State) -> dict[str, ObjectState]:

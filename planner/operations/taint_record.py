@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from planner.foundation.vocabulary.address import format_key
-from planner.foundation.vocabulary.diagnostic import Failure
-from planner.world.state.taint_record import NAME, TaintOrigin, read_taints, taints_bytes
+from planner.foundation.vocabulary.diagnostic import Diagnostic
+from planner.world.state.backend import TAINTS
+from planner.world.state.taint_record import TaintOrigin, read_taints, taints_bytes
 
 if TYPE_CHECKING:
     from planner.world.state.backend import Store
@@ -17,19 +17,14 @@ if TYPE_CHECKING:
 
 def taints_of(store: Store, state: State) -> dict[str, TaintOrigin]:
     """The origins of taints on record for a state, by address; objects may have been mended or moved since."""
-    data = store.beside(NAME)
-    if data is None:
-        return {}
-    try:
-        return read_taints(store.seal.unseal_document(NAME, data).data, state.lineage)
-    except Failure:
-        return {}
+    data = store.beside(TAINTS)
+    return read_taints(data, state.lineage) if data is not None else {}
 
 
-def keep_taints(store: Store, state: State, taints: Mapping[str, TaintOrigin]) -> None:
+def keep_taints(store: Store, state: State, taints: Mapping[str, TaintOrigin]) -> list[Diagnostic]:
     """Record the origins of taints in a state that was just written."""
     if not taints:
-        return
+        return []
     known = {**taints_of(store, state), **taints}
     tainted = {
         resource.address + format_key(instance.key)
@@ -37,5 +32,4 @@ def keep_taints(store: Store, state: State, taints: Mapping[str, TaintOrigin]) -
         if instance.current is not None and instance.current.tainted
     }
     document = taints_bytes(state.lineage, {name: origin for name, origin in known.items() if name in tainted})
-    with suppress(Failure):
-        store.put_beside(NAME, store.seal.seal_document(NAME, document))
+    return store.put_beside(TAINTS, document)

@@ -160,8 +160,7 @@ class Runner:
     def apply(self, approved: DeploymentPlan) -> tuple[list[Diagnostic], dict[str, Value]]:
         """Apply a plan, and return the outputs. Instances planned with unknown values are planned again with the values
         that are known by then, and applied if there are no changes that were not approved."""
-        problems: list[Diagnostic] = []
-        self._note(approved)
+        problems = self._note(approved)
         failed: set[str] = set()
         ending = [step for step in approved.steps if step.what in ("destroy", "forget")]
         # decided in Python: in which order removed instances end, and which wait -- a sort of pairs that rules derived
@@ -209,12 +208,12 @@ class Runner:
             problems += self.states.forget(step.name)
         return problems
 
-    def _note(self, plan: DeploymentPlan) -> None:
+    def _note(self, plan: DeploymentPlan) -> list[Diagnostic]:
         """Record the dependencies of each instance, before anything is done that an interruption could leave behind."""
         made_from = dict(self.states.notes().made_from)
         for name, asked in self.asked.items():
             made_from[name] = tuple(map(str, asked.awaited))
-        self.states.note(Notes(made_from))
+        return self.states.note(Notes(made_from))
 
     def release(self) -> list[Diagnostic]:
         """Give back what is held."""

@@ -13,7 +13,7 @@ from planner.foundation.vocabulary.address import valid_identifier
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 from planner.foundation.vocabulary.records import evolve, frozen
 from planner.workflows.stacks.names import Path, PromiseName, Wild
-from planner.world.state.backend import DEFAULT_WORKSPACE
+from planner.world.state.backend import DEFAULT_WORKSPACE, STACK
 from planner.world.state.model import OutputState, State
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 FOLDER = "stack-states"
 """the default directory of states, below the stack"""
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")
-_NOTES = "stack"
 
 
 @frozen(eq=False)
@@ -108,7 +107,7 @@ class States:
                 problems += store.unlock()
         for name in self._created:
             state, item = self.store(name).read()
-            if name is None and self.store().beside(_NOTES) is not None:
+            if name is None and self.store().beside(STACK) is not None:
                 continue
             if state is None and not has_errors(item):
                 problems += self.forget(name)
@@ -133,7 +132,7 @@ class States:
 
     def notes(self) -> Notes:
         """The recorded notes; empty where they are lost or damaged."""
-        data = self.store().beside(_NOTES)
+        data = self.store().beside(STACK)
         if not data:
             return Notes({})
         try:
@@ -142,10 +141,10 @@ class States:
         except (ValueError, KeyError, TypeError, AttributeError):
             return Notes({}, is_damaged=True)
 
-    def note(self, notes: Notes) -> None:
+    def note(self, notes: Notes) -> list[Diagnostic]:
         self.create()
         made_from = {name: list(others) for name, others in sorted(notes.made_from.items())}
-        self.store().put_beside(_NOTES, dumps({"made_from": made_from}))
+        return self.store().put_beside(STACK, dumps({"made_from": made_from}))
 
 
 def recorded_instances(backend: Backend) -> list[tuple[str, PromiseName]]:

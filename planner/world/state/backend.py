@@ -9,7 +9,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Protocol
 
-from planner.foundation.vocabulary.diagnostic import Diagnostic, ServiceError, error
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, ServiceError, error, warning
 from planner.foundation.vocabulary.nearest import did_you_mean
 from planner.world.state.encryption_seal import PLAIN
 
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from planner.world.state.verify import VerifiedFile
 
 DEFAULT_WORKSPACE = "default"
+DOCUMENTS = APPLIED, TAINTS, STACK = ("applied", "taints", "stack")
+"""names of the documents next to a state: the inputs of the last apply, the origins of taints, and the notes of a
+deployment"""
 
 
 class Store(Protocol):
@@ -80,16 +83,16 @@ class Store(Protocol):
         """Keep what was there before the first write in this file from now on."""
 
     def beside(self, name: str) -> bytes | None:
-        """A document of ours that is kept next to the state; None where there is none, or it cannot be read."""
+        """The content of one of the DOCUMENTS next to the state; None where there is none, or it cannot be read."""
 
-    def put_beside(self, name: str, data: bytes) -> None:
-        """Store such a document. Where that is not possible nothing happens: it is not relied on."""
+    def put_beside(self, name: str, data: bytes) -> list[Diagnostic]:
+        """Store such a document, encrypted where the state is. Returns warnings: nothing relies on it."""
 
     def verify(self) -> tuple[list[VerifiedFile], list[Diagnostic]]:
         """The stored files of the state, and the problems with them. Nothing is changed."""
 
     def erase(self) -> list[Diagnostic]:
-        """Leave no state: it is somewhere else now."""
+        """Leave no state, nor documents next to it: it is somewhere else now."""
 
     @property
     def place(self) -> str:
@@ -207,6 +210,13 @@ def open_backend(
     except ServiceError as problem:
         return None, [error("state.backend_configuration", f"error configuring backend {type}", problem.text)]
     return backend, read.remarks
+
+
+def document_not_saved(name: str, place: str, problem: OSError | Failure) -> list[Diagnostic]:
+    """The warning about a document that could not be stored next to a state."""
+    reason = problem.diagnostics[0].summary if isinstance(problem, Failure) else problem.strerror or str(problem)
+    detail = f"{place}: {reason.rstrip('.')}. The state itself is complete."
+    return [warning("state.document", f'The document "{name}" was not saved next to the state', detail)]
 
 
 # The identity of a state: one name for it in the module that writes it and in those that read it.

@@ -31,7 +31,6 @@ from planner.foundation.support.fast_json import orjson
 from planner.foundation.vocabulary.records import field, frozen
 
 VERSION = "2.0"
-NAME = "applied"
 MOST_BYTES = 64 << 20
 _TABLES = ("files", "modules", "variables", "read", "listed", "providers")
 _SIZE = 8

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 from planner.foundation.vocabulary.records import evolve, frozen
-from planner.world.state.backend import DEFAULT_WORKSPACE, Backend, Store
+from planner.world.state.backend import DEFAULT_WORKSPACE, DOCUMENTS, Backend, Store
 from planner.world.state.file import same_content, write_state
 from planner.world.state.model import State
 from planner.world.state.recovery import refusal_to_copy
@@ -116,6 +116,10 @@ def _migrate_one(old: Store, new: Store, how: MigrationOptions) -> bool:
         _, problems = new.put(here)
         if has_errors(problems):
             raise Failure(problems)
+        for name in DOCUMENTS:
+            document = old.beside(name)
+            if document is not None:
+                how.warn(new.put_beside(name, document))
     return True
 
 

@@ -14,7 +14,6 @@ from planner.foundation.support.fast_json import orjson
 from planner.foundation.vocabulary.records import frozen
 
 VERSION = "1.0"
-NAME = "taints"
 
 
 @frozen

@@ -17,7 +17,7 @@ from planner.foundation.support.disk import note_look, read_whole, replace_file,
 from planner.foundation.values.schema import BlockSchema
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
 from planner.foundation.vocabulary.records import frozen
-from planner.world.state.backend import DEFAULT_WORKSPACE
+from planner.world.state.backend import DEFAULT_WORKSPACE, DOCUMENTS, document_not_saved
 from planner.world.state.encrypted_files import SealedFiles
 from planner.world.state.encryption_seal import PLAIN, Seal
 from planner.world.state.file import lineage_after, read_state, same_content, successor
@@ -105,13 +105,18 @@ class StateStore:
 
     def beside(self, name: str) -> bytes | None:
         try:
-            return read_whole(self._beside(name))
-        except (OSError, ValueError):
+            return self.seal.unseal_document(name, read_whole(self._beside(name))).data
+        except (OSError, ValueError, Failure):
             return None
 
-    def put_beside(self, name: str, data: bytes) -> None:
-        with suppress(OSError):
-            replace_file(self._beside(name), data, durable=False)
+    def put_beside(self, name: str, data: bytes) -> list[Diagnostic]:
+        if os.path.exists(self.path) and not os.path.isfile(self.path):  # a device, say
+            return []
+        try:
+            replace_file(self._beside(name), self.seal.seal_document(name, data), 0o600, durable=False)
+        except (OSError, Failure) as problem:
+            return document_not_saved(name, self._beside(name), problem)
+        return []
 
     def _beside(self, name: str) -> str:
         """Not called like a state, for which other programs look, but so that what hides states and backups from
@@ -292,6 +297,9 @@ class StateStore:
                 replace_file(self.backup_path, self._files.backup(before))
             if before:
                 self._replace(b"")
+            for name in DOCUMENTS:
+                with suppress(FileNotFoundError):
+                    os.remove(self._beside(name))
         except OSError as e:
             return [_problem("erase", e.filename or self.path, e)]
         self.current, self._read = None, False

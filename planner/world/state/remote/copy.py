@@ -18,6 +18,7 @@ from typing import Any
 from planner.foundation.vocabulary.diagnostic import ServiceError
 from planner.foundation.vocabulary.records import frozen
 from planner.world.state.remote.client import RemoteStateClient
+from planner.world.state.remote.documents import delete_documents
 
 HEAD = "planner.journal"
 TAKEN = "planner.taken"
@@ -83,6 +84,7 @@ def forget_all(client: RemoteStateClient) -> None:
         forget(client, copy.id)
     if client.has_place_beside and client.get_beside(TAKEN) is not None:
         client.delete_beside(TAKEN)
+    delete_documents(client)
 
 
 def _part(journal: str, number: int) -> str:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from planner.foundation.support.digests import sha256_of
 from planner.foundation.support.disk import note_service_read, read_whole, replace_file
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, ServiceError, error, has_errors, warning
+from planner.world.state.backend import document_not_saved
 from planner.world.state.encryption_seal import PLAIN, Seal
 from planner.world.state.file import Texts, lineage_after, read_with_texts, same_content, successor, write_state
 from planner.world.state.journal import Journal
@@ -23,6 +24,7 @@ from planner.world.state.model import State
 from planner.world.state.recovery import forget_rescued, refusal
 from planner.world.state.remote.client import Held, Newer, Payload, RemoteStateClient
 from planner.world.state.remote.copy import Copier
+from planner.world.state.remote.documents import delete_documents, put_document, read_document
 from planner.world.state.remote.fence import OUTAGE, Fence, patiently
 from planner.world.state.remote.journals import GuardedJournal, Leftovers
 from planner.world.state.snapshots import NEWER
@@ -400,17 +402,27 @@ class RemoteStore:
 
     def beside(self, name: str) -> bytes | None:
         try:
-            return read_whole(self._beside(f"{name}.json"))
-        except (OSError, ValueError):
+            if self.client.has_place_beside:
+                data = read_document(self.client, name)
+            else:
+                data = read_whole(self._beside(f"{name}.json"))
+            return self.seal.unseal_document(name, data).data if data is not None else None
+        except (OSError, ValueError, Failure):
             return None
 
-    def put_beside(self, name: str, data: bytes) -> None:
+    def put_beside(self, name: str, data: bytes) -> list[Diagnostic]:
+        """As Store. Where a service keeps nothing but the state, the document is in the working directory."""
         path = self._beside(f"{name}.json")
         try:
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-            replace_file(path, data, mode=0o600, durable=False)
-        except OSError:
-            return
+            sealed = self.seal.seal_document(name, data)
+            if self.client.has_place_beside:
+                put_document(self.client, name, sealed)
+            else:
+                os.makedirs(os.path.dirname(path), exist_ok=True)
+                replace_file(path, sealed, mode=0o600, durable=False)
+        except (OSError, Failure) as problem:
+            return document_not_saved(name, self.place if self.client.has_place_beside else path, problem)
+        return []
 
     def verify(self) -> tuple[list[VerifiedFile], list[Diagnostic]]:
         """The stored files of the state, and the problems with them. Nothing is changed."""
@@ -421,6 +433,7 @@ class RemoteStore:
         """Leave no state."""
         try:
             self.client.delete()
+            delete_documents(self.client)
         except ServiceError as problem:
             return [error("state.remote_write", "Cannot erase the state", _where(problem, self.place))]
         self.current, self._version, self._read = None, "", False

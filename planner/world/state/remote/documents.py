@@ -1,0 +1,60 @@
+"""Documents of ours next to a state in a service, in parts that every service takes.
+
+The first part begins with a line with the length and the checksum of the whole: a document that was written in part, or
+is being replaced, is not read.
+"""
+
+from __future__ import annotations
+
+from planner.foundation.support.digests import sha256_of
+from planner.world.state.backend import DOCUMENTS
+from planner.world.state.remote.client import RemoteStateClient
+
+PART = 256 << 10
+"""bytes"""
+_MOST_PARTS = 4096
+
+
+def read_document(client: RemoteStateClient, name: str) -> bytes | None:
+    """A document; None where there is none, or it is not whole. Raises ServiceError."""
+    first = client.get_beside(_part(name, 0))
+    header, _, content = (first or b"").partition(b"\n")
+    length, _, checksum = header.decode("ascii", "replace").partition(" ")
+    if not length.isdecimal() or len(content) > int(length) > _MOST_PARTS * PART:
+        return None
+    parts, left, number = [content], int(length) - len(content), 0
+    while left > 0:
+        number += 1
+        part = client.get_beside(_part(name, number))
+        if not part:
+            return None
+        parts.append(part)
+        left -= len(part)
+    data = b"".join(parts)
+    return data if sha256_of(data) == checksum else None
+
+
+def put_document(client: RemoteStateClient, name: str, data: bytes) -> None:
+    """Store a document, and remove what a longer one left. Raises ServiceError."""
+    whole = f"{len(data)} {sha256_of(data)}\n".encode() + data
+    parts = range(0, len(whole), PART)
+    for number, at in enumerate(parts):
+        client.put_beside(_part(name, number), whole[at : at + PART])
+    _delete_from(client, name, len(parts))
+
+
+def delete_documents(client: RemoteStateClient) -> None:
+    """Remove all documents of a state that is gone. Raises ServiceError."""
+    if client.has_place_beside:
+        for name in DOCUMENTS:
+            _delete_from(client, name, 0)
+
+
+def _delete_from(client: RemoteStateClient, name: str, number: int) -> None:
+    while client.get_beside(_part(name, number)) is not None:
+        client.delete_beside(_part(name, number))
+        number += 1
+
+
+def _part(name: str, number: int) -> str:
+    return f"planner.{name}.{number}" if number else f"planner.{name}"
