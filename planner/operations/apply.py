@@ -85,7 +85,7 @@ def _apply(made: MadePlan[Start], hooks: Hooks, guard: PolicyGuard | None, told:
     from planner.answers.documents.plan_file import stale
     from planner.engine.apply.shared_work import ApplyOptions
     from planner.engine.apply.walk import apply_walk
-    from planner.operations.input_record import keep_record
+    from planner.operations.input_record import keep_moves, keep_record, moves_of
     from planner.operations.taint_record import keep_taints
     from planner.world.state.snapshots import Snapshots, persist_interval
 
@@ -128,6 +128,8 @@ def _apply(made: MadePlan[Start], hooks: Hooks, guard: PolicyGuard | None, told:
         return Applied(state, outcome.counts, unsaved=unsaved)
     if plan.mode != "refresh-only":  # nothing was made of what the values are now
         told += keep_record(made, stored or State(), state, whole)
+    else:
+        told += keep_moves(store, state, moves_of(plan))
     told += keep_taints(store, state, outcome.taints)
     return Applied(state, outcome.counts, unsaved=unsaved)
 
@@ -149,11 +151,16 @@ def _source(configuration: str) -> str:
 
 def refresh(options: OperationOptions, hooks: Hooks) -> Applied:
     """Plan, and record in the state only the results of refreshing."""
+    from planner.operations.input_record import keep_moves, moves_of
+
     planned = plan(options, hooks, to_apply=True, remarks=_nothing_to_refresh)
     made = planned.complete
     if made is None:
         return Applied(None, diagnostics=(*planned.diagnostics, *release(planned)))
-    state, problems = made.loaded.store.write(made.plan.prior_state)
+    store = made.loaded.store
+    state, problems = store.write(made.plan.prior_state)
+    if not has_errors(problems):
+        problems += keep_moves(store, state, moves_of(made.plan))
     return Applied(state, diagnostics=(*planned.diagnostics, *problems, *release(planned)))
 
 

@@ -113,7 +113,7 @@ def _of_record(made: MadePlan[Any], record: InputRecord, run: ApplyInputs) -> Fo
 
     given: RawVariables = {name: _raw_value(name, one) for name, one in run.variables.items()}
     tree = RecordedTree(made.loaded.options.directory, record, run)
-    return _world(made, tree, locate, given, run.providers, run.is_whole)
+    return _world(made, tree, locate, given, run.providers, run.is_whole, run.names)
 
 
 def _of_git(made: MadePlan[Any], ref: str) -> FormerWorld:
@@ -149,6 +149,7 @@ def _world(
     given: RawVariables,
     providers: Mapping[str, str],
     is_whole: bool = False,
+    names: Mapping[str, str] | None = None,
 ) -> FormerWorld:
     """The values of a former configuration over the objects of the state before refreshing."""
     from planner.answers.explain.former_names import FormerNames
@@ -167,7 +168,7 @@ def _world(
         values, _ = root_variables(config.root.variables, given)
     objects = StateObjects(plan.previous_state, loaded.schemas)
     context = LazyContext(config, values, loaded.schemas, objects, loaded.workspace, plan.timestamp or None)
-    return FormerWorld(context, FormerNames.of(plan.changes), tree, providers, is_whole)
+    return FormerWorld(context, FormerNames.of(plan.changes, names or {}), tree, providers, is_whole)
 
 
 _CONFIGURATION = (".tf", ".tofu", ".tf.json", ".tofu.json")

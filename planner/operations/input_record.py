@@ -17,6 +17,7 @@ from planner.foundation.values.value import Value, identical, is_wholly_known, t
 from planner.foundation.vocabulary.address import format_instance
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure
 from planner.language.expressions.evaluate import try_evaluate
+from planner.operations.taint_record import keep_taints, taints_of
 from planner.world.state.backend import APPLIED
 from planner.world.state.input_record import (
     MOST_BYTES,
@@ -25,6 +26,7 @@ from planner.world.state.input_record import (
     new_record,
     read_record,
     record_bytes,
+    renamed,
     salted,
     with_run,
 )
@@ -59,7 +61,7 @@ def keep_record(made: MadePlan[Start], before: State, after: State, whole: bool)
     from planner.answers.documents.recorded_sources import recorded_sources
 
     store, plan, loaded = made.loaded.store, made.plan, made.loaded
-    known = record_of(store, after) or new_record(after.lineage)
+    known = renamed(record_of(store, after) or new_record(after.lineage), moves_of(plan))
     texts, readers = recorded_sources(loaded.config, loaded.schemas)
     read, contents = _files_read(made, readers, known.salt)
     keys = {name: salted("", text.encode("utf-8", "surrogatepass")) for name, text in texts.items()}
@@ -75,8 +77,26 @@ def keep_record(made: MadePlan[Start], before: State, after: State, whole: bool)
         locked_versions(loaded.options.directory),
     )
     sources = {keys[name]: text for name, text in texts.items()} | contents
-    data = record_bytes(with_run(known, run, sources, {} if whole else _instances_left(plan, before, after)))
+    data = record_bytes(with_run(known, run, sources, () if whole else _instances_left(plan, before, after)))
     return store.put_beside(APPLIED, data) if len(data) <= MOST_BYTES else []
+
+
+def keep_moves(store: Store, state: State, moves: Mapping[str, str]) -> list[Diagnostic]:
+    """Record that objects of a state that was just written were moved, and nothing else."""
+    record, taints = record_of(store, state), taints_of(store, state)
+    if not moves:
+        return []
+    problems = store.put_beside(APPLIED, record_bytes(renamed(record, moves))) if record is not None else []
+    return problems + keep_taints(store, state, {now: taints[was] for now, was in moves.items() if was in taints})
+
+
+def moves_of(plan: Plan) -> dict[str, str]:
+    """The former addresses of the objects that a plan moves, by the present ones."""
+    return {
+        change.address: change.previous_address
+        for change in plan.changes
+        if not change.deposed and change.previous_address not in ("", change.address)
+    }
 
 
 def _objects(state: State) -> dict[str, ObjectState]:
@@ -89,11 +109,11 @@ def _objects(state: State) -> dict[str, ObjectState]:
     return objects
 
 
-def _instances_left(plan: Plan, before: State, after: State) -> dict[str, str]:
-    """The instances that an apply did not come to, by their addresses, with those before. The others are what it was
-    made with: it did what was planned for them, or there was nothing to be done."""
+def _instances_left(plan: Plan, before: State, after: State) -> set[str]:
+    """The addresses of the instances that an apply did not come to. The others are what it was made with: it did what
+    was planned for them, or there was nothing to be done."""
     earlier, now = _objects(before), _objects(after)
-    left = {address: address for address in now}
+    left = set(now)
     for change in plan.changes:
         was = change.previous_address or change.address
         one, other = earlier.get(was), now.get(change.address)
@@ -101,11 +121,9 @@ def _instances_left(plan: Plan, before: State, after: State) -> dict[str, str]:
             continue
         is_done = change.action == "no-op" or one is None or one.attributes != other.attributes
         if is_done:
-            left.pop(change.address)
-        else:
-            left[change.address] = was
+            left.discard(change.address)
     reached = {o.name for o in plan.outputs if o.action == "no-op" or not _is_kept(before, after, o.name)}
-    return left | {f"output.{name}": f"output.{name}" for name in after.outputs if name not in reached}
+    return left | {f"output.{name}" for name in after.outputs if name not in reached}
 
 
 def _is_kept(before: State, after: State, name: str) -> bool:

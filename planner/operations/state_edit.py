@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
 from planner.foundation.vocabulary.address import (
@@ -38,16 +38,17 @@ def edit(
     dry_run: bool = False,
     exactly: bool = False,
     usual_backup: bool = False,
+    moves: Mapping[str, str] | None = None,
 ) -> tuple[list[str], list[Diagnostic]]:
     """Lock and read the state, change it, and write it if there is no error. Returns the result of `change`. The former
     state is kept in a separate file, or (`usual_backup`) where plans keep it. `exactly`: with the serial and lineage
-    set by `change`."""
+    set by `change`. `moves`: filled by `change` with the former addresses of moved objects, by the present ones."""
     told = Diagnostics()
     done: list[str] = []
     with told.until_an_error():
         kept = kept_state(options if usual_backup else evolve(options, backup=options.backup or "-"), told)
         told.check()
-        done = edit_in(kept.store, options, operation, change, told, dry_run, exactly, usual_backup)
+        done = edit_in(kept.store, options, operation, change, told, dry_run, exactly, usual_backup, moves)
     return done, told
 
 
@@ -60,8 +61,11 @@ def edit_in(
     dry_run: bool = False,
     exactly: bool = False,
     usual_backup: bool = False,
+    moves: Mapping[str, str] | None = None,
 ) -> list[str]:
     """Edit a state whose store is known. Raises Failure."""
+    from planner.operations.input_record import keep_moves
+
     with locked(store, options, operation, told):
         old, problems = store.read()
         if has_errors(problems):
@@ -74,8 +78,10 @@ def edit_in(
             return done
         if options.backup is None and old is not None and not usual_backup:
             store.keep_backup(f"{store.place}.{int(time.time())}.backup")
-        _, problems = store.put(new) if exactly else store.write(new)
+        written, problems = store.put(new) if exactly else store.write(new)
         told += problems
+        if moves and not has_errors(problems):
+            told += keep_moves(store, written, moves)
     return done
 
 

@@ -25,21 +25,22 @@ def state_mv(options: StateOptions, old: str, new: str, dry_run: bool = False) -
     """Give objects another address (in another state file with `state_out`); returns the objects that moved as a whole,
     from and to."""
     source, target = parse(old), parse(new)
-    moved: list[Moved] = []
     if options.state_out:
         return _move_across(options, source, target, dry_run)
-    _, problems = edit(options, "state-mv", movement(source, target, moved), dry_run)
+    moved, moves = list[Moved](), dict[str, str]()
+    _, problems = edit(options, "state-mv", movement(source, target, moved, moves), dry_run, moves=moves)
     return moved, problems
 
 
-def movement(source: Address, target: Address, moved: list[Moved]) -> Change:
+def movement(source: Address, target: Address, moved: list[Moved], moves: dict[str, str]) -> Change:
     """The change that gives objects another address in their state, and adds the objects that moved as a whole to
-    `moved`."""
+    `moved`, and their instances to `moves` (as in `edit`)."""
 
     def move(state: State) -> tuple[State, list[str], list[Diagnostic]]:
         taken, rest = _covered_instances(state, source)
         renamed, pairs, problems = _renamed(taken, rest, source, target)
         moved.extend(pairs)
+        moves.update({str(now): str(was) for (was, _, _), (now, _, _) in zip(taken, renamed, strict=False)})
         return rebuilt(state, _freed(rest + renamed, source)), [new for _, new in pairs], problems
 
     return move

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from planner.foundation.vocabulary.address import (
     InstanceKey,
@@ -23,14 +23,18 @@ class FormerNames:
     _names: dict[str, str] = field(factory=dict)
 
     @classmethod
-    def of(cls, changes: Iterable[ResourceChange]) -> FormerNames:
-        """The former names of a plan's objects that have moved."""
+    def of(cls, changes: Iterable[ResourceChange], recorded: Mapping[str, str]) -> FormerNames:
+        """The former names of a plan's objects that have moved. `recorded`: those of objects of the state that had
+        moved before."""
+        present = {c.previous_address: c.address for c in changes if not c.deposed and c.previous_address}
+        pairs = {present.get(address, address): was for address, was in recorded.items()}
+        pairs = {now: was for was, now in present.items() if was not in recorded} | pairs
         names: dict[str, str] = {}
-        for change in changes:
-            if change.deposed or change.previous_address in ("", change.address):
+        for address, former in pairs.items():
+            if address == former:
                 continue
-            now, was = parse_resource_instance(change.address), parse_resource_instance(change.previous_address)
-            names[change.address] = change.previous_address
+            now, was = parse_resource_instance(address), parse_resource_instance(former)
+            names[address] = former
             names.setdefault(str(now.resource), str(was.resource))
             if (now.type, now.name) == (was.type, was.name) and now.module.steps and was.module.steps:
                 names[str(now.module)] = str(was.module)

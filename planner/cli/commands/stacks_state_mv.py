@@ -35,12 +35,13 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     view = open_plain_view(arguments, terminal)
     options, dry = state_options(arguments), arguments["dry-run"]
     told = Diagnostics()
-    moved: list[Moved] = []
+    moved, moves = list[Moved](), dict[str, str]()
     with told.until_an_error():
         result = stack_addresses(arguments["deployment"], arguments.words, told)
         (name, old), (_, new) = result.parts
         _check(result)
-        edit_in(result.states.store(name), options, "state-mv", movement(parse(old), parse(new), moved), told, dry)
+        change = movement(parse(old), parse(new), moved, moves)
+        edit_in(result.states.store(name), options, "state-mv", change, told, dry, moves=moves)
         for before, after in moved:
             view.say(f"{'Would move' if dry else 'Move'} {quoted(f'{name}.{before}')} to {quoted(f'{name}.{after}')}")
     if not has_errors(told):

@@ -5,7 +5,8 @@
                           "files": {"main.tf": ["55d1...", "0a1b..."]},
                           "variables": {"size": {"type": "number", "value": 3}},
                           "read": {"motd.txt": ["77c0...", "0a1b..."]}, "listed": {"users": ["a.yaml", "old/"]},
-                          "providers": {"registry.opentofu.org/hashicorp/random": "3.5.1"}}},
+                          "providers": {"registry.opentofu.org/hashicorp/random": "3.5.1"},
+                          "names": {"terraform_data.web": "terraform_data.www"}}},
      "objects": {"terraform_data.web": "77ab..."},
      "sources": "..."}
 
@@ -23,16 +24,16 @@ from __future__ import annotations
 import base64
 import secrets
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from planner.foundation.support.digests import blake2b
 from planner.foundation.support.fast_json import orjson
-from planner.foundation.vocabulary.records import field, frozen
+from planner.foundation.vocabulary.records import evolve, field, frozen
 
 VERSION = "2.0"
 MOST_BYTES = 64 << 20
-_TABLES = ("files", "modules", "variables", "read", "listed", "providers")
+_TABLES = ("files", "modules", "variables", "read", "listed", "providers", "names")
 _SIZE = 8
 """bytes of a digest: it distinguishes versions of one thing"""
 
@@ -44,7 +45,8 @@ class ApplyInputs:
     with the digest of its content and the key of its recorded text; `modules`: the directories of called modules by
     path; `variables`: root variables that had a value of their own, as {"type": ..., "value": ...}, or {} where it is
     not recorded; `read`: files that functions read, each with its digest and the key of its content ("": none);
-    `listed`: the names in directories that functions list; `providers`: versions by source address."""
+    `listed`: the names in directories that functions list; `providers`: versions by source address; `names`: the
+    addresses that objects which were moved since had then, by the present ones."""
 
     serial: int
     is_whole: bool
@@ -54,6 +56,7 @@ class ApplyInputs:
     read: Mapping[str, tuple[str, str]] = field(factory=dict)
     listed: Mapping[str, Sequence[str]] = field(factory=dict)
     providers: Mapping[str, str] = field(factory=dict)
+    names: Mapping[str, str] = field(factory=dict)
 
     @property
     def json(self) -> dict[str, Any]:
@@ -101,16 +104,31 @@ def salted(salt: str, data: bytes) -> str:
     return blake2b(data, key=salt.encode(), digest_size=_SIZE).hexdigest()
 
 
-def with_run(known: InputRecord, run: ApplyInputs, sources: Mapping[str, str], left: Mapping[str, str]) -> InputRecord:
-    """The record after an apply. `left`: the instances that it left as they were, by the addresses that they have now,
-    with those that they had."""
+def with_run(known: InputRecord, run: ApplyInputs, sources: Mapping[str, str], left: Collection[str]) -> InputRecord:
+    """The record after an apply. `left`: the instances that it left as they were."""
     key = known.digest(orjson.dumps(run.json, option=orjson.OPT_SORT_KEYS))
-    objects = {now: known.run_of(was) for now, was in left.items() if known.run_of(was)}
+    objects = {address: known.run_of(address) for address in left if known.run_of(address)}
     used = {key, *objects.values(), *([] if run.is_whole else [known.latest_whole])}
     runs = {of: one for of, one in {**known.runs, key: run}.items() if of in used}
     wanted = {text for one in runs.values() for _, text in (*one.files.values(), *one.read.values())}
     texts = {of: text for of, text in {**known.sources, **sources}.items() if of in wanted}
     return InputRecord(known.lineage, known.salt, runs, objects, texts)
+
+
+def renamed(known: InputRecord, moves: Mapping[str, str]) -> InputRecord:
+    """The record after objects of the state were moved. `moves`: their former addresses by the present ones."""
+    runs = {key: evolve(run, names=_names(run.names, moves)) for key, run in known.runs.items()}
+    was_there = {was: known.objects[was] for was in moves.values() if was in known.objects}
+    others = {address: key for address, key in known.objects.items() if address not in {*moves, *moves.values()}}
+    return evolve(
+        known, runs=runs, objects=others | {now: was_there[was] for now, was in moves.items() if was in was_there}
+    )
+
+
+def _names(names: Mapping[str, str], moves: Mapping[str, str]) -> dict[str, str]:
+    others = {now: was for now, was in names.items() if now not in {*moves, *moves.values()}}
+    moved = {now: names.get(was, was) for now, was in moves.items()}
+    return others | {now: was for now, was in moved.items() if now != was}
 
 
 # ---------------------------------------------------------------- the document
@@ -151,8 +169,10 @@ def _run(raw: Mapping[str, Any]) -> ApplyInputs:
         {name: (str(digest), str(key)) for name, (digest, key) in raw[table].items()} for table in ("files", "read")
     )
     listed = {name: tuple(map(str, names)) for name, names in raw["listed"].items()}
-    modules, providers = _texts(raw["modules"]), _texts(raw["providers"])
-    return ApplyInputs(int(raw["serial"]), bool(raw["whole"]), files, modules, variables, read, listed, providers)
+    modules, providers, names = (_texts(raw[table]) for table in ("modules", "providers", "names"))
+    return ApplyInputs(
+        int(raw["serial"]), bool(raw["whole"]), files, modules, variables, read, listed, providers, names
+    )
 
 
 def _texts(raw: Mapping[str, Any]) -> dict[str, str]:
