@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import posixpath
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from planner.engine.evaluation.lazy import LazyContext
@@ -26,7 +27,7 @@ from planner.language.config.directory import fits, module_key, read_manifest
 from planner.language.config.load import load_tree
 from planner.language.config.variables import RawValue, root_variables
 from planner.logic.model.plan import OutputChange, ResourceChange
-from planner.operations.input_record import locked_versions, record_of
+from planner.operations.input_record import StateEntries, locked_versions, record_of
 from planner.operations.load import load_variables
 from planner.world.git.revisions import implied_base
 from planner.world.git.tree import git_tree
@@ -35,7 +36,7 @@ from planner.world.state.input_record import ApplyInputs, InputRecord, salted
 from planner.world.state.workspace import data_directory
 
 if TYPE_CHECKING:
-    from planner.answers.explain.former_world import FormerWorld
+    from planner.answers.explain.former_world import FormerWorld, Status
     from planner.language.config.load import Locate
     from planner.language.config.model import ModuleCall, ModulePath
     from planner.language.config.variables import RawVariables
@@ -92,8 +93,20 @@ class FormerWorlds:
         is_new = isinstance(change, ResourceChange) and change.before.__class__ is Null
         key = (is_new and record.latest_whole) or record.run_of(named)
         if key in record.runs and key not in self._worlds:
-            self._worlds[key] = _of_record(self._made, record, record.runs[key])
+            self._worlds[key] = _of_record(self._made, record, record.runs[key], self._entry)
         return self._worlds.get(key)
+
+    def _entry(self, address: str) -> Status:
+        """Whether the state has of an instance what its last apply left."""
+        record = self._record
+        assert record is not None
+        digest = self._entries.digest(address)
+        return "unknown" if not digest or not record.entries else "same" if digest in record.entries else "other"
+
+    @cached_property
+    def _entries(self) -> StateEntries:
+        assert self._record is not None
+        return StateEntries(self._made.plan.previous_state, self._made.loaded.schemas, self._record.salt)
 
 
 def store_of(made: MadePlan[Any]) -> Store | None:
@@ -107,13 +120,15 @@ def store_of(made: MadePlan[Any]) -> Store | None:
     return backend.store(made.loaded.workspace) if backend is not None and not problems else None
 
 
-def _of_record(made: MadePlan[Any], record: InputRecord, run: ApplyInputs) -> FormerWorld:
+def _of_record(
+    made: MadePlan[Any], record: InputRecord, run: ApplyInputs, entry: Callable[[str], Status]
+) -> FormerWorld:
     def locate(path: ModulePath, call: ModuleCall, parent: str, problems: Any) -> str | None:
         return run.modules.get(".".join(path))
 
     given: RawVariables = {name: _raw_value(name, one) for name, one in run.variables.items()}
     tree = RecordedTree(made.loaded.options.directory, record, run)
-    return _world(made, tree, locate, given, run.providers, run.is_whole, run.names)
+    return _world(made, tree, locate, given, run.providers, run.is_whole, run.names, entry)
 
 
 def _of_git(made: MadePlan[Any], ref: str) -> FormerWorld:
@@ -150,6 +165,7 @@ def _world(
     providers: Mapping[str, str],
     is_whole: bool = False,
     names: Mapping[str, str] | None = None,
+    entry: Callable[[str], Status] = lambda _: "unknown",
 ) -> FormerWorld:
     """The values of a former configuration over the objects of the state before refreshing."""
     from planner.answers.explain.former_names import FormerNames
@@ -168,7 +184,7 @@ def _world(
         values, _ = root_variables(config.root.variables, given)
     objects = StateObjects(plan.previous_state, loaded.schemas)
     context = LazyContext(config, values, loaded.schemas, objects, loaded.workspace, plan.timestamp or None)
-    return FormerWorld(context, FormerNames.of(plan.changes, names or {}), tree, providers, is_whole)
+    return FormerWorld(context, FormerNames.of(plan.changes, names or {}), tree, providers, is_whole, entry)
 
 
 _CONFIGURATION = (".tf", ".tofu", ".tf.json", ".tofu.json")

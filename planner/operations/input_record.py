@@ -10,12 +10,15 @@ from planner.engine.evaluation.context import NoObjects
 from planner.engine.evaluation.lazy import LazyContext
 from planner.engine.evaluation.repetition import expand
 from planner.foundation.support.disk import files_used, is_directory, list_directory, looked_at, read_whole
+from planner.foundation.support.exact_json import dumps
 from planner.foundation.support.fast_json import orjson
 from planner.foundation.values.json_codec import CodecError, to_json
+from planner.foundation.values.schema import contains_sensitive
 from planner.foundation.values.types import type_to_json
 from planner.foundation.values.value import Value, identical, is_wholly_known, type_of, unmark_deep
 from planner.foundation.vocabulary.address import format_instance
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure
+from planner.foundation.vocabulary.provider_address import parse_provider_configuration
 from planner.language.expressions.evaluate import try_evaluate
 from planner.operations.taint_record import keep_taints, taints_of
 from planner.world.state.backend import APPLIED
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from planner.answers.documents.recorded_sources import FileReader
+    from planner.engine.evaluation.schemas import Schemas
     from planner.language.config.variables import RootVariable
     from planner.logic.model.plan import Plan
     from planner.operations.plan import MadePlan, Start
@@ -77,7 +81,9 @@ def keep_record(made: MadePlan[Start], before: State, after: State, whole: bool)
         locked_versions(loaded.options.directory),
     )
     sources = {keys[name]: text for name, text in texts.items()} | contents
-    data = record_bytes(with_run(known, run, sources, () if whole else _instances_left(plan, before, after)))
+    entries = StateEntries(after, loaded.schemas, known.salt).digests()
+    left = () if whole else _instances_left(plan, before, after)
+    data = record_bytes(with_run(known, run, sources, left, entries))
     return store.put_beside(APPLIED, data) if len(data) <= MOST_BYTES else []
 
 
@@ -107,6 +113,33 @@ def _objects(state: State) -> dict[str, ObjectState]:
             name = (resource.module, resource.mode, resource.type, resource.name)
             objects[format_instance(*name, instance.key)] = instance.current
     return objects
+
+
+class StateEntries:
+    """The objects of a state, by address."""
+
+    def __init__(self, state: State, schemas: Schemas, salt: str) -> None:
+        self._schemas, self._salt = schemas, salt
+        self._entries = {
+            format_instance(of.module, of.mode, of.type, of.name, instance.key): (of, instance.current)
+            for of, instance in state.instances()
+            if instance.current is not None
+        }
+
+    def digests(self) -> dict[str, str]:
+        """The digests of all objects."""
+        return {address: self.digest(address) for address in self._entries}
+
+    def digest(self, address: str) -> str:
+        """The digest of the attributes of an object; empty where some are sensitive."""
+        resource, entry = self._entries.get(address, (None, None))
+        if resource is None or entry is None or entry.sensitive_paths or entry.attributes_flat is not None:
+            return ""
+        source = parse_provider_configuration(resource.provider).source
+        schema = self._schemas.resource(source, resource.mode, resource.type)
+        if schema is None or contains_sensitive(schema.block):
+            return ""
+        return salted(self._salt, dumps(entry.attributes, sort_keys=True))
 
 
 def _instances_left(plan: Plan, before: State, after: State) -> set[str]:

@@ -642,6 +642,8 @@ def run() -> int:
             for done, left in pool.map(run_cases, parts, [situations] * len(parts)):
                 outcomes += done
                 skipped += left
+            if not outcomes:
+                break  # nothing can be judged
     print(summary(outcomes))
     reasons = Counter(re.sub(r"\d+", "N", text)[:100] for _, text in skipped)
     print(f"\n{seed - arguments.seed} cases, {len(skipped)} skipped, {time.monotonic() - start:.0f} s")

@@ -22,6 +22,11 @@ from planner.logic.model.graph import source_json
 from planner.logic.model.plan import ResourceChange
 from planner.logic.programs.actions import NO_OP
 
+RELATIONS = (
+    *("because", "leaf", "unrecorded_value", "former_value"),
+    *("perhaps_edited", "forces", "renewed", "perhaps_renewed"),
+)
+"""what chains_of reads of a derivation"""
 _NOTED = ("default", "environment", "input", "plan")
 
 
@@ -135,7 +140,12 @@ class _Chains:
         for name, unit in resources.items():
             instances.setdefault(unit, []).append(name)
         self._checked = CheckedRoots(
-            self._ways.further, self._ways.leaves, checks, self._unit, resources.get, instances, self._missing
+            self._ways,
+            checks,
+            self._unit,
+            resources.get,
+            instances,
+            self._missing,
         )
 
     def answers(self) -> dict[str, Because]:
@@ -149,10 +159,10 @@ class _Chains:
 
     def _answer(self, name: str, number: int) -> Because | None:
         roots, chain = self._ways.roots(name), self._ways.chain(name)
-        confirmed = self._checked.roots(name) if roots else None
+        confirmed = self._checked.roots(name)
         is_checked = bool(confirmed)
         if confirmed:
-            if roots[0] not in confirmed:
+            if not roots or roots[0] not in confirmed:
                 chain = self._checked.path(name, confirmed)
             first = chain[-1] if chain and chain[-1] in confirmed else min(confirmed)
             roots = [first, *sorted(confirmed - {first})]
@@ -162,8 +172,10 @@ class _Chains:
         between = [step for step in reversed(chain) if plain(step) != steps[0].what]
         inner = (self._step(plain(s), self._worlds.of(s, number), number) for s in between)
         # nothing is certain about what should not differ, unless that was found by trying
-        is_guess = self._ways.is_guess(name) or any(s.kind == "unapplied" for s in steps)
-        is_guess = is_guess or (not is_checked and any(s.kind == "as-before" for s in steps))
+        if is_checked:
+            is_guess = self._checked.is_guess(name)
+        else:
+            is_guess = self._ways.is_guess(name) or any(s.kind == "as-before" for s in steps)
         return Because((steps[0], *inner), tuple(steps), is_guess, is_checked)
 
     def _step(self, what: str, world: int, number: int) -> CauseStep:
@@ -176,7 +188,8 @@ class _Chains:
             kind = self._ways.leaves[root]
             source = self._places[world].of_leaf(what, kind, plain(self._ways.reader(name, root)))
         elif source is None:
-            source = self._places[world].of(what)
+            named = (what[:at] for at in range(len(what), 0, -1) if at == len(what) or what[at] in ".[")
+            source = next((place for of in named if (place := self._places[world].of(of)) is not None), None)
         return CauseStep(what, kind, source, *self._variables[world].get(what, ("", "", "")))
 
     def _unit(self, leaf: str) -> ChangedInput | None:
@@ -215,14 +228,14 @@ class _Worlds:
         if self._is_single:
             self.relations = derived[0].relations
             return
-        joined: dict[str, set[Any]] = {name: set() for name in ("because", "leaf", "unrecorded_value", "former_value")}
+        joined: dict[str, set[Any]] = {name: set() for name in RELATIONS}
         explained = [{row[0] for name in ("because", "leaf") for row in one.relations[name]} for one in derived]
         for number, one in enumerate(derived):
             for predicate, rows in joined.items():
                 for row in one.relations[predicate]:
                     owner = self._owner(row[0])
                     if owner in (None, number) or row[0] not in explained[owner]:
-                        rest = (self.name(row[1], number),) if predicate == "because" else row[1:]
+                        rest = (self.name(row[1], number),) if predicate in ("because", "forces") else row[1:]
                         rows.add((self.name(row[0], number), *rest))
         self.relations = joined
 
@@ -384,11 +397,17 @@ class _Ways:
         for what, whence in sorted(relations["because"]):
             self.further.setdefault(what, []).append(whence)
             backwards.setdefault(whence, []).append(what)
+        self.renewed = {row[0] for row in relations["renewed"]}
+        self.perhaps_renewed = {row[0] for row in relations["perhaps_renewed"]}
+        self.doubtful = {row[0] for row in relations["perhaps_edited"]}
+        self.forces: dict[str, list[str]] = {}
+        for what, whence in sorted(relations["forces"]):
+            self.forces.setdefault(what, []).append(whence)
         guessed = {row[0] for row in relations["unrecorded_value"]}
-        self._spread(sorted(self.leaves), backwards, guessed)
-        reached = sorted({*self.leaves, *self._next})
-        self._guesses = {*backwards, *self.further} - set(reached)
-        self._spread(reached, backwards, set())
+        certain = self.leaves.keys() - guessed
+        self._spread(sorted(certain), backwards, guessed)
+        self._guesses = {*backwards, *self.further, *self.leaves} - certain - self._next.keys()
+        self._spread(sorted({*self.leaves, *self._next}), backwards, set())
         self._roots: dict[str, frozenset[str]] = {}
         self._same: dict[frozenset[str], frozenset[str]] = {}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Protocol
 
 from planner.answers.explain.interventions import RESOURCES, ChangedInput, ChangedInputs, covers
 
@@ -11,50 +12,92 @@ _INPUTS = ("variable", "text", "file")
 """kinds of leaves that are inputs; others are what an object, or what was read, is in itself"""
 
 
+class Steps(Protocol):
+    """What rules/plan/because.dl derives. `further`: the steps behind each name; `leaves`: where they end, with their
+    kinds; `forces`: of these steps those that would replace an instance by themselves; `renewed`: the values that are
+    not known since their instance is replaced, `perhaps_renewed` those of which that is not decided; `doubtful`: the
+    values whose causes may not be all."""
+
+    further: dict[str, list[str]]
+    leaves: dict[str, str]
+    forces: dict[str, list[str]]
+    renewed: set[str]
+    perhaps_renewed: set[str]
+    doubtful: set[str]
+
+    def is_guess(self, name: str) -> bool:
+        """Whether the steps behind a name are only candidates."""
+
+
 class CheckedRoots:
-    """`further`: the steps behind each name; `leaves`: where they end, with their kinds; `checks`: the inputs that
-    matter to values of changes; `unit`: the input that a leaf is; `owner`: the resource of an instance, for names of
-    instances; `instances`: those of a resource; `name_of`: the name of an input as a leaf."""
+    """`checks`: the inputs that matter to values of changes; `unit`: the input that a leaf is; `owner`: the resource of
+    an instance, for names of instances; `instances`: those of a resource; `name_of`: the name of an input as a leaf."""
 
     def __init__(
         self,
-        further: Mapping[str, Sequence[str]],
-        leaves: Mapping[str, str],
+        steps: Steps,
         checks: Mapping[str, ChangedInputs | None],
         unit: Callable[[str], ChangedInput | None],
         owner: Callable[[str], ChangedInput | None],
         instances: Mapping[ChangedInput, Sequence[str]],
         name_of: Callable[[ChangedInput], str],
     ) -> None:
-        self._further, self._leaves, self._checks = further, leaves, checks
-        self._unit, self._owner, self._instances, self._name_of = unit, owner, instances, name_of
-        self._known: dict[str, frozenset[str] | None] = {}
+        self._steps, self._checks, self._unit, self._owner = steps, checks, unit, owner
+        self._instances, self._name_of = instances, name_of
+        self._further, self._leaves = steps.further, steps.leaves
+        self._known: dict[tuple[str, bool], frozenset[str] | None] = {}
+        self._met: dict[str, set[str]] = {}
+        """the values and instances through which the roots of each were found"""
 
-    def roots(self, name: str) -> frozenset[str] | None:
-        """The confirmed roots of a change; None where they cannot all be confirmed."""
-        if name not in self._known:
-            self._known[name] = frozenset()  # in a cycle
-            self._known[name] = self._roots(name)
-        return self._known[name]
+    def roots(self, name: str, only_replaced: bool = False) -> frozenset[str] | None:
+        """The confirmed roots of a change; None where they cannot all be confirmed. `only_replaced`: of that it is a
+        replacement."""
+        key = name, only_replaced
+        if key not in self._known:
+            self._known[key] = frozenset()  # in a cycle
+            self._known[key] = self._roots(name, only_replaced)
+        return self._known[key]
 
-    def _roots(self, name: str) -> frozenset[str] | None:
+    def is_guess(self, name: str) -> bool:
+        """Whether confirmed roots were found through something of which there are only candidates."""
+        seen, waiting = {name}, [name]
+        for at in waiting:
+            met = self._met.get(at, set()) - seen
+            seen |= met
+            waiting += met
+        return any(map(self._is_doubtful, seen))
+
+    def _is_doubtful(self, name: str) -> bool:
+        if name in self._steps.perhaps_renewed:
+            return len({self.roots(step, only) for step in self._further.get(name, ()) for only in (False, True)}) > 1
+        if name in self._steps.doubtful:
+            return True
+        return not (self._checks.get(name) or name in self._met) and self._steps.is_guess(name)
+
+    def _is_noted(self, value: str) -> bool:
+        return value in self._steps.perhaps_renewed or value in self._steps.doubtful
+
+    def _roots(self, name: str, only_replaced: bool) -> frozenset[str] | None:
         if name in self._checks:  # an output is both a change and a value
             units = self._checks[name]
             known = self._behind_value(name, units) if units is not None else None
             return frozenset(known) if known is not None else None
         roots: set[str] = {name} if name in self._leaves else set()
-        is_checked = not self._further.get(name)
+        further = self._steps.forces if only_replaced else self._further
+        is_checked = not further.get(name)
         seen, waiting = {name}, [name]
         while waiting:
             at = waiting.pop()
-            for step in self._further.get(at, ()):
+            for step in (further if at == name else self._further).get(at, ()):
                 behind: Collection[str] | None = ()
                 if step in self._checks:
                     units = self._checks[step]
                     behind = self._behind_value(step, units) if units is not None else None
+                    self._met.setdefault(name, set()).add(step)
                     is_checked = True
                 elif self._owner(step) is not None:
-                    behind = self.roots(step)
+                    behind = self.roots(step, at in self._steps.renewed)
+                    self._met.setdefault(name, set()).update((at, step) if self._is_noted(at) else (step,))
                     is_checked = True
                 elif step not in seen:
                     seen.add(step)
@@ -67,8 +110,11 @@ class CheckedRoots:
 
     def _behind_value(self, value: str, units: ChangedInputs) -> set[str] | None:
         """The roots of a value: the leaves that are inputs which matter, and the roots of objects that do."""
+        if not units and value in self._leaves:
+            return {value}
         roots: set[str] = set()
         met: set[ChangedInput] = set()
+        through = self._met.setdefault(value, set())
         leaves, objects, values = self._nearest(value, units)
         met_objects = {unit for unit in map(self._object_of, values) if unit is not None}
         for at in values:
@@ -76,6 +122,7 @@ class CheckedRoots:
             of_value = self._behind_value(at, inner) if inner is not None else None
             if of_value is None:
                 return None
+            through.add(at)
             roots |= of_value
         for leaf in leaves:
             unit = self._unit(leaf)
@@ -89,28 +136,36 @@ class CheckedRoots:
                 met |= fitting
         met_objects |= {owner for instance in objects if (owner := self._owner(instance)) in units}
         unmet = (unit for unit in units - met - met_objects if unit.kind in RESOURCES)
-        for instance in [*objects, *(one for unit in unmet for one in self._instances.get(unit, ()))]:
+        objects |= {one: False for unit in unmet for one in self._instances.get(unit, ())}
+        for instance, only_replaced in objects.items():
             if self._owner(instance) in units:
-                behind = self.roots(instance)
+                behind = self.roots(instance, only_replaced)
                 if behind is None:
                     return None
+                through.add(instance)
                 roots |= behind
         missing = {unit for unit in units - met if unit.kind not in RESOURCES}
         return roots | {self._name_of(unit) for unit in missing}
 
-    def _nearest(self, value: str, units: ChangedInputs) -> tuple[set[str], set[str], set[str]]:
-        """The leaves behind a value, the instances, and the known values of these; not what is behind them."""
-        leaves, objects, values, seen = set(), set(), set(), {value}
+    def _nearest(self, value: str, units: ChangedInputs) -> tuple[set[str], dict[str, bool], set[str]]:
+        """The leaves behind a value; the instances, each with whether only its replacement counts; and the known values
+        of these. Not what is behind them."""
+        leaves, values, seen = set(), set(), {value}
+        objects: dict[str, bool] = {}
         waiting = deque([value])
         while waiting:
             at = waiting.popleft()
             if at in self._leaves:
                 leaves.add(at)
             for step in self._further.get(at, ()):
+                owner = None
                 if self._owner(step) is not None:
-                    objects.add(step)
-                elif step in self._checks and self._object_of(step) in units:
-                    values.add(step)
+                    objects[step] = objects.get(step, True) and at in self._steps.renewed
+                    if self._is_noted(at) and self._owner(step) in units:
+                        self._met[value].add(at)
+                elif step in self._checks and (owner := self._object_of(step)) in units:
+                    if owner is not None and owner.kind == "object":
+                        values.add(step)
                 elif step not in seen:
                     seen.add(step)
                     waiting.append(step)

@@ -48,7 +48,8 @@ class FormerWorldsOf(Protocol):
 
 class FormerWorld:
     """Questions about what is at a place of the plan, and was. `names`: what moved; `tree`: the former files;
-    `providers`: the former versions by source address; `is_whole`: all that was declared was applied."""
+    `providers`: the former versions by source address; `is_whole`: all that was declared was applied; `entry`: whether
+    the state has of an instance what the apply left."""
 
     def __init__(
         self,
@@ -57,9 +58,10 @@ class FormerWorld:
         tree: Tree,
         providers: Mapping[str, str] | None = None,
         is_whole: bool = False,
+        entry: Callable[[str], Status] = lambda _: "unknown",
     ) -> None:
         self.context, self.names, self.tree, self.providers = context, names, tree, providers or {}
-        self.is_whole = is_whole
+        self.is_whole, self.entry = is_whole, entry
         self.places = LocationLookup(context)
         self._keys: dict[int, tuple[Expression, dict[int, int]]] = {}
 

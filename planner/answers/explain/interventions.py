@@ -97,7 +97,7 @@ class Interventions:
         units = self._units_of(place)
         if len(units) > MOST_UNITS:
             raise UncheckedError
-        if len(units) < 2:
+        if not units:
             return units
         now = self._outcome(place, units, units)
         if now is _INVALID:

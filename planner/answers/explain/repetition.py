@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from planner.answers.explain.places import ValueLocation, repeatable, repetition
 from planner.engine.evaluation.context import EvaluationContext, ModuleInstance
@@ -66,9 +66,15 @@ class KnownInstances:
         return known
 
 
-def repeated(change: ResourceChange, context: EvaluationContext, known: KnownInstances) -> RepetitionLocation | None:
+def repeated(
+    change: ResourceChange,
+    context: EvaluationContext,
+    known: KnownInstances,
+    former: Callable[[RepetitionLocation], Collection[InstanceKey] | None],
+) -> RepetitionLocation | None:
     """The outermost block whose repetition the coming or going of an instance hangs on. None where nothing repeats it,
-    or where the block is not in the configuration any more."""
+    or where the block is not in the configuration any more. `former`: the keys that a block was declared with, None
+    where they are not known; of an instance of a module the state may have a part."""
     goes = change.after.__class__ is Null
     module: ModuleInstance = context.root
     for name, key in parse_module(change.module).steps:
@@ -76,8 +82,10 @@ def repeated(change: ResourceChange, context: EvaluationContext, known: KnownIns
             return None
         calls = module.calls.get(name, {})
         before = known.calls.get((module.text, name), set())
-        if key not in (calls if goes else before):
-            return _repeated(ValueLocation(module, "each_call", name), key, before, calls)
+        at = _repeated(ValueLocation(module, "each_call", name), key, before, calls)
+        declared = None if goes or key not in before else former(at)
+        if key not in (calls if goes else before) or (declared is not None and key not in declared):
+            return at
         if key not in calls:
             return None
         module = calls[key]

@@ -6,13 +6,13 @@ explain something is decided by rules/plan/unknowns.dl and causes.dl. Sensitive 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from types import MappingProxyType
 
 from planner.answers.explain.former_world import FormerWorld
 from planner.answers.explain.origins import differing
 from planner.answers.explain.places import ValueLocation
-from planner.answers.explain.repetition import repeated
+from planner.answers.explain.repetition import RepetitionLocation, repeated
 from planner.answers.explain.value_trace import ValueTrace, part_at
 from planner.engine.evaluation.context import ModuleInstance
 from planner.engine.evaluation.scope import watched
@@ -20,8 +20,8 @@ from planner.engine.plan.decision_sources import decision_source, output_source
 from planner.foundation.values.convert import path_text
 from planner.foundation.values.expression_text import short_text
 from planner.foundation.values.paths import parts
-from planner.foundation.values.value import Null, unmark
-from planner.foundation.vocabulary.address import format_module, format_resource, join, parse_module
+from planner.foundation.values.value import Null, is_wholly_known, unmark
+from planner.foundation.vocabulary.address import InstanceKey, format_module, format_resource, join, parse_module
 from planner.foundation.vocabulary.diagnostic import Failure
 from planner.foundation.vocabulary.provider_address import DEFAULT_HOST, parse_provider_configuration
 from planner.foundation.vocabulary.records import evolve
@@ -76,6 +76,8 @@ class Trace(ValueTrace):
         if change.before.__class__ is not Null or change.mode == "data":
             for text, path in sorted(table.items()):
                 self._attribute(ValueLocation(module, "resource", key, change.key, path), name, text)
+        if any(row[0] == "tainted" for row in change.facts):
+            self._other_arguments(change, ValueLocation(module, "resource", key, change.key))
         if change.action == NO_OP:
             self._arguments(change, name, ValueLocation(module, "resource", key, change.key))
         self._triggers(change, module, decl)
@@ -87,12 +89,13 @@ class Trace(ValueTrace):
         if call is not None:
             words = format_module((step, None) for step in call.path)
             self._facts.add("call_new", name, words, source=call.call.shown_span if call.call is not None else None)
-        elif self._has_applied() and former.had(place):
+        elif (former.is_whole or self._has_applied()) and former.had(place):
             self._facts.add("lost_entry" if former.is_whole else "missing_entry", name, source=StateEntry(name))
 
     def _has_applied(self) -> bool:
         """Whether the state has objects."""
-        return any(change.mode == "managed" and change.before.__class__ is not Null for change in self.plan.changes)
+        state = self.plan.previous_state
+        return any(resource.mode == "managed" and instance.current for resource, instance in state.instances())
 
     def _provider_version(self, change: ResourceChange, name: str) -> None:
         """The fact about the version of an object's provider, where it is not that of the last apply."""
@@ -120,10 +123,13 @@ class Trace(ValueTrace):
         comes, goes = change.before.__class__ is Null, change.after.__class__ is Null
         if change.deposed or comes == goes or self.plan.mode == "destroy":
             return
-        at = repeated(change, self.places.context, self._known)
+        at = repeated(change, self.places.context, self._known, self._former_keys)
         place = self._repeats(at, goes) if at is not None else None
         if place is not None:
             self._facts.add("repeats", name, str(place), place.repeated, source=self._source(place))
+
+    def _former_keys(self, at: RepetitionLocation) -> Collection[InstanceKey] | None:
+        return self.former.instances(at) if self.former is not None else None
 
     def output(self, change: OutputChange) -> None:
         """Add the facts of the decision about a root output, and of its subject."""
@@ -159,6 +165,15 @@ class Trace(ValueTrace):
             if self.places.given(at) is not None:
                 self._facts.add("attribute_place", str(at), name, str(argument), source=self._source(at))
                 self._mentions(at, unknown=False)
+
+    def _other_arguments(self, change: ResourceChange, place: ValueLocation) -> None:
+        """The arguments of a tainted object that differ, besides."""
+        for step, value in parts(unmark(change.after)[0]):
+            at, before = place.at((step,)), part_at(change.before, (step,))
+            is_known = is_wholly_known(value) and before is not None
+            if is_known and self.places.given(at) is not None and differing(before, value):
+                self._facts.add("changed_argument", change_name(change), str(step[1]), source=self._source(at))
+                self._attribute(at, change_name(change), str(step[1]))
 
     def _attribute(self, place: ValueLocation, instance: str, text: str) -> None:
         if self.places.given(place) is None and not self.places.is_in_blocks(place):

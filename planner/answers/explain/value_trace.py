@@ -132,9 +132,15 @@ class ValueTrace(MentionTrace):
         if place.kind == "resource":
             change = self.changes[place.root_text]
             self._facts.add("object_value", text, change.address, source=declaration(self.config, change))
+            self._attribute_of(place, change)
             if not mentions_some:  # else the provider is none of the causes
                 self.change(change)
                 self._provider(place, change)
+
+    def _attribute_of(self, place: ValueLocation, change: ResourceChange) -> None:
+        if place.path:
+            attribute = str(place.path[0][1])
+            self._facts.add("attribute_of", str(place), change.address, attribute, source=self._source(place))
 
     def _provider(self, place: ValueLocation, change: ResourceChange) -> None:
         """The configuration of the instance's provider, where something in it is not known."""
@@ -233,6 +239,7 @@ class ValueTrace(MentionTrace):
             return
         if change.before.__class__ is Null or change.after.__class__ is Null:
             self._facts.add("appears", text, change.address, source=source)
+            self._attribute_of(place, change)
             self.change(change)
             return
         before = part_at(change.before, place.path)
@@ -309,6 +316,11 @@ class ValueTrace(MentionTrace):
             self._facts.add("unapplied", text, source=source)
             if self.former.ignores(place):
                 self._facts.add("ignored_before", text, source=source)
+            change = self.changes.get(place.root_text)
+            entry = self.former.entry(change.previous_address or change.address) if change is not None else "unknown"
+            if entry != "unknown":
+                known = "edited_value" if entry == "other" else "left_by_apply"
+                self._facts.add(known, text, source=StateEntry(place.root_text))
         self._mentions(place, unknown=False, before=before, after=value)
         self._check(place)
         return True

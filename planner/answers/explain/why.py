@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from planner.answers.explain.causes import Because, CauseStep, Derivation, chains_of
+from planner.answers.explain.causes import RELATIONS, Because, CauseStep, Derivation, chains_of
 from planner.answers.explain.former_world import FormerWorld, FormerWorldsOf
 from planner.answers.explain.places import LocationLookup, ValueLocation
 from planner.answers.explain.trace import Trace
@@ -130,7 +130,7 @@ class Explainer:
             detail = f"The plan does not record the inputs of the action of {name}."
             raise Failure(error("why.no_facts", "Nothing to explain", detail))
         document = proof_json(proof, base, source_json)
-        relations = evaluate(cause_program(), base, ("because", "leaf", "unrecorded_value", "former_value"))
+        relations = evaluate(cause_program(), base, RELATIONS)
         because = chains_of([Derivation(relations, base, [name], trace)]).get(name)
         if because is not None:
             document |= because.json
@@ -175,7 +175,7 @@ class Explainer:
         derived = []
         for former, names in worlds.items():
             facts = traces[former].build()
-            relations = evaluate(cause_program(), facts, ("because", "leaf", "unrecorded_value", "former_value"))
+            relations = evaluate(cause_program(), facts, RELATIONS)
             derived.append(Derivation(relations, facts, names, traces[former]))
         return chains_of(derived)
 

@@ -329,6 +329,8 @@ def differences(it: Instance, prior: Value, planned: Value, answer: PlanAnswer, 
             write_only.append(path)
     if required:
         facts["requires_replace"] = tuple(map(path_name, required))
+    if required and answer.renews:
+        facts["renews"] = answer.renews
     if write_only:
         facts["write_only_replace"] = tuple(map(path_name, write_only))
     return tuple(required)

@@ -86,6 +86,8 @@ class PlanAnswer:
     legacy_type_system: bool = False
     diagnostics: tuple[AttributeDiagnostic, ...] = ()
     identity: Value = None
+    renews: tuple[str, ...] = ()
+    """attributes that are only unknown since something requires replacement; nothing of that from plugins"""
 
 
 @frozen(eq=False)

@@ -56,10 +56,12 @@ def plan(request: PlanRequest) -> PlanAnswer:
     fresh = given if given.__class__ is Null else Unknown(type_of(given))
     if prior.__class__ is Null:
         return PlanAnswer({**proposed, "id": _UNKNOWN_ID, "output": fresh})
+    is_updated = not identical(prior["input"], given)
     if not identical(prior["triggers_replace"], proposed["triggers_replace"]):
         planned = {**proposed, "id": _UNKNOWN_ID, "output": fresh}
-        return PlanAnswer(planned, requires_replace=((("attr", "triggers_replace"),),))
-    if not identical(prior["input"], given):
+        renews = ("id",) if is_updated else ("id", "output")
+        return PlanAnswer(planned, requires_replace=((("attr", "triggers_replace"),),), renews=renews)
+    if is_updated:
         return PlanAnswer({**proposed, "output": Unknown(type_of(given))})
     return PlanAnswer(proposed)
 

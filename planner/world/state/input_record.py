@@ -7,13 +7,13 @@
                           "read": {"motd.txt": ["77c0...", "0a1b..."]}, "listed": {"users": ["a.yaml", "old/"]},
                           "providers": {"registry.opentofu.org/hashicorp/random": "3.5.1"},
                           "names": {"terraform_data.web": "terraform_data.www"}}},
-     "objects": {"terraform_data.web": "77ab..."},
+     "objects": {"terraform_data.web": "77ab..."}, "entries": "...",
      "sources": "..."}
 
 A run is what one apply was made with. Objects were last applied in the latest run, but for those in `objects`, to which
 a later apply did not come. Of a file there is the digest, and the key of its text without secrets in `sources`,
-compressed. The salt of digests may be known. Whether the state still is what the runs made of it (another
-program may have changed it) is not on record: it shows in the values.
+compressed. The salt of digests may be known. `entries` has digests of what the runs left in the state, of objects
+without sensitive attributes, one after the other: an entry that has none was written by something else.
 
 Of sensitive and ephemeral values there is nothing in it, nor of what only the configurations of providers,
 provisioners and connections read (planner.answers.documents.recorded_sources).
@@ -66,13 +66,14 @@ class ApplyInputs:
 @frozen(eq=False)
 class InputRecord:
     """The document. `objects`: the keys of the runs of instances that the latest run left as they were; `sources`:
-    texts by key."""
+    texts by key; `entries`: the digests of attributes that objects had after their applies."""
 
     lineage: str
     salt: str
     runs: Mapping[str, ApplyInputs] = field(factory=dict)
     objects: Mapping[str, str] = field(factory=dict)
     sources: Mapping[str, str] = field(factory=dict)
+    entries: frozenset[str] = frozenset()
 
     def digest(self, data: bytes) -> str:
         """The digest of a file, or of anything else."""
@@ -104,15 +105,23 @@ def salted(salt: str, data: bytes) -> str:
     return blake2b(data, key=salt.encode(), digest_size=_SIZE).hexdigest()
 
 
-def with_run(known: InputRecord, run: ApplyInputs, sources: Mapping[str, str], left: Collection[str]) -> InputRecord:
-    """The record after an apply. `left`: the instances that it left as they were."""
+def with_run(
+    known: InputRecord,
+    run: ApplyInputs,
+    sources: Mapping[str, str],
+    left: Collection[str],
+    entries: Mapping[str, str],
+) -> InputRecord:
+    """The record after an apply. `left`: the instances that it left as they were; `entries`: digests of attributes by
+    address."""
     key = known.digest(orjson.dumps(run.json, option=orjson.OPT_SORT_KEYS))
     objects = {address: known.run_of(address) for address in left if known.run_of(address)}
     used = {key, *objects.values(), *([] if run.is_whole else [known.latest_whole])}
     runs = {of: one for of, one in {**known.runs, key: run}.items() if of in used}
     wanted = {text for one in runs.values() for _, text in (*one.files.values(), *one.read.values())}
     texts = {of: text for of, text in {**known.sources, **sources}.items() if of in wanted}
-    return InputRecord(known.lineage, known.salt, runs, objects, texts)
+    made = {digest for name, digest in entries.items() if name not in left or digest in known.entries}
+    return InputRecord(known.lineage, known.salt, runs, objects, texts, frozenset(made - {""}))
 
 
 def renamed(known: InputRecord, moves: Mapping[str, str]) -> InputRecord:
@@ -143,6 +152,7 @@ def record_bytes(record: InputRecord) -> bytes:
         "salt": record.salt,
         "runs": {key: run.json for key, run in record.runs.items()},
         "objects": dict(record.objects),
+        "entries": base64.b85encode(bytes.fromhex("".join(sorted(record.entries)))).decode(),
         "sources": base64.b85encode(texts).decode(),
     }
     return orjson.dumps(document, option=orjson.OPT_SORT_KEYS)
@@ -158,7 +168,10 @@ def read_record(data: bytes) -> InputRecord | None:
         texts = unpacker.decompress(base64.b85decode(document["sources"]), MOST_BYTES)
         sources = _texts(orjson.loads(texts)) if not unpacker.unconsumed_tail else {}
         runs = {str(key): _run(raw) for key, raw in document["runs"].items()}
-        return InputRecord(str(document["lineage"]), str(document["salt"]), runs, _texts(document["objects"]), sources)
+        objects, lineage, salt = _texts(document["objects"]), str(document["lineage"]), str(document["salt"])
+        entries = base64.b85decode(document["entries"]).hex()
+        digests = frozenset(entries[at : at + 2 * _SIZE] for at in range(0, len(entries), 2 * _SIZE))
+        return InputRecord(lineage, salt, runs, objects, sources, digests)
     except (ValueError, KeyError, TypeError, AttributeError, zlib.error):
         return None
 
