@@ -13,7 +13,7 @@ _INPUTS = ("variable", "text", "file")
 
 
 class Steps(Protocol):
-    """What rules/plan/because.dl derives. `further`: the steps behind each name; `leaves`: where they end, with their
+    """Relations of rules/plan/because.dl. `further`: the steps behind each name; `leaves`: where they end, with their
     kinds; `forces`: of these steps those that would replace an instance by themselves; `renewed`: the values that are
     not known since their instance is replaced, `perhaps_renewed` those of which that is not decided; `doubtful`: the
     values whose causes may not be all."""
