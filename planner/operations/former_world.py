@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from planner.engine.evaluation.lazy import LazyContext
-from planner.foundation.support.digests import sha256_of
 from planner.foundation.support.disk import (
     ChangedError,
     Entry,
@@ -191,8 +190,8 @@ _CONFIGURATION = (".tf", ".tofu", ".tf.json", ".tofu.json")
 
 
 class RecordedTree:
-    """The files that an apply was made with. What is unchanged is read from the disk; of other files of the
-    configuration there is the recorded text, of files that functions read nothing."""
+    """The files that an apply was made with: of the configuration the recorded texts; of files that functions read
+    those that are unchanged on the disk, and the recorded contents of others."""
 
     root = "/"
 
@@ -204,12 +203,9 @@ class RecordedTree:
         """As Tree. Raises UnrecordedError for a file whose content is not known."""
         path = f"/{name}"
         relative = os.path.relpath(path, self._directory)
-        entry = self._run.files.get(relative) or self._run.files.get(path)
-        if entry is not None:
-            data = _content(path)
-            if data is not None and salted(self._record.salt, sha256_of(data).encode()) == entry[0]:
-                return data
-            text = self._record.sources.get(entry[1])
+        key = self._run.files.get(relative) or self._run.files.get(path)
+        if key is not None:
+            text = self._record.sources.get(key)
             if text is None:
                 raise UnrecordedError
             return text.encode("utf-8", "surrogatepass")

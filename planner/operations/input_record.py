@@ -20,8 +20,9 @@ from planner.foundation.vocabulary.address import format_instance
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure
 from planner.foundation.vocabulary.provider_address import parse_provider_configuration
 from planner.language.expressions.evaluate import try_evaluate
+from planner.language.syntax.body import variables as mentions
 from planner.operations.taint_record import keep_taints, taints_of
-from planner.world.state.backend import APPLIED
+from planner.world.state.backend import APPLIED, document_not_saved
 from planner.world.state.input_record import (
     MOST_BYTES,
     ApplyInputs,
@@ -36,7 +37,7 @@ from planner.world.state.input_record import (
 from planner.world.state.model import ObjectState, State
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from planner.answers.documents.recorded_sources import FileReader
     from planner.engine.evaluation.schemas import Schemas
@@ -44,9 +45,18 @@ if TYPE_CHECKING:
     from planner.logic.model.plan import Plan
     from planner.operations.plan import MadePlan, Start
     from planner.world.state.backend import Store
+    from planner.world.state.encryption_seal import Seal
 
 _LONGEST_VALUE = 1 << 16
 """bytes of a value that is recorded"""
+
+KEY = "PLANNER_RECORD_KEY"
+"""the variable with the secret with which records are encrypted where states are not"""
+_ENCRYPTION = """
+key_provider "pbkdf2" "record" { passphrase = SECRET }
+method "aes_gcm" "record" { keys = key_provider.pbkdf2.record }
+state { method = method.aes_gcm.record }
+"""
 
 _MOST_NAMES = 5000
 """in a directory that is recorded"""
@@ -56,6 +66,9 @@ def record_of(store: Store, state: State) -> InputRecord | None:
     """The record of a state; None where there is none."""
     data = store.beside(APPLIED)
     record = read_record(data) if data is not None else None
+    if data is not None and record is None and os.environ.get(KEY):
+        with suppress(Failure):
+            record = read_record(_key_seal(os.environ[KEY]).unseal_document(APPLIED, data).data)
     return record if record is not None and record.lineage == state.lineage else None
 
 
@@ -66,25 +79,39 @@ def keep_record(made: MadePlan[Start], before: State, after: State, whole: bool)
 
     store, plan, loaded = made.loaded.store, made.plan, made.loaded
     known = renamed(record_of(store, after) or new_record(after.lineage), moves_of(plan))
-    texts, readers = recorded_sources(loaded.config, loaded.schemas)
-    read, contents = _files_read(made, readers, known.salt)
-    keys = {name: salted("", text.encode("utf-8", "surrogatepass")) for name, text in texts.items()}
-    files = {name: (salted(known.salt, loaded.config.files[name].encode()), key) for name, key in keys.items()}
+    secret = os.environ.get(KEY, "") if store.seal.is_plain else ""
+    encrypted = bool(secret) or not store.seal.is_plain
+    recorded = recorded_sources(loaded.config, loaded.schemas, encrypted)
+    read, contents = _files_read(made, recorded.readers, known.salt, encrypted)
+    keys = {name: salted("", text.encode("utf-8", "surrogatepass")) for name, text in recorded.texts.items()}
     run = ApplyInputs(
         after.serial,
         whole,
-        files,
+        keys,
         {".".join(module.path): module.directory for module in loaded.config.root.walk() if module.path},
-        _variables(made.variables),
+        _variables(made.variables, recorded.variables),
         read,
         _names_listed(loaded.options.directory),
         locked_versions(loaded.options.directory),
     )
-    sources = {keys[name]: text for name, text in texts.items()} | contents
+    sources = {keys[name]: text for name, text in recorded.texts.items()} | contents
     entries = StateEntries(after, loaded.schemas, known.salt).digests()
     left = () if whole else _instances_left(plan, before, after)
     data = record_bytes(with_run(known, run, sources, left, entries))
-    return store.put_beside(APPLIED, data) if len(data) <= MOST_BYTES else []
+    if len(data) > MOST_BYTES:
+        return []
+    try:
+        return store.put_beside(APPLIED, _key_seal(secret).seal_document(APPLIED, data) if secret else data)
+    except Failure as failure:
+        return document_not_saved(APPLIED, store.place, failure)
+
+
+def _key_seal(secret: str) -> Seal:
+    """The encryption of a record with the secret of a team. Raises Failure for a short one."""
+    from planner.operations.encryption_seals import Encrypted
+
+    passphrase = orjson.dumps(secret).decode().replace("${", "$${").replace("%{", "%%{")
+    return Encrypted(None, {}, "", _ENCRYPTION.replace("SECRET", passphrase)).state
 
 
 def keep_moves(store: Store, state: State, moves: Mapping[str, str]) -> list[Diagnostic]:
@@ -165,15 +192,19 @@ def _is_kept(before: State, after: State, name: str) -> bool:
     return was is not None and now is not None and identical(was.value, now.value)
 
 
-def _variables(variables: Mapping[str, RootVariable]) -> dict[str, dict[str, Any]]:
-    """The values that were given for root variables; of those that must not be shown, or are long, only that there was
-    one."""
-    return {name: _variable_entry(variable.value) for name, variable in variables.items() if variable.raw is not None}
+def _variables(variables: Mapping[str, RootVariable], shown: Collection[str]) -> dict[str, dict[str, Any]]:
+    """The values of root variables that their recorded declarations do not have; of those that must not be recorded, or
+    are long, only that there was one."""
+    return {
+        name: _variable_entry(variable.value) if name in shown else {}
+        for name, variable in variables.items()
+        if variable.raw is not None or name not in shown
+    }
 
 
 def _variable_entry(value: Value) -> dict[str, Any]:
-    plain, marks = unmark_deep(value)
-    if marks or not is_wholly_known(plain):
+    plain, _ = unmark_deep(value)
+    if not is_wholly_known(plain):
         return {}
     of = type_of(plain)
     try:
@@ -184,19 +215,23 @@ def _variable_entry(value: Value) -> dict[str, Any]:
 
 
 def _files_read(
-    made: MadePlan[Start], readers: list[FileReader], salt: str
+    made: MadePlan[Start], readers: list[FileReader], salt: str, encrypted: bool
 ) -> tuple[dict[str, tuple[str, str]], dict[str, str]]:
     """The files that functions read, by their names relative to the root module: the digest of each, and the key of its
-    content, "" where that is not recorded; and the contents by key. The content of a small text is recorded, if an
-    expression reads it that is recorded."""
+    content, "" where that is not recorded; and the contents by key. Of what no recorded expression reads there is
+    nothing, unless the record is encrypted. The content of a small text is recorded, if an expression shows it."""
     directory = made.loaded.options.directory
-    shown = _files_of(made, readers)
+    used = _files_of(made, readers)
+    shown = _files_of(made, [reader for reader in readers if reader.shows])
     digests: dict[str, tuple[str, str]] = {}
     contents: dict[str, str] = {}
     for path in made.plan.files:
+        if not encrypted and os.path.abspath(path) not in used:
+            continue
         with suppress(OSError, ValueError):
             data, key = read_whole(path, MOST_BYTES), ""
-            if os.path.abspath(path) in shown and len(data) <= _LONGEST_VALUE and b"PRIVATE KEY" not in data:
+            is_text = encrypted or (os.path.abspath(path) in shown and b"PRIVATE KEY" not in data)
+            if is_text and len(data) <= _LONGEST_VALUE:
                 with suppress(UnicodeDecodeError):
                     text = data.decode("utf-8")
                     key = salted("", data)
@@ -206,7 +241,7 @@ def _files_read(
 
 
 def _files_of(made: MadePlan[Start], readers: list[FileReader]) -> set[str]:
-    """The files that some expressions read, in all instances."""
+    """The absolute paths of the files that some expressions read themselves, in all instances."""
     if not readers:
         return set()
     loaded = made.loaded
@@ -220,10 +255,12 @@ def _files_of(made: MadePlan[Start], readers: list[FileReader]) -> set[str]:
                     known = expand(reader.resource, module.scope, reader.resource.key).instances.values()
                     scopes = [module.with_repetition(repetition) for repetition in known]
             for scope in scopes:
+                for mention in mentions(reader.expression):
+                    try_evaluate(mention, scope)  # which may read files itself
                 with files_used() as used:
                     try_evaluate(reader.expression, scope)
                 files |= used.read
-    return files
+    return {os.path.abspath(path) for path in files}
 
 
 def _names_listed(directory: str) -> dict[str, list[str]]:

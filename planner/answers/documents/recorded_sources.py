@@ -3,19 +3,23 @@ that must not be in there.
 
 A value is kept if something reads it that the state shows: an argument of a resource or data source that is not
 sensitive, a repetition, a root output. So nothing is kept that only the configurations of providers, backends and
-encryption, provisioners, connections and ephemeral resources read; nor sensitive arguments, defaults of sensitive
-variables, arguments for them, what is in `sensitive(...)`, and no comments. Their place is taken by `unrecorded.value`.
+encryption, provisioners, connections and ephemeral resources read; no comments; and of sensitive arguments, defaults of
+sensitive variables, arguments for them, and what is in `sensitive(...)`, only expressions without strings and numbers,
+which only show where a value is from. `unrecorded.value` takes the place of the others. A record that is
+encrypted (`secrets`) has sensitive values, too, but none that are ephemeral.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from planner.engine.evaluation.schemas import Schemas
+from planner.engine.evaluation.scope import UNRECORDED
 from planner.foundation.support.fast_json import orjson
 from planner.foundation.values.schema import BlockSchema
+from planner.foundation.values.value import NULL
 from planner.foundation.vocabulary.diagnostic import Failure
 from planner.foundation.vocabulary.records import frozen
 from planner.foundation.vocabulary.span import Source
@@ -25,15 +29,13 @@ from planner.language.config.sources import without_secrets
 from planner.language.syntax.body import Attribute, Block, NativeBody, function_calls, variables
 from planner.language.syntax.files import load_text
 from planner.language.syntax.lexer import BRACKETS, tokenize
-from planner.language.syntax.nodes import Expression, Literal, Traversal
+from planner.language.syntax.nodes import Call, Expression, Literal, SyntaxNode
 
-UNRECORDED = "unrecorded"
-"""the root of the name in the place of what is not kept"""
 _PLACEHOLDER = f"{UNRECORDED}.value"
 _REPETITION = ("count", "for_each", "enabled")
 _RESOURCES = {"resource": "managed", "data": "data"}
 _KEPT = {
-    "variable": ("type", "sensitive", "ephemeral", "nullable", "const"),
+    "variable": ("sensitive", "ephemeral", "nullable", "const"),
     "output": ("type", "sensitive", "ephemeral"),
     "module": (*_REPETITION, "version"),
     "lifecycle": ("create_before_destroy", "prevent_destroy", "ignore_changes", "replace_triggered_by", "enabled"),
@@ -43,31 +45,44 @@ _KEPT = {
 
 _READS = ("file", "templatefile")
 """beginnings of the names of functions that read files"""
+_CONTENTS = ("file", "filebase64", "templatefile")
+"""functions that return the contents of files"""
+_HASHES = ("md5", "sha", "base64sha", "bcrypt", "filemd5", "filesha", "filebase64sha")
+"""beginnings of the names of functions whose results do not show their arguments"""
 
 
 @frozen
 class FileReader:
-    """An expression that reads files, in a module; of an argument of a resource its declaration."""
+    """An expression that reads files, in a module; of an argument of a resource its declaration. `shows`: the contents
+    are in the result, as far as can be seen."""
 
     module: ModulePath
     expression: Expression
     resource: ResourceDecl | None
+    shows: bool
 
 
-def is_unrecorded(node: Expression) -> bool:
-    """Whether an expression replaces one that was not kept."""
-    return isinstance(node, Traversal) and node.root == UNRECORDED
+@frozen(eq=False)
+class RecordedSources:
+    """The texts of all files of a configuration, by name; the kept expressions that read other files; the root
+    variables whose values may be kept."""
+
+    texts: dict[str, str]
+    readers: list[FileReader]
+    variables: frozenset[str]
 
 
-def recorded_sources(config: Config, schemas: Schemas) -> tuple[dict[str, str], list[FileReader]]:
-    """The texts of all files of a configuration, by name; and the kept expressions that read other files."""
-    wanted = _ReadValues(config, schemas)
+def recorded_sources(config: Config, schemas: Schemas, secrets: bool = False) -> RecordedSources:
+    """The sources of a configuration to be recorded."""
+    wanted = _ReadValues(config, schemas, secrets)
     texts: dict[str, str] = {}
     for module in config.root.walk():
         for source in _sources(module):
             if source.filename not in texts:
-                texts[source.filename] = _SourceWriter(wanted, module, wanted.read[module.directory]).file(source)
-    return {name: texts.get(name, "") for name in config.files}, wanted.readers
+                texts[source.filename] = _SourceWriter(wanted, module).file(source)
+    root = config.root
+    read = (name for name in root.variables if wanted.keeps(root, name))
+    return RecordedSources({name: texts.get(name, "") for name in config.files}, wanted.readers, frozenset(read))
 
 
 def _sources(module: ModuleConfig) -> Iterator[Source]:
@@ -80,8 +95,8 @@ def _sources(module: ModuleConfig) -> Iterator[Source]:
 class _ReadValues:
     """The values that something reads which is shown: in each directory of modules, `var.x`, `local.x`, `output.x`."""
 
-    def __init__(self, config: Config, schemas: Schemas) -> None:
-        self.schemas = schemas
+    def __init__(self, config: Config, schemas: Schemas, secrets: bool) -> None:
+        self.schemas, self._secrets = schemas, secrets
         self.modules = {module.path: module for module in config.root.walk()}
         self.read: dict[str, set[str]] = {module.directory: set() for module in self.modules.values()}
         self.readers: list[FileReader] = []
@@ -99,7 +114,7 @@ class _ReadValues:
                 self._mentions(module, expr.node if expr is not None else None)
             schema = self.schema(module, decl)
             if decl.mode != "ephemeral" and schema is not None:
-                for attribute in _shown_arguments(decl.body, schema):
+                for attribute in self._shown_arguments(decl.body, schema):
                     self._mentions(module, attribute, decl)
         for call in module.calls.values():
             for argument in _REPETITION:
@@ -115,6 +130,68 @@ class _ReadValues:
         except Failure:
             return None
 
+    def reads(self, module: ModuleConfig, kind: str, name: str) -> bool:
+        """Whether something that is shown reads a variable, local value or output."""
+        return f"{kind}.{name}" in self.read[module.directory]
+
+    def is_secret(self, module: ModuleConfig, variable: str) -> bool:
+        decl = module.variables.get(variable)
+        return decl is None or decl.ephemeral or (decl.sensitive and not self._secrets)
+
+    def keeps(self, module: ModuleConfig, variable: str) -> bool:
+        """Whether the value of a variable may be kept, and is of use."""
+        return self.reads(module, "var", variable) and not self.is_secret(module, variable)
+
+    def shows_output(self, module: ModuleConfig, name: str) -> bool:
+        output = module.outputs.get(name)
+        return output is not None and not output.ephemeral and (self._secrets or not output.sensitive)
+
+    def is_shown(self, schema: BlockSchema, name: str) -> bool:
+        """Whether an argument, or a block, is not sensitive."""
+        attribute = schema.attributes.get(name)
+        if attribute is None:
+            return name in schema.blocks
+        return not attribute.write_only and (self._secrets or not attribute.sensitive)
+
+    def is_repetition_shown(self, block: Block, schema: BlockSchema) -> bool:
+        """Whether the elements for which a dynamic block makes blocks are in none of their sensitive arguments."""
+        return all(self._is_all_shown(content.body, schema) for content in _blocks_in(block.body))
+
+    def _is_all_shown(self, body: Any, schema: BlockSchema) -> bool:
+        if not all(self.is_shown(schema, name) for name in body.just_attributes()[0]):
+            return False
+        for block in _blocks_in(body):
+            name, bodies = _block_type(block)
+            nested = schema.blocks.get(name)
+            if nested is None or not all(self._is_all_shown(inner, nested.block) for inner in bodies):
+                return False
+        return True
+
+    def hides(self, text: str) -> bool:
+        """Whether JSON has something that must not be shown."""
+        return not self._secrets and "sensitive(" in text
+
+    def hidden(self, expr: Expression) -> list[Call]:
+        """The calls in an expression whose arguments must not be shown."""
+        if self._secrets:
+            return []
+        return [call for call in function_calls(expr) if call.name.removeprefix("core::") == "sensitive"]
+
+    def _shown_arguments(self, body: Any, schema: BlockSchema) -> Iterator[Attribute]:
+        """The arguments of a body, and of the blocks in it, that are not sensitive."""
+        for name, attribute in body.just_attributes()[0].items():
+            if self.is_shown(schema, name):
+                yield attribute
+        for block in _blocks_in(body):
+            name, bodies = _block_type(block)
+            if name not in schema.blocks:
+                continue
+            nested = schema.blocks[name].block
+            if block.type == "dynamic" and self.is_repetition_shown(block, nested):
+                yield from block.body.just_attributes()[0].values()
+            for inner in bodies:
+                yield from self._shown_arguments(inner, nested)
+
     def _want(self, module: ModuleConfig, name: str) -> None:
         if (module.path, name) not in self._seen:
             self._seen.add((module.path, name))
@@ -125,11 +202,11 @@ class _ReadValues:
         kind, _, name = what.partition(".")
         if kind == "local" and name in module.locals:
             self._mentions(module, module.locals[name].expr.node)
-        elif kind == "output" and name in module.outputs and not module.outputs[name].sensitive:
+        elif kind == "output" and self.shows_output(module, name):
             self._mentions(module, module.outputs[name].value.node)
         elif kind == "var" and module.call is not None and name in module.variables:
             argument = module.call.inputs.get(name)
-            if argument is not None and not _is_secret(module, name):
+            if argument is not None and not self.is_secret(module, name):
                 self._mentions(self.modules[module.path[:-1]], argument)
 
     def _mentions(
@@ -139,11 +216,16 @@ class _ReadValues:
             expr = node.expr if isinstance(node, Attribute) else node
         except Failure:
             return
-        if expr is None or _hides(expr):
+        if expr is None:
             return
-        if any(call.name.removeprefix("core::").startswith(_READS) for call in function_calls(expr)):
-            self.readers.append(FileReader(module.path, expr, decl))
+        hidden = self.hidden(expr)
+        calls = [call.name.removeprefix("core::") for call in function_calls(expr)]
+        if not hidden and any(call.startswith(_READS) for call in calls):
+            shows = any(call in _CONTENTS for call in calls) and not any(call.startswith(_HASHES) for call in calls)
+            self.readers.append(FileReader(module.path, expr, decl, shows or self._secrets))
         for mention in variables(expr):
+            if any(call.start <= mention.start < call.end for call in hidden):
+                continue
             ref = parse_reference(mention)
             if not isinstance(ref, Ref):
                 continue
@@ -155,48 +237,40 @@ class _ReadValues:
                     self._want(child, f"output.{output}")
 
 
-def _is_secret(module: ModuleConfig, variable: str) -> bool:
-    decl = module.variables.get(variable)
-    return decl is None or decl.sensitive or decl.ephemeral
+def _blocks_in(body: Any) -> Sequence[Block]:
+    """The blocks of a body; none of JSON, where only a schema distinguishes them from arguments."""
+    return getattr(body, "blocks", ())
 
 
-def _hides(expr: Expression) -> bool:
-    """Whether an expression contains a call of `sensitive`."""
-    return any(call.name.removeprefix("core::") == "sensitive" for call in function_calls(expr))
+def _block_type(block: Block) -> tuple[str, list[Any]]:
+    """The type of a block, or of those that a dynamic one makes, with their bodies."""
+    if block.type != "dynamic" or not block.labels:
+        return block.type, [block.body]
+    return block.labels[0].value, [content.body for content in _blocks_in(block.body)]
 
 
-def _shown_arguments(body: Any, schema: BlockSchema) -> Iterator[Attribute]:
-    """The arguments of a body, and of the blocks in it, that are not sensitive."""
-    for name, attribute in body.just_attributes()[0].items():
-        if _is_shown(schema, name):
-            yield attribute
-    for block in getattr(body, "blocks", ()):
-        name = block.labels[0].value if block.type == "dynamic" and block.labels else block.type
-        if name in schema.blocks:
-            yield from _arguments_in(block, schema.blocks[name].block)
-
-
-def _arguments_in(block: Block, schema: BlockSchema) -> Iterator[Attribute]:
-    if block.type != "dynamic":
-        yield from _shown_arguments(block.body, schema)
-        return
-    yield from block.body.just_attributes()[0].values()
-    for content in getattr(block.body, "blocks", ()):
-        yield from _shown_arguments(content.body, schema)
-
-
-def _is_shown(schema: BlockSchema, name: str) -> bool:
-    attribute = schema.attributes.get(name)
-    return (attribute is None and name in schema.blocks) or (
-        attribute is not None and not attribute.sensitive and not attribute.write_only
-    )
+def _has_values(expr: Expression) -> bool:
+    """Whether an expression has strings or numbers that are not just names of members."""
+    waiting: list[Any] = [expr]
+    while waiting:
+        node = waiting.pop()
+        if node.__class__ is tuple:
+            waiting += node
+        elif node.__class__ is Literal:
+            if node.value.__class__ is not bool and node.value is not NULL and node.value != "":
+                return True
+        elif isinstance(node, SyntaxNode):
+            inside = [getattr(node, name) for name in node.__slots__]  # not the positions
+            is_named = getattr(node, "key", None).__class__ is Literal
+            waiting += inside if not is_named else [part for part in inside if part is not node.key]  # type: ignore[attr-defined]
+    return False
 
 
 class _SourceWriter:
     """Writes the files of one directory."""
 
-    def __init__(self, wanted: _ReadValues, module: ModuleConfig, read: set[str]) -> None:
-        self.wanted, self.module, self.read = wanted, module, read
+    def __init__(self, wanted: _ReadValues, module: ModuleConfig) -> None:
+        self.wanted, self.module = wanted, module
 
     def file(self, source: Source) -> str:
         """The text of a file; empty where it cannot be read again."""
@@ -217,13 +291,16 @@ class _SourceWriter:
                     yield f"terraform {{\n{_text(inner.source, inner.start, inner.end)}\n}}\n"
             return
         if block.type == "locals":
-            inside = [self._argument(a, f"local.{a.name}" in self.read) for a in body.attributes.values()]
+            inside = [self._argument(a, self._reads("local", a.name)) for a in body.attributes.values()]
         elif block.type == "variable" and labels:  # a default cannot refer to anything: without one there is no value
-            kept_ones = (*_KEPT["variable"], *(["default"] if self._is_kept(labels[0]) else []))
-            inside = [self._argument(a, True) for a in body.attributes.values() if a.name in kept_ones]
+            kept_ones = (*_KEPT["variable"], *(("default", "type") if self._is_kept(labels[0]) else ()))
+            inside = [
+                self._argument(a, True)
+                for a in body.attributes.values()
+                if a.name in kept_ones or (a.name == "type" and not _has_values(a.expr))
+            ]
         elif block.type == "output" and labels:
-            output = self.module.outputs.get(labels[0])
-            kept = output is not None and not output.sensitive and f"output.{labels[0]}" in self.read
+            kept = self._keeps_output(labels[0])
             inside = [
                 self._argument(a, a.name != "value" or kept)
                 for a in body.attributes.values()
@@ -237,25 +314,42 @@ class _SourceWriter:
             return
         yield _header(block) + "".join(inside) + "}\n"
 
+    def _reads(self, kind: str, name: str) -> bool:
+        return self.wanted.reads(self.module, kind, name)
+
     def _is_kept(self, variable: str) -> bool:
-        return f"var.{variable}" in self.read and not _is_secret(self.module, variable)
+        return self.wanted.keeps(self.module, variable)
+
+    def _keeps_output(self, name: str) -> bool:
+        return self._reads("output", name) and self.wanted.shows_output(self.module, name)
+
+    def _keeps_input(self, call: str, name: str) -> bool:
+        child = self.wanted.modules.get((*self.module.path, call))
+        return child is not None and self.wanted.keeps(child, name)
+
+    def _lost_defaults(self, call: str, given: Collection[str]) -> list[str]:
+        """The variables of a called module that have a default which is not kept."""
+        child = self.wanted.modules.get((*self.module.path, call))
+        declared = child.variables if child is not None else {}
+        return [
+            name
+            for name, variable in declared.items()
+            if child is not None
+            and name not in given
+            and variable.default is not None
+            and not self.wanted.keeps(child, name)
+        ]
 
     def _call(self, name: str, body: Any) -> Iterator[str]:
-        child = self.wanted.modules.get((*self.module.path, name))
-        inputs = self.wanted.read.get(child.directory, set()) if child is not None else set()
         for a in body.attributes.values():
             if a.name == "source":
-                value = a.expr.value if isinstance(a.expr, Literal) else None
-                yield (
-                    f"source = {json.dumps(without_secrets(value))}\n"
-                    if isinstance(value, str)
-                    else self._argument(a, True)
-                )
+                yield without_secrets(self._argument(a, True))
             elif a.name in ("providers", "depends_on"):
                 continue
             else:
-                kept = child is not None and f"var.{a.name}" in inputs and not _is_secret(child, a.name)
-                yield self._argument(a, a.name in _KEPT["module"] or kept)
+                yield self._argument(a, a.name in _KEPT["module"] or self._keeps_input(name, a.name))
+        for variable in self._lost_defaults(name, body.attributes):
+            yield f"{variable} = {_PLACEHOLDER}\n"
         yield from self._lifecycle(body)
 
     def _resource(self, block: Block, labels: list[str]) -> Iterator[str]:
@@ -268,7 +362,8 @@ class _SourceWriter:
             if a.name in ("provider", "depends_on"):
                 yield self._argument(a, True) if a.name == "provider" else ""
             else:
-                yield self._argument(a, a.name in _REPETITION or (schema is not None and _is_shown(schema, a.name)))
+                kept = a.name in _REPETITION or (schema is not None and self.wanted.is_shown(schema, a.name))
+                yield self._argument(a, kept)
         yield from self._lifecycle(body)
         yield from self._blocks(body, schema)
 
@@ -281,13 +376,14 @@ class _SourceWriter:
     def _blocks(self, body: Any, schema: BlockSchema | None) -> Iterator[str]:
         """The nested blocks that the schema has."""
         for block in body.blocks:
-            name = block.labels[0].value if block.type == "dynamic" and block.labels else block.type
+            name, _ = _block_type(block)
             nested = schema.blocks.get(name) if schema is not None else None
             if nested is None:
                 continue
             inside: list[str] = []
             if block.type == "dynamic":
-                inside = [self._argument(a, True) for a in block.body.attributes.values()]
+                kept = self.wanted.is_repetition_shown(block, nested.block)
+                inside = [self._argument(a, kept) for a in block.body.attributes.values()]
                 for content in block.body.blocks:
                     inside += ["content {\n", *self._body(content.body, nested.block), "}\n"]
             else:
@@ -295,14 +391,21 @@ class _SourceWriter:
             yield _header(block) + "".join(inside) + "}\n"
 
     def _body(self, body: Any, schema: BlockSchema) -> list[str]:
-        arguments = [self._argument(a, _is_shown(schema, a.name)) for a in body.attributes.values()]
+        arguments = [self._argument(a, self.wanted.is_shown(schema, a.name)) for a in body.attributes.values()]
         return [*arguments, *self._blocks(body, schema)]
 
     def _argument(self, attribute: Attribute, kept: bool) -> str:
-        expr = attribute.expr
-        if not kept or _hides(expr):
+        expr, source = attribute.expr, attribute.source
+        if not _has_values(expr):
+            return f"{attribute.name} = {_text(source, expr.start, expr.end)}\n"
+        if not kept:
             return f"{attribute.name} = {_PLACEHOLDER}\n"
-        return f"{attribute.name} = {_text(attribute.source, expr.start, expr.end)}\n"
+        parts, at = [f"{attribute.name} = "], expr.start
+        for call in self.wanted.hidden(expr):
+            if call.start >= at and any(map(_has_values, call.arguments)):
+                parts += [_text(source, at, call.open + 1), _PLACEHOLDER]
+                at = call.close
+        return "".join([*parts, _text(source, at, expr.end), "\n"])
 
     # ---------------------------------------------------------------- JSON syntax
 
@@ -317,9 +420,7 @@ class _SourceWriter:
                 required = [one["required_providers"] for one in _items(blocks) if "required_providers" in one]
                 kept[kind] = [{"required_providers": one} for one in required]
             elif kind == "locals":
-                kept[kind] = [
-                    self._values(one, {n for n in one if f"local.{n}" in self.read}) for one in _items(blocks)
-                ]
+                kept[kind] = [self._values(one, {n for n in one if self._reads("local", n)}) for one in _items(blocks)]
             elif kind in ("variable", "output", "module"):
                 kept[kind] = [
                     {name: [self._of(kind, name, one) for one in _items(inner)] for name, inner in by.items()}
@@ -344,19 +445,17 @@ class _SourceWriter:
     def _of(self, kind: str, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
         fixed = {n: v for n, v in given.items() if n in _KEPT[kind]}
         if kind == "variable":
-            return {**fixed, **({"default": given["default"]} if "default" in given and self._is_kept(name) else {})}
+            kept_ones = ("default", "type") if self._is_kept(name) else ()
+            return {**fixed, **{n: v for n, v in given.items() if n in kept_ones}}
         if kind == "output":
-            output = self.module.outputs.get(name)
-            kept = output is not None and not output.sensitive and f"output.{name}" in self.read
-            return {**fixed, **self._values({"value": given.get("value")}, {"value"} if kept else set())}
-        child = self.wanted.modules.get((*self.module.path, name))
-        inputs = self.wanted.read.get(child.directory, set()) if child is not None else set()
+            kept = {"value"} if self._keeps_output(name) else set()
+            return {**fixed, **self._values({"value": given.get("value")}, kept)}
         rest = {
             n: v for n, v in given.items() if n not in (*fixed, "source", "providers", "depends_on", "//", "lifecycle")
         }
-        wanted = {n for n in rest if child is not None and f"var.{n}" in inputs and not _is_secret(child, n)}
+        wanted = {n for n in rest if self._keeps_input(name, n)}
         source = {"source": without_secrets(str(given["source"]))} if "source" in given else {}
-        return {**fixed, **source, **self._values(rest, wanted)}
+        return {**fixed, **source, **self._values(rest | dict.fromkeys(self._lost_defaults(name, given)), wanted)}
 
     def _json_resource(self, kind: str, type_: str, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
         decl = self.module.resources.get(f"data.{type_}.{name}" if kind == "data" else f"{type_}.{name}")
@@ -372,17 +471,16 @@ class _SourceWriter:
 
     def _json_body(self, given: Mapping[str, Any], schema: BlockSchema) -> dict[str, Any]:
         plain = {n: v for n, v in given.items() if n not in schema.blocks and n not in ("dynamic", "//")}
-        kept = self._values(plain, {n for n in plain if _is_shown(schema, n)})
+        kept = self._values(plain, {n for n in plain if self.wanted.is_shown(schema, n)})
         for name, nested in schema.blocks.items():
             if name in given and all(isinstance(one, dict) for one in _items(given[name])):
                 kept[name] = [self._json_body(one, nested.block) for one in _items(given[name])]
         return kept
 
-    @staticmethod
-    def _values(given: Mapping[str, Any], kept: set[str] | None = None) -> dict[str, Any]:
+    def _values(self, given: Mapping[str, Any], kept: set[str]) -> dict[str, Any]:
         placeholder = f"${{{_PLACEHOLDER}}}"
         return {
-            name: value if (kept is None or name in kept) and "sensitive(" not in json.dumps(value) else placeholder
+            name: value if name in kept and not self.wanted.hides(json.dumps(value)) else placeholder
             for name, value in given.items()
             if name != "//"
         }

@@ -19,6 +19,7 @@ from planner.engine.evaluation.context import ModuleInstance
 from planner.engine.evaluation.ignore import reference_path
 from planner.engine.evaluation.lazy import LazyContext
 from planner.engine.evaluation.repetition import expand
+from planner.engine.evaluation.scope import is_unrecorded
 from planner.foundation.support.disk import (
     ChangedError,
     FilesUsed,
@@ -33,6 +34,7 @@ from planner.foundation.values.value import Value, is_wholly_known, type_of, unm
 from planner.foundation.vocabulary.address import InstanceKey
 from planner.foundation.vocabulary.diagnostic import Failure
 from planner.language.config.model import ModuleConfig
+from planner.language.syntax.body import variables
 from planner.language.syntax.nodes import Expression
 from planner.logic.model.plan import OutputChange, ResourceChange
 
@@ -153,7 +155,9 @@ class FormerWorld:
         key = now.get(id(node))
         if key is None or not before:
             return "unknown"
-        return "same" if key in before.values() else "other"
+        if key in before.values():
+            return "same"
+        return "unknown" if any(is_unrecorded(name) for name in variables(was.node)) else "other"
 
     def _expressions(self, whole: Expression) -> dict[int, int]:
         known = self._keys.get(id(whole))

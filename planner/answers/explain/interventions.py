@@ -20,6 +20,7 @@ from planner.answers.explain.places import LocationLookup, ValueLocation, place_
 from planner.engine.evaluation.context import ModuleInstance
 from planner.engine.evaluation.lazy import LazyContext
 from planner.engine.evaluation.repetition import expand
+from planner.engine.evaluation.scope import is_unrecorded
 from planner.foundation.support.disk import Entry, Tree, list_directory, read_whole, view
 from planner.foundation.values.value import List, Map, Marked, Null, Value, is_wholly_known
 from planner.foundation.vocabulary.address import InstanceKey, format_module, format_resource, join, parse_module
@@ -54,6 +55,8 @@ class ChangedInput(NamedTuple):
 
 
 ChangedInputs: TypeAlias = frozenset[ChangedInput]
+_UNKNOWN = "unknown"
+"""the kind of an input of which is not on record what it was: it stays as it is now"""
 _NOTHING = object()
 """the outcome where there is no value"""
 _INVALID = object()
@@ -94,8 +97,9 @@ class Interventions:
         return self._known[place]
 
     def _decide(self, place: ValueLocation) -> ChangedInputs:
-        units = self._units_of(place)
-        if len(units) > MOST_UNITS:
+        inputs = self._units_of(place)
+        units = frozenset(unit for unit in inputs if unit.kind != _UNKNOWN)
+        if len(units) > MOST_UNITS or (units != inputs and not self._is_enough(place, units)):
             raise UncheckedError
         if not units:
             return units
@@ -115,6 +119,11 @@ class Interventions:
 
         is_decided = now is _NOTHING or is_wholly_known(now)
         return frozenset(unit for unit in units if any(matters(s, s | {unit}) for s in _subsets(units, unit)))
+
+    def _is_enough(self, place: ValueLocation, units: ChangedInputs) -> bool:
+        """Whether taking back all of these inputs takes back the value of an object."""
+        before, is_known = self.former.value(place) if place.kind == "resource" else (None, False)
+        return is_known and before is not None and _same(self._outcome(place, frozenset(), units), before)
 
     def _former_path(self, path: ModulePath) -> ModulePath:
         """The path that a module had before it was moved."""
@@ -174,7 +183,7 @@ class Interventions:
         units: set[ChangedInput] = set()
         nodes = [given.node for given in (now, was) if given is not None]
         if len(nodes) == 1 or (nodes and not _same_text(*nodes)):
-            units.add(unit)
+            units.add(unit if not _is_lost(was) else unit._replace(kind=_UNKNOWN))
         for node in nodes:
             for mention in variables(node):
                 ref = parse_reference(mention)
@@ -229,7 +238,7 @@ class Interventions:
         if now is None or was is None:
             return frozenset()
         if not is_wholly_known(was.value):
-            raise UncheckedError
+            return frozenset((ChangedInput(_UNKNOWN, (), name),))
         return frozenset(ChangedInput("variable", (), name, path) for path, _ in differing(was.value, now.value))
 
     def _argument(self, module: ModuleInstance, name: str) -> ChangedInputs:
@@ -247,7 +256,7 @@ class Interventions:
         )
         defaults = [decl.default if decl is not None else None for _, decl in pairs]
         if None in exprs and not (
-            defaults[0] is defaults[1] or _same(*(_NOTHING if d is None else d for d in defaults))
+            _is_lost(exprs[1]) or defaults[0] is defaults[1] or _same(*(_NOTHING if d is None else d for d in defaults))
         ):
             units |= {ChangedInput("argument", path, name)}
         return units
@@ -294,7 +303,8 @@ class Interventions:
         decl = module.config.resources[place.name]
         unit = ChangedInput("attribute", module.config.path, join(place.name, str(place.path[0][1])))
         now, was = self._attribute(place)
-        given = now if unit in new or (was is not None and now is not None and _same_text(now.node, was.node)) else was
+        is_old = unit not in new and not _is_lost(was)
+        given = was if is_old and (was is None or now is None or not _same_text(now.node, was.node)) else now
         if given is None:
             return _NOTHING
         expansion = expand(decl, module.scope, place.root_text)
@@ -321,7 +331,7 @@ class Interventions:
 
     def _mixed_variable(self, name: str, new: ChangedInputs) -> RootVariable:
         now, was = self.given[name], self.former.context.given.get(name)
-        if was is None:
+        if was is None or not is_wholly_known(was.value):
             return now
         chosen = {unit.path for unit in new if unit.kind == "variable" and unit.name == name}
         return evolve(now, value=_mix(was.value, now.value, (), chosen))
@@ -419,6 +429,11 @@ def _same_text(one: Expression, other: Expression) -> bool:
     return one is other or (
         bool(keys := expression_keys(one)) and keys[id(one)] == expression_keys(other).get(id(other))
     )
+
+
+def _is_lost(was: Any) -> bool:
+    """Whether parts of a former expression are not on record."""
+    return was is not None and any(map(is_unrecorded, variables(was.node)))
 
 
 def _subsets(units: ChangedInputs, without: ChangedInput) -> Iterator[ChangedInputs]:

@@ -154,6 +154,8 @@ class MentionTrace:
             changing = {changed_resource(change) for change in changes if change.action != NO_OP}
             self._interventions = Interventions(self.former, self.places, self.variables, changing)
         units = self.checks[str(place)] = self._interventions.matters(place)
+        if units is not None:
+            self._facts.add("tried", str(place), source=self._source(place))
         root = self.places.context.root
         for unit in units or ():
             if unit.kind == "variable":

@@ -294,6 +294,8 @@ class EvaluationContext:
     """Everything that expressions of one walk can refer to."""
 
     module_type: ClassVar[type[ModuleInstance]] = ModuleInstance
+    may_lack_values: bool = False
+    """the configuration may be from a record, which does not have all expressions"""
 
     def __init__(
         self,

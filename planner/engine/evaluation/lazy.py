@@ -101,6 +101,7 @@ class LazyContext(EvaluationContext):
     """The values of a configuration over objects that exist. `given`: the values of the root variables."""
 
     module_type: ClassVar[type[ModuleInstance]] = LazyModule
+    may_lack_values = True
 
     def __init__(
         self,

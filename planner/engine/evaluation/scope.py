@@ -37,6 +37,7 @@ class WalkScope(Protocol):
     schemas: Schemas
     workspace: str
     deprecations: bool
+    may_lack_values: bool
 
     @property
     def root(self) -> ModuleValues: ...
@@ -139,7 +140,13 @@ class ModuleScope(Scope):
 # ---------------------------------------------------------------- resolvers
 
 
+UNRECORDED = "unrecorded"
+"""the root of the name that replaces what a record of a configuration does not have"""
+
+
 def _resolver(module: ModuleValues, node: Traversal | Variable, source: Source) -> Resolver:
+    if module.context.may_lack_values and is_unrecorded(node):
+        return _unrecorded
     ref = parse_reference(node)
     if isinstance(ref, BadReference):
         return _refuse(Failure(error("plan.bad_reference", ref.summary, ref.detail, Span(source, ref.start, ref.end))))
@@ -158,6 +165,15 @@ def _resolver(module: ModuleValues, node: Traversal | Variable, source: Source) 
     if module.config.path and ref.kind != "resource" and ref.name in (declared := _declarations(module, ref.kind)):
         module.context.schemas.named[node] = (ref.kind, ref.name, declared[ref.name], shared)
     return shared
+
+
+def is_unrecorded(node: Traversal | Variable) -> bool:
+    """Whether a name replaces an expression that a record of a configuration does not have."""
+    return isinstance(node, Traversal) and node.root == UNRECORDED
+
+
+def _unrecorded(scope: ModuleScope) -> tuple[Value, int]:
+    return UNKNOWN, 1
 
 
 def _of_another_call(module: ModuleValues, node: Traversal | Variable) -> Resolver | None:

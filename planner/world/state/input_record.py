@@ -2,7 +2,7 @@
 
     {"format_version": "2.0", "lineage": "...", "salt": "...",
      "runs": {"1f0c...": {"serial": 7, "whole": true, "modules": {"net": "../net"},
-                          "files": {"main.tf": ["55d1...", "0a1b..."]},
+                          "files": {"main.tf": "0a1b..."},
                           "variables": {"size": {"type": "number", "value": 3}},
                           "read": {"motd.txt": ["77c0...", "0a1b..."]}, "listed": {"users": ["a.yaml", "old/"]},
                           "providers": {"registry.opentofu.org/hashicorp/random": "3.5.1"},
@@ -11,12 +11,13 @@
      "sources": "..."}
 
 A run is what one apply was made with. Objects were last applied in the latest run, but for those in `objects`, to which
-a later apply did not come. Of a file there is the digest, and the key of its text without secrets in `sources`,
-compressed. The salt of digests may be known. `entries` has digests of what the runs left in the state, of objects
-without sensitive attributes, one after the other: an entry that has none was written by something else.
+a later apply did not come. Of a file there is the key of its text without secrets in `sources`, which are compressed.
+Of a file that functions read there is also a digest, unless nothing that is recorded reads it: the salt of digests may
+be known, so there are none of secrets. `entries` has digests of what the runs left in the state, of objects without
+sensitive attributes, one after the other: an entry that has none was written by something else.
 
-Of sensitive and ephemeral values there is nothing in it, nor of what only the configurations of providers,
-provisioners and connections read (planner.answers.documents.recorded_sources).
+Of ephemeral values there is nothing in it, nor of what only the configurations of providers, provisioners and
+connections read (planner.answers.documents.recorded_sources); of sensitive values only where it is encrypted.
 """
 
 from __future__ import annotations
@@ -41,8 +42,8 @@ _SIZE = 8
 @frozen(eq=False)
 class ApplyInputs:
     """The inputs of an apply. `serial`: of the state that it wrote; `is_whole`: it did everything that the
-    configuration declares; `files`: the configuration's files by name, each
-    with the digest of its content and the key of its recorded text; `modules`: the directories of called modules by
+    configuration declares; `files`: the keys of the recorded texts of the
+    configuration's files, by name; `modules`: the directories of called modules by
     path; `variables`: root variables that had a value of their own, as {"type": ..., "value": ...}, or {} where it is
     not recorded; `read`: files that functions read, each with its digest and the key of its content ("": none);
     `listed`: the names in directories that functions list; `providers`: versions by source address; `names`: the
@@ -50,7 +51,7 @@ class ApplyInputs:
 
     serial: int
     is_whole: bool
-    files: Mapping[str, tuple[str, str]]
+    files: Mapping[str, str]
     modules: Mapping[str, str] = field(factory=dict)
     variables: Mapping[str, dict[str, Any]] = field(factory=dict)
     read: Mapping[str, tuple[str, str]] = field(factory=dict)
@@ -118,7 +119,7 @@ def with_run(
     objects = {address: known.run_of(address) for address in left if known.run_of(address)}
     used = {key, *objects.values(), *([] if run.is_whole else [known.latest_whole])}
     runs = {of: one for of, one in {**known.runs, key: run}.items() if of in used}
-    wanted = {text for one in runs.values() for _, text in (*one.files.values(), *one.read.values())}
+    wanted = {text for one in runs.values() for text in (*one.files.values(), *(key for _, key in one.read.values()))}
     texts = {of: text for of, text in {**known.sources, **sources}.items() if of in wanted}
     made = {digest for name, digest in entries.items() if name not in left or digest in known.entries}
     return InputRecord(known.lineage, known.salt, runs, objects, texts, frozenset(made - {""}))
@@ -178,11 +179,9 @@ def read_record(data: bytes) -> InputRecord | None:
 
 def _run(raw: Mapping[str, Any]) -> ApplyInputs:
     variables = {name: dict(one) for name, one in raw["variables"].items()}
-    files, read = (
-        {name: (str(digest), str(key)) for name, (digest, key) in raw[table].items()} for table in ("files", "read")
-    )
+    read = {name: (str(digest), str(key)) for name, (digest, key) in raw["read"].items()}
     listed = {name: tuple(map(str, names)) for name, names in raw["listed"].items()}
-    modules, providers, names = (_texts(raw[table]) for table in ("modules", "providers", "names"))
+    files, modules, providers, names = (_texts(raw[table]) for table in ("files", "modules", "providers", "names"))
     return ApplyInputs(
         int(raw["serial"]), bool(raw["whole"]), files, modules, variables, read, listed, providers, names
     )
