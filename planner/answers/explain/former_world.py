@@ -146,6 +146,13 @@ class FormerWorld:
             except (Failure, KeyError):
                 return None
 
+    def is_lost(self, place: ValueLocation) -> bool:
+        """Whether the value at a place, or a part of the expression that gave it, is not on record."""
+        if place.kind == "var" and place.module.parent is None:
+            return place.name in self.context.given and not is_wholly_known(self.context.given[place.name].value)
+        was = self.text(place)
+        return was is not None and any(is_unrecorded(name) for name in variables(was.node))
+
     def text_status(self, place: ValueLocation, node: Expression, whole: Expression) -> Status:
         """Whether an expression was at its present place in the whole one that sets the value at a place."""
         was = self.text(place)
@@ -157,7 +164,7 @@ class FormerWorld:
             return "unknown"
         if key in before.values():
             return "same"
-        return "unknown" if any(is_unrecorded(name) for name in variables(was.node)) else "other"
+        return "unknown" if self.is_lost(place) else "other"
 
     def _expressions(self, whole: Expression) -> dict[int, int]:
         known = self._keys.get(id(whole))

@@ -168,6 +168,8 @@ class MentionTrace:
         status, text = self.former.status(place, value), str(place)
         if status == "same":
             self._facts.add("stayed", text, source=source)
+        elif status == "unknown" and self.former.is_lost(place):
+            self._facts.add("lost_value", text, source=source)
         elif status == "other":
             self._facts.add("changed_since", text, source=source)
             was, _ = self.former.value(place)
