@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from planner.cli.flags import Arguments, UsageError
@@ -110,17 +110,24 @@ def causes_told(made: MadePlan[Any], how: str, terminal: Terminal) -> Causes:
 def _causes(made: MadePlan[Any], terminal: Terminal, how: str = "line") -> Causes:
     from planner.operations.explanations import causes
 
-    return causes_of(made, causes(made), terminal, how)
+    chains = causes(made)
+    return causes_of(made, chains, terminal, how, chains.notes)
 
 
-def causes_of(made: MadePlan[Any], chains: Mapping[str, Because], terminal: Terminal, how: str = "line") -> Causes:
-    """The causes to print of these changes of a plan."""
+def causes_of(
+    made: MadePlan[Any],
+    chains: Mapping[str, Because],
+    terminal: Terminal,
+    how: str = "line",
+    notes: Sequence[str] = (),
+) -> Causes:
+    """The causes to print of these changes of a plan. `notes`: remarks on missing former values."""
     from planner.operations.explanations import changed_actions
     from planner.operations.moves import moves
     from planner.render.cause_summary import Causes
 
     width = terminal.width - 1 if is_terminal(terminal.stdout) else 0
-    return Causes(chains, changed_actions(made), how, width, [move.text for move in moves(made)])
+    return Causes(chains, changed_actions(made), how, width, [move.text for move in moves(made)], notes)
 
 
 def open_json_into(arguments: Arguments, terminal: Terminal) -> TextIO | None:

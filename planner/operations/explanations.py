@@ -352,9 +352,21 @@ def _as_warning(problem: Diagnostic) -> Diagnostic:
 # The causes of the changes of a plan.
 
 
-def causes(made: MadePlan[Any]) -> Mapping[str, Because]:
-    """The causes of each change and each changing output, by name."""
-    return explainer_of(made).causes()
+class Chains(dict[str, "Because"]):
+    """The causes of each change and each changing output, by name. `notes`: remarks on missing former values, for
+    the user."""
+
+    notes: tuple[str, ...] = ()
+
+
+def causes(made: MadePlan[Any]) -> Chains:
+    """The causes of the changes of a plan."""
+    explainer = explainer_of(made)
+    chains = Chains(explainer.causes())
+    worlds = explainer.worlds
+    if worlds is not None and (worlds.origin or any(because.is_guess for because in chains.values())):
+        chains.notes = tuple(worlds.notes)
+    return chains
 
 
 def changed_actions(made: MadePlan[Any]) -> dict[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import posixpath
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -22,11 +22,12 @@ from planner.foundation.support.disk import (
 from planner.foundation.values.json_codec import CodecError, from_json
 from planner.foundation.values.types import type_from_json
 from planner.foundation.values.value import UNKNOWN, Null
+from planner.foundation.vocabulary.address import format_module
 from planner.language.config.directory import fits, module_key, read_manifest
 from planner.language.config.load import load_tree
 from planner.language.config.variables import RawValue, root_variables
 from planner.logic.model.plan import OutputChange, ResourceChange
-from planner.operations.input_record import StateEntries, locked_versions, record_of
+from planner.operations.input_record import KEY, StateEntries, is_encrypted, locked_versions, record_of
 from planner.operations.load import load_variables
 from planner.world.git.revisions import implied_base
 from planner.world.git.tree import git_tree
@@ -43,9 +44,13 @@ if TYPE_CHECKING:
     from planner.world.state.backend import Store
 
 
+_MOST_NAMED = 3
+"""modules in a note"""
+
+
 class FormerWorlds:
     """The former worlds of a plan's objects: each was last applied with one, or all are compared with one version in
-    git. `notes`: remarks for the user."""
+    git. As FormerWorldsOf."""
 
     def __init__(self, made: MadePlan[Any]) -> None:
         self._made = made
@@ -53,7 +58,6 @@ class FormerWorlds:
         self._worlds: dict[str, FormerWorld] = {}
         self._git: FormerWorld | None = None
         self.origin = ""
-        """`record`, or a revision; empty where nothing is known"""
         self.notes: list[str] = []
         self._begin()
 
@@ -65,9 +69,17 @@ class FormerWorlds:
             if self._record is not None and self._record.runs:
                 self.origin = "record"
                 return
+            if store is not None and self._record is None and is_encrypted(store):
+                self.notes.append(
+                    f"The record of the last apply is encrypted with a key that {KEY} does not have here."
+                )
         ref = options.since or self._implied()
         if ref:
             self._git = _of_git(self._made, ref)
+            if lost := [format_module((name, None) for name in path) for path in sorted(self._git.lost)]:
+                more = f" and {len(lost) - _MOST_NAMED} more" if len(lost) > _MOST_NAMED else ""
+                names = f"{', '.join(lost[:_MOST_NAMED])}{more}"
+                self.notes.append(f"The former version of {names} is not installed, so nothing in it is compared.")
             self.origin = ref
 
     def _implied(self) -> str:
@@ -127,7 +139,7 @@ def _of_record(
 
     given: RawVariables = {name: _raw_value(name, one) for name, one in run.variables.items()}
     tree = RecordedTree(made.loaded.options.directory, record, run)
-    return _world(made, tree, locate, given, run.providers, run.is_whole, run.names, entry)
+    return _world(made, tree, locate, given, run.providers, run.is_whole, run.names, entry=entry)
 
 
 def _of_git(made: MadePlan[Any], ref: str) -> FormerWorld:
@@ -140,12 +152,16 @@ def _of_git(made: MadePlan[Any], ref: str) -> FormerWorld:
         if call.source_kind == "local":
             return posixpath.normpath(posixpath.join(parent, call.source))
         record = manifest.get(module_key(path))
-        return record.directory if record is not None and fits(record, call, options.directory) else None
+        if record is not None and fits(record, call, options.directory):
+            return record.directory
+        lost.add(path)
+        return None
 
+    lost: set[ModulePath] = set()
     with view(tree):
         given, _ = load_variables(options)
         providers = locked_versions(options.directory)
-    return _world(made, tree, locate, given, providers)
+    return _world(made, tree, locate, given, providers, lost=lost)
 
 
 def _raw_value(name: str, one: dict[str, Any]) -> RawValue:
@@ -164,6 +180,7 @@ def _world(
     providers: Mapping[str, str],
     is_whole: bool = False,
     names: Mapping[str, str] | None = None,
+    lost: Collection[ModulePath] = (),
     entry: Callable[[str], Status] = lambda _: "unknown",
 ) -> FormerWorld:
     """The values of a former configuration over the objects of the state before refreshing."""
@@ -183,7 +200,7 @@ def _world(
         values, _ = root_variables(config.root.variables, given)
     objects = StateObjects(plan.previous_state, loaded.schemas)
     context = LazyContext(config, values, loaded.schemas, objects, loaded.workspace, plan.timestamp or None)
-    return FormerWorld(context, FormerNames.of(plan.changes, names or {}), tree, providers, is_whole, entry)
+    return FormerWorld(context, FormerNames.of(plan.changes, names or {}), tree, providers, is_whole, entry, lost)
 
 
 _CONFIGURATION = (".tf", ".tofu", ".tf.json", ".tofu.json")

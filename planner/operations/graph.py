@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from planner.engine.plan.moves import apply_moves
-from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, has_errors
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, has_errors, warning
 from planner.foundation.vocabulary.limits import walk_of
 from planner.foundation.vocabulary.records import evolve, frozen
 from planner.logic.graph.build import ASKED, build_graph, graph_problems
@@ -142,7 +142,9 @@ def explore(
         if has_errors(more):
             return None, problems
     built = tuple((kind, _graph(made, kind)) for kind in kinds if kind == kinds[0] or made.plan.can_apply)
-    return Explored(made.plan, built, causes(made), made.loaded.schemas, changed_actions(made)), problems
+    chains = causes(made)
+    problems += [warning("why.former_values", "Former values are missing", note) for note in chains.notes]
+    return Explored(made.plan, built, chains, made.loaded.schemas, changed_actions(made)), problems
 
 
 def _judged(made: MadePlan[Unstored]) -> tuple[MadePlan[Unstored], list[Diagnostic]]:

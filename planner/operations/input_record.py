@@ -72,6 +72,12 @@ def record_of(store: Store, state: State) -> InputRecord | None:
     return record if record is not None and record.lineage == state.lineage else None
 
 
+def is_encrypted(store: Store) -> bool:
+    """Whether the record of a state is encrypted apart from the state."""
+    data = store.beside(APPLIED)
+    return data is not None and b'"encrypted_data"' in data
+
+
 def keep_record(made: MadePlan[Start], before: State, after: State, whole: bool) -> list[Diagnostic]:
     """Record what an apply was made with. `whole`: it did everything that was planned, and the plan left nothing
     out."""

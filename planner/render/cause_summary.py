@@ -73,7 +73,7 @@ def groups_of(chains: Mapping[str, Because], planned: Mapping[str, str]) -> tupl
 class Causes:
     """The causes to print. `chains` by name of the change, `planned`: the actions of everything that changes, by the
     same names, `how`: line or full, `width`: where lines are folded (0: nowhere), `moves`: a line for each object that
-    moves."""
+    moves, `notes`: remarks on missing former values."""
 
     def __init__(
         self,
@@ -82,8 +82,10 @@ class Causes:
         how: str = "line",
         width: int = 0,
         moves: Sequence[str] = (),
+        notes: Sequence[str] = (),
     ) -> None:
         self.chains, self.planned, self.how, self.width, self.moves = chains, planned, how, width, moves
+        self.notes = notes
         self.groups = groups_of(chains, planned)
         self.numbers: dict[tuple[str, str], int] = {}
         """the number of each root, by its name and kind"""
@@ -153,16 +155,18 @@ class Causes:
 
     def foot(self) -> list[str]:
         """The numbered causes with their hops, for the end of a plan; none where the changes name everything."""
-        if self.how == "full":
-            return []
         unclear = fold(NO_CAUSES.format(ChangeCount.of(self.unclear).text), self.width, "") if self.unclear else []
-        if not self.are_numbered:
-            return unclear
-        lines = [*unclear, "Causes:"]
+        if self.how == "full" or not self.are_numbered:
+            return [*self.note_lines(), *(unclear if self.how != "full" else ())]
+        lines = [*self.note_lines(), *unclear, "Causes:"]
         for number, group in enumerate(self._with_number(), 1):
             lines += fold(f"  [{number}] {title_of(group)}", self.width, "      ")
             lines += self._hop_lines(number)
         return lines
+
+    def note_lines(self) -> list[str]:
+        """Lines about missing former values."""
+        return [line for note in self.notes for line in fold(f"Note: {note}", self.width, "")]
 
     def effects(self, source: str, paint: Paint, everything: bool = False) -> list[str]:
         """The changes that follow from a value or a file; for a module the causes of all changes."""
@@ -209,6 +213,8 @@ class Causes:
                 lines.append(f"{paint(title_of(group), 'bold')}: {counted.text}")
             lines += self._object_lines(group.changes, everything)
             lines.append("")
+        if self.notes and only is None:
+            lines += [*self.note_lines(), ""]
         if self.unclear and not everything and only is None:
             lines += fold(NO_CAUSES.format(ChangeCount.of(self.unclear).text), self.width, "")
             lines += [*self._object_lines(self.unclear.items(), everything), ""]

@@ -107,3 +107,70 @@ def test_causes_without_a_record_are_those_since_a_revision(
 def words_of(root: dict[str, Any]) -> str:
     place = f"{root['source']['file']}:{root['source']['line']}"
     return " ".join([root["what"], root.get("before", ""), root.get("value", ""), place])
+
+
+def test_a_module_whose_former_version_is_not_installed(
+    tmp_path: Path, planner: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its source is the cause of what changes in it, and that it is not compared is said once."""
+    inner = (
+        'variable "b" {}\n'
+        'resource "terraform_data" "a" { input = "one" }\n'
+        'resource "terraform_data" "b" { input = var.b }\n'
+    )
+    module = committed(tmp_path / "module", {"main.tf": inner}, {"main.tf": inner.replace('"one"', '"two"')})
+    git(module, "tag", "v1")
+    git(module, "commit", "-qam", "two")
+    git(module, "tag", "v2")
+    main = f'module "m" {{\n  source = "git::file://{module}?ref=v1"\n  b = "b1"\n}}\n'
+    root = committed(tmp_path / "r", {"main.tf": main, ".gitignore": ".terraform\n*.tfstate*\n"}, {})
+    monkeypatch.chdir(root)
+    for words in ("init", "apply -auto-approve"):
+        assert planner(*words.split()).code == 0
+    (root / ".terraform.tfstate.applied.json").unlink()
+    write(root, {"main.tf": main.replace("ref=v1", "ref=v2")})
+    assert planner("init").code == 0
+    note = "Note: The former version of module.m is not installed, so nothing in it is compared."
+    for words in ("why", "plan -summary", "plan -why=line -no-color", "plan -why=full -no-color"):
+        out = planner(*words.split(), "-since=main").out
+        assert out.count(note) == 1 and "module.m.source" in out, out
+    out = planner("explore", "-out=page.html", "-since=main")
+    assert (out.out + out.err).count("The former version of module.m is not installed") == 1
+
+
+SUM = """
+variable "a" { default = 1 }
+variable "b" { default = 1 }
+resource "terraform_data" "x" { input = [var.a + var.b] }
+"""
+
+
+def test_a_base_that_is_not_in_the_clone_is_noted_once(
+    tmp_path: Path, planner: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    main = SUM
+    root = committed(tmp_path, {"main.tf": main, ".gitignore": ".terraform\n*.tfstate*\n"}, {})
+    monkeypatch.chdir(root)
+    monkeypatch.setenv("GITHUB_BASE_REF", "release")
+    out = planner("why").out
+    assert "Note" not in out, out  # there are only creations
+    assert planner("apply", "-auto-approve").code == 0
+    (root / ".terraform.tfstate.applied.json").unlink()
+    write(root, {"main.tf": main.replace('"a" { default = 1', '"a" { default = 2')})
+    for words in ("why", "plan -summary", "plan -why=line -no-color", "plan -why=full -no-color"):
+        out = planner(*words.split()).out
+        assert out.count("Note: release (GITHUB_BASE_REF) cannot be read.") == 1, out
+
+
+def test_a_record_that_is_encrypted_is_noted_once(
+    tmp_path: Path, planner: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    main = SUM
+    (tmp_path / "main.tf").write_text(main)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PLANNER_RECORD_KEY", "correct-horse-battery-staple")
+    assert planner("apply", "-auto-approve").code == 0
+    (tmp_path / "main.tf").write_text(main.replace('"a" { default = 1', '"a" { default = 2'))
+    assert "Note" not in planner("why").out
+    monkeypatch.setenv("PLANNER_RECORD_KEY", "another-horse-battery-staple")
+    assert planner("why").out.count("Note: The record of the last apply is encrypted with a key that") == 1

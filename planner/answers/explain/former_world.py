@@ -33,7 +33,7 @@ from planner.foundation.values.convert import ConversionError, convert
 from planner.foundation.values.value import Value, is_wholly_known, type_of, unmark_deep
 from planner.foundation.vocabulary.address import InstanceKey
 from planner.foundation.vocabulary.diagnostic import Failure
-from planner.language.config.model import ModuleConfig
+from planner.language.config.model import ModuleConfig, ModulePath
 from planner.language.syntax.body import variables
 from planner.language.syntax.nodes import Expression
 from planner.logic.model.plan import OutputChange, ResourceChange
@@ -44,6 +44,11 @@ Status = Literal["same", "other", "unknown"]
 class FormerWorldsOf(Protocol):
     """The former world of each change of a plan."""
 
+    origin: str
+    """`record`, or a revision; empty where nothing is known"""
+    notes: list[str]
+    """remarks on what is missing in them"""
+
     def of(self, change: ResourceChange | OutputChange | None) -> FormerWorld | None:
         """None where nothing is known of it. None for the latest."""
 
@@ -51,7 +56,7 @@ class FormerWorldsOf(Protocol):
 class FormerWorld:
     """Questions about what is at a place of the plan, and was. `names`: what moved; `tree`: the former files;
     `providers`: the former versions by source address; `is_whole`: all that was declared was applied; `entry`: whether
-    the state has of an instance what the apply left."""
+    the state has of an instance what the apply left; `lost`: the modules of which there is no former version."""
 
     def __init__(
         self,
@@ -61,9 +66,10 @@ class FormerWorld:
         providers: Mapping[str, str] | None = None,
         is_whole: bool = False,
         entry: Callable[[str], Status] = lambda _: "unknown",
+        lost: Collection[ModulePath] = (),
     ) -> None:
         self.context, self.names, self.tree, self.providers = context, names, tree, providers or {}
-        self.is_whole, self.entry = is_whole, entry
+        self.is_whole, self.entry, self.lost = is_whole, entry, lost
         self.places = LocationLookup(context)
         self._keys: dict[int, tuple[Expression, dict[int, int]]] = {}
 
@@ -82,13 +88,18 @@ class FormerWorld:
         with view(self.tree):
             was = self.place(place)
             if was is None:
-                return None, True
+                return None, not self.lacks(place.module)
             parts = self._parts_at(was)
         if not parts:
             return None, was.path != () or self._declares(was) is False
         if len(parts) > 1 or len(parts[0][0].path) != len(was.path):
             return None, False
         return parts[0][1], is_wholly_known(parts[0][1])
+
+    def lacks(self, module: ModuleInstance) -> bool:
+        """Whether there is no former version of a module, or of one around it."""
+        path = self.names.module(module.text).path
+        return any(path[: len(lost)] == lost for lost in self.lost)
 
     def _parts_at(self, place: ValueLocation) -> list[tuple[ValueLocation, Value]]:
         try:
@@ -157,7 +168,7 @@ class FormerWorld:
         """Whether an expression was at its present place in the whole one that sets the value at a place."""
         was = self.text(place)
         if was is None:
-            return "other"
+            return "unknown" if self.lacks(place.module) else "other"
         before, now = self._expressions(was.node), self._expressions(whole)
         key = now.get(id(node))
         if key is None or not before:
@@ -176,6 +187,8 @@ class FormerWorld:
         """The outermost module around a place that nothing called; None where all were called."""
         outer = self.new_call(module.parent) if module.parent is not None else None
         was = self.names.module(module.text).path
+        if self.lacks(module):
+            return outer
         return outer or (module.config if self.context.config.root.descendant(was) is None else None)
 
     def had(self, place: ValueLocation) -> bool:

@@ -179,6 +179,8 @@ class Interventions:
         key = (unit.module, unit.kind, unit.name)
         if key in self._texts:
             return self._texts[key]
+        if self.former.lacks(module):
+            raise UncheckedError
         self._texts[key] = frozenset()
         units: set[ChangedInput] = set()
         nodes = [given.node for given in (now, was) if given is not None]

@@ -28,6 +28,7 @@ from planner.answers.explain.origins import (
 )
 from planner.answers.explain.places import ANY, LocationLookup, ValueLocation
 from planner.answers.explain.repetition import KnownInstances, RepetitionLocation
+from planner.engine.evaluation.context import ModuleInstance
 from planner.foundation.support.disk import files_used
 from planner.foundation.values.expression_text import short_text
 from planner.foundation.values.value import Value, is_wholly_known
@@ -52,7 +53,8 @@ _WITHOUT_VALUES = ("each", "each_call", "resources", "call", "provider")
 
 @frozen
 class OtherSource:
-    """A module that had another source: the words for that, and the directories of a module in it, now and before."""
+    """A module that had another source: the words for that, and the directories of a module in it, now and before
+    (empty where that version is not there)."""
 
     words: str
     span: Span
@@ -193,8 +195,29 @@ class MentionTrace:
 
     def _other_source(self, place: ValueLocation) -> OtherSource | None:
         """The change of the source of the outermost module around a place that had another one."""
-        was = self.former.place(place) if self.former is not None else None
-        return self._changed_source(place.module.config, was.module.config) if was is not None else None
+        if self.former is None:
+            return None
+        was = self.former.place(place)
+        if was is not None:
+            return self._changed_source(place.module.config, was.module.config)
+        return self._lost_source(place.module) if self.former.lacks(place.module) else None
+
+    def _lost_source(self, module: ModuleInstance) -> OtherSource | None:
+        """The change of the source or version of the outermost call above a module without a former version."""
+        assert self.former is not None
+        now, before = self.config.root, self.former.context.config.root
+        path = module.config.path
+        for name, former_name in zip(path, self.former.names.module(module.text).path, strict=False):
+            call, former_call = now.calls.get(name), before.calls.get(former_name)
+            if call is None or former_call is None:
+                return None
+            if former_name not in before.children:
+                if (call.source, call.version) == (former_call.source, former_call.version):
+                    return None
+                words = f"the text of {format_module((part, None) for part in (*now.path, name))}.source"
+                return OtherSource(words, call.shown_span, module.config.directory, "")
+            now, before = now.children[name], before.children[former_name]
+        return None
 
     def _changed_source(self, module: ModuleConfig, former: ModuleConfig) -> OtherSource | None:
         """The change of the source of the outermost call above a module, `former` in its former version."""
@@ -272,7 +295,7 @@ class MentionTrace:
                     some = True
                     span = self._source(place) if hidden else Span(given.source, call.start, call.end)
                     self._facts.add("impure", text, call.name, source=span)
-        for given in own if some or rewritten else ():
+        for given in own if some or rewritten or (other is not None and not other.before) else ():
             words, span = f"the text of {text}", self._source(place) if hidden else given.span
             if other is not None and other.has(given):
                 words, span = other.words, other.span

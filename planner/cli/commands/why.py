@@ -157,7 +157,7 @@ def _effects(arguments: Arguments, terminal: Terminal, source: str) -> int:
         subset = effects.with_action(made, chains, source)
     else:
         subset = effects.effects(made, chains, source)
-    shown = causes_of(made, subset, terminal)
+    shown = causes_of(made, subset, terminal, notes=chains.notes)
     if arguments["json"]:
         terminal.data(json_text(summary_json(shown.groups, shown.planned)))
     elif not subset:
