@@ -24,9 +24,11 @@ from planner.language.syntax.body import variables as mentions
 from planner.operations.taint_record import keep_taints, taints_of
 from planner.world.state.backend import APPLIED, document_not_saved
 from planner.world.state.input_record import (
+    LEAST_BYTES,
     MOST_BYTES,
     ApplyInputs,
     InputRecord,
+    fitted,
     new_record,
     read_record,
     record_bytes,
@@ -103,9 +105,8 @@ def keep_record(made: MadePlan[Start], before: State, after: State, whole: bool)
     sources = {keys[name]: text for name, text in recorded.texts.items()} | contents
     entries = StateEntries(after, loaded.schemas, known.salt).digests()
     left = () if whole else _instances_left(plan, before, after)
-    data = record_bytes(with_run(known, run, sources, left, entries))
-    if len(data) > MOST_BYTES:
-        return []
+    most = min(max(store.size, LEAST_BYTES), MOST_BYTES)
+    data = record_bytes(fitted(with_run(known, run, sources, left, entries), most))
     try:
         return store.put_beside(APPLIED, _key_seal(secret).seal_document(APPLIED, data) if secret else data)
     except Failure as failure:

@@ -79,6 +79,10 @@ class Store(Protocol):
         """Write the state that `take` returns, while the operation whose journal was begun goes on. The journal records
         what the snapshot includes. Called by one thread at a time."""
 
+    @property
+    def size(self) -> int:
+        """The bytes of the state as it was last read or written."""
+
     def keep_backup(self, path: str) -> None:
         """Keep what was there before the first write in this file from now on."""
 

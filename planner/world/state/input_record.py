@@ -25,6 +25,7 @@ from __future__ import annotations
 import base64
 import secrets
 import zlib
+from bisect import bisect_left
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -34,6 +35,8 @@ from planner.foundation.vocabulary.records import evolve, field, frozen
 
 VERSION = "2.0"
 MOST_BYTES = 64 << 20
+LEAST_BYTES = 64 << 10
+"""A record may be as large as the state, or as this where that is smaller."""
 _TABLES = ("files", "modules", "variables", "read", "listed", "providers", "names")
 _SIZE = 8
 """bytes of a digest: it distinguishes versions of one thing"""
@@ -139,6 +142,21 @@ def _names(names: Mapping[str, str], moves: Mapping[str, str]) -> dict[str, str]
     others = {now: was for now, was in names.items() if now not in {*moves, *moves.values()}}
     moved = {now: names.get(was, was) for now, was in moves.items()}
     return others | {now: was for now, was in moved.items() if now != was}
+
+
+def fitted(record: InputRecord, most: int) -> InputRecord:
+    """The record as a document of at most so many bytes: without the contents of files that functions read, the largest
+    first, of which the digests remain; without anything where that is not enough."""
+    if len(record_bytes(record)) <= most:
+        return record
+    needed = {key for run in record.runs.values() for key in run.files.values()}
+    contents = sorted(record.sources.keys() - needed, key=lambda key: (-len(record.sources[key]), key))
+
+    def without(count: int) -> InputRecord:
+        return evolve(record, sources={k: v for k, v in record.sources.items() if k not in contents[:count]})
+
+    count = bisect_left(range(len(contents) + 1), True, key=lambda count: len(record_bytes(without(count))) <= most)
+    return without(count) if count <= len(contents) else new_record(record.lineage)
 
 
 # ---------------------------------------------------------------- the document

@@ -124,6 +124,10 @@ class StateStore:
         folder, file = os.path.split(os.path.realpath(self.path))
         return os.path.join(folder, f".{file.removesuffix('.tfstate')}.tfstate.{name}.json")
 
+    @property
+    def size(self) -> int:
+        return os.path.getsize(self.path) if os.path.isfile(self.path) else 0
+
     def keep_backup(self, path: str) -> None:
         self.backup_path = path
 

@@ -52,6 +52,7 @@ class RemoteStore:
         self.current: State | None = None
         """the last state read or written, without a journal"""
         self.journal: Journal | None = None
+        self.size = 0
         self._version: str | None = None
         self._texts: Texts | None = None
         self._read = False
@@ -184,7 +185,7 @@ class RemoteStore:
         if kept is None or not kept.data:
             self.current, self._version, self._read = None, kept.version if kept is not None else "", True
             return "", []
-        opened = self.seal.unseal(kept.data)
+        opened, self.size = self.seal.unseal(kept.data), len(kept.data)
         state, self._texts, problems = read_with_texts(opened.data, self.place)
         self._read = not has_errors(problems)
         if self._read:
@@ -330,7 +331,7 @@ class RemoteStore:
         except OSError as failed:
             detail = f"{failed.filename or self.journal_path}: {failed.strerror or failed}."
             return [error("state.file", "Failed to save state", detail)]
-        self.current, self._read, self._is_pending = state, True, False
+        self.current, self._read, self._is_pending, self.size = state, True, False, len(sealed)
         self._unanswered.clear()
         return []
 
