@@ -73,6 +73,11 @@ class FormerWorlds:
                 self.notes.append(
                     f"The record of the last apply is encrypted with a key that {KEY} does not have here."
                 )
+            if store is not None and self._record is None and not store.shares_documents:
+                self.notes.append(
+                    f"Nothing but the state is at {store.place}, so the record of an apply is only in the working "
+                    "directory that it was made in. Compare with a commit: -since=main"
+                )
         ref = options.since or self._implied()
         if ref:
             self._git = _of_git(self._made, ref)

@@ -86,6 +86,10 @@ class Store(Protocol):
     def keep_backup(self, path: str) -> None:
         """Keep what was there before the first write in this file from now on."""
 
+    @property
+    def shares_documents(self) -> bool:
+        """Whether documents are where the state is, for all its users; otherwise they are in the working directory."""
+
     def beside(self, name: str) -> bytes | None:
         """The content of one of the DOCUMENTS next to the state; None where there is none, or it cannot be read."""
 

@@ -101,6 +101,19 @@ def test_it_is_migrated_with_the_state(kind: str, tmp_path: Path) -> None:
     assert roots(two) == {"terraform_data.a": ['var.image "v1" -> "v2"']}
 
 
+@pytest.mark.parametrize("kind", kinds("http", "remote"))
+def test_services_that_keep_nothing_else(kind: str, tmp_path: Path) -> None:
+    """There the record is in the working directory, and elsewhere that is noted once."""
+    settings = SERVERS[kind]().settings()
+    one, two = (machine(tmp_path / name, kind, settings) for name in ("one", "two"))
+    one.good(OURS, "apply", "-auto-approve")
+    for place in (one, two):
+        (place.folder / "main.tf").write_text(MAIN.replace('"v1"', '"v2"'), "utf-8")
+    assert roots(one) == {"terraform_data.a": ['var.image "v1" -> "v2"']}
+    assert "Note" not in one.good(OURS, "why")
+    assert two.good(OURS, "why").count("Note: Nothing but the state is at ") == 1
+
+
 def test_a_state_that_moved_leaves_no_documents(tmp_path: Path) -> None:
     place = Place(tmp_path / "one", SERVERS["inmem"]())
     (place.folder / "main.tf").write_text(MAIN, "utf-8")
@@ -145,3 +158,8 @@ def test_a_record_that_cannot_be_written_is_a_warning(monkeypatch: pytest.Monkey
     (problem,) = store.put_beside(APPLIED, b"{}")
     assert problem.severity == "warning" and "AccessDenied. The state itself is complete." in problem.detail
     assert store.beside(APPLIED) is None
+    monkeypatch.undo()
+    store = InMemory({}).store("w2")
+    monkeypatch.setattr(store.client, "get_beside", refuse)  # as S3 answers where listing is not permitted
+    assert store.put_beside(APPLIED, b"{}") == []
+    assert store.erase() == []

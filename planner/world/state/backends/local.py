@@ -103,6 +103,10 @@ class StateStore:
 
         return verify(self)
 
+    @property
+    def shares_documents(self) -> bool:
+        return True
+
     def beside(self, name: str) -> bytes | None:
         try:
             return self.seal.unseal_document(name, read_whole(self._beside(name))).data

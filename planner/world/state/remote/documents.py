@@ -6,7 +6,10 @@ is being replaced, is not read.
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from planner.foundation.support.digests import sha256_of
+from planner.foundation.vocabulary.diagnostic import ServiceError
 from planner.world.state.backend import DOCUMENTS
 from planner.world.state.remote.client import RemoteStateClient
 
@@ -35,7 +38,7 @@ def read_document(client: RemoteStateClient, name: str) -> bytes | None:
 
 
 def put_document(client: RemoteStateClient, name: str, data: bytes) -> None:
-    """Store a document, and remove what a longer one left. Raises ServiceError."""
+    """Store a document, and remove what a longer one left, where that is permitted. Raises ServiceError."""
     whole = f"{len(data)} {sha256_of(data)}\n".encode() + data
     parts = range(0, len(whole), PART)
     for number, at in enumerate(parts):
@@ -44,16 +47,17 @@ def put_document(client: RemoteStateClient, name: str, data: bytes) -> None:
 
 
 def delete_documents(client: RemoteStateClient) -> None:
-    """Remove all documents of a state that is gone. Raises ServiceError."""
+    """Remove all documents of a state that is gone, where that is permitted."""
     if client.has_place_beside:
         for name in DOCUMENTS:
             _delete_from(client, name, 0)
 
 
 def _delete_from(client: RemoteStateClient, name: str, number: int) -> None:
-    while client.get_beside(_part(name, number)) is not None:
-        client.delete_beside(_part(name, number))
-        number += 1
+    with suppress(ServiceError):  # which some services answer with for what is not there
+        while client.get_beside(_part(name, number)) is not None:
+            client.delete_beside(_part(name, number))
+            number += 1
 
 
 def _part(name: str, number: int) -> str:

@@ -401,9 +401,13 @@ class RemoteStore:
         if not path.startswith(f"{self.place}."):
             self.backup_path = path
 
+    @property
+    def shares_documents(self) -> bool:
+        return self.client.has_place_beside
+
     def beside(self, name: str) -> bytes | None:
         try:
-            if self.client.has_place_beside:
+            if self.shares_documents:
                 data = read_document(self.client, name)
             else:
                 data = read_whole(self._beside(f"{name}.json"))
@@ -416,13 +420,13 @@ class RemoteStore:
         path = self._beside(f"{name}.json")
         try:
             sealed = self.seal.seal_document(name, data)
-            if self.client.has_place_beside:
+            if self.shares_documents:
                 put_document(self.client, name, sealed)
             else:
                 os.makedirs(os.path.dirname(path), exist_ok=True)
                 replace_file(path, sealed, mode=0o600, durable=False)
         except (OSError, Failure) as problem:
-            return document_not_saved(name, self.place if self.client.has_place_beside else path, problem)
+            return document_not_saved(name, self.place if self.shares_documents else path, problem)
         return []
 
     def verify(self) -> tuple[list[VerifiedFile], list[Diagnostic]]:
