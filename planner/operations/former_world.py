@@ -192,6 +192,7 @@ def _world(
     from planner.answers.explain.former_names import FormerNames
     from planner.answers.explain.former_world import FormerWorld
     from planner.engine.evaluation.objects import StateObjects
+    from planner.engine.plan.moves import moved_back
 
     loaded, plan = made.loaded, made.plan
     with view(tree):
@@ -203,7 +204,8 @@ def _world(
             directory=loaded.config.root.directory,
         )
         values, _ = root_variables(config.root.variables, given)
-    objects = StateObjects(plan.previous_state, loaded.schemas)
+    state = moved_back(plan.previous_state, names) if names else plan.previous_state
+    objects = StateObjects(state, loaded.schemas)
     context = LazyContext(config, values, loaded.schemas, objects, loaded.workspace, plan.timestamp or None)
     return FormerWorld(context, FormerNames.of(plan.changes, names or {}), tree, providers, is_whole, entry, lost)
 

@@ -14,7 +14,7 @@ MAIN = """
 variable "a" { default = "a1" }
 variable "b" { default = "b1" }
 resource "terraform_data" "a" { input = var.a }
-resource "terraform_data" "b" { input = [var.b, var.a] }
+resource "terraform_data" "b" { input = [var.b, terraform_data.a.input] }
 module "m" { source = "./m" }
 """
 INNER = 'resource "terraform_data" "x" { input = "one" }\n'
@@ -59,7 +59,7 @@ def roots(planner: Run, *options: str) -> dict[str, list[str]]:
 
 
 def test_state_mv(applied: Path, planner: Run) -> None:
-    edit(applied, **{'"terraform_data" "a"': '"terraform_data" "z"'})
+    edit(applied, **{'"terraform_data" "a"': '"terraform_data" "z"', "terraform_data.a": "terraform_data.z"})
     edit(applied, **{'module "m"': 'module "n"'})
     for words in ("terraform_data.a terraform_data.z", "module.m module.n"):
         assert planner("state", "mv", *words.split()).code == 0
@@ -74,10 +74,45 @@ def test_state_mv(applied: Path, planner: Run) -> None:
     assert roots(planner) == expected
     assert planner("apply", "-auto-approve", "-target=terraform_data.z").code == 0
     del expected["terraform_data.z"]
+    expected["terraform_data.b"] = ["?", "terraform_data.b.input[1]  "]  # z was applied after it
     assert roots(planner) == expected
     assert planner("state", "mv", "terraform_data.z", "terraform_data.a").code == 0
-    edit(applied, **{'"terraform_data" "z"': '"terraform_data" "a"'})
+    edit(applied, **{'"terraform_data" "z"': '"terraform_data" "a"', "terraform_data.z": "terraform_data.a"})
     assert roots(planner) == expected
+
+
+@pytest.mark.parametrize("key", ["", "[0]"])
+def test_a_reference_to_what_was_renamed_is_no_edit(
+    key: str, tmp_path: Path, planner: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    count = "count = 1\n" if key else ""
+    main = (
+        'variable "v" { default = 1 }\nmodule "m" {\n source = "./m"\n v = var.v\n}\n'
+        f'resource "terraform_data" "a" {{\n{count} input = var.v\n}}\n'
+        f'resource "terraform_data" "b" {{ input = ["x", terraform_data.a{key}.input, terraform_data.a{key}.id] }}\n'
+        'resource "terraform_data" "c" { input = "y-${module.m.o}" }\n'
+    )
+    inner = (
+        'variable "v" {}\n'
+        'resource "terraform_data" "x" { input = var.v }\n'
+        'output "o" { value = terraform_data.x.input }\n'
+    )
+    (tmp_path / "m").mkdir()
+    (tmp_path / "m/main.tf").write_text(inner, "utf-8")
+    (tmp_path / "main.tf").write_text(main, "utf-8")
+    for words in ("init", "apply -auto-approve"):
+        assert planner(*words.split()).code == 0
+    main = main.replace('_data" "a"', '_data" "z"').replace("data.a", "data.z").replace('"m" {', '"n" {')
+    main = main.replace("module.m.", "module.n.").replace("= 1 }", "= 2 }")
+    for old, new in (("terraform_data.a", "terraform_data.z"), ("module.m", "module.n")):
+        main += f"moved {{\n  from = {old}\n  to = {new}\n}}\n"
+    (tmp_path / "main.tf").write_text(main, "utf-8")
+    assert planner("init").code == 0
+    names = (f"terraform_data.z{key}", "terraform_data.b", "terraform_data.c", "module.n.terraform_data.x")
+    assert roots(planner) == {name: ["var.v 1 2"] for name in names}
+    (tmp_path / "main.tf").write_text(main.replace('"x", ', '"w", ').replace("= 2 }", "= 1 }"), "utf-8")
+    assert roots(planner) == {"terraform_data.b": ["the text of terraform_data.b.input[0]  "]}
 
 
 @pytest.mark.parametrize(
@@ -125,3 +160,18 @@ def test_commands_that_change_the_state_leave_the_record_of_others(command: str,
     assert planner("state", *command.split()).code == 0
     edit(applied, a1="a2")
     assert roots(planner)["terraform_data.a"] == ['var.a "a1" "a2"']
+
+
+def test_objects_that_changed_places(applied: Path, planner: Run) -> None:
+    """Names that lead in a circle, and damaged ones."""
+    for one, other in (("a", "tmp"), ("b", "a"), ("tmp", "b")):
+        assert planner("state", "mv", f"terraform_data.{one}", f"terraform_data.{other}").code == 0
+    edit(applied, a1="a2")
+    assert planner("why").code == 0
+    record = applied / ".terraform.tfstate.applied.json"
+    document = json.loads(record.read_text("utf-8"))
+    (run,) = document["runs"].values()
+    assert run["names"] == {"terraform_data.a": "terraform_data.b", "terraform_data.b": "terraform_data.a"}
+    run["names"] = {"terraform_data.a": "no address"}
+    record.write_text(json.dumps(document), "utf-8")
+    assert planner("why").code == 0

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from planner.language.syntax.nodes import Expression, Literal, ObjectItem, Parens, SyntaxNode
+from planner.language.syntax.nodes import Expression, Literal, ObjectItem, Parens, SyntaxNode, Traversal
 
 _POSITIONS = frozenset(
     ("name_end", "root_end", "open", "close", "bracket", "marker_start", "marker_end", "open_end", "close_start")
@@ -13,10 +14,18 @@ _FIELDS: dict[type, tuple[str, ...]] = {}
 """the parts of a node, without its positions"""
 
 
-def expression_keys(node: Expression) -> dict[int, int]:
+class _Keys(dict[int, int]):
+    """Keys by identity. `former`: the former spelling of a reference."""
+
+    former: Callable[[Traversal], Traversal] | None = None
+
+
+def expression_keys(node: Expression, former: Callable[[Traversal], Traversal] | None = None) -> dict[int, int]:
     """Keys of an expression and of all expressions inside, by their identities: equal for equal expressions at equal
-    positions in the whole. None where it is nested too deeply. For one process: they are hashes."""
-    keys: dict[int, int] = {}
+    positions in the whole. None where it is nested too deeply. For one process: they are hashes. `former`: the former
+    spelling of a reference, for which it counts."""
+    keys = _Keys()
+    keys.former = former
     try:
         _key(node, (), keys)
     except RecursionError:
@@ -24,12 +33,15 @@ def expression_keys(node: Expression) -> dict[int, int]:
     return keys
 
 
-def _key(node: Any, path: tuple[Any, ...], keys: dict[int, int]) -> int:
+def _key(node: Any, path: tuple[Any, ...], keys: _Keys) -> int:
     outside = []
     while node.__class__ is Parens:
         outside.append(node)
         node = node.expr
-    if node.__class__ is Literal:
+    spelling = keys.former(node) if keys.former is not None and node.__class__ is Traversal else node
+    if spelling is not node:
+        whole = _key(spelling, path, _Keys())
+    elif node.__class__ is Literal:
         whole = hash((node.value.__class__, repr(node.value)))
     else:
         whole = hash((node.__class__, *(_part(getattr(node, f), (*path, f), keys) for f in parts_of(node.__class__))))
@@ -46,7 +58,7 @@ def parts_of(kind: type) -> tuple[str, ...]:
     return fields
 
 
-def _part(value: Any, path: tuple[Any, ...], keys: dict[int, int]) -> Any:
+def _part(value: Any, path: tuple[Any, ...], keys: _Keys) -> Any:
     if isinstance(value, SyntaxNode):
         return _key(value, path, keys)
     if value.__class__ is tuple:

@@ -13,6 +13,8 @@ from planner.foundation.vocabulary.address import (
     parse_resource_instance,
 )
 from planner.foundation.vocabulary.records import field, frozen
+from planner.language.config.references import Ref, parse_reference
+from planner.language.syntax.nodes import GetAttr, Traversal
 from planner.logic.model.plan import ResourceChange
 
 
@@ -53,6 +55,28 @@ class FormerNames:
         for name, key in reversed(rest):
             here = here.child(name, key)
         return here
+
+    def reference(self, module: str, node: Traversal) -> Traversal:
+        """A reference in a module instance with the name that the resource or module call had then; the same where it
+        had no other one there."""
+        ref = parse_reference(node) if self._names else None
+        if not isinstance(ref, Ref):
+            return node
+        if ref.kind == "resource":
+            former, name, _ = self.resource(module, ref.name, None)
+            is_here = str(former) == str(self.module(module))
+            words = name.split(".") if is_here and name != ref.name else []
+        elif ref.kind in ("module", "output"):
+            here = self.module(join(module, f"module.{ref.name}"))
+            is_here = here.steps[:-1] == self.module(module).steps
+            words = ["module", here.steps[-1][0]] if is_here and here.steps[-1][0] != ref.name else []
+        else:
+            return node
+        if not words:
+            return node
+        inner = [GetAttr(word, step.start, step.end) for word, step in zip(words[1:], node.steps, strict=False)]
+        steps = (*inner, *node.steps[len(inner) :])
+        return Traversal(words[0], node.root_end, steps, node.start, node.end)
 
     def resource(self, module: str, name: str, key: InstanceKey) -> tuple[ModuleAddress, str, InstanceKey]:
         """The former module instance, name (`type.name`) and key of an instance, or of a resource (key None)."""

@@ -8,6 +8,7 @@ What is not known there (a sensitive value, a file of which only a digest was ke
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from typing import Literal, Protocol
 
 from planner.answers.explain.expression_keys import expression_keys
@@ -71,7 +72,7 @@ class FormerWorld:
         self.context, self.names, self.tree, self.providers = context, names, tree, providers or {}
         self.is_whole, self.entry, self.lost = is_whole, entry, lost
         self.places = LocationLookup(context)
-        self._keys: dict[int, tuple[Expression, dict[int, int]]] = {}
+        self._keys: dict[tuple[int, str | None], tuple[Expression, dict[int, int]]] = {}
 
     def place(self, place: ValueLocation) -> ValueLocation | None:
         """The former place of a value; None where its module instance did not exist."""
@@ -169,7 +170,7 @@ class FormerWorld:
         was = self.text(place)
         if was is None:
             return "unknown" if self.lacks(place.module) else "other"
-        before, now = self._expressions(was.node), self._expressions(whole)
+        before, now = self._expressions(was.node), self._expressions(whole, place.module.text)
         key = now.get(id(node))
         if key is None or not before:
             return "unknown"
@@ -177,11 +178,18 @@ class FormerWorld:
             return "same"
         return "unknown" if self.is_lost(place) else "other"
 
-    def _expressions(self, whole: Expression) -> dict[int, int]:
-        known = self._keys.get(id(whole))
+    def _expressions(self, whole: Expression, module: str | None = None) -> dict[int, int]:
+        """The keys of a former expression; of a present one of a module in its former spelling."""
+        known = self._keys.get((id(whole), module))
         if known is None:
-            known = self._keys[id(whole)] = (whole, expression_keys(whole))
+            former = partial(self.names.reference, module) if module is not None else None
+            known = self._keys[id(whole), module] = (whole, expression_keys(whole, former))
         return known[1]
+
+    def is_same_text(self, module: ModuleInstance, now: Expression, was: Expression) -> bool:
+        """Whether an expression in a module is the former one, but for its layout and the names of what was moved."""
+        keys, before = self._expressions(now, module.text), self._expressions(was)
+        return now is was or (bool(keys) and keys[id(now)] == before.get(id(was)))
 
     def new_call(self, module: ModuleInstance) -> ModuleConfig | None:
         """The outermost module around a place that nothing called; None where all were called."""

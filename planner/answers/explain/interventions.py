@@ -13,7 +13,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import combinations
 from typing import Any, NamedTuple, TypeAlias
 
-from planner.answers.explain.expression_keys import expression_keys
 from planner.answers.explain.former_world import FormerWorld
 from planner.answers.explain.origins import Path, differing, same_parts, uses_files
 from planner.answers.explain.places import LocationLookup, ValueLocation, place_name, select
@@ -184,7 +183,9 @@ class Interventions:
         self._texts[key] = frozenset()
         units: set[ChangedInput] = set()
         nodes = [given.node for given in (now, was) if given is not None]
-        if len(nodes) == 1 or (nodes and not _same_text(*nodes)):
+        if len(nodes) == 2 and self.former.is_same_text(module, *nodes):
+            nodes = nodes[:1]
+        elif nodes:
             units.add(unit if not _is_lost(was) else unit._replace(kind=_UNKNOWN))
         for node in nodes:
             for mention in variables(node):
@@ -305,8 +306,10 @@ class Interventions:
         decl = module.config.resources[place.name]
         unit = ChangedInput("attribute", module.config.path, join(place.name, str(place.path[0][1])))
         now, was = self._attribute(place)
-        is_old = unit not in new and not _is_lost(was)
-        given = was if is_old and (was is None or now is None or not _same_text(now.node, was.node)) else now
+        given = now
+        if unit not in new and not _is_lost(was):
+            is_same = was is not None and now is not None and self.former.is_same_text(module, now.node, was.node)
+            given = now if is_same else was
         if given is None:
             return _NOTHING
         expansion = expand(decl, module.scope, place.root_text)
@@ -424,13 +427,6 @@ def _union(now: ModuleConfig, was: ModuleConfig | None) -> ModuleConfig:
     }
     children = {**was.children, **{name: _union(one, was.children.get(name)) for name, one in now.children.items()}}
     return evolve(now, children=children, **tables)
-
-
-def _same_text(one: Expression, other: Expression) -> bool:
-    """Whether two expressions are equal, but for their layout."""
-    return one is other or (
-        bool(keys := expression_keys(one)) and keys[id(one)] == expression_keys(other).get(id(other))
-    )
 
 
 def _is_lost(was: Any) -> bool:

@@ -203,10 +203,9 @@ def moved_back(state: State, origins: Mapping[str, str]) -> State:
     builder = StateBuilder(state)
     known = (resource.address + format_key(instance.key) for resource, instance in state.instances())
     left = {to: origins[to] for to in known if origins.get(to, to) != to}
-    while left:
-        for to in sorted(left, key=sort_key):
-            if left[to] not in left:  # else the address is still occupied
-                _move(builder, to, left.pop(to))
+    while free := [to for to in sorted(left, key=sort_key) if left[to] not in left]:  # others are still occupied
+        for to in free:
+            _move(builder, to, left.pop(to))
     return builder.snapshot()
 
 

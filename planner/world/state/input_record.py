@@ -31,6 +31,7 @@ from typing import Any
 
 from planner.foundation.support.digests import blake2b
 from planner.foundation.support.fast_json import orjson
+from planner.foundation.vocabulary.address import AddressError, parse_resource_instance
 from planner.foundation.vocabulary.records import evolve, field, frozen
 
 VERSION = "2.0"
@@ -191,7 +192,7 @@ def read_record(data: bytes) -> InputRecord | None:
         entries = base64.b85decode(document["entries"]).hex()
         digests = frozenset(entries[at : at + 2 * _SIZE] for at in range(0, len(entries), 2 * _SIZE))
         return InputRecord(lineage, salt, runs, objects, sources, digests)
-    except (ValueError, KeyError, TypeError, AttributeError, zlib.error):
+    except (ValueError, KeyError, TypeError, AttributeError, AddressError, zlib.error):
         return None
 
 
@@ -200,6 +201,8 @@ def _run(raw: Mapping[str, Any]) -> ApplyInputs:
     read = {name: (str(digest), str(key)) for name, (digest, key) in raw["read"].items()}
     listed = {name: tuple(map(str, names)) for name, names in raw["listed"].items()}
     files, modules, providers, names = (_texts(raw[table]) for table in ("files", "modules", "providers", "names"))
+    for address in (*names, *names.values()):
+        parse_resource_instance(address)
     return ApplyInputs(
         int(raw["serial"]), bool(raw["whole"]), files, modules, variables, read, listed, providers, names
     )
