@@ -305,11 +305,22 @@ def named_edits(root: CauseStep, edits: Mapping[int, Edit], rendered: Rendered) 
             placed |= {n} if root.note == "environment" else set()
         if edit.state is not None and _is_about(what, edit.subjects) and root.kind not in _DECLARED:
             placed.add(n)
+    if (
+        placed and root.kind == "variable"
+    ):  # a default and what is given instead of it are one root: one hides the other
+        variable = re.match(r"var\.\w+", what)
+        layers = {_is_default(edits[n]) for n in placed}
+        hidden = {n for n, edit in edits.items() if len(layers) == 1 and _is_default(edit) not in layers}
+        placed |= {n for n in hidden if variable is not None and variable.group() in edits[n].subjects}
     if placed:
         return placed, True
     named = {n for n, edit in edits.items() if _is_about(what, edit.subjects)}
     is_dropped = any(edits[n].options[0] and not edits[n].options[1] for n in named)  # the default has the place now
     return named, is_dropped or root.kind not in _DECLARED
+
+
+def _is_default(edit: Edit) -> bool:
+    return edit.about.startswith("default of")
 
 
 _DECLARED = ("variable", "text", "file", "create")

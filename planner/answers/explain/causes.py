@@ -13,8 +13,8 @@ from functools import reduce
 from itertools import zip_longest
 from typing import Any, Protocol
 
+from planner.answers.explain.changed_inputs import ChangedInput, ChangedInputs, changed_resource
 from planner.answers.explain.checked_roots import CheckedRoots
-from planner.answers.explain.interventions import ChangedInput, ChangedInputs, changed_resource
 from planner.foundation.vocabulary.records import evolve, frozen
 from planner.foundation.vocabulary.span import Span
 from planner.logic.datalog.engine.fact_base import FactBase
@@ -109,8 +109,12 @@ class Checks(Protocol):
     def unit(self, leaf: str) -> ChangedInput | None:
         """The input that a root cause is."""
 
-    def describe(self, unit: ChangedInput) -> tuple[str, str, Span | None]:
-        """The name of an input as a root cause, its kind as that, and its place."""
+    def describe(self, unit: ChangedInput) -> tuple[str, str, Any, str]:
+        """The name of an input as a root cause, its kind as that, its place, and of a variable the origin of its
+        value."""
+
+    def shown_values(self, unit: ChangedInput) -> tuple[str, str]:
+        """The former and the present value of a root variable, as they may be shown."""
 
 
 def chains_of(derived: Sequence[Derivation]) -> dict[str, Because]:
@@ -129,7 +133,7 @@ class _Chains:
         self._altered = [
             {what: (before, value) for what, before, value in one.facts.relation("planned_change")} for one in derived
         ]
-        self._added: dict[str, tuple[str, Span | None]] = {}
+        self._added: dict[str, CauseStep] = {}
         checks = {
             self._worlds.name(name, number): units
             for number, one in enumerate(derived)
@@ -175,7 +179,9 @@ class _Chains:
         if is_checked:
             is_guess = self._checked.is_guess(name)
         else:
-            is_guess = self._ways.is_guess(name) or any(s.kind == "as-before" for s in steps)
+            # of several that could not be tried some may not matter
+            is_guess = self._ways.is_guess(name) or (confirmed is None and len(steps) > 1)
+            is_guess = is_guess or any(s.kind == "as-before" for s in steps)
         return Because((steps[0], *inner), tuple(steps), is_guess, is_checked)
 
     def _step(self, what: str, world: int, number: int) -> CauseStep:
@@ -183,13 +189,11 @@ class _Chains:
 
     def _root(self, name: str, root: str, number: int) -> CauseStep:
         world, what = self._worlds.of(root, number), plain(root)
-        kind, source = self._added.get(root, (self._ways.leaves.get(root, ""), None))
-        if root in self._ways.leaves:
-            kind = self._ways.leaves[root]
-            source = self._places[world].of_leaf(what, kind, plain(self._ways.reader(name, root)))
-        elif source is None:
-            named = (what[:at] for at in range(len(what), 0, -1) if at == len(what) or what[at] in ".[")
-            source = next((place for of in named if (place := self._places[world].of(of)) is not None), None)
+        if root not in self._ways.leaves:
+            added = self._added.get(root, CauseStep(what))
+            return evolve(added, source=added.source or self._places[world].of(what))
+        kind = self._ways.leaves[root]
+        source = self._places[world].of_leaf(what, kind, plain(self._ways.reader(name, root)))
         return CauseStep(what, kind, source, *self._variables[world].get(what, ("", "", "")))
 
     def _unit(self, leaf: str) -> ChangedInput | None:
@@ -197,8 +201,10 @@ class _Chains:
 
     def _missing(self, unit: ChangedInput) -> str:
         """The name of a root that no rule leads to."""
-        name, kind, source = self._derived[0].trace.describe(unit)
-        self._added[name] = kind, source
+        trace = self._derived[0].trace
+        name, kind, source, origin = trace.describe(unit)
+        note = _note(origin, source)
+        self._added[name] = CauseStep(name, kind, source, *trace.shown_values(unit), note)
         return name
 
 
@@ -262,12 +268,17 @@ def _variables(relations: Mapping[str, Collection[Any]], facts: FactBase) -> dic
     told = {}
     for name, text, origin in facts.relation("root_variable"):
         source = facts.source("root_variable", (name, text, origin))
-        elsewhere = isinstance(source, Span) and source.filename != origin  # of a sensitive value: its declaration
-        told[name] = (before.get(name, ""), text, origin if origin in _NOTED or elsewhere else "")
+        told[name] = (before.get(name, ""), text, _note(origin, source))
     told |= {name: (old, now, "") for _, name, old, now in facts.relation("provider_changed")}
     told |= {name: ("", "", how) for name, how in facts.relation("tainted_by")}
     told |= {name: (old, now, "") for name, old, now in facts.relation("drifted_from")}
     return told
+
+
+def _note(origin: str, source: Any) -> str:
+    """The origin of a variable's value where its place does not show it: of a sensitive one that is the declaration."""
+    is_elsewhere = isinstance(source, Span) and source.filename != origin
+    return origin if origin in _NOTED or (is_elsewhere and origin) else ""
 
 
 @frozen

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Protocol
 
-from planner.answers.explain.interventions import RESOURCES, ChangedInput, ChangedInputs, covers
+from planner.answers.explain.changed_inputs import RESOURCES, ChangedInput, ChangedInputs, covers
 
 _INPUTS = ("variable", "text", "file")
 """kinds of leaves that are inputs; others are what an object, or what was read, is in itself"""

@@ -7,15 +7,9 @@ from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from typing import Any
 
+from planner.answers.explain.changed_inputs import ChangedInput, ChangedInputs, changed_resource, describe, unit_of
 from planner.answers.explain.former_world import FormerWorld, Status
-from planner.answers.explain.interventions import (
-    ChangedInput,
-    ChangedInputs,
-    Interventions,
-    changed_resource,
-    describe,
-    unit_of,
-)
+from planner.answers.explain.interventions import Interventions
 from planner.answers.explain.origins import (
     GivenExpression,
     Path,
@@ -43,7 +37,7 @@ from planner.language.syntax.body import function_calls, variables
 from planner.language.syntax.chains import Chain, chains
 from planner.language.syntax.nodes import Call, Expression, GetAttr, GetIndex, Literal, Object, Parens, Traversal, Tuple
 from planner.logic.datalog.engine.fact_base import FactBuilder
-from planner.logic.model.graph import Unquoted
+from planner.logic.model.graph import CommandLine, Unquoted
 from planner.logic.model.plan import Plan, ResourceChange, change_name
 from planner.logic.programs.actions import NO_OP
 
@@ -131,16 +125,57 @@ class MentionTrace:
             return ChangedInput("object", place.module.config.path, place.name)
         return unit_of(place) if place is not None else None
 
-    def describe(self, unit: ChangedInput) -> tuple[str, str, Span | None]:
-        """The name of an input as a root cause, its kind as that, and its place. What is written in a module with
-        another source is that source."""
+    def describe(self, unit: ChangedInput) -> tuple[str, str, Any, str]:
+        """The name of an input as a root cause, its kind as that, its place, and of a variable the origin of its value.
+        What is written in a module with another source is that source."""
         module = self.config.root.descendant(unit.module)
         former = self._interventions.former_module(unit.module) if self._interventions is not None else None
         if module is not None and former is not None and unit.kind not in ("variable", "file"):
             other = self._changed_source(module, former)
             if other is not None:
-                return other.words, "text", other.span
-        return describe(unit, self.config)
+                return other.words, "text", other.span, ""
+        if unit.kind == "variable" and unit.name in self.config.root.variables:
+            name, kind, _ = describe(unit, self.config)
+            source, origin = self._variable_source(self._root_place(unit))
+            return name, kind, source, origin
+        return *describe(unit, self.config), ""
+
+    def shown_values(self, unit: ChangedInput) -> tuple[str, str]:
+        """The former and the present value of a part of a root variable, as they may be shown; empty for other
+        inputs."""
+        if unit.kind != "variable" or self.former is None or unit.name not in self.config.root.variables:
+            return "", ""
+        place = self._root_place(unit)
+        hidden = self.config.root.variables[unit.name].sensitive or self.places.is_sensitive(place)
+        now = next((value for _, value in self.places.found(place)), None)
+        was, is_known = self.former.value(place)
+        texts = [short_text(value, hidden) if value is not None else "nothing" for value in (was, now)]
+        return texts[0] if is_known else "", texts[1]
+
+    def _root_place(self, unit: ChangedInput) -> ValueLocation:
+        return ValueLocation(self.places.context.root, "var", unit.name, path=unit.path)
+
+    def _variable_source(self, place: ValueLocation) -> tuple[Any, str]:
+        """The place that a root variable, or a part of it, has its value from, and what that is (rules:
+        root_variable)."""
+        given = self.variables.get(place.name)
+        value = next((v for _, v in self.places.found(place)), None)
+        decl = place.module.config.variables[place.name]
+        hidden = decl.sensitive or self.places.is_sensitive(place)
+        origin: str = given.origin if given is not None else "default"
+        source: Any = decl.span
+        if not hidden and decl.default_span is not None:
+            source, _ = self._written.part(decl.default_span, place.path)
+        if given is not None and given.span is not None and origin != "default":
+            origin = given.span.filename
+            source, is_written = self._written.part(given.span, place.path)
+            if not is_written and value is not None:
+                source, origin = decl.span, "default"  # of an attribute that is optional in the type
+        if hidden:
+            source = Unquoted.of(decl.span)
+        if origin == "command line":
+            source = CommandLine(f"-var={place.name}")
+        return source, origin
 
     def _places(self) -> dict[str, ValueLocation]:
         if len(self._by_name) != len(self._seen):

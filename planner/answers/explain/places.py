@@ -269,7 +269,7 @@ class LocationLookup:
         decl = place.module.config.resources.get(place.name) if place.kind == "resource" else None
         if decl is None or not place.path:
             return []
-        named = (block for block in getattr(decl.body, "blocks", ()) if _block_name(block) == place.path[0][1])
+        named = (block for block in getattr(decl.body, "blocks", ()) if block_name(block) == place.path[0][1])
         return [call for block in named for call in _file_calls(block.body)]
 
     def is_in_blocks(self, place: ValueLocation) -> bool:
@@ -482,7 +482,7 @@ def open_parts(value: Value) -> Iterator[Path]:
             stack += [((*path, step), part) for step, part in reversed(list(parts(here)))]
 
 
-def _block_name(block: Block) -> str:
+def block_name(block: Block) -> str:
     """The name of the argument that a nested block, or a dynamic one, is for."""
     return block.labels[0].value if block.type == "dynamic" and block.labels else block.type
 

@@ -88,7 +88,7 @@ class Trace(ValueTrace):
         call = former.new_call(place.module)
         if call is not None:
             words = format_module((step, None) for step in call.path)
-            self._facts.add("call_new", name, words, source=call.call.shown_span if call.call is not None else None)
+            self._facts.add("call_new", name, words, source=call.call.span if call.call is not None else None)
         elif (former.is_whole or self._has_applied()) and former.had(place):
             self._facts.add("lost_entry" if former.is_whole else "missing_entry", name, source=StateEntry(name))
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from planner.answers.explain.mention_trace import MentionTrace
 from planner.answers.explain.origins import (
     Path,
@@ -25,7 +23,7 @@ from planner.language.syntax.body import variables
 from planner.logic.datalog.engine.fact_base import FactBase
 from planner.logic.facts.from_config import configuration_address
 from planner.logic.facts.from_state import declaration
-from planner.logic.model.graph import CommandLine, StateEntry, Unquoted
+from planner.logic.model.graph import StateEntry
 from planner.logic.model.plan import ResourceChange
 from planner.logic.programs.actions import NO_OP, does
 
@@ -129,6 +127,8 @@ class ValueTrace(MentionTrace):
         mentions_some = self._mentions(place, unknown=True)
         if mentions_some and (place.kind == "resource" or place.root_text in self._outputs):
             self._check(place)
+        if mentions_some and place.kind == "resource" and place.path:
+            self._state_differs(place, part_at(self.changes[place.root_text].before, place.path))
         if place.kind == "resource":
             change = self.changes[place.root_text]
             self._facts.add("object_value", text, change.address, source=declaration(self.config, change))
@@ -312,18 +312,24 @@ class ValueTrace(MentionTrace):
         texts = short_texts(before, value, hidden)
         self._facts.add("planned_change", text, *texts, source=source)
         self._facts.add("altered", text, f"{text} changes from {texts[0]} to {texts[1]}", source=source)
-        if self.former is not None and not self.former.is_applied(place, self._state_value(place, before)):
-            self._facts.add("unapplied", text, source=source)
-            if self.former.ignores(place):
-                self._facts.add("ignored_before", text, source=source)
-            change = self.changes.get(place.root_text)
-            entry = self.former.entry(change.previous_address or change.address) if change is not None else "unknown"
-            if entry != "unknown":
-                known = "edited_value" if entry == "other" else "left_by_apply"
-                self._facts.add(known, text, source=StateEntry(place.root_text))
+        self._state_differs(place, before)
         self._mentions(place, unknown=False, before=before, after=value)
         self._check(place)
         return True
+
+    def _state_differs(self, place: ValueLocation, before: Value) -> None:
+        """The facts about a value of the state that is not what the former configuration gives."""
+        text, source = str(place), self._source(place)
+        if self.former is None or self.former.is_applied(place, self._state_value(place, before)):
+            return
+        self._facts.add("unapplied", text, source=source)
+        if self.former.ignores(place):
+            self._facts.add("ignored_before", text, source=source)
+        change = self.changes.get(place.root_text)
+        entry = self.former.entry(change.previous_address or change.address) if change is not None else "unknown"
+        if entry != "unknown":
+            known = "edited_value" if entry == "other" else "left_by_apply"
+            self._facts.add(known, text, source=StateEntry(place.root_text))
 
     def _state_value(self, place: ValueLocation, before: Value) -> Value:
         """The value of an object in the state before refreshing; of an output the one that the state has."""
@@ -333,23 +339,9 @@ class ValueTrace(MentionTrace):
         return was if is_known else None
 
     def _root_variable(self, place: ValueLocation) -> None:
-        given = self.variables.get(place.name)
         value = next((v for _, v in self.places.found(place)), None)
-        decl = place.module.config.variables[place.name]
-        hidden = decl.sensitive or self.places.is_sensitive(place)
-        origin: str = given.origin if given is not None else "default"
-        source: Any = decl.span
-        if not hidden and decl.default_span is not None:
-            source, _ = self._written.part(decl.default_span, place.path)
-        if given is not None and given.span is not None and origin != "default":
-            origin = given.span.filename
-            source, is_written = self._written.part(given.span, place.path)
-            if not is_written and value is not None:
-                source, origin = decl.span, "default"  # of an attribute that is optional in the type
-        if hidden:
-            source = Unquoted.of(decl.span)
-        if origin == "command line":
-            source = CommandLine(f"-var={place.name}")
+        hidden = place.module.config.variables[place.name].sensitive or self.places.is_sensitive(place)
+        source, origin = self._variable_source(place)
         text = short_text(value, hidden) if value is not None else "nothing"
         self._facts.add("root_variable", str(place), text, origin, source=source)
         self._compare(place, value, source)

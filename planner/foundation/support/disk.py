@@ -83,6 +83,24 @@ def view(tree: Tree | None) -> Iterator[None]:
         _TREE.reset(token)
 
 
+_HASHED: ContextVar[bool] = ContextVar("hashed", default=False)
+
+
+@contextmanager
+def hashing() -> Iterator[None]:
+    """Inside, files are only read for digests: of one that was another any other content will do."""
+    token = _HASHED.set(True)
+    try:
+        yield
+    finally:
+        _HASHED.reset(token)
+
+
+def is_hashed() -> bool:
+    """Whether a file is read for its digest."""
+    return _HASHED.get()
+
+
 def _name_in(tree: Tree, path: str | os.PathLike[str]) -> str | None:
     """The name of a path in a tree; None for a path outside of it. Raises ValueError for an impossible name."""
     absolute = os.path.join(os.getcwd(), os.fspath(path))

@@ -12,6 +12,7 @@ from itertools import pairwise
 from planner.foundation.support.disk import (
     Entry,
     UnrecordedError,
+    hashing,
     is_directory,
     list_directory,
     note_file_read,
@@ -120,40 +121,45 @@ def filebase64(path: Value, *, context: CallContext) -> Value:
     return mark(base64_text(read_bytes(path, context.base_dir, bool(marks), 0)), marks)
 
 
+def _read_to_hash(path: str, base_dir: str) -> bytes:
+    with hashing():
+        return read_bytes(path, base_dir)
+
+
 @function(Param("path", STRING), result=STRING, into=FUNCTIONS)
 def filemd5(path: str, *, context: CallContext) -> Value:
     """Gives the MD5 hash of a file, in hexadecimal digits."""
-    return hexadecimal(hashlib.md5(read_bytes(path, context.base_dir), usedforsecurity=False).digest())
+    return hexadecimal(hashlib.md5(_read_to_hash(path, context.base_dir), usedforsecurity=False).digest())
 
 
 @function(Param("path", STRING), result=STRING, into=FUNCTIONS)
 def filesha1(path: str, *, context: CallContext) -> Value:
     """Gives the SHA-1 hash of a file, in hexadecimal digits."""
-    return hexadecimal(hashlib.sha1(read_bytes(path, context.base_dir), usedforsecurity=False).digest())
+    return hexadecimal(hashlib.sha1(_read_to_hash(path, context.base_dir), usedforsecurity=False).digest())
 
 
 @function(Param("path", STRING), result=STRING, into=FUNCTIONS)
 def filesha256(path: str, *, context: CallContext) -> Value:
     """Gives the SHA-256 hash of a file, in hexadecimal digits."""
-    return hexadecimal(hashlib.sha256(read_bytes(path, context.base_dir)).digest())
+    return hexadecimal(hashlib.sha256(_read_to_hash(path, context.base_dir)).digest())
 
 
 @function(Param("path", STRING), result=STRING, into=FUNCTIONS)
 def filesha512(path: str, *, context: CallContext) -> Value:
     """Gives the SHA-512 hash of a file, in hexadecimal digits."""
-    return hexadecimal(hashlib.sha512(read_bytes(path, context.base_dir)).digest())
+    return hexadecimal(hashlib.sha512(_read_to_hash(path, context.base_dir)).digest())
 
 
 @function(Param("path", STRING), result=STRING, into=FUNCTIONS)
 def filebase64sha256(path: str, *, context: CallContext) -> Value:
     """Gives the SHA-256 hash of a file, its bytes in Base64."""
-    return base64(hashlib.sha256(read_bytes(path, context.base_dir)).digest())
+    return base64(hashlib.sha256(_read_to_hash(path, context.base_dir)).digest())
 
 
 @function(Param("path", STRING), result=STRING, into=FUNCTIONS)
 def filebase64sha512(path: str, *, context: CallContext) -> Value:
     """Gives the SHA-512 hash of a file, its bytes in Base64."""
-    return base64(hashlib.sha512(read_bytes(path, context.base_dir)).digest())
+    return base64(hashlib.sha512(_read_to_hash(path, context.base_dir)).digest())
 
 
 @function(Param("path", STRING, allow_marked=True), result=BOOL, into=FUNCTIONS)

@@ -1,0 +1,101 @@
+"""Inputs of values that changed since the former world."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeAlias
+
+from planner.answers.explain.origins import Path
+from planner.answers.explain.places import ValueLocation, place_name
+from planner.foundation.values.value import Null
+from planner.foundation.vocabulary.address import format_module, format_resource, join, parse_module
+from planner.foundation.vocabulary.span import Span
+from planner.language.config.model import Config, ModuleCall, ModuleConfig, ModulePath, ResourceDecl
+from planner.logic.model.plan import ResourceChange
+
+RESOURCES = ("instances", "object")
+"""kinds of inputs that are about a resource"""
+
+
+class ChangedInput(NamedTuple):
+    """An input that changed: a part of a root `variable`, a `file`, the text of an expression (`local`, `output`,
+    `argument` of a module call or its default, `repetition`, `attribute`), or of a resource: which `instances` it has,
+    and what its `object`s are. `name`: within its module."""
+
+    kind: str
+    module: ModulePath
+    name: str
+    path: Path = ()
+
+
+ChangedInputs: TypeAlias = frozenset[ChangedInput]
+
+
+def describe(unit: ChangedInput, config: Config) -> tuple[str, str, Span | None]:
+    """The name of an input as a root cause, its kind as that, and its place."""
+    if unit.kind == "variable":
+        return place_name(f"var.{unit.name}", unit.path), "variable", None
+    if unit.kind == "file":
+        return f"file {unit.name}", "file", None
+    path = format_module((name, None) for name in unit.module)
+    module = config.root.descendant(unit.module)
+    if unit.kind == "local" and module is not None and unit.name in module.locals:
+        return f"the text of {join(path, f'local.{unit.name}')}", "text", module.locals[unit.name].expr.span
+    if unit.kind == "output":
+        name = f"{path}.{unit.name}" if path else f"output.{unit.name}"
+        known = module is not None and unit.name in module.outputs
+        return f"the text of {name}", "text", module.outputs[unit.name].value.span if known and module else None
+    if unit.kind == "argument":
+        name, call = join(path, f"var.{unit.name}"), module.call if module is not None else None
+        argument = call.inputs.get(unit.name) if call is not None else None
+        variable = module.variables.get(unit.name) if module is not None else None
+        span = argument.expr_span if argument is not None else variable.span if variable is not None else None
+        return f"the text of {name}", "text", span
+    name = join(path, unit.name)
+    block, _, argument_name = unit.name.rpartition(".")
+    decl = block_of(module, block)
+    expr = getattr(decl, argument_name, None) if unit.kind == "repetition" else None
+    return f"the text of {name}", "text", expr.span if expr is not None else decl.span if decl is not None else None
+
+
+def changed_resource(change: ResourceChange) -> ChangedInput:
+    """The input that the change of an instance is for others."""
+    comes_or_goes = change.mode != "data" and Null in (change.before.__class__, change.after.__class__)
+    key = format_resource("", change.mode, change.type, change.name)
+    return ChangedInput("instances" if comes_or_goes else "object", parse_module(change.module).path, key)
+
+
+def unit_of(place: ValueLocation) -> ChangedInput | None:
+    """The input that the value at a place is itself, or its expression; None for what is not written down."""
+    path, name = place.module.config.path, place.name
+    if place.kind == "var":
+        return (
+            ChangedInput("variable", (), name, place.path)
+            if place.module.parent is None
+            else ChangedInput("argument", path, name)
+        )
+    if place.kind in ("local", "output"):
+        return ChangedInput(place.kind, path, name)
+    if place.kind == "resource" and place.path:
+        return ChangedInput("attribute", path, join(name, str(place.path[0][1])))
+    if place.kind in ("each", "each_call"):
+        block = name if place.kind == "each" else f"module.{name}"
+        return ChangedInput("repetition", path, f"{block}.")
+    return None
+
+
+def covers(one: ChangedInput, other: ChangedInput) -> bool:
+    """Whether two inputs are the same, or one is a part of the other."""
+    if one.kind == other.kind == "repetition":
+        return one.module == other.module and (one.name.startswith(other.name) or other.name.startswith(one.name))
+    if one[:3] != other[:3]:
+        return False
+    keys = [[key for _, key in unit.path] for unit in (one, other)]
+    shortest = min(map(len, keys))
+    return keys[0][:shortest] == keys[1][:shortest]
+
+
+def block_of(module: ModuleConfig | None, name: str) -> ResourceDecl | ModuleCall | None:
+    """The declaration of a resource (`type.name`) or module call (`module.name`)."""
+    if module is None:
+        return None
+    return module.calls.get(name.removeprefix("module.")) if name.startswith("module.") else module.resources.get(name)

@@ -1,0 +1,150 @@
+"""Mixtures of the present and the former world: values, configurations, objects and files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+from planner.answers.explain.changed_inputs import ChangedInput
+from planner.answers.explain.former_world import FormerWorld
+from planner.answers.explain.origins import Path
+from planner.answers.explain.places import LocationLookup
+from planner.engine.evaluation.context import ModuleInstance
+from planner.foundation.support.disk import (
+    ChangedError,
+    Entry,
+    Tree,
+    UnrecordedError,
+    is_hashed,
+    list_directory,
+    read_whole,
+    view,
+)
+from planner.foundation.values.value import List, Map, Marked, Value
+from planner.foundation.vocabulary.address import InstanceKey
+from planner.foundation.vocabulary.records import evolve
+from planner.language.config.model import ModuleConfig, ResourceDecl
+
+
+def mixed_value(was: Value, now: Value, path: Path, chosen: Collection[Path]) -> Value:
+    """A value with some of its differing parts as they are now, the others as they were."""
+    if path in chosen:
+        return now
+    if not any(one[: len(path)] == path for one in chosen):
+        return was
+    if was.__class__ is Marked and now.__class__ is Marked:
+        return Marked(mixed_value(was.value, now.value, path, chosen), now.marks)
+    if was.__class__ is dict and now.__class__ is dict:
+        return _mixed_items(was, now, "attr", path, chosen)
+    if was.__class__ is Map and now.__class__ is Map:
+        return Map(now.element, _mixed_items(was.items, now.items, "index", path, chosen))
+    if was.__class__ is now.__class__ is tuple and len(was) == len(now):
+        return tuple(
+            mixed_value(a, b, (*path, ("index", i)), chosen) for i, (a, b) in enumerate(zip(was, now, strict=True))
+        )
+    if was.__class__ is List and now.__class__ is List and len(was.items) == len(now.items):
+        pairs = enumerate(zip(was.items, now.items, strict=True))
+        return List(now.element, tuple(mixed_value(a, b, (*path, ("index", i)), chosen) for i, (a, b) in pairs))
+    return now
+
+
+def _mixed_items(
+    was: Mapping[str, Value], now: Mapping[str, Value], kind: str, path: Path, chosen: Collection[Path]
+) -> dict[str, Value]:
+    items = {}
+    for key in sorted({**was, **now}):
+        inner = (*path, (kind, key))
+        if key in was and key in now:
+            items[key] = mixed_value(was[key], now[key], inner, chosen)
+        elif (key in now) == any(one == inner for one in chosen):
+            items[key] = now[key] if key in now else was[key]
+    return items
+
+
+def union_of(now: ModuleConfig, was: ModuleConfig | None) -> ModuleConfig:
+    """The present configuration of a module, with what only the former one declares."""
+    if was is None:
+        return now
+    tables: dict[str, Any] = {
+        name: {**getattr(was, name), **getattr(now, name)}
+        for name in ("variables", "locals", "outputs", "resources", "calls")
+    }
+    children = {**was.children, **{name: union_of(one, was.children.get(name)) for name, one in now.children.items()}}
+    return evolve(now, children=children, **tables)
+
+
+def exchange(tables: dict[str, Any], before: Any, block: str, argument: str) -> None:
+    """Give a block the old text of its repetition."""
+    table, name = ("calls", block.removeprefix("module.")) if block.startswith("module.") else ("resources", block)
+    if before is not None and name in tables[table]:
+        tables[table][name] = evolve(tables[table][name], **{argument: getattr(before, argument)})
+
+
+class MixedObjects:
+    """The objects of a plan, but for some resources those of the state (planner.engine.evaluation.context)."""
+
+    def __init__(self, places: LocationLookup, former: FormerWorld, old: Collection[ChangedInput]) -> None:
+        self._now, self._was, self._old = places.context, former, old
+
+    def _objects(self, module: ModuleInstance, resource: ResourceDecl, is_old: bool) -> Any:
+        """The instances of a resource in one of the worlds, or in the other where that does not declare it."""
+        address, former_name, _ = self._was.names.resource(module.text, resource.key, None)
+        was = self._was.context.module(address), former_name
+        now = self._now.module(module.address), resource.key
+        for there, name in (was, now) if is_old else (now, was):
+            if there is not None and name in there.config.resources:
+                return there.resource(name)
+        return None
+
+    def _is_old(self, kind: str, module: ModuleInstance, resource: ResourceDecl) -> bool:
+        return ChangedInput(kind, module.config.path, resource.key) in self._old
+
+    def keys(self, module: ModuleInstance, resource: ResourceDecl) -> Collection[InstanceKey] | None:
+        there = self._objects(module, resource, self._is_old("instances", module, resource))
+        if there is None:
+            return None
+        known = there.context.objects.keys(there.module, there.decl) or ()
+        return [key for key in {*known, *there.planned} if there.instance(key) is not None]
+
+    def between(self, module: ModuleInstance, resource: ResourceDecl) -> Collection[InstanceKey]:
+        return ()
+
+    def object(self, module: ModuleInstance, resource: ResourceDecl, key: InstanceKey) -> Value:
+        is_old = self._is_old("object", module, resource)
+        worlds = [self._objects(module, resource, one) for one in (is_old, not is_old)]
+        instances = (there.instance(key) for there in worlds if there is not None)
+        return next((instance for instance in instances if instance is not None), None)
+
+
+class MixedTree:
+    """The former files, but for some the present ones. `is_incomplete`: some content was needed that is not known."""
+
+    root = "/"
+    is_incomplete = False
+
+    def __init__(self, former: Tree, new: Collection[str]) -> None:
+        self._former, self._new = former, {os.path.abspath(name) for name in new}
+
+    def read(self, name: str) -> bytes:
+        """As planner.foundation.support.disk.Tree."""
+        with view(None if f"/{name}" in self._new else self._former):
+            try:
+                return read_whole(f"/{name}")
+            except UnrecordedError as problem:
+                if isinstance(problem, ChangedError) and is_hashed():
+                    return f"the former content of {name}".encode()
+                self.is_incomplete = True
+                raise
+
+    def entries(self, directory: str) -> Iterable[Entry]:
+        """As planner.foundation.support.disk.Tree."""
+        entries: dict[str, Entry] = {}
+        for tree, is_new in ((self._former, False), (None, True)):
+            with view(tree):
+                try:
+                    listed = list_directory(f"/{directory}")
+                except OSError:
+                    continue
+            entries |= {e.name: e for e in listed if (os.path.join(f"/{directory}", e.name) in self._new) == is_new}
+        return list(entries.values())
