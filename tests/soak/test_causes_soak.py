@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import causes
 
 COUNT = int(os.environ.get("CAUSES", "12"))
-LEAST = 0.9
+LEAST = 0.95
 """the share of changes whose causes are exact, in each situation"""
 SITUATIONS = ["same", "other", "since", "ci"]
 
