@@ -1,6 +1,7 @@
 """Causes of random changes, compared with the truth: what planning every subset of the edits shows.
 
     python tests/soak/causes.py [-changes 2000] [-seed 0] [-jobs N] [-situations same,other,since,ci,none] [-list]
+                                [-least PERCENT] [-most PERCENT]
     python tests/soak/causes.py -case SEED [-situations same]
 
 A configuration of random_changes.py is applied, one to four edits are made, and the causes of all changes of the plan
@@ -630,6 +631,8 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("-seed", type=int, default=0)
     parser.add_argument("-jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("-situations", default=",".join(SITUATIONS))
+    parser.add_argument("-least", type=float, default=100, help="percent of the changes that have to be exact")
+    parser.add_argument("-most", type=float, default=0, help="percent that may be wrong or incomplete with certainty")
     parser.add_argument("-case", type=int)
     parser.add_argument("-list", action="store_true")
     return parser.parse_args()
@@ -665,7 +668,17 @@ def run() -> int:
         for one in outcomes:
             if one.verdict != "exact":
                 print(one)
-    return 1 if any(one.verdict in ("wrong", "missing", "silent") for one in outcomes) else 0
+    return 0 if all(_is_enough(outcomes, name, arguments) for name in situations) else 1
+
+
+def _is_enough(outcomes: Sequence[Outcome], situation: str, arguments: argparse.Namespace) -> bool:
+    """Whether enough causes in a situation are exact, and few enough are wrong or incomplete with certainty."""
+    verdicts = Counter(one.verdict for one in outcomes if one.situation == situation)
+    mistakes = verdicts["wrong"] + verdicts["missing"] + verdicts["silent"]
+    return (
+        100 * verdicts["exact"] >= arguments.least * (total := verdicts.total())
+        and 100 * mistakes <= arguments.most * total
+    )
 
 
 if __name__ == "__main__":
