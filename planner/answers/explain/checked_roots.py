@@ -90,19 +90,23 @@ class CheckedRoots:
             at = waiting.pop()
             for step in (further if at == name else self._further).get(at, ()):
                 behind: Collection[str] | None = ()
+                if step == name:  # mentioned as a whole
+                    continue
                 if step in self._checks:
                     units = self._checks[step]
                     behind = self._behind_value(step, units) if units is not None else None
                     self._met.setdefault(name, set()).add(step)
                     is_checked = True
                 elif self._owner(step) is not None:
-                    behind = self.roots(step, at in self._steps.renewed)
-                    self._met.setdefault(name, set()).update((at, step) if self._is_noted(at) else (step,))
+                    # through a value that was not tried
+                    behind = self.roots(step) if at == name else None
+                    self._met.setdefault(name, set()).add(step)
                     is_checked = True
                 elif step not in seen:
                     seen.add(step)
                     waiting.append(step)
-                    behind = [step] if step in self._leaves else []
+                    # what a value is made of that was not tried
+                    behind = None if at != name and step in self._leaves else [step] if step in self._leaves else []
                 if behind is None:
                     return None
                 roots.update(behind)

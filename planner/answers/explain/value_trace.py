@@ -127,6 +127,8 @@ class ValueTrace(MentionTrace):
         mentions_some = self._mentions(place, unknown=True)
         if mentions_some and (place.kind == "resource" or place.root_text in self._outputs):
             self._check(place)
+        if self.former is None and place.kind == "resource" and mentions_some and self._is_made_before(place):
+            self._facts.add("uncompared", text, source=self._source(place))  # the mention itself may be new
         if mentions_some and place.kind == "resource" and place.path:
             self._state_differs(place, part_at(self.changes[place.root_text].before, place.path))
         if place.kind == "resource":
@@ -136,6 +138,10 @@ class ValueTrace(MentionTrace):
             if not mentions_some:  # else the provider is none of the causes
                 self.change(change)
                 self._provider(place, change)
+
+    def _is_made_before(self, place: ValueLocation) -> bool:
+        change = self.changes.get(place.root_text)
+        return change is not None and change.before.__class__ is not Null
 
     def _attribute_of(self, place: ValueLocation, change: ResourceChange) -> None:
         if place.path:
