@@ -11,7 +11,7 @@ from planner.foundation.values.value import Null, is_wholly_known
 from planner.foundation.vocabulary.address import AddressError, ModuleAddress, parse_address
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.foundation.vocabulary.nearest import did_you_mean
-from planner.foundation.vocabulary.records import frozen
+from planner.foundation.vocabulary.records import evolve, frozen
 from planner.logic.model.graph import Graph
 from planner.logic.model.plan import ResourceChange, change_name
 from planner.logic.programs.actions import NO_OP, verb_of, verbs
@@ -108,10 +108,11 @@ def _exists(made: MadePlan[Unstored], source: str) -> bool:
 
 @frozen
 class ListAnswer:
-    """Everything that a word applies to, a line each."""
+    """Everything that a word applies to, a line each. `remark`: a sentence that is enough."""
 
     title: str
     names: tuple[str, ...]
+    remark: str = ""
 
     def json(self, word: str) -> dict[str, Any]:
         """As a document."""
@@ -126,20 +127,24 @@ def is_list(words: tuple[str, ...]) -> bool:
 def listing(options: OperationOptions, word: str, plan_file: str | None) -> tuple[ListAnswer | None, list[Diagnostic]]:
     """Everything that a word applies to. None when there is no plan or graph."""
     if word in GRAPH_WORDS:
-        return _of_graph(graph(options, "plan", plan_file, True), word)
-    answer = open_or_make_plan(options, plan_file)
-    if answer.made is None:
-        return None, list(answer.diagnostics)
-    plan = answer.made.plan
+        answer = _of_graph(graph(options, "plan", plan_file, True), word)
+        is_limited = plan_file is not None or options.limits.targets or options.limits.excludes
+        if answer[0] is not None and word == "targeted" and not is_limited:
+            return evolve(answer[0], remark="Neither -target nor -exclude is given: everything is planned."), answer[1]
+        return answer
+    opened = open_or_make_plan(options, plan_file)
+    if opened.made is None:
+        return None, list(opened.diagnostics)
+    plan = opened.made.plan
     if word == MOVED:
-        of = _list_moves(answer.made)
+        of = _list_moves(opened.made)
     elif word == DRIFT:
         of = ListAnswer(
             "Changed outside of planner", tuple(_drift_text(change) for change in plan.drift if _counts(change))
         )
     else:
-        of = ListAnswer("Not known before the apply", tuple(_unknown(answer.made)))
-    return of, list(answer.diagnostics)
+        of = ListAnswer("Not known before the apply", tuple(_unknown(opened.made)))
+    return of, list(opened.diagnostics)
 
 
 def _of_graph(made_graph: Graph, word: str) -> tuple[ListAnswer | None, list[Diagnostic]]:
@@ -150,7 +155,7 @@ def _of_graph(made_graph: Graph, word: str) -> tuple[ListAnswer | None, list[Dia
         "excluded": "Left out because of -exclude",
     }
     rows = made_graph.database[GRAPH_WORDS[word]]
-    names = sorted({row[0].removesuffix(" (expand)") for row in rows})
+    names = sorted({re.sub(r" \(expand.*\)$", "", row[0]) for row in rows})
     return ListAnswer(titles.get(word, "Created before destroyed because of others"), tuple(names)), []
 
 

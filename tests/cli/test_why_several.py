@@ -148,3 +148,10 @@ def test_moves_are_in_the_summary_and_in_answers(planner: Run) -> None:
     )
     told = planner("why", "terraform_data.new").out
     assert told.endswith("terraform_data.new was terraform_data.old:\n  a moved block names it: main.tf:20: moved {\n")
+
+
+def test_what_is_targeted_is_only_listed_where_something_limits_the_plan(planner: Run) -> None:
+    assert planner("why", "targeted").out == "Neither -target nor -exclude is given: everything is planned.\n"
+    limited = planner("why", "targeted", "-target=terraform_data.web").out.splitlines()
+    assert limited[0].startswith("Within -target and -exclude") and "  var.image" in limited
+    assert not [line for line in limited if "expand" in line]

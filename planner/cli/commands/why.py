@@ -186,6 +186,8 @@ def _list(arguments: Arguments, terminal: Terminal) -> int:
         return finish(diagnostics, terminal)
     if arguments["json"]:
         terminal.data(json_text(of.json(word)))
+    elif of.remark and not arguments["full"]:
+        terminal.out(of.remark)
     elif not of.names:
         terminal.out(f"{of.title}: none.")
     else:
