@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import posixpath
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -235,6 +236,9 @@ class RecordedTree:
             return text.encode("utf-8", "surrogatepass")
         known = self._run.read.get(relative)
         if known is None:
+            names = self._run.listed.get(posixpath.dirname(relative) or ".")
+            if names is not None and posixpath.basename(relative) not in names:
+                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
             raise UnrecordedError
         data = _content(path)
         if data is not None and salted(self._record.salt, data) == known[0]:

@@ -6,7 +6,7 @@
 
 A configuration of random_changes.py is applied, one to four edits are made, and the causes of all changes of the plan
 are compared with the truth. An edit is a *possible* root of a change if it makes a difference to the action or the
-reason of the change for some set of the other edits. It is a *required* one if the difference is between existing and
+reason of the change for some set of the other edits, or to the planned object as it is with all edits. It is a *required* one if the difference is between existing and
 not existing, or changing and not changing, as the object does with all edits; and if the change would not be quite the
 same without it, or comes out as it is by the edit and some of the others alone: an edit of the branch that a condition
 leaves is possible and not required. Edits of the state and -replace need not be felt. Of what comes or goes with its
@@ -254,10 +254,13 @@ def truths(
                 if some not in plans or some | {edit} not in plans:
                     continue
                 without, within = plans[some], plans[some | {edit}]
+                is_whole = within.whole.get(name) == full.whole[name]
+                if is_whole and without.whole.get(name) not in (None, full.whole[name]):
+                    possible.add(edit)  # the change is what it is by it
                 if without.signatures.get(name) != within.signatures.get(name):
                     possible.add(edit)
                     matters = matters or _fate(within.signatures.get(name)) == _fate(full.signatures[name])
-                    leads = leads or within.whole.get(name) == full.whole[name]
+                    leads = leads or is_whole
             rest = plans.get(edits - {edit})
             is_felt = edit in requests or leads or rest is None or rest.whole.get(name) != full.whole[name]
             if matters and is_felt:

@@ -199,10 +199,12 @@ class _Chains:
     def _unit(self, leaf: str) -> ChangedInput | None:
         return self._derived[self._worlds.of(leaf, 0)].trace.unit(plain(leaf))
 
-    def _missing(self, unit: ChangedInput) -> str:
-        """The name of a root that no rule leads to."""
+    def _missing(self, unit: ChangedInput, value: str) -> str:
+        """The name of a root of a value that no rule leads to."""
         trace = self._derived[0].trace
         name, kind, source, origin = trace.describe(unit)
+        if unit.kind == "attribute" and name == f"the text of {plain(value)}"[: len(name)]:
+            name = f"the text of {plain(value)}"  # a part of it
         note = _note(origin, source)
         self._added[name] = CauseStep(name, kind, source, *trace.shown_values(unit), note)
         return name

@@ -54,6 +54,9 @@ def describe(unit: ChangedInput, config: Config) -> tuple[str, str, Span | None]
     block, _, argument_name = unit.name.rpartition(".")
     decl = block_of(module, block)
     expr = getattr(decl, argument_name, None) if unit.kind == "repetition" else None
+    if unit.kind == "attribute" and isinstance(decl, ResourceDecl):
+        argument = decl.body.just_attributes()[0].get(argument_name)
+        return f"the text of {name}", "text", argument.expr_span if argument is not None else decl.span
     return f"the text of {name}", "text", expr.span if expr is not None else decl.span if decl is not None else None
 
 

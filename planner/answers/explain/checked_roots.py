@@ -31,7 +31,8 @@ class Steps(Protocol):
 
 class CheckedRoots:
     """`checks`: the inputs that matter to values of changes; `unit`: the input that a leaf is; `owner`: the resource of
-    an instance, for names of instances; `instances`: those of a resource; `name_of`: the name of an input as a leaf."""
+    an instance, for names of instances; `instances`: those of a resource; `name_of`: the name of an input of a value as
+    a leaf."""
 
     def __init__(
         self,
@@ -40,7 +41,7 @@ class CheckedRoots:
         unit: Callable[[str], ChangedInput | None],
         owner: Callable[[str], ChangedInput | None],
         instances: Mapping[ChangedInput, Sequence[str]],
-        name_of: Callable[[ChangedInput], str],
+        name_of: Callable[[ChangedInput, str], str],
     ) -> None:
         self._steps, self._checks, self._unit, self._owner = steps, checks, unit, owner
         self._instances, self._name_of = instances, name_of
@@ -149,7 +150,7 @@ class CheckedRoots:
                 through.add(instance)
                 roots |= behind
         missing = {unit for unit in units - met if unit.kind not in RESOURCES}
-        return roots | {self._name_of(unit) for unit in missing}
+        return roots | {self._name_of(unit, value) for unit in missing}
 
     def _nearest(self, value: str, units: ChangedInputs) -> tuple[set[str], dict[str, bool], set[str]]:
         """The leaves behind a value; the instances, each with whether only its replacement counts; and the known values

@@ -1,9 +1,10 @@
 """Interventions: what a value would be if only some of the inputs that changed since the former world had changed.
 
-An input matters to a value if the value is another with it than it was, and not without it, for some of the others;
-and if it takes part in what the value is now, as far as that is known. The value is evaluated with subsets of the
-changes, by the same engine. So `length(var.names)` does not depend on a name that was replaced by another one,
-`c ? a : b` with another c not on b, and what one of two causes hides is a cause, too.
+An input matters if it makes the value what it is now, with some of the others: it is another one with it than without
+it. To a value that is not known yet an input matters if it makes a difference at all, and to one that there was not, if
+there is none without it. The value is evaluated with subsets of the changes, by the same engine. So
+`length(var.names)` does not depend on a name that was replaced by another one, `c ? a : b` on `b` only if c chooses it,
+and what one of two causes hides is a cause, too.
 """
 
 from __future__ import annotations
@@ -100,16 +101,17 @@ class Interventions:
                 outcomes[subset] = self._outcome(place, subset, units)
             return outcomes[subset]
 
-        def changes(subset: ChangedInputs) -> bool:
-            return outcome(subset) is not _INVALID and not _same(outcome(subset), outcome(frozenset()))
-
-        def matters(unit: ChangedInput) -> bool:
-            made = [s | {unit} for s in _subsets(units, unit) if changes(s | {unit}) and not changes(s)]
-            is_felt = not is_decided or not _same(outcome(units - {unit}), now)
-            return bool(made) and (is_felt or any(_same(outcome(s), now) for s in made))
+        def matters(without: ChangedInputs, within: ChangedInputs) -> bool:
+            before, after = outcome(without), outcome(within)
+            if _INVALID in (before, after) or _same(before, after):
+                return False
+            if is_new:
+                return _NOTHING in (before, after)
+            return not is_decided or _same(after, now)
 
         is_decided = now is _NOTHING or is_wholly_known(now)
-        return frozenset(filter(matters, units))
+        is_new = outcome(frozenset()) is _NOTHING  # then it does not matter what it is
+        return frozenset(unit for unit in units if any(matters(s, s | {unit}) for s in _subsets(units, unit)))
 
     def _is_enough(self, place: ValueLocation, units: ChangedInputs) -> bool:
         """Whether taking back all of these inputs takes back the value of an object."""
