@@ -6,11 +6,11 @@
 
 A configuration of random_changes.py is applied, one to four edits are made, and the causes of all changes of the plan
 are compared with the truth. An edit is a *possible* root of a change if it makes a difference to the action or the
-reason of the change for some set of the other edits, or to the planned object as it is with all edits. It is a *required* one if the difference is between existing and
-not existing, or changing and not changing, as the object does with all edits; and if the change would not be quite the
-same without it, or comes out as it is by the edit and some of the others alone: an edit of the branch that a condition
-leaves is possible and not required. Edits of the state and -replace need not be felt. Of what comes or goes with its
-block that is the root.
+reason of the change for some set of the other edits, or to the planned object as it is with all edits. It is a
+*required* one if the difference is between existing and not existing, or changing and not changing, as the object does
+with all edits; and if the change would not be quite the same without it, or comes out as it is by the edit and some of
+the others alone: an edit of the branch that a condition leaves is possible and not required. Edits of the state and
+-replace need not be felt. Of what comes or goes with its block that is the root.
 
 Situations: the user who applied (same), with a saved plan (saved), another user (other), no record but git (since), a
 pull request in CI (ci), neither (none). With -case everything about one case is printed; with -list every case that is
