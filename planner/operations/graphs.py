@@ -153,3 +153,8 @@ class SchemaTable:
         from planner.engine.apply.provisioners import validate_provisioner
 
         return validate_provisioner(type, config)
+
+    def connection_problems(self, type: str, connection: Value) -> list[AttributeDiagnostic]:
+        from planner.engine.apply.provisioners import validate_connection
+
+        return validate_connection(type, connection)

@@ -25,8 +25,19 @@ def data(body: str) -> str:
 
 REFUSED: dict[str, tuple[str, list[str]]] = {
     "an unknown provisioner": (data('provisioner "nope" {}'), [UNSUPPORTED]),
-    "a provisioner that is not supported": (data('provisioner "file" {}'), [UNSUPPORTED]),
-    "another one, in full": (data('provisioner "remote-exec" { inline = ["true"] }'), [UNSUPPORTED]),
+    "a file to nowhere": (data('provisioner "file" {}'), ["Missing required argument"]),
+    "a file without contents": (
+        data('provisioner "file" {\n  destination = ""\n}'),
+        ["Invalid file provisioner configuration"] * 2,
+    ),
+    "two kinds of scripts": (
+        data('provisioner "remote-exec" {\n  inline = ["true"]\n  script = "x"\n}'),
+        ["Invalid remote-exec provisioner configuration"],
+    ),
+    "a connection by winrm": (
+        data('provisioner "remote-exec" {\n  inline = ["true"]\n  connection {\n  type = "winrm"\n  host = "h"\n}\n}'),
+        ["WinRM connections are not supported"],
+    ),
     "two resources": (
         data('provisioner "nope" {}') + data('provisioner "local-exec" {}').replace('"a"', '"b"'),
         [UNSUPPORTED, "Missing required argument"],

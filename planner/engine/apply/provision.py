@@ -13,6 +13,7 @@ from planner.engine.evaluation.scope import ModuleScope
 from planner.foundation.values.value import EPHEMERAL, SENSITIVE, Value, unmark_deep
 from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
 from planner.language.config.model import Provisioner
+from planner.language.config.provisioners import connection_schema, joined_connection
 from planner.language.expressions.decode import decode_block
 from planner.world.state.taint_record import TaintOrigin
 
@@ -64,10 +65,18 @@ def _run(walk: ApplyWork, it: Instance, wanted: Iterable[Provisioner], scope: Mo
         problems += found
         if has_errors(problems):
             return problems
+        connection: Value | None = None
+        body = joined_connection(it.decl.connection if it.decl is not None else None, provisioner)
+        if body is not None:
+            marked, invalid = decode_block(body, connection_schema(), scope)
+            problems += invalid
+            if has_errors(problems):
+                return problems
+            connection = unmark_deep(marked)[0]
         walk.hooks.provision_start(it.address, provisioner.type)
         plain, marks = unmark_deep(config)
         output = _output(walk, it, provisioner.type, marks)
-        results = run_provisioner(provisioner.type, plain, output, walk.stopping)
+        results = run_provisioner(provisioner.type, plain, connection, output, walk.stopping)
         found = in_body(results, provisioner.body, it.address)
         if not has_errors(found):
             walk.hooks.provision_complete(it.address, provisioner.type)

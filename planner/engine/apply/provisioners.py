@@ -1,7 +1,8 @@
-"""Provisioners, which run after an object was created or before it is destroyed. Only `local-exec` is supported.
+"""Provisioners, which run after an object was created or before it is destroyed: their schemas, and `local-exec`.
 
-A command runs in a process group of its own with no input; its output, standard error included, is reported line by
-line. Stopping ends the whole group: first SIGTERM, a moment later SIGKILL.
+`file` and `remote-exec` are in `remote_provisioners`. A local command runs in a process group of its own with no input;
+its output, standard error included, is reported line by line. Stopping ends the whole group: first SIGTERM, a moment
+later SIGKILL.
 """
 
 from __future__ import annotations
@@ -11,9 +12,11 @@ import os
 import signal
 from collections.abc import Callable
 from contextlib import suppress
+from importlib.util import find_spec
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
+from planner.foundation.support.lines import Lines
 from planner.foundation.values.schema import AttributeSchema, BlockSchema
 from planner.foundation.values.sets import quote
 from planner.foundation.values.types import BOOL, STRING, ListType, MapType
@@ -25,7 +28,7 @@ if TYPE_CHECKING:
 
     from planner.foundation.values.schema import BlockSchema
 
-KNOWN = ("local-exec",)
+REMOTE = ("file", "remote-exec")
 TAIL = 8 * 1024
 """Bytes of output that an error quotes."""
 IDLE = 0.1
@@ -36,16 +39,15 @@ GRACE = 1.0
 
 def unsupported(type: str) -> AttributeDiagnostic | None:
     """Why a provisioner of this type cannot run; None when it can."""
-    if type in KNOWN:
+    if type == "local-exec":
         return None
-    if type in ("file", "remote-exec"):
-        detail = (
-            f'The provisioner "{type}" works over a connection to a remote machine, which is not supported yet. '
-            'Use "local-exec" with a command that copies or connects.'
-        )
-    else:
-        detail = f'There is no provisioner "{type}". The one that is supported is "local-exec".'
-    return AttributeDiagnostic("error", "Provisioner not supported", detail)
+    if type not in REMOTE:
+        detail = f'There is no provisioner "{type}". Those that exist are "file", "local-exec" and "remote-exec".'
+        return _error("Provisioner not supported", detail)
+    if find_spec("asyncssh") is None:
+        detail = f'The provisioner "{type}" needs asyncssh: install the extra "ssh" (pip install \'planner[ssh]\').'
+        return _error("The extra ssh is not installed", detail)
+    return None
 
 
 def provisioner_schema(type: str) -> BlockSchema | None:
@@ -66,7 +68,7 @@ def provisioner_schema(type: str) -> BlockSchema | None:
                 "scripts": AttributeSchema(ListType(STRING), optional=True),
             }
         )
-    if type not in KNOWN:
+    if type != "local-exec":
         return None
     return BlockSchema(
         {
@@ -86,20 +88,63 @@ def validate_provisioner(type: str, config: Value | None) -> list[AttributeDiagn
         return [problem]
     if config is None:
         return []
-    command = config["command"]
-    if command.__class__ is not Unknown and not _text(command):
+    if type == "file":
+        return _file_problems(config)
+    if type == "remote-exec":
+        arguments = [name for name in ("inline", "script", "scripts") if config[name].__class__ is not Null]
+        if len(arguments) != 1:
+            detail = 'Set exactly one of the arguments "inline", "script" and "scripts".'
+            return [_error("Invalid remote-exec provisioner configuration", detail)]
+        return []
+    if not _may_be_text(config["command"]):
         return [_error("Nothing to run", 'The argument "command" must be a string that is not empty.')]
     return []
 
 
+def _file_problems(config: Value) -> list[AttributeDiagnostic]:
+    summary = "Invalid file provisioner configuration"
+    problems = []
+    if not _may_be_text(config["destination"]):
+        problems.append(_error(summary, "The destination must be a non-empty string."))
+    if len([name for name in ("source", "content") if config[name].__class__ is not Null]) != 1:
+        problems.append(_error(summary, 'Set exactly one of the arguments "source" and "content".'))
+    return problems
+
+
+def _may_be_text(value: Value) -> bool:
+    return value.__class__ is Unknown or bool(_text(value))
+
+
+def validate_connection(type: str, connection: Value) -> list[AttributeDiagnostic]:
+    """Problems of the decoded, unmarked connection of a provisioner of this type; unknown values are none."""
+    if connection.__class__ is Unknown or connection["type"] != "winrm":
+        return []
+    path = (("attr", "type"),)
+    detail = 'Windows serves SSH, too: use a connection of the type ssh with target_platform = "windows".'
+    warning = AttributeDiagnostic("warning", "WinRM connection type is deprecated", detail, path)
+    if type not in REMOTE:
+        return [warning]
+    detail = f'The provisioner "{type}" does not connect over WinRM. {detail}'
+    return [warning, AttributeDiagnostic("error", "WinRM connections are not supported", detail, path)]
+
+
 def run_provisioner(
-    type: str, config: Value, output: Callable[[str], None], stop: Any = None
+    type: str, config: Value, connection: Value | None, output: Callable[[str], None], stop: Any = None
 ) -> list[AttributeDiagnostic]:
     """Run a provisioner to its end with a wholly known, unmarked configuration, passing on each line of output.
 
     `stop` (a threading.Event) ends it early. Gives the problems: none means success."""
     problems = validate_provisioner(type, config)
-    return problems or _local_exec(config, output, stop)
+    if problems or type == "local-exec":
+        return problems or _local_exec(config, output, stop)
+    if connection is None:
+        return [_error(f"{type} provisioner error", "Missing connection configuration for provisioner.")]
+    problems = [p for p in validate_connection(type, connection) if p.severity == "error"]
+    if problems:
+        return [_error(p.summary, p.detail) for p in problems]
+    from planner.engine.apply.remote_provisioners import run_remote
+
+    return run_remote(type, config, connection, output, stop)
 
 
 def _local_exec(config: Value, output: Callable[[str], None], stop: Any) -> list[AttributeDiagnostic]:
@@ -163,25 +208,20 @@ def _follow(process: Popen[bytes], output: Callable[[str], None], stop: Any) -> 
 
     assert process.stdout is not None
     descriptor = process.stdout.fileno()
-    tail, line = b"", b""
+    tail, lines = b"", Lines(output)
     while True:
         if stop is not None and stop.is_set():
             _end(process)
             break
         if not select.select([descriptor], [], [], IDLE)[0]:
-            if line:
-                output(line.decode("utf-8", "replace"))
-                line = b""
+            lines.flush()
             continue
         data = os.read(descriptor, 1 << 16)
         if not data:
             break
         tail = (tail + data)[-TAIL:]
-        *whole, line = (line + data).split(b"\n")
-        for each in whole:
-            output(each.decode("utf-8", "replace"))
-    if line:
-        output(line.decode("utf-8", "replace"))
+        lines.receive(data)
+    lines.flush()
     process.stdout.close()
     stopped = stop is not None and stop.is_set() and process.poll() != 0
     return tail, stopped

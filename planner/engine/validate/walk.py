@@ -42,7 +42,6 @@ from planner.foundation.vocabulary.address import join
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
 from planner.foundation.vocabulary.nearest import did_you_mean
 from planner.foundation.vocabulary.span import Span
-from planner.language.config.merge import OverriddenBody
 from planner.language.config.model import (
     CheckRule,
     Config,
@@ -56,7 +55,7 @@ from planner.language.config.model import (
     ResourceDecl,
     VariableDecl,
 )
-from planner.language.config.provisioners import connection_schema
+from planner.language.config.provisioners import connection_schema, joined_connection
 from planner.language.config.reading import ExpressionPiece, Problems, lint_discarded, may_discard
 from planner.language.config.references import parse_reference
 from planner.language.config.variables import finalize
@@ -78,6 +77,10 @@ class Provisioners(Protocol):
 
     def provisioner_problems(self, type: str, config: Value | None) -> list[AttributeDiagnostic]:
         """Problems of a configuration; None: those of any with this type."""
+        ...
+
+    def connection_problems(self, type: str, connection: Value) -> list[AttributeDiagnostic]:
+        """Problems of the connection of a provisioner of this type."""
         ...
 
 
@@ -328,12 +331,13 @@ class ValidateWalk(VertexWalk):
         if not has_errors(problems):
             result = self.provisioners.provisioner_problems(it.type, unmark_deep(config)[0])
             problems = problems + in_body(result, it.body, address)
-        if decl.connection is None:
-            connection = it.connection
-        else:
-            connection = decl.connection if it.connection is None else OverriddenBody(decl.connection, it.connection)
+        connection = joined_connection(decl.connection, it)
         if connection is not None:
-            problems += decode_block(connection, connection_schema(), scope)[1]
+            value, invalid = decode_block(connection, connection_schema(), scope)
+            problems += invalid
+            if not has_errors(problems):
+                result = self.provisioners.connection_problems(it.type, unmark_deep(value)[0])
+                problems += in_body(result, connection, address)
         return problems
 
     def _import(self, decl: ImportDecl) -> list[Diagnostic]:

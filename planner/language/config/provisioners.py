@@ -7,7 +7,7 @@ from functools import cache
 from planner.foundation.values.schema import AttributeSchema, BlockSchema
 from planner.foundation.values.types import BOOL, NUMBER, STRING
 from planner.foundation.vocabulary.span import Span
-from planner.language.config.merge import JoinedBody
+from planner.language.config.merge import JoinedBody, OverriddenBody
 from planner.language.config.model import Provisioner
 from planner.language.config.reading import Problems, expr_of, keyword, piece, read_some, unquoted
 from planner.language.syntax import nodes
@@ -112,6 +112,13 @@ def _survives_destroy(node: nodes.Traversal | nodes.Variable) -> bool:
 
 
 # Connections: the blocks that define how provisioners reach a machine.
+
+
+def joined_connection(resource: Body | None, provisioner: Provisioner) -> Body | None:
+    """The connection of a provisioner, laid over that of its resource."""
+    if resource is None or provisioner.connection is None:
+        return provisioner.connection if resource is None else resource
+    return OverriddenBody(resource, provisioner.connection)
 
 
 _TEXTS = (
