@@ -38,6 +38,14 @@ REFUSED: dict[str, tuple[str, list[str]]] = {
         data('provisioner "remote-exec" {\n  inline = ["true"]\n  connection {\n  type = "winrm"\n  host = "h"\n}\n}'),
         ["WinRM connections are not supported"],
     ),
+    "connections that nothing can be reached by": (
+        data('provisioner "remote-exec" {\n  inline = ["true"]\n  connection {\n  type = "telnet"\n  host = ""\n}\n}')
+        + data(
+            'provisioner "file" {\n  content = "x"\n  destination = "x"\n  connection {\n  host = "h"\n  port = 1.5\n'
+            '  target_platform = "beos"\n  proxy_host = "h"\n  proxy_scheme = "socks5"\n}\n}'
+        ).replace('"a"', '"b"'),
+        ["Invalid connection"] * 5,
+    ),
     "two resources": (
         data('provisioner "nope" {}') + data('provisioner "local-exec" {}').replace('"a"', '"b"'),
         [UNSUPPORTED, "Missing required argument"],

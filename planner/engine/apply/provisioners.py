@@ -117,8 +117,10 @@ def _may_be_text(value: Value) -> bool:
 
 def validate_connection(type: str, connection: Value) -> list[AttributeDiagnostic]:
     """Problems of the decoded, unmarked connection of a provisioner of this type; unknown values are none."""
-    if connection.__class__ is Unknown or connection["type"] != "winrm":
+    if connection.__class__ is Unknown:
         return []
+    if connection["type"] != "winrm":
+        return _ssh_problems(connection) if type in REMOTE else []
     path = (("attr", "type"),)
     detail = 'Windows serves SSH, too: use a connection of the type ssh with target_platform = "windows".'
     warning = AttributeDiagnostic("warning", "WinRM connection type is deprecated", detail, path)
@@ -126,6 +128,27 @@ def validate_connection(type: str, connection: Value) -> list[AttributeDiagnosti
         return [warning]
     detail = f'The provisioner "{type}" does not connect over WinRM. {detail}'
     return [warning, AttributeDiagnostic("error", "WinRM connections are not supported", detail, path)]
+
+
+def _ssh_problems(connection: Value) -> list[AttributeDiagnostic]:
+    """Settings that no connection can be made with, whatever the host is like."""
+    wrong: dict[str, str] = {}
+    type = _text(connection["type"])
+    if type not in ("", "ssh"):
+        wrong["type"] = f"connection type '{type}' not supported"
+    if not _may_be_text(connection["host"]):
+        wrong["host"] = "host for provisioner cannot be empty"
+    if _text(connection["target_platform"]) not in ("", "unix", "windows"):
+        wrong["target_platform"] = "target_platform for provisioner has to be either unix or windows"
+    if _text(connection["proxy_host"]) and _text(connection["proxy_scheme"]) not in ("", "http", "https"):
+        wrong["proxy_scheme"] = 'proxy_scheme must be "http" or "https"'
+    for name in ("port", "bastion_port", "proxy_port"):
+        value = connection[name]
+        if value.__class__ not in (Null, Unknown) and (value != int(value) or not 0 <= value < 65536):
+            wrong[name] = f"{name} must be a whole number between 0 and 65535"
+    return [
+        AttributeDiagnostic("error", "Invalid connection", detail, (("attr", name),)) for name, detail in wrong.items()
+    ]
 
 
 def run_provisioner(

@@ -99,7 +99,7 @@ async def _unless_stopped(work: Coroutine[Any, Any, None], stop: Any) -> None:
 
 
 def read_connection(block: Value) -> SshConnection:
-    """Raises SshError for a block that no connection can be made with."""
+    """The block must have passed `validate_connection`. Raises SshError for keys that cannot be used."""
 
     def text(name: str, default: str = "") -> str:
         value = block[name]
@@ -107,20 +107,9 @@ def read_connection(block: Value) -> SshConnection:
 
     def port(name: str, default: int) -> int:
         value = block[name]
-        if value.__class__ is Null:
-            return default
-        if value != int(value) or not 0 <= value < 65536:
-            raise SshError(f"{name} must be a whole number between 0 and 65535", lasting=True)
-        return int(value) or default
+        return default if value.__class__ is Null else int(value) or default
 
-    type = text("type", "ssh")
-    if type != "ssh":
-        raise SshError(f"connection type '{type}' not supported", lasting=True)
-    if not text("host"):
-        raise SshError("host for provisioner cannot be empty", lasting=True)
     platform = text("target_platform", "unix")
-    if platform not in ("unix", "windows"):
-        raise SshError("target_platform for provisioner has to be either unix or windows", lasting=True)
     target = Login(
         _without_brackets(text("host")),
         port("port", 22),
@@ -144,8 +133,6 @@ def read_connection(block: Value) -> SshConnection:
     proxy: Proxy | None = None
     if text("proxy_host"):
         scheme = text("proxy_scheme", "http")
-        if scheme not in ("http", "https"):
-            raise SshError(f'proxy_scheme must be "http" or "https", not "{scheme}"', lasting=True)
         default = 443 if scheme == "https" else 80
         proxy = Proxy(
             scheme,
