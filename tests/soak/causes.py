@@ -241,9 +241,10 @@ class Truth:
 
 
 def truths(
-    plans: Mapping[frozenset[int], Planned], known: Mapping[int, Edit], edits: frozenset[int]
+    plans: Mapping[frozenset[int], Planned], known: Mapping[int, Edit], edits: frozenset[int], written: Collection[int]
 ) -> dict[str, Truth]:
-    """The truth about all changes that the edits make: of those that are not planned without any edit."""
+    """The truth about all changes that the edits make: of those that are not planned without any edit. `written`: the
+    edits with a text in the files."""
     requests = {number for number in edits if known[number].is_request}
     full, found = plans[edits], {}
     for name in full.signatures.keys() - plans[frozenset()].signatures.keys():
@@ -265,6 +266,8 @@ def truths(
             is_felt = edit in requests or leads or rest is None or rest.whole.get(name) != full.whole[name]
             if matters and is_felt:
                 required.add(edit)
+        # what another edit removes is not there to be named
+        required -= {n for n in required if known[n].is_text and n not in written}
         blocks = {n for n in required if known[n].is_block and _is_about(name, known[n].subjects)}
         if full.signatures[name][0] in ("create", "delete") and blocks:
             required = blocks  # what is in a new block is new with it
@@ -428,8 +431,10 @@ def run_case(seed: int, situations: Collection[str], bench: Bench) -> Case:
             plans[some] = made
     if first not in plans or frozenset() not in plans or not plans.get(edits | first, Planned({}, {})).signatures:
         raise SkippedError("no edits that change anything")
-    truth = truths(plans, changes.edits, edits | first) if first else {}
-    truth |= truths({some - first: made for some, made in plans.items() if some >= first}, changes.edits, edits)
+    written = changes.render(edits | first).lines.keys()
+    truth = truths(plans, changes.edits, edits | first, written) if first else {}
+    rest = {some - first: made for some, made in plans.items() if some >= first}
+    truth |= truths(rest, changes.edits, edits, written)
     edits |= first
     case = Case(seed, changes, {n: changes.edits[n] for n in sorted(edits)}, changes.render(edits), plans[edits], truth)
     for situation in situations:

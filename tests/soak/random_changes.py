@@ -39,6 +39,11 @@ class Edit:
         return self.about.endswith(" without a moved block") or "resource " in self.before + self.after
 
     @property
+    def is_text(self) -> bool:
+        """Whether it puts a text into a file."""
+        return bool(self.after) and not (self.state or self.environment or any(self.options))
+
+    @property
     def is_request(self) -> bool:
         """Whether it is not about the configuration: it has no value that another edit could hide."""
         return bool(self.state and not self.after) or self.options[1].startswith("-replace")

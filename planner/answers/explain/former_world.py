@@ -34,7 +34,7 @@ from planner.foundation.values.convert import ConversionError, convert
 from planner.foundation.values.value import Value, is_wholly_known, type_of, unmark_deep
 from planner.foundation.vocabulary.address import InstanceKey
 from planner.foundation.vocabulary.diagnostic import Failure
-from planner.language.config.model import ModuleConfig, ModulePath
+from planner.language.config.model import ModuleConfig, ModulePath, ResourceDecl
 from planner.language.syntax.body import variables
 from planner.language.syntax.nodes import Expression
 from planner.logic.model.plan import OutputChange, ResourceChange
@@ -198,6 +198,12 @@ class FormerWorld:
         if self.lacks(module):
             return outer
         return outer or (module.config if self.context.config.root.descendant(was) is None else None)
+
+    def declaration(self, module: ModuleInstance, name: str) -> ResourceDecl | None:
+        """The former block of a resource; None where there was none."""
+        address, former_name, _ = self.names.resource(module.text, name, None)
+        was = self.context.config.root.descendant(address.path)
+        return was.resources.get(former_name) if was is not None else None
 
     def had(self, place: ValueLocation) -> bool:
         """Whether an instance was declared."""

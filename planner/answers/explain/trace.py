@@ -26,7 +26,7 @@ from planner.foundation.vocabulary.diagnostic import Failure
 from planner.foundation.vocabulary.provider_address import DEFAULT_HOST, parse_provider_configuration
 from planner.foundation.vocabulary.records import evolve
 from planner.foundation.vocabulary.span import Span
-from planner.language.config.model import ResourceDecl
+from planner.language.config.model import Expr, ResourceDecl
 from planner.logic.facts.from_state import declaration
 from planner.logic.model.graph import StateEntry
 from planner.logic.model.plan import OutputChange, ResourceChange, change_name
@@ -204,11 +204,25 @@ class Trace(ValueTrace):
                     ref = watched(expr, scope.repetition)
                 except Failure:
                     continue
+                self._new_trigger(change, module, decl, expr)
                 for other in self._resources.get(join(str(module.address.config), ref.name), ()):
                     same = other.module == change.module and (ref.key is None or other.key == ref.key)
                     if same and does(other.action, "stirs"):
                         self._facts.add("watches", change_name(change), row[2], change_name(other), source=expr.span)
                         self.change(other)
+
+    def _new_trigger(self, change: ResourceChange, module: ModuleInstance, decl: ResourceDecl, expr: Expr) -> None:
+        """The fact about an element of replace_triggered_by that the former configuration did not have."""
+        if self.former is None or self.former.lacks(module):
+            return
+        was = self.former.declaration(module, decl.key)
+        if was is None or any(
+            self.former.is_same_text(module, expr.node, one.node) for one in was.lifecycle.replace_triggered_by
+        ):
+            return
+        name = change_name(change)
+        words = f"the text of {name}.replace_triggered_by"
+        self._facts.add("new_trigger", name, expr.span.text, words, source=expr.span)
 
     def _pending(self, change: ResourceChange, name: str, module: ModuleInstance, decl: ResourceDecl) -> None:
         """The facts about changes of objects that a data source waits for; those in other instances of its own module

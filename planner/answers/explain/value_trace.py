@@ -326,11 +326,11 @@ class ValueTrace(MentionTrace):
     def _state_differs(self, place: ValueLocation, before: Value) -> None:
         """The facts about a value of the state that is not what the former configuration gives."""
         text, source = str(place), self._source(place)
+        if self.former is not None and self.former.ignores(place):
+            self._facts.add("ignored_before", text, source=source)
         if self.former is None or self.former.is_applied(place, self._state_value(place, before)):
             return
         self._facts.add("unapplied", text, source=source)
-        if self.former.ignores(place):
-            self._facts.add("ignored_before", text, source=source)
         change = self.changes.get(place.root_text)
         entry = self.former.entry(change.previous_address or change.address) if change is not None else "unknown"
         if entry != "unknown":
