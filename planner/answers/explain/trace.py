@@ -222,7 +222,7 @@ class Trace(ValueTrace):
             return
         name = change_name(change)
         words = f"the text of {name}.replace_triggered_by"
-        self._facts.add("new_trigger", name, expr.span.text, words, source=expr.span)
+        self._facts.add("new_trigger", name, words, expr.span.text, source=expr.span)
 
     def _pending(self, change: ResourceChange, name: str, module: ModuleInstance, decl: ResourceDecl) -> None:
         """The facts about changes of objects that a data source waits for; those in other instances of its own module
