@@ -131,9 +131,33 @@ def split_subdirectory(text: str) -> tuple[str, str]:
     return text[:at] + text[stop:], posixpath.normpath(sub) if sub else ""
 
 
+def _detect_service(package: str, question: str, query: str) -> str:
+    """An address at Bitbucket, S3 or Google Cloud Storage with the protocol in front; "" for any other."""
+    host, _, path = package.partition("/")
+    if host == "bitbucket.org":  # all its repositories are of git
+        if path.count("/") < 1:
+            raise SourceError("A Bitbucket source has the form bitbucket.org/owner/repository.")
+        return f"git::https://{host}/{path.removesuffix('.git')}.git{question}{query}"
+    if host.endswith(".googleapis.com"):
+        if path.count("/") < 3:
+            raise SourceError(
+                "A source in Google Cloud Storage has the form www.googleapis.com/storage/v1/BUCKET/PATH."
+            )
+        return f"gcs::https://www.googleapis.com/{path}{question}{query}"
+    if host.endswith(".amazonaws.com"):
+        labels = host.removesuffix(".amazonaws.com").split(".")
+        if len(labels) == 3 and labels[1] == "s3":
+            return f"s3::https://s3.{labels[2]}.amazonaws.com/{labels[0]}/{path}{question}{query}"
+        if len(labels) > 2:
+            raise SourceError(f"{host} is not a valid host of S3.")
+        bucket = f"{labels[0]}/" if len(labels) == 2 else ""
+        return f"s3::https://{labels[-1]}.amazonaws.com/{bucket}{path}{question}{query}"
+    return ""
+
+
 _USER = re.compile(r"(https?://)[^/?#\s'\"]*@", re.IGNORECASE)
 _PASSWORD = re.compile(r"(://[^/?#\s'\":@]*):[^/?#\s'\"]*@")
-_SSH_KEY = re.compile(r"([?&]sshkey=)[^&#\s'\"]*")
+_SSH_KEY = re.compile(r"([?&](?:sshkey|aws_access_key_secret|aws_access_token)=)[^&#\s'\"]*")
 
 
 def without_secrets(text: str) -> str:
@@ -192,6 +216,9 @@ def _detect(text: str) -> str:
         repository += "" if repository.endswith(".git") else ".git"
         inner = "//" + "/".join(parts[3:]) if len(parts) > 3 else ""
         return f"{protocol or 'git'}::https://{repository}{inner}{question}{query}"
+    bucket = _detect_service(*rest.partition("?"))
+    if bucket:
+        return bucket
     ssh = re.fullmatch(r"(?:([^@]+)@)?([^:]+):/?(.+)", rest)
     if ssh and ssh[1] == "git":
         return f"{protocol or 'git'}::ssh://git@{ssh[2]}/{ssh[3]}"

@@ -1,4 +1,5 @@
-"""Fetching the packages that module sources name: git repositories, archives over http and from files, directories.
+"""Fetching the packages that module sources name: repositories of git and Mercurial, archives over http, in buckets and
+in files, directories.
 
 The addresses are in the normal form of planner.language.config.sources: `git::https://...?ref=v1`,
 `https://host/module.zip`, `file:///directory`. Their meaning is that of the ecosystem's downloader (go-getter).
@@ -23,6 +24,7 @@ from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 from planner.foundation.support.archive import ArchiveLimits, check_links, unpack
 from planner.foundation.support.problem import InstallError
 from planner.foundation.support.put_files import copy_directory
+from planner.foundation.vocabulary.diagnostic import ServiceError
 from planner.foundation.vocabulary.records import field, frozen
 from planner.language.config.sources import split_subdirectory, without_secrets
 from planner.world.install.web import Web, basic, display_url, host_of, resolve, status_text, with_user_of
@@ -38,12 +40,7 @@ KINDS = {
     "txz": "tar.xz",
 }
 """archives of directories by the ending of their names"""
-_UNSUPPORTED = {
-    "s3": "Amazon S3",
-    "gcs": "Google Cloud Storage",
-    "hg": "Mercurial",
-    "oci": "OCI registries",
-}
+_UNSUPPORTED = {"oci": "OCI registries"}
 _MOST_REDIRECTS = 10
 _GIT_PROTOCOLS = ("file", "git", "http", "https", "ssh")
 """others run programs (ext::, or installed helpers); GIT_ALLOW_PROTOCOL may name more"""
@@ -80,6 +77,13 @@ class Fetcher:
                 self._git(rest, target)
             except InstallError as problem:  # the output of git and ssh
                 raise InstallError(_without_password(str(problem), rest), problem.kind) from None
+        elif scheme == "hg":
+            try:
+                self._mercurial(rest, target)
+            except InstallError as problem:
+                raise InstallError(_without_password(str(problem), rest), problem.kind) from None
+        elif scheme in ("s3", "gcs"):
+            self._bucket(scheme, bare, kind, parameters, target)
         elif scheme == "file":
             self._file(bare, kind, parameters, target)
         elif scheme in ("http", "https"):
@@ -105,18 +109,42 @@ class Fetcher:
     # ------------------------------------------------------------ http
 
     def _archive(self, url: str, kind: str, parameters: Mapping[str, str], target: Path) -> None:
-        archive = target.with_name(f"{target.name}.archive")
-
         def told(done: int, total: int) -> None:
             if self.progress is not None:
                 self.progress(display_url(url), done, total)
 
-        try:
+        def download(archive: Path) -> None:
             self.web.download(url, str(archive), self._netrc(url), told)
-            _compare(archive, urlsplit(url).path.rpartition("/")[2], parameters.get("checksum", ""), self.web)
+
+        self._unpack(download, urlsplit(url).path, kind, parameters, target)
+
+    def _unpack(
+        self, download: Callable[[Path], object], path: str, kind: str, parameters: Mapping[str, str], target: Path
+    ) -> None:
+        """Unpack what `download` writes to a file; `path`: where it comes from."""
+        archive = target.with_name(f"{target.name}.archive")
+        try:
+            download(archive)
+            _compare(archive, path.rpartition("/")[2], parameters.get("checksum", ""), self.web)
             unpack(archive, target, kind, limits=self.limits)
         finally:
             archive.unlink(missing_ok=True)
+
+    def _bucket(self, scheme: str, url: str, kind: str, parameters: Mapping[str, str], target: Path) -> None:
+        """An archive, or the files below a path, of a bucket."""
+        from planner.world.install.buckets import bucket_at, files_below
+
+        store, path = bucket_at(scheme, url, parameters, self.environ)
+        if not kind:
+            for name, content in files_below(store, path).items():
+                file = target / name
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_bytes(content)
+            return
+        try:
+            self._unpack(lambda archive: archive.write_bytes(store.read(path)), path, kind, parameters, target)
+        except ServiceError as problem:
+            raise InstallError(problem.text) from None
 
     def _indirect(self, url: str, target: Path, redirects: int) -> None:
         """Fetch the package from the address that a page names."""
@@ -166,6 +194,15 @@ class Fetcher:
         except (OSError, netrc.NetrcParseError):
             return {}
         return basic(login[0], login[2] or "") if login else {}
+
+    # ------------------------------------------------------------ Mercurial
+
+    def _mercurial(self, url: str, target: Path) -> None:
+        _, parameters = _parameters(url)
+        revision = parameters.get("rev") or parameters.get("ref") or ""
+        environ = {**self.environ, "HGPLAIN": "1"}
+        _execute(["hg", "clone", "--noninteractive", "-U", "--", _without(url, "rev", "ref"), str(target)], environ)
+        _execute(["hg", "update", "--noninteractive", *(["--", revision] if revision else [])], environ, target)
 
     # ------------------------------------------------------------ git
 
@@ -247,6 +284,7 @@ def _kind(url: str, parameters: Mapping[str, str]) -> str:
         if given not in KINDS:
             raise InstallError(f"{given} is not a kind of archive; there are {', '.join(KINDS)}")
         return KINDS[given]
+    url = url.partition("#")[0]
     endings = [ending for ending in KINDS if url.endswith(f".{ending}")]
     return KINDS[max(endings, key=len)] if endings else ""
 
@@ -353,9 +391,14 @@ _RULES = tuple(
 
 
 def _run(words: list[str], environ: Mapping[str, str], folder: Path | None = None) -> str:
+    return _execute(["git", *_RULES, *words], environ, folder, words[0])
+
+
+def _execute(words: list[str], environ: Mapping[str, str], folder: Path | None = None, command: str = "") -> str:
+    """The output of a program; `command`: its name for a failure, by default the second word. Raises InstallError."""
     try:
         done = subprocess.run(
-            ["git", *_RULES, *words],
+            words,
             cwd=folder,
             env=dict(environ),
             capture_output=True,
@@ -363,8 +406,9 @@ def _run(words: list[str], environ: Mapping[str, str], folder: Path | None = Non
             check=False,
         )
     except FileNotFoundError:
-        raise InstallError("git is needed for this and was not found on the PATH") from None
+        raise InstallError(f"{words[0]} is needed for this and was not found on the PATH") from None
     if done.returncode:
         said = done.stderr.decode("utf-8", "replace").strip() or done.stdout.decode("utf-8", "replace").strip()
-        raise InstallError(f"git {words[0]} failed: {without_secrets(said) or f'exit code {done.returncode}'}")
+        text = without_secrets(said) or f"exit code {done.returncode}"
+        raise InstallError(f"{words[0]} {command or words[1]} failed: {text}")
     return done.stdout.decode("utf-8", "replace")
