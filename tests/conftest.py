@@ -77,7 +77,7 @@ def planner() -> Callable[..., Ran]:
 
     def run(*words: str, stdin: str = "", terminal: bool = False) -> Ran:
         screen: Any = make_terminal(terminal, stdin)
-        code = main.dispatch(list(words), screen)
+        code = screen.close(main.dispatch(list(words), screen))
         return Ran(code, screen.stdout.getvalue(), screen.stderr.getvalue())
 
     return run

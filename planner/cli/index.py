@@ -122,6 +122,9 @@ ALIASES = {
     "env delete": "workspace delete",
 }
 
+DEPRECATED = "env"
+"""the former name of the family `workspace`: its commands give a warning"""
+
 HOSTED = {
     "stacks configuration": "what would be uploaded there is read from the working directory here",
     "stacks create": "a stack is a directory here, and there is nothing to create",

@@ -102,6 +102,8 @@ def dispatch(argv: list[str], terminal: Terminal) -> int:
         return _unknown(words, terminal)
     if command in index.FAMILIES and rest and not rest[0].startswith("-"):
         return _unknown([f"{command} {rest[0]}"], terminal)
+    if words[0] == index.DEPRECATED:
+        terminal.deprecated_command = " ".join(words[: len(words) - len(rest)])
     try:
         rest = _environment_words(command) + rest
     except UsageError as problem:
@@ -151,6 +153,8 @@ def guarded(command: str, words: list[str], terminal: Terminal) -> int:
         terminal.concise = arguments["concise"]
         terminal.deprecation = deprecation_level(arguments["deprecation"])
         terminal.stdout_is_data = command in index.ANSWERS or bool(arguments.get("json"))
+        if os.environ.get("TF_REATTACH_PROVIDERS"):
+            _check_running_providers()
         if command != "version":  # which has no use for settings, and starts fast
             _look_for_settings(terminal)
         return int(module.run(arguments, terminal))
@@ -179,6 +183,13 @@ def _look_for_settings(terminal: Terminal) -> None:
             if not os.path.exists(path):
                 _no_settings(f"{name} names {path}, which does not exist.", terminal)
             return
+
+
+def _check_running_providers() -> None:
+    """Stop a command that may never need a provider as well. Raises Failure when the variable is malformed."""
+    from planner.world.provider.plugin.process import attachments
+
+    attachments(os.environ)
 
 
 def _no_settings(detail: str, terminal: Terminal) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from planner.cli.flags import Arguments, UsageError
-from planner.foundation.vocabulary.diagnostic import Diagnostic, error
+from planner.foundation.vocabulary.diagnostic import Diagnostic, error, warning
 from planner.logic.programs.actions import Counts
 from planner.render.terminal import Output, Terminal, is_terminal
 from planner.render.view import BothViews, HumanView, JsonView, View
@@ -39,7 +39,20 @@ def open_plain_view(arguments: Arguments, terminal: Terminal) -> View:
     """The view that the flags select, of a command that does not walk. Failures that end the command go there too.
     Raises UsageError when the file cannot be written."""
     terminal.view = view = _made_view(arguments, terminal)
+    if terminal.deprecated_command:
+        _warn_of_former_name(terminal.deprecated_command, arguments, view, terminal)
     return view
+
+
+def _warn_of_former_name(name: str, arguments: Arguments, view: View, terminal: Terminal) -> None:
+    """Warn that a command was called by a deprecated name: programs get a line without a type, as from OpenTofu."""
+    from planner.render.diagnostics import show
+
+    summary = f'The command "planner {name}" is deprecated'
+    detail = f'Use "planner {arguments.command}" instead.'
+    if not arguments["json"]:
+        show([warning("cli.deprecated_command", summary, detail)], terminal)
+    view.say(None, f"{summary}. {detail}", "warn")
 
 
 def _made_view(arguments: Arguments, terminal: Terminal) -> View:

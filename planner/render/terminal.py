@@ -74,6 +74,8 @@ class Terminal:
         self.concise = False
         self.deprecation = "all"
         """which warnings about deprecated parts of modules are shown: all, local (of local modules) or none"""
+        self.deprecated_command = ""
+        """the command as it was typed, where another name is preferred"""
         self.owns_process = False
         """whether the command may handle the signals of the process"""
         self.view: DiagnosticSink | None = None
@@ -255,6 +257,7 @@ class Output:
         self.problem: OSError | ValueError | None = None
         self.copies: list[str] | None = None
         """also receives the output, where it is set"""
+        self._is_closed = False
 
     def write(self, text: str) -> int:
         if self.copies is not None:
@@ -282,7 +285,7 @@ class Output:
                 self._failed(problem)
 
     def flush(self) -> None:
-        if self.problem is None:
+        if self.problem is None and not self._is_closed:
             try:
                 self.stream.flush()
             except (OSError, ValueError) as problem:
@@ -291,6 +294,7 @@ class Output:
     def close(self) -> None:
         """Write what is left, and close the stream."""
         self.flush()
+        self._is_closed = True
         with suppress(OSError, ValueError):
             self.stream.close()
 

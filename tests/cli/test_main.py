@@ -89,6 +89,39 @@ def test_another_name_for_clients_that_go_by_it(planner, monkeypatch):
     assert planner("version").out.startswith(f"OpenTofu v{COMPATIBLE_VERSION}")
 
 
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        ("{", "JSONDecodeError"),
+        ("[]", ""),
+        ('["hashicorp/null"]', "TypeError"),
+        ('{"x y": {}}', "x y"),
+        ('{"hashicorp/null": {"Addr": 5}}', "Addr is not an object"),
+        ('{"hashicorp/null": {"Addr": {"Network": "tcp", "String": "localhost"}}}', "has no port"),
+        ('{"hashicorp/null": {"Addr": {"Network": "pipe", "String": "x"}}}', "is not supported"),
+    ],
+)
+@pytest.mark.parametrize("command", ["version", "validate"])
+def test_malformed_running_providers_stop_every_command(planner, tmp_path, monkeypatch, command, value, problem):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TF_REATTACH_PROVIDERS", value)
+    ran = planner(command)
+    assert ran.code == 1
+    assert "Invalid running providers" in ran.err
+    assert problem in " ".join(ran.err.split())
+
+
+def test_no_running_providers(planner, monkeypatch):
+    monkeypatch.setenv("TF_REATTACH_PROVIDERS", "null")
+    assert planner("version").code == 0
+
+
+def test_destroy_has_one_mode(planner):
+    ran = planner("destroy", "-destroy")
+    assert ran.code == 1
+    assert "leave out -destroy" in ran.err
+
+
 def test_chdir(planner, tmp_path):
     here = os.getcwd()
     try:

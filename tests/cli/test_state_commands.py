@@ -259,6 +259,19 @@ def test_workspaces(planner, here):
     assert names(planner) == ["* default"]
 
 
+def test_the_former_name_of_workspaces_warns(planner, here):
+    ran = planner("env", "list", "-no-color")
+    assert ran.code == 0
+    assert 'Warning: The command "planner env list" is deprecated' in ran.err
+    assert ran.out == "* default\n\n"
+    lines = [json.loads(line) for line in planner("env", "new", "-json", "dev").out.splitlines()]
+    assert [line["@message"] for line in lines if line["@level"] == "warn"] == [
+        'The command "planner env new" is deprecated. Use "planner workspace new" instead.'
+    ]
+    assert "type" not in lines[1]
+    assert "deprecated" not in planner("workspace", "list").out
+
+
 def test_a_copy_of_a_missing_state_creates_nothing(planner, here):
     before = names(planner)
     ran = planner("workspace", "new", "-state=missing.tfstate", "copy")

@@ -32,7 +32,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         load_options(arguments),
         tuple(arguments.words),
         platforms,
-        view.log,
+        view.say,
         fs_mirror=arguments["fs-mirror"],
         net_mirror=arguments["net-mirror"],
         progress=line,

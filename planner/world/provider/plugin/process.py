@@ -297,6 +297,10 @@ def attachments(environ: Mapping[str, str]) -> dict[str, Attachment]:
         return {}
     try:
         given = json.loads(text)
+        if given is None:
+            return {}
+        if not isinstance(given, dict):
+            raise TypeError("it is not a JSON object")
         return {provider_source(name): _attachment(given[name]) for name in given}
     except (ValueError, TypeError, KeyError, AttributeError, AddressError) as problem:
         detail = f"The environment variable {VARIABLE} cannot be used: {type(problem).__name__}: {problem}."
@@ -305,9 +309,12 @@ def attachments(environ: Mapping[str, str]) -> dict[str, Attachment]:
 
 def _attachment(given: dict[str, object]) -> Attachment:
     address = given["Addr"]
-    assert isinstance(address, dict)
-    network, where = address["Network"], address["String"]
+    if not isinstance(address, dict):
+        raise TypeError("Addr is not an object")
+    network, where = address["Network"], str(address["String"])
     version = given.get("ProtocolVersion") or VERSIONS[0]
     if version not in VERSIONS or given.get("Protocol", "grpc") != "grpc" or network not in ("unix", "tcp"):
         raise ValueError(f"protocol {given.get('Protocol')} {version} on {network} is not supported")
-    return Attachment(Handshake(int(str(version)), f"unix:{where}" if network == "unix" else str(where)))
+    if network == "tcp" and not where.rpartition(":")[2].isdecimal():
+        raise ValueError(f"the TCP address {where!r} has no port")
+    return Attachment(Handshake(int(str(version)), f"unix:{where}" if network == "unix" else where))
