@@ -203,7 +203,7 @@ class JsonView(View):
 
     def say(self, text: str | None, message: str = "", level: str = "info", **more: Any) -> None:
         if message or text:
-            self.lines.message(message or str(text).removesuffix("."), level=level, **more)
+            self.lines.message(message or _without_full_stop(str(text).strip("\n")), level=level, **more)
 
     def document(self, text: str, data: Any) -> None:
         from planner.foundation.support.exact_json import dumps
@@ -225,6 +225,10 @@ class JsonView(View):
         from planner.foundation.support.exact_json import loads
 
         self.lines.message("Emergency state dump", "log", state=loads(text.encode()))
+
+
+def _without_full_stop(text: str) -> str:
+    return text if text.endswith("...") else text.removesuffix(".")
 
 
 class BothViews(View):

@@ -313,6 +313,10 @@ def test_lock_and_mirror_for_other_platforms(project: Project, world: World) -> 
     assert "had everything already" in project.run("providers", "lock", f"-platform={OTHER}")
     assert project.lock == before
     assert "does not need" in project.run("providers", "lock", "acme/none", code=1)
+    project.run("providers", "lock", f"-json-into={project.folder / 'lines'}", f"-platform={OTHER}")
+    _, *lines = map(json.loads, (project.folder / "lines").read_text().splitlines())
+    assert lines and not any("type" in line for line in lines)
+    assert not any(line["@message"].startswith("\n") or line["@message"].endswith("e..") for line in lines)
     target = project.folder / "copy"
     project.run("providers", "mirror", f"-platform={OTHER}", f"-platform={PLATFORM}", str(target))
     index = json.loads((target / ADDRESS / "index.json").read_text())
