@@ -71,6 +71,12 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown() -> None:
+    """No test leaves a handler: later tests would be interrupted by signals of their own processes."""
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
 @pytest.fixture
 def planner() -> Callable[..., Ran]:
     """Runs a command line in this process: words in; exit code and texts out."""

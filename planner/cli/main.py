@@ -22,12 +22,12 @@ JSON_WORDS = frozenset(("-json", "--json", "-json=true"))
 
 def run(argv: list[str], leave: Callable[[int], object] | None = None) -> int:
     """Run one command line (without the program's name) and give the exit code. Never raises. `leave` ends the process
-    after an interrupt, when other threads may still be at work."""
+    after an interrupt, when other threads may still be at work; without it signals are the caller's."""
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # names of files need not be UTF-8, and the locale may be plain C
             stream.reconfigure(encoding="utf-8", errors="surrogateescape")
     terminal = Terminal()
-    terminal.owns_process = True
+    terminal.owns_process = leave is not None
     try:
         if leave is not None:
             _handle_interrupts()

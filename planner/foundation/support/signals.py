@@ -161,6 +161,7 @@ def install() -> None:
     for number in (signal.SIGINT, signal.SIGTERM, NUDGE):
         signal.signal(number, interrupts.handle)
     signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    os.register_at_fork(after_in_child=lambda: signal.set_wakeup_fd(-1))  # its signals are not this process's
     sys.unraisablehook = interrupts.dropped
     Thread(target=interrupts.read, args=(reading, get_ident()), name="interrupts", daemon=True).start()
 
