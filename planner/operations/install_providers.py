@@ -225,7 +225,8 @@ def _readonly(new: Locks, before: Locks) -> list[Diagnostic]:
 def module_installer(directory: str, data_dir: str, say: Say, progress: Progress | None = None) -> ModuleInstaller:
     """The installer of modules that are not local. Raises Failure when the settings cannot be read."""
     net = connections()
-    return ModuleInstaller(Path(directory), data_dir, net.web, net.hosts, Fetcher(net.web, progress), say)
+    fetcher = Fetcher(net.web, progress, oci=net.config.oci)
+    return ModuleInstaller(Path(directory), data_dir, net.web, net.hosts, fetcher, say)
 
 
 @contextmanager

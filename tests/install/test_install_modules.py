@@ -196,7 +196,6 @@ def test_archives(project: Project, world: World, path: str, directory: str) -> 
         ("s3::https://s3.amazonaws.com/b", "does not name a bucket and a path"),
         ("gcs::https://www.googleapis.com/b", "is not of the form"),
         ("hg::file:///no/such/repository", "hg "),
-        ("oci://example.com/repo", "OCI registries"),
         ("git::file:///no/such/repository", "git clone failed"),
         ("/no/such/directory", "there is no directory /no/such/directory"),
         ("mods.example.com/acme/none/any", "has no module acme/none/any"),

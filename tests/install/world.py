@@ -51,6 +51,7 @@ class World:
     files: dict[str, Any] = field(factory=dict)
     requests: list[tuple[str, dict[str, str]]] = field(factory=list)
     tokens: dict[str, str] = field(factory=dict)
+    posted: list[bytes] = field(factory=list)
     port: int = 0
     signer: Any = None
     _server: Any = None
@@ -180,6 +181,10 @@ class World:
                 world._respond(self)
 
             do_HEAD = do_GET  # noqa: N815 (the name that the library looks for)
+
+            def do_POST(self) -> None:
+                world.posted.append(self.rfile.read(int(self.headers["Content-Length"])))
+                world._respond(self)
 
             def log_message(self, *words: object) -> None: ...
 

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from planner.foundation.clients.oci import OciSettings, check_template, credentials_block, default_credentials
 from planner.foundation.clients.settings_syntax import SettingsError, read_settings
 from planner.foundation.support.assets import setting_files
 from planner.foundation.support.disk import read_text
@@ -40,8 +41,8 @@ class Mirror:
 @frozen
 class InstallMethod:
     """One way to install providers. `kind` is direct, filesystem_mirror, network_mirror or oci_mirror; `location` the
-    directory or URL of a mirror; `retries` how often a download is tried again (None: as usual); `trusted` whether all
-    checksums that the mirror reports may be recorded."""
+    directory, URL or template of a mirror; `retries` how often a download is tried again (None: as usual); `trusted`
+    whether all checksums that the mirror reports may be recorded."""
 
     kind: str
     location: str = ""
@@ -62,7 +63,7 @@ class CliConfig:
     `hosts`: services by host; `tokens`: credentials by host; `helper`: name and arguments of the program for other
     credentials; `retries` and `timeout` (seconds) of requests to registries, `download_retries` of packages; `policies`
     and `batch_policies`: files, directories and builtin:NAME, policies for all plans and fleets, and `stack_policies`
-    those for deployments of stacks."""
+    those for deployments of stacks; `oci`: credentials for OCI registries."""
 
     overrides: Mapping[str, str] = {}
     methods: tuple[InstallMethod, ...] | None = None
@@ -77,6 +78,7 @@ class CliConfig:
     policies: tuple[str, ...] = ()
     batch_policies: tuple[str, ...] = ()
     stack_policies: tuple[str, ...] = ()
+    oci: OciSettings = OciSettings()
 
     @property
     def mirrors(self) -> tuple[Mirror, ...] | None:
@@ -140,6 +142,7 @@ def _positive(environ: Mapping[str, str], name: str, otherwise: int) -> int:
 
 
 def _with_settings(config: CliConfig, settings: Any, base: Path, environ: Mapping[str, str]) -> CliConfig:
+    seen: set[str] = set()
     for name, value in settings:
         if name == ("plugin_cache_dir",) and isinstance(value, str):
             config = evolve(config, cache=_expand(value, environ))
@@ -162,6 +165,17 @@ def _with_settings(config: CliConfig, settings: Any, base: Path, environ: Mappin
                 retries=int(_number(given, "retry_count", config.retries)),
                 timeout=_number(given, "request_timeout_seconds", config.timeout),
             )
+        elif name == ("oci_default_credentials",):
+            given = {key[0]: item for key, item in _block(value, name[0])}
+            helper, files = default_credentials(given, base)
+            if name[0] in seen:
+                raise SettingsError("there must be only one oci_default_credentials block")
+            seen.add(name[0])
+            config = evolve(config, oci=evolve(config.oci, helper=helper, files=files))
+        elif name[0] == "oci_credentials":
+            for label, body in _labelled(name, value):
+                block = credentials_block(label, {key[0]: item for key, item in body})
+                config = evolve(config, oci=evolve(config.oci, blocks=(*config.oci.blocks, block)))
         elif name[0] in ("host", "credentials", "credentials_helper"):
             for label, body in _labelled(name, value):
                 config = _host_setting(config, name[0], label, body)
@@ -217,6 +231,8 @@ def _installation(config: CliConfig, methods: Any, base: Path) -> CliConfig:
             raise SettingsError(f"a {kind} needs the argument {_LOCATIONS[kind]}, a text")
         if kind == "network_mirror" and not location.lower().startswith("https://"):
             raise SettingsError(f"a network mirror must be at an https: URL, not at {location}")
+        if kind == "oci_mirror":
+            check_template(location, _providers(given, "include"))
         retries = given.get("download_retry_count")
         items.append(
             InstallMethod(

@@ -1,5 +1,5 @@
-"""Fetching the packages that module sources name: repositories of git and Mercurial, archives over http, in buckets and
-in files, directories.
+"""Fetching the packages that module sources name: repositories of git and Mercurial, archives over http, in buckets, in
+OCI registries and in files, directories.
 
 The addresses are in the normal form of planner.language.config.sources: `git::https://...?ref=v1`,
 `https://host/module.zip`, `file:///directory`. Their meaning is that of the ecosystem's downloader (go-getter).
@@ -16,11 +16,13 @@ import sys
 from base64 import b64decode
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from html.parser import HTMLParser
 from pathlib import Path
 from shlex import quote
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
+from planner.foundation.clients.oci import OciSettings
 from planner.foundation.support.archive import ArchiveLimits, check_links, unpack
 from planner.foundation.support.problem import InstallError
 from planner.foundation.support.put_files import copy_directory
@@ -40,7 +42,6 @@ KINDS = {
     "txz": "tar.xz",
 }
 """archives of directories by the ending of their names"""
-_UNSUPPORTED = {"oci": "OCI registries"}
 _MOST_REDIRECTS = 10
 _GIT_PROTOCOLS = ("file", "git", "http", "https", "ssh")
 """others run programs (ext::, or installed helpers); GIT_ALLOW_PROTOCOL may name more"""
@@ -49,13 +50,14 @@ _GIT_PROTOCOLS = ("file", "git", "http", "https", "ssh")
 @frozen(eq=False)
 class Fetcher:
     """Fetches packages; `progress` is called during downloads. `terminal`: whether the user can answer git's prompts;
-    `limits` of archives, where packages are small."""
+    `limits` of archives, where packages are small; `oci`: credentials for OCI registries."""
 
     web: Web
     progress: Callable[[str, int, int], None] | None = None
     environ: Mapping[str, str] = field(factory=lambda: os.environ, repr=False)
     terminal: bool = field(factory=lambda: sys.stdin is not None and sys.stdin.isatty())
     limits: ArchiveLimits | None = None
+    oci: OciSettings = OciSettings()
 
     def fetch(self, address: str, target: Path, redirects: int = 0) -> None:
         """The package into a directory that does not exist yet (a link, for a directory of this machine).
@@ -68,9 +70,10 @@ class Fetcher:
         except ValueError as bad:
             raise InstallError(f"{display_url(rest)} is not a valid URL ({without_secrets(str(bad))})") from None
         scheme = forced or scheme
-        if scheme in _UNSUPPORTED:
-            raise InstallError(f"modules from {_UNSUPPORTED[scheme]} ({scheme}::) cannot be installed by this program")
         bare, parameters = _parameters(rest)
+        if scheme == "oci":
+            self._registry(rest, target)
+            return
         kind = _kind(bare, parameters)
         if scheme == "git":
             try:
@@ -109,14 +112,14 @@ class Fetcher:
     # ------------------------------------------------------------ http
 
     def _archive(self, url: str, kind: str, parameters: Mapping[str, str], target: Path) -> None:
-        def told(done: int, total: int) -> None:
-            if self.progress is not None:
-                self.progress(display_url(url), done, total)
-
         def download(archive: Path) -> None:
-            self.web.download(url, str(archive), self._netrc(url), told)
+            self.web.download(url, str(archive), self._netrc(url), partial(self._progress, display_url(url)))
 
         self._unpack(download, urlsplit(url).path, kind, parameters, target)
+
+    def _progress(self, shown: str, done: int, total: int) -> None:
+        if self.progress is not None:
+            self.progress(shown, done, total)
 
     def _unpack(
         self, download: Callable[[Path], object], path: str, kind: str, parameters: Mapping[str, str], target: Path
@@ -129,6 +132,13 @@ class Fetcher:
             unpack(archive, target, kind, limits=self.limits)
         finally:
             archive.unlink(missing_ok=True)
+
+    def _registry(self, url: str, target: Path) -> None:
+        from planner.world.install.oci import module_package
+
+        repository, digest = module_package(url, self.web, self.oci, self.environ)
+        shown = display_url(url)
+        self._unpack(lambda a: repository.download(digest, a, partial(self._progress, shown)), shown, "zip", {}, target)
 
     def _bucket(self, scheme: str, url: str, kind: str, parameters: Mapping[str, str], target: Path) -> None:
         """An archive, or the files below a path, of a bucket."""

@@ -11,9 +11,9 @@ from planner.foundation.support.problem import InstallError
 from planner.foundation.support.put_files import beside
 from planner.foundation.vocabulary.records import evolve, field, frozen
 from planner.foundation.vocabulary.version_constraints import Version
-from planner.world.install.package import authenticate
+from planner.world.install.package import authenticate, file_name
 from planner.world.install.placing import Placer
-from planner.world.install.sources import PackageSource, file_name
+from planner.world.install.sources import PackageSource
 from planner.world.provider.lock_file import Locks
 from planner.world.provider.package_hashes import content_hash
 from planner.world.provider.selections import VersionSet

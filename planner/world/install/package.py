@@ -34,7 +34,8 @@ class RegistryClaims:
 @frozen
 class InstallablePackage:
     """A package that can be installed. `location` is an URL, or the path of an archive or directory; `hashes` are what
-    a network mirror reports for it; `trusted`: whether these may be recorded though not all were compared."""
+    a network mirror reports for it; `trusted`: whether these may be recorded though not all were compared; `headers`
+    are sent with the request for it."""
 
     address: str
     version: Version = field(eq=str)
@@ -45,6 +46,7 @@ class InstallablePackage:
     hashes: tuple[str, ...] = ()
     trusted: bool = False
     retries: int | None = None
+    headers: Mapping[str, str] = field(default={}, repr=False)
 
     @property
     def is_remote(self) -> bool:
@@ -74,6 +76,15 @@ class PackageProof:
         if self.verified:
             return "verified checksum"
         return "signing skipped" if self.by_mirror else "unauthenticated"
+
+
+def file_name(address: str, version: Version, platform: str) -> str:
+    """The name of the archive of a package in a mirror directory."""
+    return f"terraform-provider-{address.rpartition('/')[2]}_{version}_{platform}.zip"
+
+
+def no_platform(address: str, version: Version, platform: str) -> InstallError:
+    return InstallError(f"there is no package of {address} {version} for {platform}", "no_platform")
 
 
 def must_be_signed(address: str, environ: Mapping[str, str]) -> bool:

@@ -84,7 +84,8 @@ class Placer:
             if self.progress is not None:
                 self.progress(name, done, total)
 
-        with_retries(self.web, package.retries, self.retries).download(package.location, str(target), progress=told)
+        web = with_retries(self.web, package.retries, self.retries)
+        web.download(package.location, str(target), package.headers, told)
 
 
 def link(source: Path, folder: Path, address: str, allowed: tuple[str, ...] = ()) -> None:

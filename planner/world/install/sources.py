@@ -1,4 +1,4 @@
-"""Sources of provider packages: registries, network mirrors, mirror directories, and several of these."""
+"""Sources of provider packages: registries, mirrors of all kinds, and several of these."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from planner.foundation.support.problem import InstallError
 from planner.foundation.vocabulary.records import evolve
 from planner.foundation.vocabulary.version_constraints import Version
 from planner.world.install.answers import list_in, object_in, texts_in
-from planner.world.install.package import InstallablePackage, RegistryClaims
+from planner.world.install.package import InstallablePackage, RegistryClaims, file_name, no_platform
 from planner.world.install.web import PROVIDERS, Hosts, Web, WebResponse, resolve, status_text
 from planner.world.provider.locate import packages_in
 from planner.world.provider.selections import readable
@@ -258,7 +258,9 @@ def all_of(methods: Iterable[InstallMethod], web: Web, hosts: Hosts) -> Several:
         elif method.kind == "direct":
             sources.append((Registry(web, hosts, method.retries), method))
         else:
-            sources.append((Unsupported(f"{method.kind} {method.location}"), method))
+            from planner.world.install.oci import OciMirror
+
+            sources.append((OciMirror(method.location, web, hosts.config.oci, hosts.environ), method))
     return Several(sources)
 
 
@@ -268,31 +270,6 @@ def usual(directories: Iterable[str], web: Web, hosts: Hosts) -> Several:
     methods = [InstallMethod("filesystem_mirror", d) for d in present]
     local = tuple(sorted({address for d in present for address in _addresses(Path(d))}))
     return all_of([*methods, InstallMethod("direct", exclude=local)], web, hosts)
-
-
-class Unsupported:
-    """A kind of source that this program cannot use."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __str__(self) -> str:
-        return self.name
-
-    def versions(self, address: str) -> tuple[list[Version], list[str]]:
-        raise InstallError(f"providers from {self.name} cannot be installed: OCI registries are not supported yet")
-
-    def package(self, address: str, version: Version, platform: str) -> InstallablePackage:
-        raise InstallError(f"providers from {self.name} cannot be installed: OCI registries are not supported yet")
-
-
-def file_name(address: str, version: Version, platform: str) -> str:
-    """The name of the archive of a package in a mirror directory."""
-    return f"terraform-provider-{address.rpartition('/')[2]}_{version}_{platform}.zip"
-
-
-def no_platform(address: str, version: Version, platform: str) -> InstallError:
-    return InstallError(f"there is no package of {address} {version} for {platform}", "no_platform")
 
 
 def with_retries(web: Web, retries: int | None, otherwise: int) -> Web:

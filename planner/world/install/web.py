@@ -75,11 +75,11 @@ class Web:
     timeout: float = 10.0
     pause: Callable[[float], None] = field(default=time.sleep, repr=False)
 
-    def get(self, url: str, headers: Mapping[str, str] | None = None) -> WebResponse:
-        """The answer to a GET, whatever its status. Raises InstallError when there is none."""
+    def get(self, url: str, headers: Mapping[str, str] | None = None, posted: bytes | None = None) -> WebResponse:
+        """The answer to a GET, or a POST of `posted`, whatever its status. Raises InstallError when there is none."""
 
         def once() -> WebResponse:
-            with self._open(url, headers or {}) as response:
+            with self._open(url, headers or {}, posted) as response:
                 body = response.read(LARGEST_DOCUMENT + 1)
                 if len(body) > LARGEST_DOCUMENT:
                     raise InstallError(f"the answer of {host_of(url)} is larger than {LARGEST_DOCUMENT >> 20} MiB")
@@ -121,24 +121,24 @@ class Web:
             self.pause(min(2.0**attempt, LONGEST_PAUSE))
         raise AssertionError
 
-    def _open(self, url: str, headers: Mapping[str, str]) -> Any:
+    def _open(self, url: str, headers: Mapping[str, str], posted: bytes | None = None) -> Any:
         """The response to a request, where redirects lead to in the end."""
         try:
-            return self._follow(url, headers)
+            return self._follow(url, headers, posted)
         except ValueError as bad:
             raise InstallError(
                 f"{display_url(url)} is not a valid URL, or leads to one that is not ({without_secrets(str(bad))})"
             ) from None
 
-    def _follow(self, url: str, headers: Mapping[str, str]) -> Any:
+    def _follow(self, url: str, headers: Mapping[str, str], posted: bytes | None) -> Any:
         """Raises ValueError for a URL that is none."""
         sent = {"User-Agent": f"OpenTofu/{COMPATIBLE_VERSION} (+planner)", "X-Terraform-Version": COMPATIBLE_VERSION}
         sent |= headers
         for _ in range(_MOST_REDIRECTS + 1):
             plain, user = _split_user(url)
-            response = self._ask(plain, {**sent, **user})
+            response = self._ask(plain, {**sent, **user}, posted)
             target = response.headers.get("Location") if _status(response) in _REDIRECTS else None
-            if not target:
+            if not target or posted is not None:  # what is posted, such as a token, goes nowhere else
                 return response
             response.close()
             url = urljoin(plain, quote(target, safe=string.punctuation, encoding="iso-8859-1"))
@@ -152,11 +152,11 @@ class Web:
                 sent |= user
         raise InstallError(f"{host_of(url)} leads on and on to other addresses")
 
-    def _ask(self, url: str, headers: dict[str, str]) -> Any:
+    def _ask(self, url: str, headers: dict[str, str], posted: bytes | None) -> Any:
         if urlsplit(url).scheme not in ("http", "https"):
             raise InstallError(f"{display_url(url)} is not a URL with http or https")
         try:
-            return _opener().open(urllib.request.Request(url, headers=headers), timeout=self.timeout)
+            return _opener().open(urllib.request.Request(url, posted, headers), timeout=self.timeout)
         except urllib.error.HTTPError as answer:
             return answer
 
@@ -351,7 +351,7 @@ class Hosts:
     """Service discovery of hosts, once for each host."""
 
     def __init__(self, config: CliConfig, web: Web, environ: Mapping[str, str]) -> None:
-        self.config, self.web = config, web
+        self.config, self.web, self.environ = config, web, environ
         self._services: dict[str, tuple[str, Mapping[str, Any]]] = {}
         self._tokens = HostTokens(config, environ)
 

@@ -1,0 +1,238 @@
+"""Settings for OCI registries: addresses of repositories, and credentials for them.
+
+Credentials come from the user's settings, from files that Docker, Podman and others write, and from Docker's credential
+helpers. The most specific one wins; of equal ones, the first."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from base64 import b64decode
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from planner.foundation.clients.settings_syntax import SettingsError
+from planner.foundation.support.assets import home
+from planner.foundation.support.disk import read_text
+from planner.foundation.vocabulary.diagnostic import ServiceError
+from planner.foundation.vocabulary.provider_address import DEFAULT_HOST
+from planner.foundation.vocabulary.records import field, frozen
+
+_DOMAIN = r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::[0-9]+)?"
+_PATH = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*)*"
+_SYMBOLS = ("hostname", "namespace", "type")
+_HELPER_TIMEOUT = 60.0
+_GROUPS = (("username", "password"), ("access_token", "refresh_token"), ("docker_credentials_helper",))
+
+
+@frozen
+class OciLogin:
+    """Credentials for a repository; empty strings where there are none."""
+
+    user: str = ""
+    password: str = field(default="", repr=False)
+    access_token: str = field(default="", repr=False)
+    refresh_token: str = field(default="", repr=False)
+
+
+@frozen
+class OciSettings:
+    """`blocks`: pairs of the beginning of a repository's address and the arguments of its block; `helper`: the name of
+    the credential helper for all others; `files`: Docker-style files (None: those of the usual places)."""
+
+    blocks: tuple[tuple[str, Mapping[str, str]], ...] = field(default=(), repr=False)
+    helper: str = ""
+    files: tuple[str, ...] | None = None
+
+
+def repository_address(text: str, prefix: bool = False) -> tuple[str, str]:
+    """Domain and name of a repository; `prefix`: the name may be missing. Raises ValueError."""
+    match = re.fullmatch(rf"({_DOMAIN})(?:/({_PATH}))?", text)
+    if match is None or not (match[2] or prefix):
+        raise ValueError(f"{text!r} is not the address of a repository in an OCI registry")
+    return match[1], match[2] or ""
+
+
+def check_template(template: str, include: tuple[str, ...]) -> None:
+    """Raises SettingsError where the template of a mirror makes no address, or the same one for several providers."""
+    names = re.findall(r"\$\{\s*(\w*)\s*\}", template)
+    if "%{" in template or template.count("${") != len(names) or not set(names) <= set(_SYMBOLS):
+        raise SettingsError(
+            "a repository_template may have ${hostname}, ${namespace} and ${type}, and no other expressions"
+        )
+    patterns = [[DEFAULT_HOST, *pattern.split("/")][-3:] for pattern in include]
+    for at, name in enumerate(_SYMBOLS):
+        if name not in names and len({pattern[at] for pattern in patterns} - {"*"}) != 1:
+            raise SettingsError(
+                f"the repository_template needs ${{{name}}}, as include does not name exactly one {name}"
+            )
+    try:
+        repository_address(expand_template(template, "example.com/a/b"))
+    except ValueError:
+        raise SettingsError(f"the repository_template {template!r} must have the form REGISTRY/REPOSITORY") from None
+
+
+def expand_template(template: str, provider: str) -> str:
+    """The address that a template such as `example.com/mirror/${namespace}/${type}` makes of that of a provider."""
+    given = dict(zip(_SYMBOLS, provider.split("/"), strict=True))
+    return re.sub(r"\$\{\s*(\w+)\s*\}", lambda m: given[m[1]], template)
+
+
+def credentials_block(label: str, given: Mapping[str, Any]) -> tuple[str, Mapping[str, str]]:
+    """An oci_credentials block. Raises SettingsError."""
+    where = f"the block oci_credentials {label!r}"
+    try:
+        _, path = repository_address(label, prefix=True)
+    except ValueError as bad:
+        raise SettingsError(f"{where}: {bad}") from None
+    groups = [group for group in _GROUPS if any(name in given for name in group)]
+    if len(groups) != 1 or any(not isinstance(given.get(name), str) for name in groups[0]):
+        one_of = "username and password, access_token and refresh_token, or docker_credentials_helper"
+        raise SettingsError(f"{where} must have exactly one of these: {one_of}")
+    arguments = {name: given[name] for name in groups[0]}
+    if "docker_credentials_helper" in arguments:
+        _check_helper(arguments["docker_credentials_helper"], where)
+        if path:
+            raise SettingsError(f"{where}: a credential helper serves a whole registry, so leave out the path")
+    return label, arguments
+
+
+def default_credentials(given: Mapping[str, Any], base: Path) -> tuple[str, tuple[str, ...] | None]:
+    """Helper and files of an oci_default_credentials block. Raises SettingsError."""
+    where = "the block oci_default_credentials"
+    discover = given.get("discover_ambient_credentials", True)
+    files, helper = given.get("docker_style_config_files"), given.get("docker_credentials_helper", "")
+    if not isinstance(discover, bool):
+        raise SettingsError(f"{where}: discover_ambient_credentials must be true or false")
+    if files is not None and (not isinstance(files, list) or not all(isinstance(f, str) for f in files)):
+        raise SettingsError(f"{where}: docker_style_config_files must be a list of strings")
+    if files is not None and not discover:
+        raise SettingsError(f"{where}: docker_style_config_files needs discover_ambient_credentials = true")
+    if "docker_credentials_helper" in given:
+        _check_helper(helper, where)
+    if files is not None:
+        return helper, tuple(str((base / f).absolute()) for f in files)
+    return helper, None if discover else ()
+
+
+def _check_helper(name: Any, where: str) -> None:
+    if not isinstance(name, str) or not name or "/" in name:
+        raise SettingsError(f"{where}: {name!r} cannot be the name of a credential helper")
+
+
+def login_for(settings: OciSettings, domain: str, name: str, environ: Mapping[str, str]) -> OciLogin:
+    """The credentials for a repository. Raises ServiceError."""
+    best, chosen = 0, None
+    for specificity, get in _candidates(settings, domain, name, environ):
+        if specificity > best:
+            best, chosen = specificity, get
+    return chosen() if chosen is not None else OciLogin()
+
+
+_Candidates = Iterator[tuple[int, Callable[[], OciLogin]]]
+
+
+def _candidates(settings: OciSettings, domain: str, name: str, environ: Mapping[str, str]) -> _Candidates:
+    """Credentials that fit, with how specific they are: 1 for all registries, 2 for one, more with each part of a
+    path."""
+
+    def from_helper(program: str) -> Callable[[], OciLogin]:
+        return lambda: _from_helper(program, f"https://{domain}", environ)
+
+    for label, given in settings.blocks:
+        helper = given.get("docker_credentials_helper")
+        fixed = OciLogin(*(given.get(key, "") for key in (*_GROUPS[0], *_GROUPS[1])))
+        yield _specificity(label, domain, name), from_helper(helper) if helper else lambda fixed=fixed: fixed  # type: ignore[misc]
+    if settings.helper:
+        yield 1, from_helper(settings.helper)
+    usual = settings.files is None
+    for path in _usual_files(environ) if settings.files is None else settings.files:
+        content = _read(Path(path), usual)
+        for label, one in _object(content, "auths").items():
+            login = _decoded(one)
+            if login is not None:
+                yield _specificity(label, domain, name), lambda login=login: login  # type: ignore[misc]
+        helper = _object(content, "credHelpers").get(domain)
+        if isinstance(helper, str) and helper:
+            yield 2, from_helper(helper)
+        helper = content.get("credsStore")
+        if isinstance(helper, str) and helper:
+            yield 1, from_helper(helper)
+
+
+def _specificity(label: str, domain: str, name: str) -> int:
+    """0 where a label does not fit."""
+    wanted, _, path = label.partition("/")
+    if wanted != domain:
+        return 0
+    parts = path.split("/") if path else []
+    return 2 + len(parts) if name.split("/")[: len(parts)] == parts else 0
+
+
+def _usual_files(environ: Mapping[str, str]) -> list[str]:
+    own = home(environ)
+    places = []
+    if sys.platform == "darwin":
+        places.append(own / ".config/containers/auth.json")
+    elif environ.get("XDG_RUNTIME_DIR"):
+        places.append(Path(environ["XDG_RUNTIME_DIR"], "containers/auth.json"))
+    places.append(Path(environ.get("XDG_CONFIG_HOME") or own / ".config", "containers/auth.json"))
+    return [str(p) for p in dict.fromkeys((*places, own / ".docker/config.json", own / ".dockercfg"))]
+
+
+def _read(path: Path, usual: bool) -> dict[str, Any]:
+    """The content of a Docker-style file; empty where one of the usual files, which others write, cannot be read."""
+    try:
+        content = json.loads(read_text(path))
+    except (OSError, ValueError, RecursionError) as problem:
+        if usual:
+            return {}
+        said = getattr(problem, "strerror", None) or problem
+        raise ServiceError(f"the file with credentials {path} cannot be read: {said}") from None
+    return content if isinstance(content, dict) else {}
+
+
+def _object(content: Mapping[str, Any], name: str) -> dict[str, Any]:
+    part = content.get(name)
+    return part if isinstance(part, dict) else {}
+
+
+def _decoded(entry: Any) -> OciLogin | None:
+    """An entry below `auths`; None where it has no credentials, as when a helper keeps them."""
+    text = entry.get("auth") if isinstance(entry, dict) else None
+    try:
+        user, colon, password = b64decode(text, validate=True).decode().partition(":") if text else ("", "", "")
+    except (ValueError, TypeError):
+        return None
+    return OciLogin(user, password) if colon else None
+
+
+def _from_helper(name: str, url: str, environ: Mapping[str, str]) -> OciLogin:
+    program = f"docker-credential-{name}"
+    try:
+        done = subprocess.run(
+            [program, "get"],
+            input=url.encode(),
+            capture_output=True,
+            timeout=_HELPER_TIMEOUT,
+            check=False,
+            env=dict(environ),
+        )
+    except FileNotFoundError:
+        raise ServiceError(f"the credential helper {program} was not found on the PATH") from None
+    except (OSError, subprocess.TimeoutExpired) as problem:
+        raise ServiceError(f"the credential helper {program} cannot be used: {problem}") from None
+    if done.returncode:
+        said = (done.stdout + done.stderr).decode("utf-8", "replace").strip()
+        if "credentials not found" in said:
+            return OciLogin()
+        raise ServiceError(f"the credential helper {program} failed: {said or f'exit code {done.returncode}'}")
+    try:
+        answer = json.loads(done.stdout)
+        user, secret = str(answer.get("Username") or ""), str(answer.get("Secret") or "")
+    except (ValueError, AttributeError, RecursionError):
+        raise ServiceError(f"the answer of the credential helper {program} is not a JSON object") from None
+    return OciLogin(refresh_token=secret) if user == "<token>" else OciLogin(user, secret)
