@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
-from planner.foundation.clients.http import Http, HttpResponse
+from planner.foundation.clients.http import Http, HttpResponse, user_agent
 from planner.foundation.vocabulary.diagnostic import ServiceError
 from planner.foundation.vocabulary.records import frozen
 
@@ -104,7 +104,6 @@ class Service:
     region: str
     credentials: CredentialSource
     http: Http
-    user_agent: str = "planner"
 
     def ask(
         self, operation: str, method: str, path: str = "/", headers: Mapping[str, str] | None = None, body: bytes = b""
@@ -118,7 +117,7 @@ class Service:
             ) from None
 
         def sign(m: str, url: str, h: dict[str, str], b: bytes) -> dict[str, str]:
-            return signed(m, url, {**h, "User-Agent": self.user_agent}, b, credentials, self.region, self.name)
+            return signed(m, url, {**h, "User-Agent": user_agent()}, b, credentials, self.region, self.name)
 
         try:
             answer = self.http.ask(method, self.endpoint.rstrip("/") + path, headers or {}, body, sign=sign)

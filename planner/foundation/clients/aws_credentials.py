@@ -74,6 +74,7 @@ class CredentialSettings:
     sts_region: str = ""
     skip_metadata: bool = False
     metadata_endpoint: str = ""
+    metadata_ipv6: bool = False
     environment: Mapping[str, str] = field(factory=lambda: os.environ)
 
 
@@ -255,7 +256,7 @@ class CredentialChain:
         base = (
             self.given.metadata_endpoint
             or variables.get("AWS_EC2_METADATA_SERVICE_ENDPOINT")
-            or ("http://[fd00:ec2::254]" if _is_ipv6(variables) else "http://169.254.169.254")
+            or ("http://[fd00:ec2::254]" if self.given.metadata_ipv6 else "http://169.254.169.254")
         ).rstrip("/")
         quick = {"retries": NONE, "timeout": 2.0}
         try:
@@ -285,10 +286,6 @@ def _one_of(named: str | None, otherwise: str) -> tuple[str, ...]:
 
 def _whole(text: str) -> int:
     return int(text) if text.isascii() and text.isdigit() else 0
-
-
-def _is_ipv6(variables: Mapping[str, str]) -> bool:
-    return variables.get("AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE", "").lower() == "ipv6"
 
 
 def _static(said: Mapping[str, str], name: str) -> Credentials:

@@ -15,8 +15,25 @@ from planner.foundation.vocabulary.records import frozen
 
 Wrong = Callable[[str, str], None]
 """Called with a summary and a detail."""
-_REGION = re.compile(r"[a-z]{2}(-[a-z]+)+-\d+")
+_REGIONS = frozenset(
+    re.findall(
+        r"\S+",
+        """
+        af-south-1 ap-east-1 ap-east-2 ap-northeast-1 ap-northeast-2 ap-northeast-3 ap-south-1 ap-south-2 ap-southeast-1
+        ap-southeast-2 ap-southeast-3 ap-southeast-4 ap-southeast-5 ap-southeast-6 ap-southeast-7 ca-central-1 ca-west-1
+        cn-north-1 cn-northwest-1 eu-central-1 eu-central-2 eu-isoe-west-1 eu-north-1 eu-south-1 eu-south-2 eu-west-1
+        eu-west-2 eu-west-3 eusc-de-east-1 il-central-1 me-central-1 me-south-1 mx-central-1 sa-east-1 us-east-1
+        us-east-2 us-gov-east-1 us-gov-west-1 us-iso-east-1 us-iso-west-1 us-isob-east-1 us-isob-west-1
+        us-isof-east-1 us-isof-south-1 us-west-1 us-west-2
+        """,
+    )
+)
+"""newer ones need skip_region_validation"""
+_RETRY_MODES = ("standard", "adaptive")
+_validated: dict[tuple[str, str, str], str] = {}
+"""the account of credentials (key and token) that STS at an endpoint has accepted"""
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ns|us|µs|ms|s|m|h)")
+_METADATA_MODE = "AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE"
 _UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 DEPRECATED_ROLE = {
     "role_arn": "assume_role.role_arn",
@@ -33,7 +50,8 @@ DEPRECATED_ROLE = {
 
 @frozen(repr=False)
 class Aws:
-    """Services configured by the settings: `service` returns one."""
+    """Services configured by the settings: `service` returns one. `validates`: whether credentials are validated before
+    use; `asks_account`: whether the account is looked up where that has not shown it."""
 
     region: str
     chain: CredentialChain
@@ -43,21 +61,39 @@ class Aws:
     fips: bool
     allowed: tuple[str, ...] = ()
     forbidden: tuple[str, ...] = ()
+    validates: bool = True
+    asks_account: bool = True
 
     def service(self, name: str, title: str) -> Service:
         where = self.endpoints.get(name) or endpoint_of(name, self.region, self.dual_stack, self.fips)
         return Service(name, title, where, self.region, self.chain, self.http)
 
     def check_account(self) -> None:
-        """Whether the account is one of those that it may be. Raises ServiceError."""
+        """Validate the credentials, and whether the account is one of those that it may be. Raises ServiceError."""
+        account = ""
+        if self.validates:
+            try:
+                account = self._account()
+            except ServiceError as problem:
+                raise ServiceError(
+                    f"validating provider credentials: {problem.text}\n(skip_credentials_validation = true skips this, "
+                    "where there is no STS)"
+                ) from None
         if not self.allowed and not self.forbidden:
             return
-        answer = self.service("sts", "STS").query("GetCallerIdentity", "2011-06-15", {})
-        account = element(answer, "Account")
+        if not self.validates and self.asks_account:
+            account = self._account()
         if self.forbidden and account in self.forbidden:
             raise ServiceError(f"Invalid account ID: AWS Account ID not allowed: {account}")
         if self.allowed and account not in self.allowed:
             raise ServiceError(f"Invalid account ID: AWS Account ID not allowed: {account}")
+
+    def _account(self) -> str:
+        sts, keys = self.service("sts", "STS"), self.chain()
+        key = (sts.endpoint, keys.access_key, keys.token)
+        if key not in _validated:
+            _validated[key] = element(sts.query("GetCallerIdentity", "2011-06-15", {}), "Account")
+        return _validated[key]
 
 
 def aws_of(settings: Mapping[str, Any], environment: Mapping[str, str], wrong: Wrong) -> Aws:
@@ -70,8 +106,13 @@ def aws_of(settings: Mapping[str, Any], environment: Mapping[str, str], wrong: W
         ("allowed_account_ids", "forbidden_account_ids"),
     ):
         only_one(said, wrong, one, other)
-    if said.get("retry_mode") not in (None, "standard", "adaptive"):
-        wrong("Invalid retry mode", 'Valid values are "standard" and "adaptive".')
+    retry_mode = said.get("retry_mode") or environment.get("AWS_RETRY_MODE") or "standard"
+    if retry_mode not in _RETRY_MODES:
+        name = "" if said.get("retry_mode") else f'AWS_RETRY_MODE is "{retry_mode}". '
+        wrong("Invalid retry mode", f'{name}Valid values are "standard" and "adaptive".')
+    metadata_mode = said.get("ec2_metadata_service_endpoint_mode") or environment.get(_METADATA_MODE) or ""
+    if metadata_mode.lower() not in ("", "ipv4", "ipv6"):
+        wrong("Invalid endpoint mode", f'The endpoint mode of IMDS is "{metadata_mode}", not IPv4 or IPv6.')
     endpoints = {name: _endpoint(name, said, environment) for name in ("s3", "iam", "sts", "dynamodb", "kms")}
     web = said.get("assume_role_with_web_identity")
     if web is not None:
@@ -80,7 +121,9 @@ def aws_of(settings: Mapping[str, Any], environment: Mapping[str, str], wrong: W
     for scheme, name in (("http", "http_proxy"), ("https", "https_proxy"), ("no", "no_proxy")):
         if said.get(name):
             proxies[scheme] = said[name]
-    retries = Retries(max(int(said.get("max_retries", 5)) - 1, 0), 0.5, 20.0, refused=False)
+    retries = Retries(
+        max(int(said.get("max_retries", 5)) - 1, 0), 0.5, 20.0, refused=False, adaptive=retry_mode == "adaptive"
+    )
     authorities = said.get("custom_ca_bundle") or environment.get("AWS_CA_BUNDLE") or ""
     tls = Tls(authorities=str(authorities), verify=not said.get("insecure", False))
     http = Http(retries=retries, tls=tls, proxies=proxies)
@@ -101,6 +144,7 @@ def aws_of(settings: Mapping[str, Any], environment: Mapping[str, str], wrong: W
         sts_region=said.get("sts_region", ""),
         skip_metadata=bool(said.get("skip_metadata_api_check", False)),
         metadata_endpoint=said.get("ec2_metadata_service_endpoint", ""),
+        metadata_ipv6=metadata_mode.lower() == "ipv6",
         environment=environment,
     )
     chain = CredentialChain(given, http)
@@ -113,13 +157,15 @@ def aws_of(settings: Mapping[str, Any], environment: Mapping[str, str], wrong: W
         bool(said.get("use_fips_endpoint", False)),
         tuple(said.get("allowed_account_ids") or ()),
         tuple(said.get("forbidden_account_ids") or ()),
+        not said.get("skip_credentials_validation", False),
+        not said.get("skip_requesting_account_id", False),
     )
 
 
 def check_region(settings: Mapping[str, Any], wrong: Wrong) -> None:
     """A named region must be valid, unless validation is turned off."""
     region = settings.get("region")
-    if region and not settings.get("skip_region_validation") and not _REGION.fullmatch(region):
+    if region and not settings.get("skip_region_validation") and region not in _REGIONS:
         wrong("Invalid region value", f"invalid AWS Region: {region}")
 
 

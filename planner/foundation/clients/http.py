@@ -75,6 +75,8 @@ _PIECE = 1 << 16
 """bytes that are sent at once"""
 LARGEST_ANSWER = 1 << 30
 """bytes"""
+LONGEST_SLOWDOWN = 10.0
+"""seconds between two requests to a service that throttles"""
 _KEPT = "".join(map(chr, range(0x21, 0x7F)))
 """characters that need no escape in an address"""
 _CERTIFICATES = (
@@ -125,13 +127,15 @@ class Tls:
 @frozen
 class Retries:
     """How often a request is tried again (`most`), and the pauses in seconds: `first`, doubled each time up to
-    `longest`. `statuses`: HTTP statuses that may pass. Refused connections count with `refused`."""
+    `longest`. `statuses`: HTTP statuses that may pass. Refused connections count with `refused`.
+    With `adaptive`, a service that throttles gets all further requests more slowly, until it accepts them again."""
 
     most: int = 3
     first: float = 0.5
     longest: float = 20.0
     statuses: Callable[[int], bool] = lambda status: status == 429 or (status >= 500 and status != 501)
     refused: bool = True
+    adaptive: bool = False
 
 
 NONE = Retries(0)
@@ -153,6 +157,7 @@ class Http:
     _idle: dict[tuple[str, str, int], list[http.client.HTTPConnection]] = field(factory=dict, init=False, repr=False)
     _lock: Lock = field(factory=Lock, init=False, repr=False)
     _context: ssl.SSLContext | None = field(default=None, init=False, repr=False)
+    _slower: float = field(default=0.0, init=False, repr=False)
 
     def ask(
         self,
@@ -173,6 +178,8 @@ class Http:
             last = attempt == rules.most
             sent = dict(sign(method, url, dict(given), body)) if sign is not None else given
             wait = 0.0
+            if self._slower:
+                self.pause(self._slower)
             try:
                 answer = self._once(method, url, sent, body, self.timeout if timeout is None else timeout)
             except (OSError, http.client.HTTPException, ValueError) as problem:
@@ -183,6 +190,8 @@ class Http:
                     text = f'{_title(method)} "{display_url(url)}":{tries} {reason_of(problem, url)}'
                     raise ServiceError(text, may_pass=not _is_final(problem)) from None
             else:
+                if rules.adaptive:
+                    self._adapt(answer.status)
                 if last or not rules.statuses(answer.status):
                     return answer
                 wait = _asked_pause(answer)
@@ -192,6 +201,13 @@ class Http:
             else:
                 self.pause(pause)
         raise AssertionError
+
+    def _adapt(self, status: int) -> None:
+        """Lengthen the pause before each request when the service throttles; else shorten it."""
+        if status in (429, 503):
+            self._slower = min(max(2 * self._slower, 0.1), LONGEST_SLOWDOWN)
+        else:
+            self._slower = self._slower * 0.7 if self._slower > 0.05 else 0.0
 
     def close(self) -> None:
         """Close idle connections."""
@@ -214,7 +230,7 @@ class Http:
             raise ServiceError(f"{display_url(url)} has no valid port") from None
         key = (parts.scheme, parts.hostname, port)
         target = quote((parts.path or "/") + (f"?{parts.query}" if parts.query else ""), safe=_KEPT)
-        sent = {"User-Agent": "planner", **_who(parts), **headers}
+        sent = {"User-Agent": user_agent(), **_who(parts), **headers}
         if proxy and parts.scheme == "http":
             target = quote(url, safe=_KEPT)
             sent = {**sent, **_who(urlsplit(proxy), "Proxy-Authorization")}
@@ -458,6 +474,11 @@ def _asked_pause(answer: HttpResponse) -> float:
 
 def _is_final(problem: BaseException) -> bool:
     return isinstance(problem, ssl.SSLCertVerificationError | ServiceError | ValueError | http.client.InvalidURL)
+
+
+def user_agent(base: str = "planner") -> str:
+    """The name that services get, with what TF_APPEND_USER_AGENT adds."""
+    return " ".join((base, *os.environ.get("TF_APPEND_USER_AGENT", "").split()))
 
 
 def _title(method: str) -> str:

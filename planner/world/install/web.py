@@ -25,7 +25,7 @@ from urllib.parse import quote, unquote, urljoin, urlsplit
 from planner import COMPATIBLE_VERSION
 from planner.foundation.clients.cli_config import CliConfig
 from planner.foundation.clients.host_tokens import HostTokens
-from planner.foundation.clients.http import BoundedResponse, trust_the_system
+from planner.foundation.clients.http import BoundedResponse, trust_the_system, user_agent
 from planner.foundation.support.problem import InstallError
 from planner.foundation.vocabulary.diagnostic import ServiceError
 from planner.foundation.vocabulary.records import field, frozen
@@ -39,6 +39,7 @@ LARGEST_FILE = 16 << 30
 """bytes that may be downloaded"""
 _REDIRECTS = frozenset((301, 302, 303, 307, 308))
 _MOST_REDIRECTS = 10
+_USER_AGENT = f"OpenTofu/{COMPATIBLE_VERSION} (+planner)"
 
 Progress = Callable[[int, int], None]
 """Called with the number of received bytes and the total (0 when unknown)."""
@@ -132,7 +133,7 @@ class Web:
 
     def _follow(self, url: str, headers: Mapping[str, str], posted: bytes | None) -> Any:
         """Raises ValueError for a URL that is none."""
-        sent = {"User-Agent": f"OpenTofu/{COMPATIBLE_VERSION} (+planner)", "X-Terraform-Version": COMPATIBLE_VERSION}
+        sent = {"User-Agent": user_agent(_USER_AGENT), "X-Terraform-Version": COMPATIBLE_VERSION}
         sent |= headers
         for _ in range(_MOST_REDIRECTS + 1):
             plain, user = _split_user(url)

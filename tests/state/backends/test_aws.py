@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import os
 import sys
+import threading
+from collections.abc import Iterator
 from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -224,3 +227,99 @@ def test_a_process_that_is_killed_between_its_two_locks_leaves_one_that_can_be_r
         client.force_unlock("another")
     client.force_unlock(info.id)
     assert client.holder() is None
+
+
+class FakeSts(BaseHTTPRequestHandler):
+    """Answers as STS; a key that begins with `bad` is refused, one that begins with `slow` throttled for a while."""
+
+    throttled = 0
+    seen: list[str] = []
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        key = self.headers["Authorization"].partition("Credential=")[2]
+        self.seen.append(self.headers["User-Agent"])
+        status, body = 200, "<Account>123456789012</Account>"
+        if key.startswith("bad"):
+            status, body = 403, "<Code>InvalidClientTokenId</Code><Message>The token is invalid</Message>"
+        elif key.startswith("slow") and FakeSts.throttled:
+            FakeSts.throttled -= 1
+            status, body = 503, "<Code>SlowDown</Code>"
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body.encode())
+
+    def log_message(self, *words: object) -> None: ...
+
+
+@pytest.fixture
+def sts() -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), FakeSts)
+    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+def account(sts: str, **settings: Any) -> str:
+    """The complaint about the credentials or the account, "" for none."""
+    given = {"region": "eu-west-1", "access_key": "good", "secret_key": "x", "endpoints": {"sts": sts}, **settings}
+    wrong: list[str] = []
+    aws = aws_of(given, {}, lambda title, detail: wrong.append(detail))
+    assert not wrong
+    try:
+        aws.check_account()
+    except ServiceError as problem:
+        return problem.text
+    return ""
+
+
+def test_credentials_are_validated(sts: str) -> None:
+    assert account(sts) == ""
+    assert account(sts, allowed_account_ids=["123456789012"]) == ""
+    refused = account(sts, access_key="bad")
+    assert refused.startswith("validating provider credentials: operation error STS: GetCallerIdentity")
+    assert "InvalidClientTokenId" in refused and "skip_credentials_validation = true" in refused
+    skipped = {"skip_credentials_validation": True}
+    assert account(sts, access_key="bad", **skipped) == ""
+    assert "not allowed: 123456789012" in account(sts, forbidden_account_ids=["123456789012"], **skipped)
+    skipped["skip_requesting_account_id"] = True
+    assert account(sts, forbidden_account_ids=["123456789012"], **skipped) == ""
+    assert "not allowed" in account(sts, allowed_account_ids=["123456789012"], **skipped)
+
+
+def test_an_adaptive_client_slows_down(sts: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TF_APPEND_USER_AGENT", "  team/1.0 ")
+    pauses: dict[str, list[float]] = {}
+    for mode in ("standard", "adaptive"):
+        FakeSts.throttled = 2
+        given = {"region": "eu-west-1", "access_key": f"slow{mode}", "secret_key": "x", "endpoints": {"sts": sts}}
+        aws = aws_of(given, {"AWS_RETRY_MODE": mode}, lambda *words: pytest.fail(str(words)))
+        pauses[mode] = []
+        aws.http.pause = pauses[mode].append
+        for _ in range(2):
+            aws.service("sts", "STS").query("GetCallerIdentity", "2011-06-15", {})
+    assert pauses["standard"] == [0.5, 1.0]
+    assert pauses["adaptive"] == pytest.approx([0.5, 0.1, 1.0, 0.2, 0.14])
+    assert FakeSts.seen[-1] == "planner team/1.0"
+
+
+@pytest.mark.parametrize(
+    ("settings", "environment", "said"),
+    [
+        ({"region": "zz-bad-1"}, {}, "invalid AWS Region: zz-bad-1"),
+        ({"region": "eu-west-99"}, {}, "invalid AWS Region: eu-west-99"),
+        ({"region": "zz-bad-1", "skip_region_validation": True}, {}, ""),
+        ({}, {"AWS_RETRY_MODE": "fast"}, 'AWS_RETRY_MODE is "fast". Valid values are'),
+        ({"retry_mode": "standard"}, {"AWS_RETRY_MODE": "fast"}, ""),
+        ({"ec2_metadata_service_endpoint_mode": "IPv5"}, {}, "not IPv4 or IPv6"),
+        ({"ec2_metadata_service_endpoint_mode": "IPv6"}, {}, ""),
+    ],
+)
+def test_regions_and_modes(settings: dict[str, Any], environment: dict[str, str], said: str) -> None:
+    wrong: list[str] = []
+    aws = aws_of(settings, environment, lambda title, detail: wrong.append(detail))
+    assert (wrong and said in wrong[0]) if said else not wrong
+    if settings.get("ec2_metadata_service_endpoint_mode") == "IPv6":
+        assert aws.chain.given.metadata_ipv6

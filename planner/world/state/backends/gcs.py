@@ -383,7 +383,8 @@ def _endpoint(read: SettingsReading) -> tuple[str, bool]:
     if not given and emulator:
         parts = urlsplit(emulator if "://" in emulator else f"http://{emulator}")
         given = f"{parts.scheme}://{parts.netloc}/storage/v1/"
-    domain = read.text("universe_domain", "GOOGLE_BACKEND_UNIVERSE_DOMAIN", default="googleapis.com")
+    variables = ("GOOGLE_BACKEND_UNIVERSE_DOMAIN", "GOOGLE_CLOUD_UNIVERSE_DOMAIN")
+    domain = read.text("universe_domain", *variables, default="googleapis.com")
     endpoint = given or f"https://storage.{domain}/storage/v1/"
     endpoint = endpoint if "://" in endpoint else f"https://{endpoint}"
     return endpoint if endpoint.endswith("/") else f"{endpoint}/", bool(emulator)
