@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from planner.cli.flags import FALSE, Arguments, Flag, UsageError
 from planner.foundation.support.disk import read_text
-from planner.foundation.vocabulary.address import AddressError, parse_resource_instance, parse_target
+from planner.foundation.vocabulary.address import (
+    Address,
+    AddressError,
+    ResourceAddress,
+    parse_resource_instance,
+    parse_target,
+)
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
-from planner.foundation.vocabulary.limits import Limits
+from planner.foundation.vocabulary.limits import Limits, Mode
 from planner.foundation.vocabulary.span import Source, Span
 from planner.operations.options import OperationOptions, Options, StateOptions
-
-if TYPE_CHECKING:
-    from planner.foundation.vocabulary.address import Address, ResourceAddress
-    from planner.foundation.vocabulary.limits import Mode
 
 VARIABLES = (
     Flag("var", "ordered", "Set an input variable of the root module. May be repeated.", value="NAME=VALUE"),

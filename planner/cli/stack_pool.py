@@ -9,7 +9,6 @@ import pickle
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, wait
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
 
 from planner.cli.flags import Arguments
 from planner.cli.options import operation_options
@@ -17,23 +16,19 @@ from planner.cli.stack_work import DeploymentResult, Do, StackWork, Turn
 from planner.foundation.support.forks import pickled_with_texts
 from planner.foundation.support.signals import STOP
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure, error
+from planner.foundation.vocabulary.limits import Mode
 from planner.foundation.vocabulary.records import evolve, frozen
 from planner.render.terminal import Paint, Terminal
 from planner.render.view import BothViews, HumanView, JsonView, View
 from planner.workflows.batch.executor import Workplace, busy, is_death
 from planner.workflows.batch.executors import open_executor
 from planner.workflows.batch.model import Request
-from planner.workflows.batch.reports.deployments import after_round
+from planner.workflows.batch.reports.deployments import DeploymentReport, after_round
 from planner.workflows.batch.unit_setup import ALONE, home
+from planner.workflows.stacks.deployments import ServiceStandIns
 from planner.workflows.stacks.opened_stack import OpenedStack, open_stack
-from planner.workflows.stacks.policy import standing_policies
+from planner.workflows.stacks.policy import DeploymentPolicies, standing_policies
 from planner.workflows.stacks.rounds import MOST_ROUNDS
-
-if TYPE_CHECKING:
-    from planner.foundation.vocabulary.limits import Mode
-    from planner.workflows.batch.reports.deployments import DeploymentReport
-    from planner.workflows.stacks.deployments import ServiceStandIns
-    from planner.workflows.stacks.policy import DeploymentPolicies
 
 _POLL = 0.2
 

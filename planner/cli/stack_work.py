@@ -4,7 +4,7 @@ process or in others (stack_pool.py), with what is shown and written about all o
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from planner.cli.finish import write_page
@@ -15,25 +15,20 @@ from planner.cli.views import open_view
 from planner.engine.walk.hooks import Hooks
 from planner.foundation.support.exact_json import dumps
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, has_errors
+from planner.foundation.vocabulary.limits import Mode
 from planner.foundation.vocabulary.records import evolve, frozen
+from planner.language.config.stack_files.model import Deployment
 from planner.logic.programs.actions import Counts
-from planner.render.view import BothViews, HumanView
-from planner.workflows.stacks.opened_stack import open_named, opened
-from planner.workflows.stacks.policy import standing_policies
+from planner.operations.options import OperationOptions
+from planner.render.terminal import Terminal
+from planner.render.view import BothViews, HumanView, View
+from planner.workflows.stacks.deployments import ServiceStandIns
+from planner.workflows.stacks.opened_stack import OpenedStack, open_named, opened
+from planner.workflows.stacks.policy import DeploymentPolicies, standing_policies
+from planner.workflows.stacks.steps import DeploymentPlan
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from planner.foundation.vocabulary.limits import Mode
-    from planner.language.config.stack_files.model import Deployment
-    from planner.operations.options import OperationOptions
-    from planner.render.terminal import Terminal
-    from planner.render.view import View
     from planner.workflows.batch.reports.deployments import DeploymentReport
-    from planner.workflows.stacks.deployments import ServiceStandIns
-    from planner.workflows.stacks.opened_stack import OpenedStack
-    from planner.workflows.stacks.policy import DeploymentPolicies
-    from planner.workflows.stacks.steps import DeploymentPlan
 
 FEW = 3
 """so many deployments are quicker in this process than others are begun"""

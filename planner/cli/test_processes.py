@@ -21,12 +21,12 @@ from planner.foundation.vocabulary.records import evolve, field, frozen
 from planner.language.config.test_files.load import is_test_file
 from planner.render.terminal import Terminal
 from planner.workflows.testing.affected import TestInputs, kind_of, reached, read_by_all, reads
+from planner.workflows.testing.results import TestFileResult
 from planner.workflows.testing.suite import Suite, SuiteRunner, TestOptions
 
 if TYPE_CHECKING:
     from planner.workflows.testing.coverage import Reached
     from planner.workflows.testing.report import TestView
-    from planner.workflows.testing.results import TestFileResult
 
 
 @frozen

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from shlex import quote
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from planner.answers.explain.renames import index_shifts, proposed_moves, values_in_common, wholes
 from planner.engine.plan.moves import moved_along
@@ -12,8 +12,10 @@ from planner.engine.walk.hooks import Hooks
 from planner.foundation.vocabulary.address import format_key, parse_resource_instance, sort_key
 from planner.foundation.vocabulary.diagnostic import Diagnostic
 from planner.foundation.vocabulary.records import evolve, field, frozen
+from planner.language.config.model import Config
 from planner.logic.datalog.engine.fact_base import FactBuilder
 from planner.logic.graph.build import build_graph
+from planner.logic.model.plan import ResourceChange
 from planner.logic.programs.actions import does
 from planner.operations import graphs
 from planner.operations.load import Derived
@@ -22,11 +24,7 @@ from planner.operations.options import OperationOptions
 from planner.operations.plan import MadePlan, Planned, Start, plan_stored
 from planner.operations.plan_files import open_or_make_plan, open_saved_plan
 from planner.operations.state_access import Stored
-
-if TYPE_CHECKING:
-    from planner.language.config.model import Config
-    from planner.logic.model.plan import ResourceChange
-    from planner.world.state.model import State
+from planner.world.state.model import State
 
 _MOST_ROUNDS = 8
 """plans by which moved blocks are checked; those that are still wrong then are not proposed"""

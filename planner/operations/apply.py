@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from planner.engine.walk.hooks import Hooks
 from planner.foundation.support.signals import STOP
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure, error, has_errors, warning
 from planner.foundation.vocabulary.provider_address import parse_provider_configuration
@@ -19,7 +20,6 @@ from planner.world.state.model import State, same_managed
 
 if TYPE_CHECKING:
     from planner.answers.policy.apply_guard import PolicyGuard
-    from planner.engine.walk.hooks import Hooks
     from planner.logic.model.graph import Graph
 
 

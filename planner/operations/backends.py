@@ -12,7 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
 from planner.foundation.vocabulary.records import evolve, frozen
-from planner.world.state.backend import DEFAULT_WORKSPACE, module_of, open_backend, schema_of, unknown_type
+from planner.language.config.model import Config
+from planner.language.config.variables import RawVariables
+from planner.operations.encryption import Encryption
+from planner.operations.options import StateOptions
+from planner.world.state.backend import DEFAULT_WORKSPACE, Backend, module_of, open_backend, schema_of, unknown_type
+from planner.world.state.encryption_seal import Seal
 from planner.world.state.settings import settings_hash
 from planner.world.state.workspace import (
     BackendPointer,
@@ -25,12 +30,6 @@ from planner.world.state.workspace import (
 
 if TYPE_CHECKING:
     from planner.language.config.backend import Overrides
-    from planner.language.config.model import Config
-    from planner.language.config.variables import RawVariables
-    from planner.operations.encryption import Encryption
-    from planner.operations.options import StateOptions
-    from planner.world.state.backend import Backend
-    from planner.world.state.encryption_seal import Seal
     from planner.world.state.migrate import Ask, MigrationOptions
 
 

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from planner.engine.evaluation.eval_walk import eval_walk
 from planner.engine.walk.hooks import Hooks
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics
+from planner.language.expressions.scope import Scope
 from planner.operations.graphs import build
 from planner.operations.options import OperationOptions
 from planner.operations.plan import Start, Variables, plan_options
 from planner.operations.state_access import load_with_values
-
-if TYPE_CHECKING:
-    from planner.language.expressions.scope import Scope
 
 
 def console_scope(options: OperationOptions, planning: bool = False) -> tuple[Scope | None, list[Diagnostic]]:

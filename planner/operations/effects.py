@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from planner.answers.explain.causes import Because, is_part
 from planner.foundation.values.value import Null, is_wholly_known
@@ -25,13 +25,10 @@ from planner.operations.explanations import (
 )
 from planner.operations.graph import graph
 from planner.operations.moves import moves
-from planner.operations.plan_files import open_or_make_plan
+from planner.operations.options import OperationOptions
+from planner.operations.plan import MadePlan
+from planner.operations.plan_files import Unstored, open_or_make_plan
 from planner.operations.verdicts import WORDS
-
-if TYPE_CHECKING:
-    from planner.operations.options import OperationOptions
-    from planner.operations.plan import MadePlan
-    from planner.operations.plan_files import Unstored
 
 FILE = "file"
 """word of `why` for the effects of a file that functions read"""

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
-from planner.foundation.vocabulary.diagnostic import Failure
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure
 from planner.language.config.directory import VARIABLE, is_secret_directory
 from planner.language.config.load import load_root
+from planner.language.config.model import Config
+from planner.language.config.variables import RawVariables
 from planner.world.state.encryption_seal import PLAIN, Seal
-
-if TYPE_CHECKING:
-    from planner.foundation.vocabulary.diagnostic import Diagnostic
-    from planner.language.config.model import Config
-    from planner.language.config.variables import RawVariables
 
 
 class Encryption(Protocol):

@@ -14,10 +14,10 @@ from planner.foundation.vocabulary.records import evolve
 from planner.foundation.vocabulary.span import Source, Span
 from planner.language.syntax.rule_syntax import Atom, Constant, quote
 from planner.logic.datalog.engine.evaluate import evaluate
-from planner.logic.datalog.engine.fact_base import FactBuilder
+from planner.logic.datalog.engine.fact_base import FactBase, FactBuilder
 from planner.logic.graph.build import ASKED, SPOKEN_AT_FIRST, Names, build_graph, graph_with
 from planner.logic.model.graph import CommandLine, Graph, source_json
-from planner.logic.model.plan import change_name
+from planner.logic.model.plan import Plan, change_name
 from planner.logic.programs.actions import does, verb_of, verbs
 from planner.logic.programs.rule_programs import cause_program, moving_program, relevance_program
 from planner.operations import graphs
@@ -30,8 +30,6 @@ from planner.operations.state_access import load_stored
 if TYPE_CHECKING:
     from planner.answers.explain.causes import Because
     from planner.answers.explain.why import Explainer
-    from planner.logic.datalog.engine.fact_base import FactBase
-    from planner.logic.model.plan import Plan
     from planner.world.state.taint_record import TaintOrigin
 
 FORCED = "forced"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from planner.answers.explain.fixes import causes_of, denial_fixes, unknown_fixes
+from planner.answers.explain.fixes import Cause, causes_of, denial_fixes, unknown_fixes
+from planner.answers.explain.why import QuestionSubject
 from planner.foundation.values.expression_text import short_text
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.foundation.vocabulary.records import evolve
@@ -16,6 +17,8 @@ from planner.logic.graph.build import graph_with, user_files
 from planner.logic.graph.fixes import Fix, Fixes, fact_fixes
 from planner.logic.graph.hitting_sets import MOST_SETS
 from planner.logic.graph.why import prove_wait, read_query, vertices_meant, with_nodes
+from planner.logic.model.graph import Graph
+from planner.logic.programs.rule_programs import Files
 from planner.operations.explanations import (
     GRAPH_WORDS,
     UNKNOWN,
@@ -26,16 +29,9 @@ from planner.operations.explanations import (
 )
 from planner.operations.graph import graph
 from planner.operations.options import OperationOptions
-from planner.operations.plan_files import open_or_make_plan
+from planner.operations.plan import MadePlan
+from planner.operations.plan_files import Unstored, open_or_make_plan
 from planner.operations.verdicts import WORDS, judged_for, the_findings
-
-if TYPE_CHECKING:
-    from planner.answers.explain.fixes import Cause
-    from planner.answers.explain.why import QuestionSubject
-    from planner.logic.model.graph import Graph
-    from planner.logic.programs.rule_programs import Files
-    from planner.operations.plan import MadePlan
-    from planner.operations.plan_files import Unstored
 
 Found = tuple["dict[str, Any] | None", list[Diagnostic]]
 

@@ -7,8 +7,9 @@ import os
 import posixpath
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from planner.answers.explain.former_world import FormerWorld, Status
 from planner.engine.evaluation.lazy import LazyContext
 from planner.foundation.support.disk import (
     ChangedError,
@@ -25,25 +26,18 @@ from planner.foundation.values.types import type_from_json
 from planner.foundation.values.value import UNKNOWN, Null
 from planner.foundation.vocabulary.address import format_module
 from planner.language.config.directory import fits, module_key, read_manifest
-from planner.language.config.load import load_tree
-from planner.language.config.variables import RawValue, root_variables
+from planner.language.config.load import Locate, load_tree
+from planner.language.config.model import ModuleCall, ModulePath
+from planner.language.config.variables import RawValue, RawVariables, root_variables
 from planner.logic.model.plan import OutputChange, ResourceChange
 from planner.operations.input_record import KEY, StateEntries, is_encrypted, locked_versions, record_of
 from planner.operations.load import load_variables
+from planner.operations.plan import MadePlan
 from planner.world.git.revisions import implied_base
 from planner.world.git.tree import git_tree
-from planner.world.state.backend import open_backend
+from planner.world.state.backend import Store, open_backend
 from planner.world.state.input_record import ApplyInputs, InputRecord, salted
 from planner.world.state.workspace import data_directory
-
-if TYPE_CHECKING:
-    from planner.answers.explain.former_world import FormerWorld, Status
-    from planner.language.config.load import Locate
-    from planner.language.config.model import ModuleCall, ModulePath
-    from planner.language.config.variables import RawVariables
-    from planner.operations.plan import MadePlan
-    from planner.world.state.backend import Store
-
 
 _MOST_NAMED = 3
 """modules in a note"""

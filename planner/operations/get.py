@@ -6,17 +6,16 @@ import os
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
+from planner.engine.walk.hooks import Hooks
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure
-from planner.language.config.directory import fits, module_key, read_manifest
+from planner.language.config.directory import Manifest, ModuleRecord, fits, module_key, read_manifest
+from planner.language.config.model import ModuleCall, ModulePath
+from planner.language.config.reading import Problems
 from planner.operations.load import begin
 from planner.operations.options import Options
 from planner.world.state.workspace import data_directory
 
 if TYPE_CHECKING:
-    from planner.engine.walk.hooks import Hooks
-    from planner.language.config.directory import Manifest, ModuleRecord
-    from planner.language.config.model import ModuleCall, ModulePath
-    from planner.language.config.reading import Problems
     from planner.language.config.test_files.load import TestFiles
     from planner.operations.install_providers import Say
     from planner.world.install.modules import ModuleInstaller

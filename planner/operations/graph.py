@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from planner.engine.evaluation.schemas import Schemas
 from planner.engine.plan.moves import apply_moves
+from planner.engine.walk.hooks import Hooks
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, has_errors, warning
 from planner.foundation.vocabulary.limits import walk_of
 from planner.foundation.vocabulary.records import evolve, frozen
@@ -13,11 +15,12 @@ from planner.logic.graph.build import ASKED, build_graph, graph_problems
 from planner.logic.graph.cycles import Knot, knots
 from planner.logic.graph.edge_sources import RELATIONS
 from planner.logic.model.graph import Graph
+from planner.logic.model.plan import Plan
 from planner.operations import graphs
 from planner.operations.explanations import causes, changed_actions
 from planner.operations.load import load_values
 from planner.operations.options import OperationOptions
-from planner.operations.plan import Start, refreshed_to_destroy
+from planner.operations.plan import MadePlan, Start, refreshed_to_destroy
 from planner.operations.plan_files import Unstored, open_or_make_plan
 from planner.operations.policies import judged
 from planner.operations.state_access import load_stored
@@ -25,10 +28,6 @@ from planner.world.state.model import State
 
 if TYPE_CHECKING:
     from planner.answers.explain.causes import Because
-    from planner.engine.evaluation.schemas import Schemas
-    from planner.engine.walk.hooks import Hooks
-    from planner.logic.model.plan import Plan
-    from planner.operations.plan import MadePlan
 
 
 def graph(

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Any
 
+from planner.foundation.values.schema import BlockSchema
+from planner.foundation.values.value import Value
 from planner.foundation.vocabulary.diagnostic import Failure, has_errors
 from planner.foundation.vocabulary.limits import UNLIMITED, Limits, Walk, walk_of
+from planner.logic.model.plan import Plan, ResourceChange
+from planner.operations.load import Loaded
+from planner.world.state.model import State
 
 if TYPE_CHECKING:
     from planner.engine.evaluation.schemas import Schemas
-    from planner.foundation.values.schema import BlockSchema
-    from planner.foundation.values.value import Value
     from planner.logic.datalog.engine.fact_base import FactBase
     from planner.logic.model.graph import Graph
-    from planner.logic.model.plan import Plan, ResourceChange
-    from planner.operations.load import Loaded
     from planner.world.provider.interface import AttributeDiagnostic
-    from planner.world.state.model import State
 
 
 def graph_facts(

@@ -7,10 +7,12 @@ import shutil
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
+from planner.engine.walk.hooks import Hooks
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure, error, has_errors
 from planner.foundation.vocabulary.provider_address import BUILTIN
 from planner.foundation.vocabulary.records import evolve
 from planner.language.config.load import load_root
+from planner.language.config.model import Config
 from planner.language.config.sources import SourceError, parse_module_source
 from planner.operations.backends import BackendInit, current_backend, init_backend
 from planner.operations.encryption import Encryption, encryption_of
@@ -23,13 +25,11 @@ from planner.operations.test_modules import configurations, has_modules, named_p
 from planner.world.provider.lock_file import NAME
 from planner.world.provider.registry import versions_of_builtin
 from planner.world.state.backend import DEFAULT_WORKSPACE
+from planner.world.state.model import State
 
 if TYPE_CHECKING:
-    from planner.engine.walk.hooks import Hooks
-    from planner.language.config.model import Config
     from planner.world.install.placing import Progress
     from planner.world.state.migrate import Ask
-    from planner.world.state.model import State
 
 
 def init(

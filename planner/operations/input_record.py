@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from planner.engine.evaluation.context import NoObjects
 from planner.engine.evaluation.lazy import LazyContext
 from planner.engine.evaluation.repetition import expand
+from planner.engine.evaluation.schemas import Schemas
 from planner.foundation.support.disk import files_used, is_directory, list_directory, looked_at, read_whole
 from planner.foundation.support.exact_json import dumps
 from planner.foundation.support.fast_json import orjson
@@ -19,10 +21,14 @@ from planner.foundation.values.value import Value, identical, is_wholly_known, t
 from planner.foundation.vocabulary.address import format_instance
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure
 from planner.foundation.vocabulary.provider_address import parse_provider_configuration
+from planner.language.config.variables import RootVariable
 from planner.language.expressions.evaluate import try_evaluate
 from planner.language.syntax.body import variables as mentions
+from planner.logic.model.plan import Plan
+from planner.operations.plan import MadePlan, Start
 from planner.operations.taint_record import keep_taints, taints_of
-from planner.world.state.backend import APPLIED, document_not_saved
+from planner.world.state.backend import APPLIED, Store, document_not_saved
+from planner.world.state.encryption_seal import Seal
 from planner.world.state.input_record import (
     LEAST_BYTES,
     MOST_BYTES,
@@ -39,15 +45,7 @@ from planner.world.state.input_record import (
 from planner.world.state.model import ObjectState, State
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-
     from planner.answers.documents.recorded_sources import FileReader
-    from planner.engine.evaluation.schemas import Schemas
-    from planner.language.config.variables import RootVariable
-    from planner.logic.model.plan import Plan
-    from planner.operations.plan import MadePlan, Start
-    from planner.world.state.backend import Store
-    from planner.world.state.encryption_seal import Seal
 
 _LONGEST_VALUE = 1 << 16
 """bytes of a value that is recorded"""

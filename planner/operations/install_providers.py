@@ -17,6 +17,7 @@ from planner.foundation.support.put_files import locked
 from planner.foundation.support.signals import STOP
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
 from planner.foundation.vocabulary.records import frozen
+from planner.language.config.model import Config
 from planner.language.config.sources import SourceError, parse_provider_source
 from planner.operations.providers_needed import needed_providers, provider_constraints
 from planner.world.install.getters import Fetcher
@@ -41,7 +42,6 @@ from planner.world.provider.selections import VersionSet, unmanaged
 from planner.world.state.workspace import data_directory
 
 if TYPE_CHECKING:
-    from planner.language.config.model import Config
     from planner.world.state.model import State
 
 Say = Callable[[str], None]

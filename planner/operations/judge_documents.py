@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from planner.answers.documents.kind import STDIN
 from planner.answers.policy.enforcement import without_policy
@@ -13,6 +13,7 @@ from planner.answers.policy.from_json.document import Document, not_usable, pars
 from planner.answers.policy.from_json.excerpt import Excerpt, suggested
 from planner.answers.policy.from_json.facts import shown_facts
 from planner.answers.policy.judge import PolicyFindings, judge, verdict_of
+from planner.answers.policy.model import Verdict
 from planner.answers.policy.packs import superseded
 from planner.answers.policy.program import Policies, load_policies
 from planner.foundation.support.disk import MOST_BYTES, collector_paused, read_given
@@ -20,15 +21,12 @@ from planner.foundation.support.read_ahead import Ahead
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 from planner.foundation.vocabulary.records import evolve
 from planner.language.config.load import load_config
+from planner.language.config.model import Config
+from planner.logic.model.plan import PolicyRecord
 from planner.operations.load import load_variables
 from planner.operations.options import NAME_POLICIES, OperationOptions
 from planner.world.provider.lock_file import read_locks
 from planner.world.state.workspace import current_workspace, data_directory
-
-if TYPE_CHECKING:
-    from planner.answers.policy.model import Verdict
-    from planner.language.config.model import Config
-    from planner.logic.model.plan import PolicyRecord
 
 
 def judged_document(

@@ -6,10 +6,11 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, has_errors
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure, has_errors
 from planner.foundation.vocabulary.records import define, field, fields, frozen
 from planner.language.config.load import load_config
-from planner.language.config.variables import RawValue, collect_variables, root_variables
+from planner.language.config.model import Config
+from planner.language.config.variables import RawValue, RawVariables, RootVariable, collect_variables, root_variables
 from planner.operations.encryption import UNENCRYPTED, Encryption, encryption_of
 from planner.operations.options import Options
 from planner.operations.providers_needed import provider_constraints
@@ -17,9 +18,6 @@ from planner.world.state.workspace import current_workspace, data_directory
 
 if TYPE_CHECKING:
     from planner.engine.evaluation.schemas import Schemas
-    from planner.foundation.vocabulary.diagnostic import Diagnostics
-    from planner.language.config.model import Config
-    from planner.language.config.variables import RawVariables, RootVariable
     from planner.logic.datalog.engine.fact_base import FactBase
     from planner.logic.model.graph import Graph
     from planner.logic.model.plan import ResourceChange

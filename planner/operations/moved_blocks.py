@@ -7,7 +7,6 @@ import os
 import re
 import stat
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from planner.answers.explain.renames import ProposedMove, wholes
 from planner.foundation.support.digests import sha256_of
@@ -26,6 +25,7 @@ from planner.foundation.vocabulary.records import evolve, field, frozen
 from planner.foundation.vocabulary.span import Source, Span
 from planner.language.config.directory import located
 from planner.language.config.file_content import read_file
+from planner.language.config.model import Config, ModuleCall, ModuleConfig, MovedDecl, ResourceDecl
 from planner.language.config.reading import Problems
 from planner.language.config.references import Ref, parse_reference
 from planner.language.syntax.body import Mentioning, variables
@@ -33,10 +33,7 @@ from planner.language.syntax.files import load_text
 from planner.language.syntax.format import format_text
 from planner.language.syntax.json_reader import read_json
 from planner.language.syntax.json_values import JsonArray, JsonObject
-
-if TYPE_CHECKING:
-    from planner.language.config.model import Config, ModuleCall, ModuleConfig, MovedDecl, ResourceDecl
-    from planner.world.state.model import State
+from planner.world.state.model import State
 
 _OVERRIDES = re.compile(r"(?:^|/|_)override\.(?:tf|tofu)(?:\.json)?$").search
 _INDENT = re.compile(r"\n([ \t]+)\Z")

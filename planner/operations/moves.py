@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from planner.engine.plan.moves import asked_facts, moved_back
 from planner.foundation.vocabulary.records import frozen
 from planner.foundation.vocabulary.span import Span
-
-if TYPE_CHECKING:
-    from planner.operations.plan import MadePlan
+from planner.operations.plan import MadePlan
 
 
 @frozen

@@ -13,22 +13,22 @@ from planner.foundation.support.signals import STOP
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure, error, has_errors
 from planner.foundation.vocabulary.limits import Walk
 from planner.foundation.vocabulary.records import evolve, frozen
+from planner.language.config.model import Config
+from planner.language.config.variables import RootVariable
+from planner.logic.model.plan import Plan
 from planner.operations.graphs import apply_graph, build
 from planner.operations.load import Derived, Loaded, load_values, read_configuration
 from planner.operations.options import OperationOptions, provider_limits
 from planner.operations.providers_needed import override_warnings, selection_problems
 from planner.operations.state_access import Opened, Stored, locked, open_backend, read_state
 from planner.operations.validate import validate_loaded
+from planner.world.state.model import State
 
 if TYPE_CHECKING:
     from planner.engine.evaluation.context import EvaluationContext
     from planner.engine.plan.options import PlanOptions
     from planner.engine.walk.hooks import Hooks
-    from planner.language.config.model import Config
-    from planner.language.config.variables import RootVariable
     from planner.logic.model.graph import Graph
-    from planner.logic.model.plan import Plan
-    from planner.world.state.model import State
 
 Start: TypeAlias = Stored[OperationOptions]
 """the start of planning, without the values of variables"""

@@ -6,22 +6,20 @@ from __future__ import annotations
 import os
 import pwd
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from planner import __version__
 from planner.engine.evaluation.schemas import marked_by_schema
 from planner.foundation.support.git_head import head_commit
+from planner.foundation.values.value import Value
 from planner.foundation.vocabulary.address import format_key
 from planner.foundation.vocabulary.diagnostic import Failure
 from planner.foundation.vocabulary.provider_address import parse_provider_configuration
 from planner.language.config.directory import read_manifest
+from planner.language.config.variables import RootVariable
 from planner.operations.plan import MadePlan
 from planner.world.provider.lock_file import read_locks
 from planner.world.state.workspace import data_directory
-
-if TYPE_CHECKING:
-    from planner.foundation.values.value import Value
-    from planner.language.config.variables import RootVariable
 
 _KINDS = {
     "default": "default",

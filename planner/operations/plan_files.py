@@ -14,8 +14,16 @@ from planner.foundation.vocabulary.records import evolve
 from planner.foundation.vocabulary.span import Source
 from planner.language.config.directory import manifest_path
 from planner.language.config.load import load_config
+from planner.language.config.model import Config
 from planner.language.config.reading import ExpressionPiece
-from planner.language.config.variables import RawValue, check_plan_variables, undeclared_values
+from planner.language.config.variables import (
+    Origin,
+    RawValue,
+    RawVariables,
+    RootVariable,
+    check_plan_variables,
+    undeclared_values,
+)
 from planner.logic.model.plan import Plan, ResourceChange, change_name
 from planner.operations.encryption import encryption_of_directory
 from planner.operations.load import Loaded, begin, grown, new_schemas
@@ -29,8 +37,6 @@ from planner.world.state.workspace import data_directory
 
 if TYPE_CHECKING:
     from planner.engine.walk.hooks import Hooks
-    from planner.language.config.model import Config
-    from planner.language.config.variables import Origin, RawVariables, RootVariable
 
 Unstored = Loaded[OperationOptions]
 """the source of a plan in a file, without the backend of its state"""

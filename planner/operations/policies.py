@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING
 from planner.answers.documents.kind import is_document
 from planner.answers.policy.enforcement import without_policy
 from planner.answers.policy.facts.build import plan_facts
+from planner.answers.policy.facts.relations import PolicyFacts, PolicyInputs
 from planner.answers.policy.facts.surroundings import PlanSurroundings
 from planner.answers.policy.judge import judge
-from planner.answers.policy.model import diagnostic
+from planner.answers.policy.model import Verdict, diagnostic
+from planner.answers.policy.program import Files, Policies
 from planner.foundation.support.disk import collector_paused
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure
 from planner.foundation.vocabulary.limits import walk_of
 from planner.foundation.vocabulary.records import evolve
+from planner.logic.model.graph import Graph
 from planner.logic.model.plan import PolicyRecord
 from planner.operations import graphs
 from planner.operations.judge_documents import check_document, policies_of
@@ -26,13 +29,8 @@ from planner.operations.policy_shapes import MISFITS, misfits_of
 
 if TYPE_CHECKING:
     from planner.answers.policy.apply_guard import PolicyGuard
-    from planner.answers.policy.facts.relations import PolicyFacts, PolicyInputs
-    from planner.answers.policy.model import Verdict
-    from planner.answers.policy.program import Files, Policies
     from planner.answers.policy.two_valued import PlainProofs
     from planner.engine.walk.hooks import Hooks
-    from planner.logic.model.graph import Graph
-    from planner.logic.model.plan import PolicyRecord
 
 
 def check(

@@ -7,31 +7,25 @@ possible unknown values; sensitive values in them are not shown.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
+from planner.answers.policy.program import Policies
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
 from planner.foundation.vocabulary.records import frozen
 from planner.foundation.vocabulary.span import Source, Span
 from planner.language.syntax.rule_parse import parse_query
 from planner.language.syntax.rule_syntax import Constant
+from planner.logic.datalog.engine.program import RuleProgram
 from planner.logic.datalog.language.alternatives import expanded_body
 from planner.logic.datalog.language.link import linked_body, nearest
-from planner.logic.datalog.language.model import atoms
-from planner.logic.datalog.language.values import decode, encode
+from planner.logic.datalog.language.model import Predicate, atoms
+from planner.logic.datalog.language.values import Row, decode, encode
+from planner.logic.model.plan import PolicyRecord
 from planner.operations.judge_documents import policies_of
 from planner.operations.options import NAME_POLICIES, OperationOptions
-from planner.operations.plan_files import open_or_make_plan
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from planner.answers.policy.program import Policies
-    from planner.logic.datalog.engine.program import RuleProgram
-    from planner.logic.datalog.language.model import Predicate
-    from planner.logic.datalog.language.values import Row
-    from planner.logic.model.plan import PolicyRecord
-    from planner.operations.plan import MadePlan
-    from planner.operations.plan_files import Unstored
+from planner.operations.plan import MadePlan
+from planner.operations.plan_files import Unstored, open_or_make_plan
 
 SPACE = "policy."
 """prefixes of the names of relations of policies"""

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from planner.answers.policy.library import own_files
+from planner.answers.policy.program import Policies
 from planner.foundation.values.schema import implied_type
+from planner.foundation.values.types import Type
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure
+from planner.language.config.model import Config
+from planner.operations.load import Loaded
 
 if TYPE_CHECKING:
-    from planner.answers.policy.program import Policies
     from planner.answers.policy.shapes import Shapes
     from planner.engine.evaluation.schemas import Schemas
-    from planner.foundation.values.types import Type
-    from planner.language.config.model import Config
-    from planner.operations.load import Loaded
     from planner.world.provider.interface import ProviderSchema
 
 

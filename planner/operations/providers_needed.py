@@ -10,11 +10,11 @@ from weakref import WeakKeyDictionary
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, warning
 from planner.foundation.vocabulary.provider_address import BUILTIN
 from planner.foundation.vocabulary.records import frozen
+from planner.language.config.model import Config
 from planner.world.state.workspace import data_directory
 
 if TYPE_CHECKING:
     from planner.engine.evaluation.schemas import Schemas
-    from planner.language.config.model import Config
     from planner.world.state.model import State
 
 

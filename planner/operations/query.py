@@ -7,7 +7,8 @@ actions); deriving and answering happen in a separate process, which ends at the
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 from planner.answers.explain.instances import is_about_instances
 from planner.engine.plan.moves import apply_moves
@@ -15,18 +16,19 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Fa
 from planner.foundation.vocabulary.limits import walk_of
 from planner.foundation.vocabulary.nearest import did_you_mean, nearest
 from planner.foundation.vocabulary.records import evolve, field, frozen
-from planner.language.syntax.node_sets import VERBS, parse_node_set
+from planner.language.syntax.node_sets import VERBS, NodeSet, parse_node_set
 from planner.language.syntax.rule_syntax import Constant
 from planner.logic.datalog.ask.limit import run_limited
-from planner.logic.datalog.ask.question import ask, parse_query
-from planner.logic.datalog.engine.evaluate import evaluate
-from planner.logic.datalog.engine.fact_base import FactBuilder
+from planner.logic.datalog.ask.question import Query, ask, parse_query
+from planner.logic.datalog.engine.evaluate import Database, evaluate
+from planner.logic.datalog.engine.fact_base import FactBase, FactBuilder
+from planner.logic.datalog.engine.program import RuleProgram
 from planner.logic.datalog.language.builtins import FUNCTIONS, RELATIONS, TESTS
-from planner.logic.datalog.language.model import atoms
-from planner.logic.datalog.language.values import decode
+from planner.logic.datalog.language.model import Predicate, atoms
+from planner.logic.datalog.language.values import Row, decode
 from planner.logic.facts.from_state import from_changes, from_state
 from planner.logic.graph.build import SPOKEN, Names, graph_program, user_files
-from planner.logic.graph.query_answers import ABOUT, DRAWN, Answers, picture_of_rows, search, verb_of
+from planner.logic.graph.query_answers import ABOUT, DRAWN, Actions, Answers, picture_of_rows, search, verb_of
 from planner.logic.graph.question_checks import mismatches
 from planner.logic.graph.vertex_addresses import meant_query
 from planner.logic.programs.rule_programs import program
@@ -38,18 +40,6 @@ from planner.operations.plan_files import Unstored, open_or_make_plan
 from planner.operations.policy_relations import Mentioned, mentioned
 from planner.operations.state_access import load_stored
 from planner.world.state.model import State
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    from planner.language.syntax.node_sets import NodeSet
-    from planner.logic.datalog.ask.question import Query
-    from planner.logic.datalog.engine.evaluate import Database
-    from planner.logic.datalog.engine.fact_base import FactBase
-    from planner.logic.datalog.engine.program import RuleProgram
-    from planner.logic.datalog.language.model import Predicate
-    from planner.logic.datalog.language.values import Row
-    from planner.logic.graph.query_answers import Actions
 
 SECONDS = 30.0
 """how long a question may take"""

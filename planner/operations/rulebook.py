@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from planner.answers.policy.program import load_policies
 from planner.answers.policy.sources import policy_files
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.foundation.vocabulary.records import evolve, frozen
+from planner.logic.datalog.engine.evaluate import Database
 from planner.logic.datalog.engine.program import RuleProgram
-from planner.logic.datalog.language.builtins import FUNCTIONS, RELATIONS, TESTS
+from planner.logic.datalog.language.builtins import FUNCTIONS, RELATIONS, TESTS, BuiltinPredicate
 from planner.logic.datalog.language.link import first_sentence, nearest
 from planner.logic.datalog.language.model import Predicate, Rule
 from planner.logic.datalog.tools.describe import Description, PredicateGraph, describe, predicate_graph
@@ -30,12 +31,8 @@ from planner.logic.programs.rule_programs import (
     verdict_program,
 )
 from planner.operations.graph import graph
+from planner.operations.options import OperationOptions
 from planner.operations.standing_policies import own
-
-if TYPE_CHECKING:
-    from planner.logic.datalog.engine.evaluate import Database
-    from planner.logic.datalog.language.builtins import BuiltinPredicate
-    from planner.operations.options import OperationOptions
 
 
 def _graph() -> RuleProgram:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from planner.answers.documents.json_config import config_json
 from planner.answers.documents.json_config import module_json as document_of_module
 from planner.answers.documents.json_state import state_json
+from planner.engine.evaluation.schemas import Schemas
 from planner.foundation.support.disk import MOST_BYTES, read_given
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure, error
 from planner.foundation.vocabulary.records import evolve, frozen
@@ -18,13 +19,10 @@ from planner.operations.options import OperationOptions, Options, StateOptions
 from planner.operations.plan import MadePlan
 from planner.operations.plan_files import Unstored, open_plan
 from planner.operations.state_access import store_of
+from planner.world.state.backend import Backend, Store
 from planner.world.state.file import read_state
+from planner.world.state.model import OutputState, State
 from planner.world.state.workspace import current_workspace
-
-if TYPE_CHECKING:
-    from planner.engine.evaluation.schemas import Schemas
-    from planner.world.state.backend import Backend, Store
-    from planner.world.state.model import OutputState, State
 
 S = TypeVar("S", bound=StateOptions)
 

@@ -7,17 +7,16 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from planner.foundation.support.signals import STOP, only_reading
-from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure, error, has_errors
 from planner.foundation.vocabulary.records import frozen
+from planner.language.config.variables import RootVariable
 from planner.operations.load import A, Loaded, O, grown, load, load_values
 from planner.operations.options import StateOptions
+from planner.world.state.backend import Backend, Store
 from planner.world.state.model import State
 
 if TYPE_CHECKING:
     from planner.engine.walk.hooks import Hooks
-    from planner.foundation.vocabulary.diagnostic import Diagnostics
-    from planner.language.config.variables import RootVariable
-    from planner.world.state.backend import Backend, Store
 
 
 @frozen(eq=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from planner.foundation.vocabulary.address import (
     Address,
@@ -21,10 +21,8 @@ from planner.foundation.vocabulary.records import evolve
 from planner.operations.options import StateOptions
 from planner.operations.show import kept_state
 from planner.operations.state_access import locked
+from planner.world.state.backend import Store
 from planner.world.state.model import InstanceState, ResourceState, State
-
-if TYPE_CHECKING:
-    from planner.world.state.backend import Store
 
 Change: TypeAlias = Callable[[State], tuple[State, list[str], list[Diagnostic]]]
 """makes another state, and describes its changes"""

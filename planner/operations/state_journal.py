@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from planner.engine.walk.hooks import Hooks
 from planner.foundation.vocabulary.address import format_key, parse_resource_instance
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, error
 from planner.foundation.vocabulary.records import evolve, frozen
@@ -11,13 +10,9 @@ from planner.operations.apply import refresh
 from planner.operations.options import OperationOptions, StateOptions
 from planner.operations.show import kept_state
 from planner.operations.state_access import locked
-from planner.world.state.journal import journal_in
+from planner.world.state.backend import Store
+from planner.world.state.journal import JournalContent, journal_in
 from planner.world.state.model import State
-
-if TYPE_CHECKING:
-    from planner.engine.walk.hooks import Hooks
-    from planner.world.state.backend import Store
-    from planner.world.state.journal import JournalContent
 
 
 @frozen

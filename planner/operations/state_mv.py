@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from planner.foundation.support.signals import STOP
 from planner.foundation.vocabulary.address import Address, ModuleAddress, ResourceAddress
@@ -12,11 +12,9 @@ from planner.foundation.vocabulary.records import evolve
 from planner.operations.options import StateOptions
 from planner.operations.show import kept_state
 from planner.operations.state_edit import Change, Entry, edit, entries, parse, rebuilt, unknown
+from planner.world.state.backend import Store
 from planner.world.state.backends.local import StateStore
 from planner.world.state.model import State
-
-if TYPE_CHECKING:
-    from planner.world.state.backend import Store
 
 Moved: TypeAlias = tuple[str, str]
 

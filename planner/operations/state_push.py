@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, error, has_errors
 from planner.operations.options import StateOptions
 from planner.operations.show import kept_state, stored_state
 from planner.operations.state_edit import edit
 from planner.world.state.file import read_state, same_content, write_state
-
-if TYPE_CHECKING:
-    from planner.world.state.model import State
+from planner.world.state.model import State
 
 
 def state_pull(options: StateOptions) -> tuple[bytes, list[Diagnostic]]:

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from planner.foundation.vocabulary.address import format_key
 from planner.foundation.vocabulary.diagnostic import Diagnostic
-from planner.world.state.backend import TAINTS
+from planner.world.state.backend import TAINTS, Store
+from planner.world.state.model import State
 from planner.world.state.taint_record import TaintOrigin, read_taints, taints_bytes
-
-if TYPE_CHECKING:
-    from planner.world.state.backend import Store
-    from planner.world.state.model import State
 
 
 def taints_of(store: Store, state: State) -> dict[str, TaintOrigin]:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
-from planner.language.config.test_files.load import DEFAULT_DIRECTORY, find_test_files, load_test_files, read_test_files
+from planner.language.config.model import Config
+from planner.language.config.test_files.load import (
+    DEFAULT_DIRECTORY,
+    TestFiles,
+    find_test_files,
+    load_test_files,
+    read_test_files,
+)
+from planner.operations.load import RunInputs
+from planner.operations.options import StateOptions
 from planner.world.state.workspace import data_directory
-
-if TYPE_CHECKING:
-    from planner.language.config.model import Config
-    from planner.language.config.test_files.load import TestFiles
-    from planner.operations.load import RunInputs
-    from planner.operations.options import StateOptions
 
 
 def read_tests(directory: str, test_directory: str = "") -> TestFiles | None:

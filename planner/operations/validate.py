@@ -8,12 +8,12 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Fa
 from planner.language.config.module_calls import check_module_arguments
 from planner.operations.graphs import SchemaTable, build
 from planner.operations.load import Loaded, load
+from planner.operations.options import Options
 from planner.operations.providers_needed import missing_providers, override_warnings
 from planner.world.state.model import State
 
 if TYPE_CHECKING:
     from planner.logic.model.graph import Graph
-    from planner.operations.options import Options
 
 
 def validate(options: Options) -> list[Diagnostic]:

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from planner.answers.policy.model import Finding, Verdict
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 from planner.foundation.vocabulary.nearest import did_you_mean
 from planner.operations.explanations import explainer_of
 from planner.operations.options import OperationOptions
-from planner.operations.plan_files import open_or_make_plan
+from planner.operations.plan import MadePlan
+from planner.operations.plan_files import Unstored, open_or_make_plan
 from planner.operations.policies import judged_plainly
 
 if TYPE_CHECKING:
-    from planner.answers.policy.model import Finding, Verdict
     from planner.answers.policy.two_valued import PlainProofs
-    from planner.operations.plan import MadePlan
-    from planner.operations.plan_files import Unstored
 
 WORDS = ("deny", "warn", "undecided", "broken")
 """the words of `why` that are about policies"""

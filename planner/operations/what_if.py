@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
+from planner.answers.explain.causes import Because
 from planner.foundation.values.value import Value, identical, unmark_deep
 from planner.foundation.vocabulary.diagnostic import Diagnostic
 from planner.foundation.vocabulary.limits import UNLIMITED
@@ -14,9 +15,6 @@ from planner.operations.explanations import causes
 from planner.operations.options import OperationOptions
 from planner.operations.plan import MadePlan
 from planner.operations.plan_files import open_or_make_plan
-
-if TYPE_CHECKING:
-    from planner.answers.explain.causes import Because
 
 
 @frozen(eq=False)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.language.syntax.rule_syntax import Atom, Constant, quote
+from planner.logic.datalog.engine.program import RuleProgram
 from planner.logic.graph.build import graph_program, graph_with, user_files
 from planner.logic.graph.cycles import place
 from planner.logic.graph.why import (
@@ -20,6 +21,7 @@ from planner.logic.graph.why import (
     why_not,
     with_nodes,
 )
+from planner.logic.model.graph import Graph
 from planner.logic.programs.rule_programs import cause_program, moving_program, relevance_program
 from planner.operations.explanations import (
     DEPENDENCY,
@@ -41,10 +43,6 @@ from planner.operations.graph import graph
 from planner.operations.options import OperationOptions
 from planner.operations.plan_files import open_or_make_plan
 from planner.operations.verdicts import WORDS, why_no_verdict, why_verdict
-
-if TYPE_CHECKING:
-    from planner.logic.datalog.engine.program import RuleProgram
-    from planner.logic.model.graph import Graph
 
 Proved: TypeAlias = tuple["dict[str, Any] | None", list[Diagnostic]]
 """a proof in the documented format, and the diagnostics"""

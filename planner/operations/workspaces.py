@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from planner.foundation.vocabulary.address import format_key
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure, error, has_errors, warning
 from planner.foundation.vocabulary.records import evolve
 from planner.operations.options import StateOptions
 from planner.operations.show import kept_state
-from planner.world.state.backend import DEFAULT_WORKSPACE
+from planner.world.state.backend import DEFAULT_WORKSPACE, Backend
+from planner.world.state.model import State
 from planner.world.state.workspace import current_workspace, select_workspace, valid_workspace_name
-
-if TYPE_CHECKING:
-    from planner.world.state.backend import Backend
-    from planner.world.state.model import State
 
 Selected = Literal["as before", "switched", "created"]
 

@@ -6,15 +6,12 @@ Columns count grapheme clusters from 1, bytes and snippet offsets count UTF-8 by
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from planner.foundation.values.paths import sensitive_structure, unknown_structure
-from planner.foundation.values.value import Unknown, is_wholly_known, unmark, unmark_deep
+from planner.foundation.values.value import Unknown, Value, is_wholly_known, unmark, unmark_deep
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure
 from planner.foundation.vocabulary.span import Source, Span
-
-if TYPE_CHECKING:
-    from planner.foundation.values.value import Value
 
 
 def diagnostic_json(diagnostic: Diagnostic) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 from planner.foundation.values.json_codec import implied_value
 from planner.foundation.values.paths import apply_marks
+from planner.foundation.values.schema import AttributeSchema, BlockSchema
 from planner.foundation.values.types import BOOL, DYNAMIC, NUMBER, STRING, ListType, MapType
 from planner.foundation.values.value import SENSITIVE, List, Map, Null, Unknown, Value, mark
 from planner.foundation.vocabulary.address import AddressError
@@ -41,12 +42,11 @@ from planner.render.diff_model import (
     ValueChange,
     WriteOnlyDiff,
 )
+from planner.world.state.model import ObjectState, ResourceState
 
 if TYPE_CHECKING:
     from planner.engine.evaluation.schemas import Schemas
-    from planner.foundation.values.schema import AttributeSchema, BlockSchema
     from planner.world.provider.interface import ResourceSchema
-    from planner.world.state.model import ObjectState, ResourceState
 
 
 def diff_object(change: ValueChange, schema: BlockSchema | None) -> Diff:

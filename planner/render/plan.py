@@ -19,10 +19,10 @@ from planner.render.diff_model import EVERYWHERE, Diff, Paths, ValueChange
 from planner.render.diff_text import DiffText, Style
 from planner.render.terminal import Paint, Terminal, fold, wrap
 from planner.render.value import attribute_name
+from planner.world.provider.interface import ResourceSchema
 
 if TYPE_CHECKING:
     from planner.render.cause_summary import Causes
-    from planner.world.provider.interface import ResourceSchema
 
 SchemaOf: TypeAlias = "Callable[[str, str, str], ResourceSchema | None]"
 """(provider configuration address, mode, type) -> the schema of that object, if it is known"""

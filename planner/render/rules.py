@@ -8,19 +8,17 @@ from typing import TYPE_CHECKING, Any
 from planner.foundation.support.exact_json import dumps
 from planner.foundation.vocabulary.diagnostic import Diagnostic
 from planner.language.syntax.rule_syntax import quote
-from planner.logic.datalog.language.values import decode
-from planner.logic.datalog.tools.describe import predicate_statistics, rule_statistics
+from planner.logic.datalog.engine.evaluate import Database
+from planner.logic.datalog.language.builtins import BuiltinPredicate
+from planner.logic.datalog.language.values import Row, decode
+from planner.logic.datalog.tools.describe import PredicateGraph, predicate_statistics, rule_statistics
+from planner.operations.rulebook import PredicateEntry
 from planner.render.diagnostics_json import diagnostic_json, sort_diagnostics
 from planner.render.terminal import Paint, Terminal, visible
 
 if TYPE_CHECKING:
-    from planner.logic.datalog.engine.evaluate import Database
-    from planner.logic.datalog.language.builtins import BuiltinPredicate
-    from planner.logic.datalog.language.values import Row
-    from planner.logic.datalog.tools.describe import PredicateGraph
     from planner.logic.datalog.tools.suite import CaseDifference, CaseResult
     from planner.operations.rule_tests import Tested
-    from planner.operations.rulebook import PredicateEntry
 
 
 def document(**content: Any) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from planner.foundation.values.numbers import number_to_text
 from planner.foundation.values.types import (
@@ -32,9 +32,7 @@ from planner.foundation.values.value import (
 )
 from planner.foundation.vocabulary.address import valid_identifier
 from planner.render.diff_model import MISSING, Digits
-
-if TYPE_CHECKING:
-    from planner.world.state.model import OutputState
+from planner.world.state.model import OutputState
 
 _NULLS: dict[Type, str] = {DYNAMIC: "null", STRING: "tostring(null)", NUMBER: "tonumber(null)", BOOL: "tobool(null)"}
 

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from planner.render.terminal import cell
-
-if TYPE_CHECKING:
-    from planner.answers.policy.model import Verdict
-    from planner.render.terminal import Paint
+from planner.answers.policy.model import Verdict
+from planner.render.terminal import Paint, cell
 
 
 def count_verdicts(verdict: Verdict) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from planner.answers.documents.json_providers import provider_configurations
 from planner.answers.documents.json_state import SchemaOf, resource_schema
@@ -34,9 +34,6 @@ from planner.language.expressions.scope import ConstantScope
 from planner.language.syntax import nodes
 from planner.language.syntax.body import Body, BodySchema, references
 from planner.language.syntax.body import ExpectedBlock as BlockHeader
-
-if TYPE_CHECKING:
-    from planner.foundation.values.schema import BlockSchema
 
 ProvisionerSchemas = Callable[[str], "BlockSchema | None"]
 

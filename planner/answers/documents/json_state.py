@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from planner import COMPATIBLE_VERSION
 from planner.answers.documents.json_values import plain
@@ -17,10 +17,8 @@ from planner.foundation.vocabulary.address import ModuleAddress, ResourceAddress
 from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.foundation.vocabulary.provider_address import parse_provider_configuration
 from planner.logic.model.check_results import checks_json, state_groups
+from planner.world.provider.interface import ProviderSchema, ResourceSchema
 from planner.world.state.model import InstanceKey, ObjectState, OutputState, ResourceState, State
-
-if TYPE_CHECKING:
-    from planner.world.provider.interface import ProviderSchema, ResourceSchema
 
 FORMAT_VERSION = "1.0"
 SchemaOf: TypeAlias = "Callable[[str], ProviderSchema]"

@@ -12,8 +12,9 @@ that it mentions may count.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
+from planner.engine.evaluation.scope import ModuleScope
 from planner.foundation.values.operations import same_value
 from planner.foundation.values.paths import parts
 from planner.foundation.values.value import (
@@ -50,9 +51,6 @@ from planner.language.syntax.nodes import (
     Variable,
     Wrap,
 )
-
-if TYPE_CHECKING:
-    from planner.engine.evaluation.scope import ModuleScope
 
 Path: TypeAlias = tuple[tuple[str, Any], ...]
 

@@ -6,21 +6,17 @@ import os
 import pwd
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from planner.answers.policy.model import Finding, Kind
+from planner.answers.policy.program import Policies
+from planner.answers.policy.settings import Waiver
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, warning
 from planner.foundation.vocabulary.nearest import did_you_mean
 from planner.foundation.vocabulary.records import evolve
 from planner.language.syntax.rule_syntax import Constant
-from planner.logic.datalog.engine.evaluate import evaluate
+from planner.logic.datalog.engine.evaluate import Database, evaluate
 from planner.logic.datalog.engine.fact_base import FactBuilder
 from planner.logic.programs.rule_programs import verdict_program
-
-if TYPE_CHECKING:
-    from planner.answers.policy.program import Policies
-    from planner.answers.policy.settings import Waiver
-    from planner.logic.datalog.engine.evaluate import Database
 
 WAIVERS = "waivers"
 """the code of findings about waivers"""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from planner.answers.policy.facts.owners import ConfiguredOwners
 from planner.answers.policy.instance_references import EVERY, SOME, InstanceReferences, Meant, Target
@@ -13,11 +13,9 @@ from planner.foundation.vocabulary.address import format_resource, join, parse_m
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.logic.datalog.language.values import Row
 from planner.logic.facts.from_state import module_path
+from planner.logic.model.graph import Graph
 from planner.logic.model.plan import Plan, ResourceChange
 from planner.logic.programs.actions import does
-
-if TYPE_CHECKING:
-    from planner.logic.model.graph import Graph
 
 Instances: TypeAlias = dict[str, dict[str, None]]
 """addresses of instances, by the part before their keys"""

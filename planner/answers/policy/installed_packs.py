@@ -11,16 +11,14 @@ import json
 import os
 import stat
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from planner.answers.policy.manifest import MANIFEST
+from planner.answers.policy.settings import PackUse
 from planner.foundation.support.disk import read_text, read_whole
 from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.foundation.vocabulary.records import frozen
 from planner.foundation.vocabulary.version_constraints import allowed
-
-if TYPE_CHECKING:
-    from planner.answers.policy.settings import PackUse
 
 LOCK = "policy.lock"
 MOST_FILES = 5_000

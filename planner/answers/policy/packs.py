@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
 
-from planner.answers.policy.data_files import read_data
+from planner.answers.policy.data_files import Columns, Rows, read_data
 from planner.answers.policy.manifest import (
     MANIFEST,
     DataFile,
@@ -26,13 +25,10 @@ from planner.foundation.vocabulary.span import Span
 from planner.foundation.vocabulary.version_constraints import allowed
 from planner.language.syntax import rule_syntax as syntax
 from planner.logic.datalog.engine.fact_base import FactBase, FactBuilder
+from planner.logic.datalog.engine.program import RuleProgram
 from planner.logic.datalog.language.model import atoms
 from planner.logic.datalog.language.spaces import FileSpace, bare, qualified
 from planner.logic.programs.rule_programs import Files
-
-if TYPE_CHECKING:
-    from planner.answers.policy.data_files import Columns, Rows
-    from planner.logic.datalog.engine.program import RuleProgram
 
 Settings = Mapping[str, Mapping[str, ParameterRows]]
 """pack -> parameter -> what it is set to"""

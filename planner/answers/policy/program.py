@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from planner.answers.policy.facts.relations import PolicyInputs
 from planner.answers.policy.library import library
@@ -22,10 +22,8 @@ from planner.logic.datalog.engine.cache import MADE_BY, parts, pickled, spaces_p
 from planner.logic.datalog.engine.fact_base import FactBase
 from planner.logic.datalog.engine.program import RuleProgram
 from planner.logic.datalog.language.model import Rule, atoms
+from planner.logic.datalog.language.spaces import Spaces
 from planner.logic.programs.rule_programs import Files, files_of, load
-
-if TYPE_CHECKING:
-    from planner.logic.datalog.language.spaces import Spaces
 
 __all__ = ["LOST", "Files", "Policies", "load_policies"]
 

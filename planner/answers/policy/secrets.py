@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from planner.answers.policy.facts.owners import argument_spans
 from planner.answers.policy.facts.relations import CONTENTS, PATHS, PolicyFacts
 from planner.answers.policy.planned_values import AT_PATHS, END, root_of
 from planner.foundation.vocabulary.span import Span
-from planner.language.config.model import OutputDecl, VariableDecl
+from planner.language.config.model import OutputDecl, ProviderDecl, ResourceDecl, VariableDecl
 from planner.language.syntax import rule_syntax as syntax
 from planner.logic.datalog.engine.interpret import Assignment, value_of
 from planner.logic.datalog.explain.proof import proof_json
@@ -29,9 +29,6 @@ from planner.logic.datalog.language.model import Rule, atoms, inner_names, names
 from planner.logic.datalog.language.order import join_order
 from planner.logic.datalog.language.values import Row, Value
 from planner.logic.model.graph import source_json
-
-if TYPE_CHECKING:
-    from planner.language.config.model import ProviderDecl, ResourceDecl
 
 MASK = "(sensitive value)"
 

@@ -21,14 +21,14 @@ from planner.cli.options import (
 )
 from planner.cli.views import judge, may_tell_causes, open_view, told_causes, usage_error_lines
 from planner.foundation.vocabulary.diagnostic import has_errors
+from planner.foundation.vocabulary.limits import Mode
 from planner.foundation.vocabulary.records import evolve
+from planner.operations.options import OperationOptions
 from planner.render.diff_block import SchemaLookup
 from planner.render.terminal import Terminal
 from planner.render.view import View
 
 if TYPE_CHECKING:
-    from planner.foundation.vocabulary.limits import Mode
-    from planner.operations.options import OperationOptions
     from planner.operations.plan import Planned, Start
 
 USAGE = "[options] [PLAN]"

@@ -25,13 +25,13 @@ from planner.cli.options import (
 from planner.cli.views import judge, may_tell_causes, open_view, show_summary, told_causes, usage_error_lines
 from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.foundation.vocabulary.records import evolve
+from planner.operations.options import OperationOptions
 from planner.render.diff_block import SchemaLookup
 from planner.render.terminal import Terminal
 from planner.render.view import HumanView
 
 if TYPE_CHECKING:
     from planner.cli.renewed_plan import Watched
-    from planner.operations.options import OperationOptions
 
 USAGE = "[options]"
 HELP = """Compares the configuration with the state and the real objects, and shows what apply would do. Nothing is

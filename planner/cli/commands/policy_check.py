@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from planner.answers.documents.kind import is_document
+from planner.answers.policy.model import Verdict
 from planner.cli.finish import finish, json_text
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import DESTROY, INPUT, OFFLINE, OPERATION, POLICY, STATE, VARIABLES, operation_options
 from planner.foundation.support.forks import processors
 from planner.foundation.vocabulary.diagnostic import Diagnostic, error
 from planner.operations.judge_documents import Known, check_document
-from planner.operations.options import NAME_POLICIES
+from planner.operations.options import NAME_POLICIES, OperationOptions
 from planner.render.terminal import Terminal
-
-if TYPE_CHECKING:
-    from planner.answers.policy.model import Verdict
-    from planner.operations.options import OperationOptions
 
 FORMATS = ("table", "json", "sarif", "junit", "markdown")
 MOST_PROCESSES = 8

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, no_directory
 from planner.cli.options import VARIABLES, state_options
 from planner.foundation.vocabulary.diagnostic import Diagnostics
 from planner.language.config.model import ModuleConfig
-from planner.operations.providers_needed import needed_providers
+from planner.operations.providers_needed import Needed, needed_providers
 from planner.render.terminal import Terminal
-
-if TYPE_CHECKING:
-    from planner.operations.providers_needed import Needed
 
 USAGE = "[options]"
 HELP = "Shows the providers that the configuration requires, module by module, and those that the state requires."

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from planner.cli.approval import ask
 from planner.cli.commands.stacks_plan import plan as plan_deployment
@@ -13,19 +12,17 @@ from planner.cli.stack_options import REPORTS, SHARED, WORKERS
 from planner.cli.stack_work import DeploymentResult, StackWork, report_of, work_on
 from planner.cli.views import usage_error_lines
 from planner.foundation.vocabulary.diagnostic import Diagnostics, error
+from planner.foundation.vocabulary.limits import Mode
 from planner.foundation.vocabulary.records import evolve
+from planner.language.config.stack_files.model import Deployment
 from planner.operations.plan_files import difference_lines
 from planner.render.diff_block import SchemaLookup
 from planner.render.terminal import Terminal
-
-if TYPE_CHECKING:
-    from planner.foundation.vocabulary.limits import Mode
-    from planner.language.config.stack_files.model import Deployment
-    from planner.render.view import View
-    from planner.workflows.stacks.approval import Approval
-    from planner.workflows.stacks.deploy import Runner
-    from planner.workflows.stacks.deployments import ServiceStandIns
-    from planner.workflows.stacks.steps import DeploymentPlan
+from planner.render.view import View
+from planner.workflows.stacks.approval import Approval
+from planner.workflows.stacks.deploy import Runner
+from planner.workflows.stacks.deployments import ServiceStandIns
+from planner.workflows.stacks.steps import DeploymentPlan
 
 USAGE = "[options]"
 HELP = """Plans deployments of the stack, shows the plans, prompts for approval, and applies them. A deployment with

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from planner.cli.finish import finish, json_text
 from planner.cli.flags import Arguments
 from planner.cli.options import DESTROY, JSON
 from planner.cli.stack_options import ASKED, check_words
 from planner.foundation.vocabulary.diagnostic import Diagnostics, has_errors
+from planner.logic.model.graph import Graph
 from planner.render.terminal import Terminal
 from planner.workflows.stacks.questions import graph_of
-
-if TYPE_CHECKING:
-    from planner.logic.model.graph import Graph
 
 USAGE = "[options]"
 HELP = """Prints the data-flow graph of deployments, as derived at plan, in the DOT language: the instances of

@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import DESTROY, JSON_LINES, SINCE
 from planner.cli.stack_options import REPORTS, SHARED, WORKERS
-from planner.cli.stack_work import DeploymentResult, StackWork, report_of, work_on
+from planner.cli.stack_work import DeploymentResult, StackWork, Turn, report_of, work_on
 from planner.cli.views import usage_error_lines
 from planner.foundation.vocabulary.diagnostic import Diagnostics, has_errors
+from planner.foundation.vocabulary.limits import Mode
 from planner.foundation.vocabulary.records import evolve
+from planner.language.config.stack_files.model import Deployment
 from planner.render.diff_block import SchemaLookup
 from planner.render.terminal import Terminal
+from planner.render.view import View
 from planner.workflows.stacks.approval import approval
+from planner.workflows.stacks.deployments import ServiceStandIns
 from planner.workflows.stacks.policy import judged
-
-if TYPE_CHECKING:
-    from planner.cli.stack_work import Turn
-    from planner.foundation.vocabulary.limits import Mode
-    from planner.language.config.stack_files.model import Deployment
-    from planner.render.view import View
-    from planner.workflows.stacks.deployments import ServiceStandIns
-    from planner.workflows.stacks.steps import DeploymentPlan
+from planner.workflows.stacks.steps import DeploymentPlan
 
 USAGE = "[options]"
 HELP = """Plans the deployments of the stack in the working directory, each component with the planned values of its

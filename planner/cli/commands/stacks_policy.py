@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from planner.answers.policy.combined_plans import combined_json
+from planner.answers.policy.model import Verdict
 from planner.cli.commands.batch_policy import tell
 from planner.cli.finish import finish, json_text
 from planner.cli.flags import Arguments, Flag
@@ -13,9 +12,6 @@ from planner.cli.stack_options import ASKED, check_words
 from planner.foundation.vocabulary.diagnostic import Diagnostics, Failure, error, has_errors
 from planner.render.terminal import Terminal
 from planner.workflows.stacks.policy import deployment_policies
-
-if TYPE_CHECKING:
-    from planner.answers.policy.model import Verdict
 
 USAGE = "[options]"
 HELP = """Plans deployments, and judges each as a whole by rules that derive deny(code, component, message) or

@@ -13,11 +13,11 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic, error
 from planner.foundation.vocabulary.records import evolve
 from planner.render.diff_block import SchemaLookup
 from planner.render.terminal import Terminal
+from planner.render.view import View
 from planner.world.state.model import InstanceState, ResourceState, State
 
 if TYPE_CHECKING:
     from planner.operations.show import ShownState
-    from planner.render.view import View
 
 USAGE = "[options] ADDRESS"
 HELP = "Shows the attributes of one resource instance. `planner state list` lists the addresses."

@@ -14,10 +14,10 @@ from planner.foundation.support import signals
 from planner.foundation.support.signals import STOP
 from planner.foundation.vocabulary.diagnostic import error, has_errors
 from planner.foundation.vocabulary.records import evolve
+from planner.foundation.vocabulary.span import Span
 from planner.render.terminal import Terminal, is_terminal
 
 if TYPE_CHECKING:
-    from planner.foundation.vocabulary.span import Span
     from planner.workflows.testing.coverage import Coverage, Reached
     from planner.workflows.testing.report import TestView
     from planner.workflows.testing.results import TestFileResult

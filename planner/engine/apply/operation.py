@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from time import monotonic
-from typing import TYPE_CHECKING
 
+from planner.engine.apply.shared_work import ApplyWork
 from planner.engine.evaluation.instance import Instance
 from planner.engine.evaluation.objects import RemoteObject, object_id, read_object, recorded_identity, write_object
 from planner.engine.evaluation.provider_diagnostics import in_body
@@ -20,9 +20,6 @@ from planner.foundation.vocabulary.records import frozen
 from planner.world.provider.conformity import object_problems
 from planner.world.provider.interface import ApplyRequest
 from planner.world.state.model import ObjectState
-
-if TYPE_CHECKING:
-    from planner.engine.apply.shared_work import ApplyWork
 
 
 @frozen(eq=False)

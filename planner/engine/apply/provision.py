@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
 
 from planner.engine.apply.provisioners import provisioner_schema, run_provisioner, unsupported
+from planner.engine.apply.shared_work import ApplyWork
 from planner.engine.evaluation.instance import Instance
 from planner.engine.evaluation.provider_diagnostics import in_body
 from planner.engine.evaluation.repetition import Repetition
@@ -16,9 +16,6 @@ from planner.language.config.model import Provisioner
 from planner.language.config.provisioners import connection_schema, joined_connection
 from planner.language.expressions.decode import decode_block
 from planner.world.state.taint_record import TaintOrigin
-
-if TYPE_CHECKING:
-    from planner.engine.apply.shared_work import ApplyWork
 
 
 def provisions_creation(it: Instance) -> bool:

@@ -26,8 +26,6 @@ from planner.world.provider.interface import AttributeDiagnostic
 if TYPE_CHECKING:
     from subprocess import Popen
 
-    from planner.foundation.values.schema import BlockSchema
-
 REMOTE = ("file", "remote-exec")
 TAIL = 8 * 1024
 """Bytes of output that an error quotes."""

@@ -6,7 +6,7 @@ Planning and applying treat objects differently; the rest of a configuration mea
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, ClassVar, TypeAlias
+from typing import ClassVar, TypeAlias
 
 from planner.engine.evaluation.conditions import CheckState, RuleKind, check_rule
 from planner.engine.evaluation.configure import ConfiguredProviders
@@ -31,14 +31,11 @@ from planner.language.config.model import Config, ModulePath, RemovedDecl
 from planner.language.config.statements import removed_blocks
 from planner.language.config.variables import RootVariable
 from planner.language.expressions.decode import decode_block
+from planner.language.functions import Function
 from planner.logic.graph.build import ResourceDependencies, missing_function
 from planner.logic.model.graph import Graph, Node
 from planner.world.state.build import StateBuilder
 from planner.world.state.model import ObjectState
-
-if TYPE_CHECKING:
-    from planner.language.functions import Function
-
 
 # The base of all walks over a configuration: vertices whose work a table names, driven in the order of the graph.
 

@@ -20,12 +20,12 @@ from planner.foundation.vocabulary.provider_address import ProviderConfiguration
 from planner.language.config.model import ModuleConfig, ModulePath, ProviderDecl, ProviderRef, ResourceDecl
 from planner.language.expressions.decode import decode_block
 from planner.language.expressions.evaluate import try_evaluate
+from planner.language.functions import Function
 from planner.language.syntax.body import BodySchema
 from planner.world.provider.interface import Provider
 
 if TYPE_CHECKING:
     from planner.language.config.mocking import Mocking, Values
-    from planner.language.functions import Function
 
 Judge: TypeAlias = Callable[[str, Value], list[Diagnostic]]
 

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 from planner.engine.evaluation.repetition import NO_REPETITION, Argument, Expansion, Repetition, repetition_argument
-from planner.engine.evaluation.schemas import deprecation_marks
+from planner.engine.evaluation.schemas import Schemas, deprecation_marks
 from planner.engine.evaluation.scope import ModuleScope, Resolver, ResolverKey
 from planner.foundation.values.paths import apply_marks
 from planner.foundation.values.types import DYNAMIC, ListType, MapType, ObjectType, Type
@@ -34,11 +34,7 @@ from planner.foundation.vocabulary.address import (
 from planner.foundation.vocabulary.diagnostic import Deprecation
 from planner.foundation.vocabulary.limits import Walk
 from planner.language.config.model import Config, ModuleCall, ModuleConfig, ModulePath, OutputDecl, ResourceDecl
-from planner.language.functions import CallContext
-
-if TYPE_CHECKING:
-    from planner.engine.evaluation.schemas import Schemas
-    from planner.language.functions import Function
+from planner.language.functions import CallContext, Function
 
 
 class ObjectSource(Protocol):

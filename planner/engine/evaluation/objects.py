@@ -10,7 +10,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from planner.engine.evaluation.provider_diagnostics import in_body
-from planner.engine.evaluation.schemas import marked_by_schema, without_write_only
+from planner.engine.evaluation.schemas import Schemas, marked_by_schema, without_write_only
 from planner.engine.walk.hooks import ObjectId
 from planner.foundation.values.convert import ConversionError, convert
 from planner.foundation.values.json_codec import CodecError, from_json, to_json
@@ -39,7 +39,6 @@ from planner.world.state.model import InstanceKey, ObjectState, State
 
 if TYPE_CHECKING:
     from planner.engine.evaluation.context import ModuleInstance
-    from planner.engine.evaluation.schemas import Schemas
 
 _SENSITIVE = frozenset((SENSITIVE,))
 

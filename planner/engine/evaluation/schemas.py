@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from threading import RLock
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from planner.foundation.values.convert import path_text
 from planner.foundation.values.paths import Path, PathMarks, apply_marks, marked_paths, parts
@@ -32,10 +32,8 @@ from planner.foundation.values.value import (
 from planner.foundation.vocabulary.diagnostic import Deprecation, Failure, error
 from planner.foundation.vocabulary.records import evolve
 from planner.language.config.model import ModuleConfig, ResourceDecl
+from planner.language.functions import Function
 from planner.world.provider.interface import Provider, ProviderSchema, ResourceSchema
-
-if TYPE_CHECKING:
-    from planner.language.functions import Function
 
 
 class Schemas:

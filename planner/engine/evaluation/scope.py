@@ -8,26 +8,23 @@ returns its diagnostics every time it is used.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from planner.engine.evaluation.repetition import NO_REPETITION, Argument, Repetition
+from planner.engine.evaluation.schemas import Schemas
 from planner.foundation.values.types import Type
 from planner.foundation.values.value import EPHEMERAL, UNKNOWN, Unknown, Value, mark
+from planner.foundation.vocabulary.address import InstanceKey, ModuleAddress
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.foundation.vocabulary.limits import Walk
 from planner.foundation.vocabulary.nearest import did_you_mean, nearest
 from planner.foundation.vocabulary.span import Source, Span
-from planner.language.config.model import Expr, ResourceDecl
+from planner.language.config.model import Expr, ModuleConfig, ResourceDecl
 from planner.language.config.references import BadReference, Ref, parse_reference
 from planner.language.expressions.scope import Scope
 from planner.language.expressions.traverse import TraversalError, get_attr, index
+from planner.language.functions import CallContext, Function
 from planner.language.syntax.nodes import Expression, GetAttr, GetIndex, Index, Relative, Step, Traversal, Variable
-
-if TYPE_CHECKING:
-    from planner.engine.evaluation.schemas import Schemas
-    from planner.foundation.vocabulary.address import InstanceKey, ModuleAddress
-    from planner.language.config.model import ModuleConfig
-    from planner.language.functions import CallContext, Function
 
 
 class WalkScope(Protocol):

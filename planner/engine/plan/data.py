@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from planner.engine.evaluation.conditions import path_name
 from planner.engine.evaluation.data import data_configuration, read_data, report_to_check
 from planner.engine.evaluation.instance import Instance
 from planner.engine.evaluation.objects import write_object
 from planner.engine.evaluation.schemas import marked_by_schema
 from planner.engine.plan.action import Decision, Facts, decide, rows
+from planner.engine.plan.options import ComingState
+from planner.engine.plan.shared_work import PlanWork
 from planner.foundation.values.paths import apply_marks, marked_paths, unknown_paths
 from planner.foundation.values.sets import unknown_as_null
 from planner.foundation.values.value import Null, Value, is_wholly_known, unmark_deep
@@ -17,10 +17,6 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
 from planner.logic.programs.actions import does
 from planner.world.provider import remote_state
 from planner.world.provider.propose import planned_unknown_object
-
-if TYPE_CHECKING:
-    from planner.engine.plan.options import ComingState
-    from planner.engine.plan.shared_work import PlanWork
 
 
 def plan_data(walk: PlanWork, it: Instance) -> list[Diagnostic]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from planner.engine.evaluation.instance import Instance
 from planner.engine.evaluation.objects import RemoteObject
 from planner.engine.evaluation.provider_diagnostics import in_body
@@ -11,6 +9,7 @@ from planner.engine.evaluation.repetition import repetition_argument
 from planner.engine.evaluation.schemas import without_write_only
 from planner.engine.plan.action import Facts, decided, keeps_object, rows
 from planner.engine.plan.refresh import read_current, refreshed
+from planner.engine.plan.shared_work import PlanWork
 from planner.foundation.values.types import DYNAMIC
 from planner.foundation.values.value import Null, Value, unmark_deep
 from planner.foundation.vocabulary.diagnostic import Diagnostic, error, has_errors, warning
@@ -18,9 +17,6 @@ from planner.foundation.vocabulary.records import evolve
 from planner.logic.model.plan import Action, ResourceChange
 from planner.logic.programs.actions import does
 from planner.world.provider.interface import PlanRequest
-
-if TYPE_CHECKING:
-    from planner.engine.plan.shared_work import PlanWork
 
 
 def plan_orphan(walk: PlanWork, it: Instance) -> list[Diagnostic]:

@@ -7,8 +7,8 @@ generated one, which the plan then goes by, and whose text the change carries.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
+from planner.engine.evaluation.instance import Instance
 from planner.foundation.values.sets import quote
 from planner.foundation.values.value import Value
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
@@ -19,9 +19,6 @@ from planner.language.config.model import Config, ImportDecl, ResourceDecl
 from planner.language.config.reading import Problems
 from planner.language.syntax.files import load_text
 from planner.logic.model.plan import Plan
-
-if TYPE_CHECKING:
-    from planner.engine.evaluation.instance import Instance
 
 HEADER = "# __generated__ by OpenTofu"
 REQUEST = "# Please review these resources and move them into your main configuration files."

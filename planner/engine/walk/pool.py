@@ -15,12 +15,12 @@ queued again.
 from __future__ import annotations
 
 from _queue import Empty, SimpleQueue  # queue has them from there, and more
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import copy_context
 from heapq import heappop, heappush
 from threading import Lock, Thread, local
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from planner.engine.walk.machine import (
     NOTHING,
@@ -40,12 +40,7 @@ from planner.engine.walk.machine import (
     in_order,
 )
 from planner.foundation.vocabulary.address_set import Numbered
-from planner.foundation.vocabulary.diagnostic import Failure, defect, has_errors
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from planner.foundation.vocabulary.diagnostic import Diagnostic
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, defect, has_errors
 
 
 class _Pool:

@@ -20,13 +20,10 @@ from contextlib import contextmanager, suppress
 from lzma import LZMAError
 from pathlib import Path
 from struct import error as StructError  # noqa: N812
-from typing import IO, TYPE_CHECKING, Literal, NamedTuple
-from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile
+from typing import IO, Literal, NamedTuple
+from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
 from planner.foundation.support.problem import InstallError
-
-if TYPE_CHECKING:
-    from zipfile import ZipInfo
 
 MOST_MEMBERS = 200_000
 MOST_BYTES = 16 << 30

@@ -8,13 +8,12 @@ checkers see attrs classes, with the same meaning; `attrs.fields`, `attrs.asdict
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from attrs import define as define
     from attrs import evolve as evolve
     from attrs import field as field

@@ -16,13 +16,13 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
 from planner.foundation.vocabulary.records import field, frozen
 from planner.foundation.vocabulary.span import Source, Span
 from planner.language.config.sources import without_secrets
+from planner.language.expressions.constraints import TypeConstraint
 from planner.language.syntax.body import Attribute, Block, Body, BodySchema
 from planner.language.syntax.nodes import Expression, Traversal, Variable
 
 if TYPE_CHECKING:
     from planner.language.config.encryption_model import EncryptionDecl
     from planner.language.config.mocking import Mocking, Override
-    from planner.language.expressions.constraints import TypeConstraint
 
 ModulePath: TypeAlias = tuple[str, ...]
 Mode: TypeAlias = Literal["managed", "data", "ephemeral"]

@@ -6,20 +6,16 @@ After HCL (hclsyntax/expression.go, FunctionCallExpr).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from planner.foundation.values.convert import ConversionError, convert
 from planner.foundation.values.types import DYNAMIC, ListType, SetType, TupleType
 from planner.foundation.values.value import UNKNOWN, List, Null, Set, Unknown, Value, mark, unmark
 from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.foundation.vocabulary.span import Span
-from planner.language.expressions.environment import Environment, Run, constant, start_range
-from planner.language.functions import FunctionError, call, names
+from planner.language.expressions.environment import Compiler, Environment, Run, constant, start_range
+from planner.language.functions import Function, FunctionError, call, names
 from planner.language.syntax import nodes
-
-if TYPE_CHECKING:
-    from planner.language.expressions.environment import Compiler
-    from planner.language.functions import Function
 
 LAZY = ("try", "can", "core::try", "core::can")
 

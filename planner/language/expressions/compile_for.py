@@ -6,8 +6,9 @@ After HCL (hclsyntax/expression.go: ForExpr, SplatExpr; expression_template.go: 
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from planner.foundation.values.convert import ConversionError, convert, with_element_type
 from planner.foundation.values.refine import is_collection, length_bounds, refined
@@ -35,14 +36,9 @@ from planner.foundation.values.value import (
     mark,
     type_of,
 )
-from planner.language.expressions.environment import Environment, Run
+from planner.language.expressions.environment import Compiler, Environment, Run
 from planner.language.expressions.traverse import can_iterate, elements
 from planner.language.syntax import nodes
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from planner.language.expressions.environment import Compiler
 
 INVALID_CONDITION = "Invalid 'for' condition"
 INVALID_KEY = "Invalid object key"

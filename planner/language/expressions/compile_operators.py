@@ -7,7 +7,7 @@ one that decides win.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from planner.foundation.values.convert import ConversionError, convert
 from planner.foundation.values.numbers import is_infinite
@@ -52,11 +52,8 @@ from planner.foundation.values.value import (
     mark,
     type_of,
 )
-from planner.language.expressions.environment import Environment, Run, constant, constants
+from planner.language.expressions.environment import Compiler, Environment, Run, constant, constants
 from planner.language.syntax import nodes
-
-if TYPE_CHECKING:
-    from planner.language.expressions.environment import Compiler
 
 _ARITHMETIC = {"+": add, "-": subtract, "*": multiply, "/": divide, "%": remainder}
 _ORDER = {"<": less, ">": greater, "<=": less_or_equal, ">=": greater_or_equal}

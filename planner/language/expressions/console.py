@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from planner.foundation.values.json_codec import simple_json
 from planner.foundation.values.numbers import is_infinite, number_to_text
@@ -14,11 +14,9 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.foundation.vocabulary.span import Position, Source, Span
 from planner.language.expressions.evaluate import EvaluationError, evaluate
 from planner.language.expressions.scope import Scope
+from planner.language.functions import Function
 from planner.language.syntax.nodes import Expression, Traversal, Variable
 from planner.language.syntax.parse import parse_config
-
-if TYPE_CHECKING:
-    from planner.language.functions import Function
 
 UNKNOWN_FUNCTION = "language.unknown_function"
 BEFORE, AFTER = "locals {\n  name = ", "\n}\n"

@@ -7,7 +7,7 @@ unknown the blocks represent unknown ones; its marks go to everything inside.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from planner.foundation.values.convert import ConversionError, convert
 from planner.foundation.values.types import DYNAMIC, STRING, friendly_name
@@ -27,12 +27,10 @@ from planner.foundation.vocabulary.span import Source, Span
 from planner.language.expressions.evaluate import evaluate_parts
 from planner.language.expressions.scope import Scope
 from planner.language.expressions.traverse import can_iterate, elements
+from planner.language.functions import CallContext, Function
 from planner.language.syntax import nodes
 from planner.language.syntax.body import Attribute, Block, Body, BodySchema, Content
 from planner.language.syntax.body import ExpectedBlock as BlockHeader
-
-if TYPE_CHECKING:
-    from planner.language.functions import CallContext, Function
 
 INVALID_FOR_EACH = "Invalid dynamic for_each value"
 INVALID_LABEL = "Invalid dynamic block label"

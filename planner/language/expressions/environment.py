@@ -7,16 +7,14 @@ of an expression are reported at once; code that does not need the part (a branc
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from planner.foundation.values.value import Value
 from planner.foundation.vocabulary.diagnostic import Diagnostic, error
 from planner.foundation.vocabulary.span import Source, Span
 from planner.language.expressions.scope import Scope
+from planner.language.functions.protocol import EvaluateTemplate
 from planner.language.syntax import nodes
-
-if TYPE_CHECKING:
-    from planner.language.functions.protocol import EvaluateTemplate
 
 NO_SOURCE = Source("<expression>", "")
 

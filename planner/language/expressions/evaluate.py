@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from planner.foundation.values.convert import ConversionError, convert
 from planner.foundation.values.refine import PREFIX_LIMIT, UNKNOWN_STRING, safe_prefix
@@ -34,11 +34,9 @@ from planner.language.expressions.environment import (
 )
 from planner.language.expressions.scope import MappingScope, Scope
 from planner.language.expressions.traverse import TraversalError, get_attr, index
+from planner.language.functions import CallContext
 from planner.language.syntax import nodes
 from planner.language.syntax.nodes import Expression
-
-if TYPE_CHECKING:
-    from planner.language.functions import CallContext
 
 __all__ = [
     "EvaluationError",

@@ -7,19 +7,17 @@ values are mentioned unless they are the cause.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from planner.foundation.values.convert import number_text
 from planner.foundation.values.sets import quote
 from planner.foundation.values.types import DYNAMIC, friendly_name
 from planner.foundation.values.value import EPHEMERAL, SENSITIVE, List, Map, Null, Set, Unknown, Value, type_of, unmark
 from planner.foundation.vocabulary.diagnostic import Failure
+from planner.foundation.vocabulary.span import Source
+from planner.language.expressions.scope import Scope
 from planner.language.expressions.traverse import TraversalError, get_attr, index
 from planner.language.syntax import nodes
-
-if TYPE_CHECKING:
-    from planner.foundation.vocabulary.span import Source
-    from planner.language.expressions.scope import Scope
 
 Operands = tuple[tuple[str, str], ...]
 

@@ -6,12 +6,12 @@ the text of the file, end exclusive. `str(node)` is the node as rule text.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
 from planner.foundation.vocabulary.span import Source, Span
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from decimal import Decimal
 
 

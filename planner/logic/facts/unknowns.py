@@ -4,20 +4,17 @@ rules/plan/unknown_causes.dl."""
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from planner.foundation.values.paths import unknown_paths
 from planner.foundation.values.value import is_wholly_known
 from planner.foundation.vocabulary.address import format_resource, join, parse_module
 from planner.foundation.vocabulary.diagnostic import Failure
 from planner.foundation.vocabulary.span import Span
+from planner.language.config.model import Config, ResourceDecl
 from planner.language.config.references import Ref, parse_reference
 from planner.language.syntax.body import Attribute, BodySchema, variables
 from planner.logic.datalog.engine.fact_base import FactBuilder
 from planner.logic.model.plan import ResourceChange
-
-if TYPE_CHECKING:
-    from planner.language.config.model import Config, ResourceDecl
 
 
 class UnknownFacts:

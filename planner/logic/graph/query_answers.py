@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, warning
 from planner.foundation.vocabulary.records import evolve, field, frozen
-from planner.language.syntax.node_sets import SetCall
+from planner.language.syntax.node_sets import NodeSet, SetCall
+from planner.logic.datalog.engine.evaluate import Database
 from planner.logic.graph.build import Names, read_nodes
+from planner.logic.model.graph import Node
 
 if TYPE_CHECKING:
-    from planner.language.syntax.node_sets import NodeSet
-    from planner.logic.datalog.engine.evaluate import Database
     from planner.logic.graph.verbs import Waiting
-    from planner.logic.model.graph import Node
 
 DRAWN = ("vertex", "edge", "instance", "instance_node", "deposed_node", "local_name")
 """the relations that pictures need"""

@@ -5,22 +5,19 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.foundation.vocabulary.nearest import word
 from planner.language.syntax.rule_syntax import Atom, Constant, quote
-from planner.logic.datalog.ask.question import parse_query
+from planner.logic.datalog.ask.question import Query, parse_query
+from planner.logic.datalog.engine.program import RuleProgram
 from planner.logic.datalog.explain.proof import proof_json
 from planner.logic.datalog.explain.search import Prover
 from planner.logic.graph.build import SPOKEN, SPOKEN_AT_FIRST, Names, told_instead
 from planner.logic.graph.nearest_miss import near_text, nearest_misses
 from planner.logic.graph.vertex_addresses import meant_query
 from planner.logic.model.graph import Graph, source_json
-
-if TYPE_CHECKING:
-    from planner.logic.datalog.ask.question import Query
-    from planner.logic.datalog.engine.program import RuleProgram
 
 
 def find_node(graph: Graph, text: str, pruned: bool = False) -> str:

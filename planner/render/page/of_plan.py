@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from planner.foundation.vocabulary.address import AddressError, ModuleAddress, parse_module, parse_resource_instance
 from planner.logic.graph.edge_sources import LAYERS, declarations, grounds
-from planner.logic.model.plan import change_name
+from planner.logic.model.graph import Graph
+from planner.logic.model.plan import Plan, change_name
 from planner.logic.programs.actions import NO_OP, Counts, actions, verb_of, words_for
 from planner.render.cause_summary import Causes, title_of
 from planner.render.diff_block import SchemaLookup
@@ -29,8 +30,6 @@ from planner.render.plan import PlanText, is_shown, pending
 from planner.render.terminal import Terminal
 
 if TYPE_CHECKING:
-    from planner.logic.model.graph import Graph
-    from planner.logic.model.plan import Plan
     from planner.operations.graph import Explored
 
 TITLES = {"plan": "What is declared", "apply": "What will be done, in its order"}

@@ -28,7 +28,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
 
 from planner.foundation.values.expression_text import expression_text
 from planner.foundation.vocabulary.diagnostic import Failure
@@ -56,9 +55,7 @@ from planner.workflows.batch.file_recipe import AroundReader, GeneratedFile, Uni
 from planner.workflows.batch.file_scope import FleetScope, Mention, check_patterns, mentions
 from planner.workflows.batch.model import FileLocation, Fleet, Input, RemovedUnit, Unit
 from planner.workflows.batch.root_modules import FolderMemory, root_modules
-
-if TYPE_CHECKING:
-    from planner.workflows.batch.stack_folders import StackFolder
+from planner.workflows.batch.stack_folders import StackFolder
 
 ACTIONS = ("destroy", "forget")
 """the arguments of a block `removed`"""

@@ -7,7 +7,7 @@ import io
 import os
 import tempfile
 import zlib
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from zipfile import BadZipFile, LargeZipFile, ZipFile, ZipInfo
 
 from planner.answers.documents.plan_file import read_plan, write_plan
@@ -16,12 +16,10 @@ from planner.foundation.support.disk import read_given, replace_file
 from planner.foundation.support.fast_json import orjson
 from planner.foundation.support.problem import InstallError
 from planner.foundation.vocabulary.diagnostic import Failure, error
+from planner.logic.model.plan import Plan
 from planner.operations.plan_files import compared, counted_changes
 from planner.workflows.stacks.steps import DeploymentPlan
 from planner.world.state.encryption_seal import Seal
-
-if TYPE_CHECKING:
-    from planner.logic.model.plan import Plan
 
 FORMAT = "1.0"
 _INDEX = "deployment.json"

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from planner.answers.documents.encoding import encode
 from planner.answers.policy.facts.units import facts_of
@@ -19,7 +19,9 @@ from planner.foundation.values.paths import unknown_paths
 from planner.foundation.values.value import SENSITIVE, UNKNOWN, Value, mark, unmark_deep
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure, error, has_errors
 from planner.foundation.vocabulary.records import evolve
+from planner.language.config.stack_files.model import Deployment
 from planner.logic.programs.actions import Counts
+from planner.operations.options import OperationOptions
 from planner.operations.plan_files import difference_lines
 from planner.operations.providers_needed import asks_plugins, lacks_selected
 from planner.operations.standing_policies import STACK
@@ -44,11 +46,7 @@ from planner.workflows.stacks.rounds import Deploying, Rounds, RoundsResult, dep
 from planner.workflows.stacks.settings import FILE
 from planner.workflows.stacks.states import States
 from planner.workflows.stacks.steps import DeploymentPlan, InstanceStep
-
-if TYPE_CHECKING:
-    from planner.language.config.stack_files.model import Deployment
-    from planner.operations.options import OperationOptions
-    from planner.world.state.model import OutputState
+from planner.world.state.model import OutputState
 
 SECRET = "sensitive.outputs"
 """the entry next to the outputs with the names of the sensitive ones"""

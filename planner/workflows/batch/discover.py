@@ -6,7 +6,6 @@ import os
 import re
 from collections.abc import Callable, Iterable
 from glob import glob
-from typing import TYPE_CHECKING
 
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, warning
 from planner.language.config.directory import is_module
@@ -14,10 +13,7 @@ from planner.language.config.stack_files.load import is_stack
 from planner.workflows.batch.batch_file import read_batch_file
 from planner.workflows.batch.model import Fleet, Unit
 from planner.workflows.batch.root_modules import MARKERS, STATE, TERRAGRUNT, FolderMemory, root_modules
-from planner.workflows.batch.stack_folders import units_of
-
-if TYPE_CHECKING:
-    from planner.workflows.batch.stack_folders import StackFolder
+from planner.workflows.batch.stack_folders import StackFolder, units_of
 
 NAME = "planner.batch.hcl"
 _PATTERN = re.compile(r"[*?\[]")

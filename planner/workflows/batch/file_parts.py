@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from glob import glob
-from typing import TYPE_CHECKING
 
 from planner.foundation.support.disk import read_whole, replace_file
 from planner.foundation.support.fast_json import orjson
@@ -20,10 +19,7 @@ from planner.workflows.batch.file_recipe import ARGUMENTS, BLOCKS, GeneratedFile
 from planner.workflows.batch.generated_marks import ends_with_mark
 from planner.workflows.batch.model import Unit
 from planner.workflows.batch.record import make_folder
-from planner.workflows.batch.stack_folders import UNKNOWN, stack_folder, units_of
-
-if TYPE_CHECKING:
-    from planner.workflows.batch.stack_folders import StackFolder
+from planner.workflows.batch.stack_folders import UNKNOWN, StackFolder, stack_folder, units_of
 
 FILE = BodySchema(
     {},

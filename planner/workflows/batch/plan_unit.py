@@ -13,19 +13,19 @@ from planner.foundation.support.exact_json import dumps
 from planner.foundation.support.signals import STOP
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 from planner.foundation.vocabulary.records import evolve
+from planner.logic.model.plan import Plan
 from planner.logic.programs.actions import Counts, does
 from planner.operations.load import read_configuration
+from planner.operations.options import OperationOptions
 from planner.operations.providers_needed import asks_plugins
 from planner.render.terminal import Terminal
 from planner.workflows.batch.model import Request, UnitResult, diagnostics_json
 from planner.workflows.batch.passed_outputs import with_outputs
 from planner.workflows.batch.unit_setup import is_new, set_up
+from planner.world.state.backend import Store
 
 if TYPE_CHECKING:
-    from planner.logic.model.plan import Plan
-    from planner.operations.options import OperationOptions
     from planner.operations.plan import MadePlan, Planned, Start
-    from planner.world.state.backend import Store
 
 Check = Callable[[], None]
 """is called when all is read and before anything is changed; raises Unmet to keep it from that"""

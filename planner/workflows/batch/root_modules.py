@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from glob import glob
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from planner.foundation.support.disk import read_whole
 from planner.foundation.vocabulary.records import frozen
@@ -13,10 +13,7 @@ from planner.language.config.directory import is_module, is_secret
 from planner.language.syntax.body import BodySchema, ExpectedBlock
 from planner.language.syntax.files import load_text
 from planner.workflows.batch.files_read import Looked, looked_at
-from planner.workflows.batch.stack_folders import stack_folder
-
-if TYPE_CHECKING:
-    from planner.workflows.batch.stack_folders import StackFolder
+from planner.workflows.batch.stack_folders import StackFolder, stack_folder
 
 MARKERS = (".planner-unit",)
 """files that make a directory with configuration a unit, even without a block for it"""

@@ -20,7 +20,7 @@ from planner.workflows.batch.executor import Workplace, is_death
 from planner.workflows.batch.executors import FEW, Ships, open_executor, warm_up, work
 from planner.workflows.batch.manifest import damaged_manifest, known_units
 from planner.workflows.batch.model import Fleet, Request, Survey, UnitResult
-from planner.workflows.batch.record import take
+from planner.workflows.batch.record import Hold, take
 from planner.workflows.batch.schedule import HARMLESS
 from planner.workflows.batch.selectors import Selection
 from planner.workflows.batch.unit_options import NOTHING_ASKED, UnitArguments, UnitOptions, of_units, targeted
@@ -28,7 +28,6 @@ from planner.workflows.batch.worker import survey_units
 
 if TYPE_CHECKING:
     from planner.workflows.batch.bundles.pack import Bundle
-    from planner.workflows.batch.record import Hold
 
 CHUNK = 25
 """units that one task surveys"""

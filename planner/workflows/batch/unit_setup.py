@@ -10,28 +10,24 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from planner import DEPTH, DIGITS
+from planner.engine.plan.options import ComingState
 from planner.foundation.vocabulary.diagnostic import Failure, has_errors
 from planner.foundation.vocabulary.records import evolve
 from planner.language.config.variables import collect_variables
 from planner.operations.backends import data_folder
-from planner.operations.load import read_configuration
+from planner.operations.load import ConfigurationReading, read_configuration
+from planner.operations.options import OperationOptions
 from planner.operations.providers_needed import lacks_selected, selection_problems
 from planner.operations.standing_policies import own
 from planner.workflows.batch import recipe_run
 from planner.workflows.batch.inputs import coming_states, inputs
 from planner.workflows.batch.model import Request
 from planner.workflows.batch.recipe_run import fitting_arguments, looked_at
-from planner.world.state.backend import open_backend
+from planner.world.state.backend import Store, open_backend
 from planner.world.state.workspace import current_workspace, read_pointer
-
-if TYPE_CHECKING:
-    from planner.engine.plan.options import ComingState
-    from planner.operations.load import ConfigurationReading
-    from planner.operations.options import OperationOptions
-    from planner.world.state.backend import Store
 
 NOT_INSTALLED = "config.module_not_installed"
 OWN_RULES = os.path.join(".planner", "rules")

@@ -13,8 +13,9 @@ from planner.foundation.vocabulary.records import evolve
 from planner.language.config.directory import is_secret_directory
 from planner.operations.backends import data_folder
 from planner.operations.load import read_configuration
+from planner.operations.options import OperationOptions
 from planner.operations.standing_policies import OWN, SETTINGS
-from planner.operations.state_access import load_stored
+from planner.operations.state_access import Stored, load_stored
 from planner.workflows.batch.executor import Unmet
 from planner.workflows.batch.files_read import RECORDER, entries
 from planner.workflows.batch.inputs import outputs
@@ -34,12 +35,10 @@ from planner.workflows.batch.unit_setup import (
     tidy,
     with_recipe,
 )
+from planner.world.state.model import State
 
 if TYPE_CHECKING:
     from planner.operations.apply import Applied
-    from planner.operations.options import OperationOptions
-    from planner.operations.state_access import Stored
-    from planner.world.state.model import State
 
 
 def _nothing() -> None:

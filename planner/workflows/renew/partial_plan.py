@@ -18,11 +18,11 @@ from planner.operations.load import ConfigurationReading, begin, load_values
 from planner.operations.options import OperationOptions
 from planner.operations.plan import MadePlan, Start, plan_stored
 from planner.operations.state_access import open_backend, read_state
+from planner.world.state.model import State
 
 if TYPE_CHECKING:
     from planner.engine.plan.options import Settled
     from planner.logic.model.graph import Graph
-    from planner.world.state.model import State
 
 _NAMES = re.compile(r"([A-Za-z_][\w-]*)\s*\.\s*([A-Za-z_][\w-]*)")
 _HEADERS = {

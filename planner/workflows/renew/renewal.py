@@ -16,14 +16,13 @@ from planner.language.syntax.parse import parse_config
 from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.fact_base import FactBuilder
 from planner.logic.programs.rule_programs import renewal_program
-from planner.operations.plan import may_have_cycle
+from planner.operations.options import OperationOptions
+from planner.operations.plan import MadePlan, Start, may_have_cycle
 from planner.workflows.renew.kept import KeptPlan, RenewableParts
 from planner.workflows.renew.partial_plan import ModulePart, mentioned, plan_part, uses_of
 
 if TYPE_CHECKING:
     from planner.engine.plan.options import Settled
-    from planner.operations.options import OperationOptions
-    from planner.operations.plan import MadePlan, Start
 
 MOST = 1000
 """blocks; where more have to be planned anew, planning all takes no longer"""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from planner.foundation.support.disk import read_whole
 from planner.foundation.vocabulary.records import evolve
 from planner.operations.explanations import causes
+from planner.operations.options import OperationOptions
+from planner.operations.plan import MadePlan
 from planner.render.diff_block import SchemaLookup
 from planner.render.plan import PlanText
 from planner.render.terminal import Terminal
@@ -14,11 +17,7 @@ from planner.workflows.renew.keep import Printed, gathered, keep_plan
 from planner.workflows.renew.renewal import Renewal, Renewed, hides_causes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from planner.answers.explain.causes import Because
-    from planner.operations.options import OperationOptions
-    from planner.operations.plan import MadePlan
 
 
 class Standing:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from planner.foundation.values.value import SENSITIVE, Unknown, Value, unmark
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure
@@ -13,10 +13,8 @@ from planner.logic.datalog.engine.evaluate import Database, evaluate
 from planner.logic.datalog.engine.fact_base import FactBuilder
 from planner.logic.programs.actions import does
 from planner.logic.programs.rule_programs import stack_program
-
-if TYPE_CHECKING:
-    from planner.workflows.stacks.deployments import DeploymentFlow
-    from planner.workflows.stacks.steps import DeploymentPlan, InstanceStep
+from planner.workflows.stacks.deployments import DeploymentFlow
+from planner.workflows.stacks.steps import DeploymentPlan, InstanceStep
 
 _COUNTED = ("add", "change", "import", "remove", "forget", "defer")
 

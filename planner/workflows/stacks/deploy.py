@@ -6,9 +6,10 @@ import threading
 from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from planner.engine.walk.hooks import Hooks
 from planner.foundation.values.value import SENSITIVE, UNKNOWN, Value, is_wholly_known, unmark_deep
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
-from planner.foundation.vocabulary.limits import UNLIMITED
+from planner.foundation.vocabulary.limits import UNLIMITED, Mode
 from planner.foundation.vocabulary.records import evolve
 from planner.language.config.stack_files.model import StackConfig
 from planner.operations.apply import apply
@@ -37,8 +38,6 @@ from planner.workflows.stacks.steps import (
 
 if TYPE_CHECKING:
     from planner.engine.evaluation.schemas import Schemas
-    from planner.engine.walk.hooks import Hooks
-    from planner.foundation.vocabulary.limits import Mode
 
 
 class Runner:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from planner.foundation.vocabulary.diagnostic import Diagnostics, Failure, error
@@ -9,16 +10,14 @@ from planner.foundation.vocabulary.records import frozen
 from planner.operations.load import new_schemas
 from planner.workflows.stacks.deployments import ServiceStandIns
 from planner.workflows.stacks.loading import requirements
+from planner.workflows.stacks.names import PromiseName
 from planner.workflows.stacks.opened_stack import OpenedStack, opened
 from planner.workflows.stacks.selection import select_names, split
 from planner.workflows.stacks.states import States
+from planner.world.state.model import OutputState, State
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
-
     from planner.engine.evaluation.schemas import Schemas
-    from planner.workflows.stacks.names import PromiseName
-    from planner.world.state.model import OutputState, State
 
 
 @frozen(eq=False)

@@ -6,16 +6,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from planner.engine.walk.hooks import Hooks
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics
 from planner.foundation.vocabulary.provider_address import BUILTIN
+from planner.language.config.model import Config
+from planner.language.config.stack_files.model import StackConfig
 from planner.operations.get import get_stack
 from planner.operations.providers_needed import needed_providers
 from planner.workflows.stacks.loading import advised, check_directory, component_configs, read_stack, requirements
 
 if TYPE_CHECKING:
-    from planner.engine.walk.hooks import Hooks
-    from planner.language.config.model import Config
-    from planner.language.config.stack_files.model import StackConfig
     from planner.world.install.placing import Progress
 
 

@@ -26,6 +26,7 @@ from planner.workflows.stacks.deployments import ServiceStandIns
 from planner.workflows.stacks.from_modules import COMPONENTS, DEPLOYMENTS, ConvertedModule, convert
 from planner.workflows.stacks.opened_stack import backend_here, open_named, open_stack
 from planner.workflows.stacks.states import States
+from planner.workflows.stacks.steps import DeploymentPlan
 from planner.workflows.stacks.to_modules import RootModule
 from planner.workflows.stacks.to_modules import convert as back
 from planner.world.provider.lock_file import NAME
@@ -35,7 +36,6 @@ from planner.world.state.model import OutputState, State
 
 if TYPE_CHECKING:
     from planner.engine.evaluation.schemas import Schemas
-    from planner.workflows.stacks.steps import DeploymentPlan
 
 TAKEN = (".terraform", "stack-states")
 

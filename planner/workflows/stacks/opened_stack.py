@@ -7,8 +7,9 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from types import MappingProxyType
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
+from planner.engine.walk.hooks import Hooks
 from planner.foundation.values.value import SENSITIVE, Value, mark
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure, error, warning
 from planner.foundation.vocabulary.nearest import did_you_mean
@@ -22,11 +23,7 @@ from planner.workflows.stacks.deployments import DeploymentFlow, ServiceStandIns
 from planner.workflows.stacks.loading import component_configs, read_stack
 from planner.workflows.stacks.settings import backend_of
 from planner.workflows.stacks.states import States, recorded_instances
-from planner.world.state.backend import DEFAULT_WORKSPACE
-
-if TYPE_CHECKING:
-    from planner.engine.walk.hooks import Hooks
-    from planner.world.state.backend import Backend
+from planner.world.state.backend import DEFAULT_WORKSPACE, Backend
 
 
 @frozen(eq=False)

@@ -5,25 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from planner.engine.evaluation.schemas import Schemas
 from planner.foundation.values.json_codec import simple_json
 from planner.foundation.values.types import DYNAMIC
 from planner.foundation.values.value import SENSITIVE, Value, is_wholly_known, type_of, unmark_deep
 from planner.logic.programs.actions import Counts
 from planner.operations.show import ShownState, shown_json
-from planner.render.plan import finished, pending
+from planner.render.plan import SchemaOf, finished, pending
 from planner.render.state import output_json
 from planner.render.terminal import Terminal
 from planner.render.value import all_outputs
+from planner.workflows.stacks.approval import Approval
 from planner.workflows.stacks.rounds import why_deferred
+from planner.workflows.stacks.steps import DeploymentPlan, InstanceStep
 from planner.world.state.model import OutputState
 
 if TYPE_CHECKING:
-    from planner.engine.evaluation.schemas import Schemas
-    from planner.render.plan import SchemaOf
     from planner.render.view import View
-    from planner.workflows.stacks.approval import Approval
     from planner.workflows.stacks.deployment_state import Deployed
-    from planner.workflows.stacks.steps import DeploymentPlan, InstanceStep
 
 FORMAT = "1.0"
 _WORDS = {"plan": "", "destroy": " will be destroyed", "forget": " will be forgotten", "defer": " is deferred"}

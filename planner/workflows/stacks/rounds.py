@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
+from planner.engine.walk.hooks import Hooks
 from planner.foundation.support.signals import STOP
 from planner.foundation.values.value import Value
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, error, has_errors
 from planner.foundation.vocabulary.records import define, field
+from planner.language.config.stack_files.model import Deployment
 from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.fact_base import FactBuilder
 from planner.logic.programs.actions import Counts
 from planner.logic.programs.rule_programs import stack_program
+from planner.operations.options import OperationOptions
 from planner.operations.plan_files import compared
 from planner.workflows.stacks.approval import Approval, approval
-from planner.workflows.stacks.policy import judged
-
-if TYPE_CHECKING:
-    from planner.engine.walk.hooks import Hooks
-    from planner.language.config.stack_files.model import Deployment
-    from planner.operations.options import OperationOptions
-    from planner.workflows.stacks.deploy import Runner
-    from planner.workflows.stacks.opened_stack import OpenedStack
-    from planner.workflows.stacks.policy import DeploymentPolicies
-    from planner.workflows.stacks.steps import DeploymentPlan, InstanceStep
+from planner.workflows.stacks.deploy import Runner
+from planner.workflows.stacks.opened_stack import OpenedStack
+from planner.workflows.stacks.policy import DeploymentPolicies, judged
+from planner.workflows.stacks.steps import DeploymentPlan, InstanceStep
 
 MOST_ROUNDS = 50
 _BECAUSE = {

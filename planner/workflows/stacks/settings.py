@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from planner.foundation.values.json_codec import simple_json
 from planner.foundation.vocabulary.diagnostic import Failure, has_errors
@@ -13,11 +13,8 @@ from planner.language.expressions.scope import Scope
 from planner.language.syntax.body import BodySchema, ExpectedBlock
 from planner.language.syntax.files import load_file
 from planner.workflows.stacks.states import FOLDER
-from planner.world.state.backend import open_backend
+from planner.world.state.backend import Backend, open_backend
 from planner.world.state.encryption_seal import PLAIN, Seal
-
-if TYPE_CHECKING:
-    from planner.world.state.backend import Backend
 
 FILE = "planner.stack.hcl"
 _FILE = BodySchema({}, (ExpectedBlock("backend", ("type",)),))

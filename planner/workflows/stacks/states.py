@@ -4,7 +4,7 @@ its outputs, so that whatever reads states reads these."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from planner.foundation.support.exact_json import dumps, loads
 from planner.foundation.values.types import DYNAMIC
@@ -13,11 +13,8 @@ from planner.foundation.vocabulary.address import valid_identifier
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 from planner.foundation.vocabulary.records import evolve, frozen
 from planner.workflows.stacks.names import Path, PromiseName, Wild
-from planner.world.state.backend import DEFAULT_WORKSPACE, STACK
+from planner.world.state.backend import DEFAULT_WORKSPACE, STACK, Backend, Store
 from planner.world.state.model import OutputState, State
-
-if TYPE_CHECKING:
-    from planner.world.state.backend import Backend, Store
 
 FOLDER = "stack-states"
 """the default directory of states, below the stack"""

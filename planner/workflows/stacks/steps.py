@@ -9,6 +9,7 @@ from planner.foundation.values.value import SENSITIVE, UNKNOWN, Value, mark, unm
 from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
 from planner.foundation.vocabulary.records import define, frozen
 from planner.language.config.model import Config
+from planner.logic.model.plan import Plan
 from planner.logic.programs.actions import Counts
 from planner.operations.options import OperationOptions
 from planner.operations.plan import MadePlan, Planned, Start
@@ -16,11 +17,10 @@ from planner.workflows.stacks.decisions import Decided, PutOff
 from planner.workflows.stacks.flow import ComponentInstance
 from planner.workflows.stacks.names import PromiseName
 from planner.workflows.stacks.states import States
+from planner.world.state.model import State
 
 if TYPE_CHECKING:
     from planner.answers.policy.model import Verdict
-    from planner.logic.model.plan import Plan
-    from planner.world.state.model import State
 
 
 @define(eq=False)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import posixpath
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from planner.foundation.support.disk import files_read, forget_files_read
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure, error
@@ -13,23 +12,19 @@ from planner.foundation.vocabulary.nearest import did_you_mean
 from planner.foundation.vocabulary.provider_address import BUILTIN
 from planner.foundation.vocabulary.records import field, frozen
 from planner.language.config.load import load_config
+from planner.language.config.model import Config
 from planner.language.config.test_files.load import DEFAULT_DIRECTORY, load_test_files
+from planner.language.config.test_files.model import TestFile
 from planner.operations.load import Loaded, begin, new_schemas
 from planner.operations.options import Options
 from planner.operations.providers_needed import needed_providers
 from planner.operations.test_modules import beside_tests
 from planner.workflows.testing.decisions import RunFacts, suite
 from planner.workflows.testing.parallel import all_beside
-from planner.workflows.testing.results import TestFileResult
+from planner.workflows.testing.results import TestFileResult, TestListener
 from planner.workflows.testing.runs import FileRunner, Subjects
 from planner.workflows.testing.variables import global_values
 from planner.world.state.workspace import data_directory
-
-if TYPE_CHECKING:
-    from planner.language.config.model import Config
-    from planner.language.config.test_files.model import TestFile
-    from planner.workflows.testing.results import TestListener
-
 
 _WORTH_IT = 4
 """the number of files from which on they run in processes by default"""

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, has_errors
 from planner.language.config.test_files.load import DEFAULT_DIRECTORY, find_test_files, load_test_files
 from planner.operations.load import Loaded, load
+from planner.operations.options import Options
 from planner.operations.providers_needed import override_warnings
 from planner.operations.test_modules import beside_tests, read_tests
 from planner.operations.validate import validate_loaded
 from planner.world.state.workspace import data_directory
-
-if TYPE_CHECKING:
-    from planner.operations.options import Options
 
 
 def validate_with_tests(options: Options, test_directory: str = "") -> list[Diagnostic]:

@@ -30,10 +30,10 @@ from planner.world.provider.interface import (
     StandIn,
 )
 from planner.world.provider.propose import planned_unknown_object
+from planner.world.state.encryption_seal import Seal
 
 if TYPE_CHECKING:
     from planner.world.provider.locate import Located
-    from planner.world.state.encryption_seal import Seal
 
 
 def start_provider(

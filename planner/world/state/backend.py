@@ -9,13 +9,12 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Protocol
 
+from planner.foundation.values.schema import BlockSchema
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, ServiceError, error, warning
 from planner.foundation.vocabulary.nearest import did_you_mean
-from planner.world.state.encryption_seal import PLAIN
+from planner.world.state.encryption_seal import PLAIN, Seal
 
 if TYPE_CHECKING:
-    from planner.foundation.values.schema import BlockSchema
-    from planner.world.state.encryption_seal import Seal
     from planner.world.state.journal import Journal
     from planner.world.state.lock import LockInfo, Stop
     from planner.world.state.model import State

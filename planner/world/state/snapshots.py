@@ -11,14 +11,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from threading import Condition, Thread
-from typing import TYPE_CHECKING
 
+from planner.foundation.support.signals import StopSignal
 from planner.foundation.vocabulary.diagnostic import Failure, error
-
-if TYPE_CHECKING:
-    from planner.foundation.support.signals import StopSignal
-    from planner.world.state.backend import Store
-    from planner.world.state.model import State
+from planner.world.state.backend import Store
+from planner.world.state.model import State
 
 NEWER = "state.newer"
 """the code of a write that was refused because something else has written meanwhile"""

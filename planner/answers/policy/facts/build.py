@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from planner.answers.policy.facts.changes import Changes, Dependencies
 from planner.answers.policy.facts.configuration import ConfigurationFacts
@@ -14,12 +14,10 @@ from planner.answers.policy.facts.relations import PolicyFacts, PolicyInputs
 from planner.answers.policy.facts.surroundings import NOTHING, Around, PlanSurroundings
 from planner.answers.policy.impact import Impact
 from planner.answers.policy.planned_values import ValueRows
+from planner.language.config.model import Config
 from planner.logic.datalog.language.values import Row
+from planner.logic.model.graph import Graph
 from planner.logic.model.plan import Plan
-
-if TYPE_CHECKING:
-    from planner.language.config.model import Config
-    from planner.logic.model.graph import Graph
 
 
 def plan_facts(

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
 
 from planner.answers.policy.facts.owners import ConfiguredOwners
 from planner.answers.policy.facts.relations import PolicyInputs
 from planner.answers.policy.values_read import kind_of
 from planner.foundation.vocabulary.address import join
 from planner.foundation.vocabulary.provider_address import parse_provider_configuration
+from planner.language.config.model import Config, ModuleConfig, ResourceDecl
 from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.fact_base import FactBuilder
 from planner.logic.datalog.language.values import FALSE, TRUE, Row
@@ -18,9 +18,6 @@ from planner.logic.facts.from_state import module_path
 from planner.logic.facts.unknowns import UnknownFacts
 from planner.logic.model.plan import Plan
 from planner.logic.programs.rule_programs import relevance_program
-
-if TYPE_CHECKING:
-    from planner.language.config.model import Config, ModuleConfig, ResourceDecl
 
 
 class ConfigurationFacts:

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from planner.answers.policy.facts.relations import PATHS
 from planner.answers.policy.planned_values import root_of
 from planner.foundation.vocabulary.address import AddressError, format_resource, join
 from planner.foundation.vocabulary.provider_address import ProviderConfiguration, parse_provider_configuration
 from planner.foundation.vocabulary.span import Span
-from planner.language.config.model import ProviderDecl, ResourceDecl
+from planner.language.config.model import Config, ModuleConfig, OutputDecl, ProviderDecl, ResourceDecl, VariableDecl
 from planner.language.syntax.body import BodySchema, ExpectedBlock
 from planner.logic.datalog.language.values import Row
 from planner.logic.facts.from_state import module_path
 from planner.logic.model.graph import StateEntry
 from planner.logic.model.plan import Plan, ResourceChange, change_name
-
-if TYPE_CHECKING:
-    from planner.language.config.model import Config, ModuleConfig, OutputDecl, VariableDecl
 
 Declaration: TypeAlias = "ResourceDecl | OutputDecl | VariableDecl | ProviderDecl"
 

@@ -10,13 +10,13 @@ from planner.answers.policy.values_read import OUTPUT, Interest, kind_of
 from planner.foundation.values.value import Unknown
 from planner.foundation.vocabulary.records import field, frozen
 from planner.foundation.vocabulary.span import Span
+from planner.language.config.model import OutputDecl, ProviderDecl, ResourceDecl, VariableDecl
 from planner.logic.datalog.engine.fact_base import FactBase
 from planner.logic.datalog.language.values import Row
 from planner.logic.model.plan import ResourceChange
 
 if TYPE_CHECKING:
     from planner.answers.policy.facts.deferred import DeferredResource
-    from planner.language.config.model import OutputDecl, ProviderDecl, ResourceDecl, VariableDecl
 
 VALUE = "value"
 """the path of the value of an output or variable"""

@@ -3,17 +3,14 @@ them."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
 from planner.answers.policy.facts.relations import PolicyInputs
+from planner.language.config.model import Config
+from planner.logic.datalog.engine.program import RuleProgram
 from planner.logic.datalog.language.values import Fraction, decode, sorted_rows
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from planner.language.config.model import Config
-    from planner.logic.datalog.engine.program import RuleProgram
-    from planner.logic.model.plan import Plan
+from planner.logic.model.plan import Plan
 
 CONTENTS = "batch/contents.dl"
 """the file of relations about plans"""

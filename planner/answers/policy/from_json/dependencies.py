@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from planner.answers.policy.facts.owners import ConfiguredOwners
 from planner.answers.policy.from_json.configuration import EXPRESSION, ShownConfiguration
@@ -19,6 +19,7 @@ from planner.answers.policy.from_json.state import shown_resources
 from planner.answers.policy.impact import Impact
 from planner.answers.policy.instance_references import SOME, Meant, Target
 from planner.foundation.vocabulary.address import join
+from planner.language.config.model import CheckRule, Config, ModuleConfig, ResourceDecl
 from planner.language.config.references import Ref, parse_reference
 from planner.language.syntax.body import NativeBody, references
 from planner.language.syntax.nodes import Call, Traversal, Variable
@@ -26,9 +27,6 @@ from planner.logic.datalog.language.values import Row
 from planner.logic.facts.mentions import in_expr, in_rules, of_call, of_output, of_resource
 from planner.logic.model.graph import Graph
 from planner.logic.model.plan import Plan, ResourceChange
-
-if TYPE_CHECKING:
-    from planner.language.config.model import CheckRule, Config, ModuleConfig, ResourceDecl
 
 Node: TypeAlias = tuple[str, str, str]
 """kind, module and name. The kinds: resource, var, local, output, expand (the source of a module's instances),

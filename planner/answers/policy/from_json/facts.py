@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import Any
 
 from planner.answers.policy.facts.build import relations_of
 from planner.answers.policy.facts.changes import Changes
@@ -28,22 +28,17 @@ from planner.foundation.support.exact_json import JsonError
 from planner.foundation.values.value import UNKNOWN, Unknown, Value
 from planner.foundation.vocabulary.address import join
 from planner.foundation.vocabulary.diagnostic import Failure
-from planner.foundation.vocabulary.span import Span
+from planner.foundation.vocabulary.span import Source, Span
+from planner.language.config.model import Config, ModuleConfig, OutputDecl, ProviderDecl, ResourceDecl, VariableDecl
 from planner.language.expressions.evaluate import try_evaluate
 from planner.language.expressions.scope import Scope
 from planner.language.functions import CallContext
+from planner.language.syntax.body import Attribute
 from planner.language.syntax.nodes import GetAttr, Traversal, Variable
 from planner.logic.datalog.language.values import Row
 from planner.logic.facts.from_state import module_path
 from planner.logic.model.plan import OutputChange, Plan, ResourceChange, change_name
 from planner.logic.programs.actions import does
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from planner.foundation.vocabulary.span import Source
-    from planner.language.config.model import Config, ModuleConfig, OutputDecl, ProviderDecl, ResourceDecl, VariableDecl
-    from planner.language.syntax.body import Attribute
 
 _TIME = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)Z$")
 OF_CONFIGURATION = frozenset(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.language.syntax.rule_syntax import Aggregate, Atom, Constant, Negation, RuleVariable
@@ -20,13 +20,11 @@ from planner.logic.datalog.engine.program import (
     CompiledRules,
     CompiledStratum,
     Look,
+    RuleProgram,
 )
 from planner.logic.datalog.language.model import Predicate, Rule, Stratum, atoms, inner_variables, variables
 from planner.logic.datalog.language.strata import dependencies
 from planner.logic.datalog.language.values import encode
-
-if TYPE_CHECKING:
-    from planner.logic.datalog.engine.program import RuleProgram
 
 
 def index_code(number: int, index: CompiledIndex) -> str:

@@ -20,7 +20,8 @@ It adds to `O` and gives that back; where a rule only chooses rows of one relati
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from decimal import Decimal
+from typing import NamedTuple, TypeAlias
 
 from planner.language.syntax.rule_syntax import (
     MEMBER,
@@ -44,9 +45,6 @@ from planner.logic.datalog.language.checks import assigned
 from planner.logic.datalog.language.model import Predicate, Rule, inner_names, outer_names, without_wildcards
 from planner.logic.datalog.language.order import join_order
 from planner.logic.datalog.language.types import RuleTypes
-
-if TYPE_CHECKING:
-    from decimal import Decimal
 
 _COMPARISONS = {"=": "==", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 _ORDERS = {"<": "less", "<=": "less_or_equal", ">": "greater", ">=": "greater_or_equal"}

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from itertools import count
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from planner.foundation.vocabulary.records import frozen
+from planner.foundation.vocabulary.span import Span
 from planner.language.syntax.rule_syntax import (
     MEMBER,
     Aggregate,
@@ -20,9 +21,6 @@ from planner.language.syntax.rule_syntax import (
     Term,
     Wildcard,
 )
-
-if TYPE_CHECKING:
-    from planner.foundation.vocabulary.span import Span
 
 
 class ColumnType(NamedTuple):

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from planner.foundation.vocabulary.diagnostic import has_errors
+from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
 from planner.foundation.vocabulary.records import evolve, field, frozen
 from planner.logic.programs.actions import Counts
 from planner.workflows.batch.model import diagnostics_json
@@ -20,11 +20,10 @@ from planner.workflows.batch.plan_unit import changes_of
 from planner.workflows.batch.reports.document import COUNTS
 from planner.workflows.stacks.decisions import in_order
 from planner.workflows.stacks.rounds import why_deferred
+from planner.workflows.stacks.steps import DeploymentPlan, InstanceStep
 
 if TYPE_CHECKING:
-    from planner.foundation.vocabulary.diagnostic import Diagnostic
     from planner.render.page.document import PageView
-    from planner.workflows.stacks.steps import DeploymentPlan, InstanceStep
 
 OUTCOMES = ("applied", "changes", "incomplete", "deferred", "forgotten", "unchanged", "failed")
 Plans = Sequence["DeploymentPlan"]

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
 from threading import RLock, Thread
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from planner.foundation.support import exact_json
 from planner.foundation.values.convert import path_text
@@ -28,7 +28,7 @@ from planner.world.provider.plugin import schema_cache
 from planner.world.provider.plugin.answers import diagnostics, failure, kept_write_only
 from planner.world.provider.plugin.client import ClientClosedError, PluginClient
 from planner.world.provider.plugin.codec import decode, encode
-from planner.world.provider.plugin.process import PluginError
+from planner.world.provider.plugin.process import Attachment, PluginError
 from planner.world.provider.plugin.schema_parts import (
     DamagedSchema,
     MessageTable,
@@ -37,9 +37,6 @@ from planner.world.provider.plugin.schema_parts import (
     take_apart,
 )
 from planner.world.provider.plugin.schemas import Converted, ephemeral_schema, read_type, resource_schema
-
-if TYPE_CHECKING:
-    from planner.world.provider.plugin.process import Attachment
 
 _NOTHING = b"\xc0"  # null in MessagePack
 

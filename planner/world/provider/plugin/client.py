@@ -6,15 +6,18 @@ import os
 from contextlib import suppress
 from threading import Lock
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from planner.world.provider.plugin.http2 import OK, UNIMPLEMENTED, CallReply, Connection, Open, request_headers
 from planner.world.provider.plugin.messages import CALLS, messages, method
-from planner.world.provider.plugin.process import END_SECONDS, START_SECONDS, PluginError, PluginProcess, UnknownCall
-
-if TYPE_CHECKING:
-    from planner.world.provider.plugin.process import Attachment
-
+from planner.world.provider.plugin.process import (
+    END_SECONDS,
+    START_SECONDS,
+    Attachment,
+    PluginError,
+    PluginProcess,
+    UnknownCall,
+)
 
 # The transport that runs: HTTP/2 of our own, a connection for each thread that calls.
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from planner import COMPATIBLE_VERSION
 from planner.foundation.support import exact_json
@@ -14,7 +14,7 @@ from planner.foundation.values.schema import implied_type
 from planner.foundation.values.types import DYNAMIC, Type
 from planner.foundation.values.value import Null, Value
 from planner.foundation.vocabulary.diagnostic import Failure, error
-from planner.language.functions.protocol import FunctionError
+from planner.language.functions.protocol import Function, FunctionError
 from planner.world.provider.conformity import without_removed
 from planner.world.provider.interface import (
     ApplyAnswer,
@@ -31,10 +31,6 @@ from planner.world.provider.interface import (
 from planner.world.provider.plugin.answers import diagnostics, path
 from planner.world.provider.plugin.base import PluginBase, abilities, functions, private_bytes, private_text
 from planner.world.provider.plugin.process import PluginError, UnknownCall
-
-if TYPE_CHECKING:
-    from planner.language.functions.protocol import Function
-
 
 # Calls to a plugin about ephemeral resources: opened, renewed while they are used, closed.
 

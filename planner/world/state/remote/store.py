@@ -10,7 +10,6 @@ import hashlib
 import os
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from planner.foundation.support.digests import sha256_of
 from planner.foundation.support.disk import note_service_read, read_whole, replace_file
@@ -28,11 +27,8 @@ from planner.world.state.remote.documents import delete_documents, put_document,
 from planner.world.state.remote.fence import OUTAGE, Fence, patiently
 from planner.world.state.remote.journals import GuardedJournal, Leftovers
 from planner.world.state.snapshots import NEWER
-from planner.world.state.verify import verify_kept
+from planner.world.state.verify import VerifiedFile, verify_kept
 from planner.world.state.workspace import data_directory
-
-if TYPE_CHECKING:
-    from planner.world.state.verify import VerifiedFile
 
 READ = "state.remote_read"
 """code of what a service does not let us read"""
