@@ -24,7 +24,7 @@ from planner.foundation.support.disk import (
 from planner.foundation.values.json_codec import CodecError, from_json
 from planner.foundation.values.types import type_from_json
 from planner.foundation.values.value import UNKNOWN, Null
-from planner.foundation.vocabulary.address import format_module
+from planner.foundation.vocabulary.address import format_instance, format_module, parse_resource_instance
 from planner.language.config.directory import fits, module_key, read_manifest
 from planner.language.config.load import Locate, load_tree
 from planner.language.config.model import ModuleCall, ModulePath
@@ -139,7 +139,20 @@ def _of_record(
 
     given: RawVariables = {name: _raw_value(name, one) for name, one in run.variables.items()}
     tree = RecordedTree(made.loaded.options.directory, record, run)
-    return _world(made, tree, locate, given, run.providers, run.is_whole, run.names, entry=entry)
+    later = _applied_later(made, record, run)
+    return _world(made, tree, locate, given, run.providers, run.is_whole, run.names, entry=entry, later=later)
+
+
+def _applied_later(made: MadePlan[Any], record: InputRecord, run: ApplyInputs) -> frozenset[str]:
+    """The resources with an instance that a later apply came to, by the names that they had: what they were is not on
+    record."""
+    later: set[str] = set()
+    for resource, instance in made.plan.previous_state.instances():
+        address = format_instance(resource.module, resource.mode, resource.type, resource.name, instance.key)
+        of = record.runs.get(record.run_of(address))
+        if of is not None and of.serial > run.serial:
+            later.add(str(parse_resource_instance(run.names.get(address, address)).resource))
+    return frozenset(later)
 
 
 def _of_git(made: MadePlan[Any], ref: str) -> FormerWorld:
@@ -182,6 +195,7 @@ def _world(
     names: Mapping[str, str] | None = None,
     lost: Collection[ModulePath] = (),
     entry: Callable[[str], Status] = lambda _: "unknown",
+    later: Collection[str] = (),
 ) -> FormerWorld:
     """The values of a former configuration over the objects of the state before refreshing."""
     from planner.answers.explain.former_names import FormerNames
@@ -200,9 +214,11 @@ def _world(
         )
         values, _ = root_variables(config.root.variables, given)
     state = moved_back(plan.previous_state, names) if names else plan.previous_state
-    objects = StateObjects(state, loaded.schemas)
+    objects = StateObjects(state, loaded.schemas, later)
     context = LazyContext(config, values, loaded.schemas, objects, loaded.workspace, plan.timestamp or None)
-    return FormerWorld(context, FormerNames.of(plan.changes, names or {}), tree, providers, is_whole, entry, lost)
+    return FormerWorld(
+        context, FormerNames.of(plan.changes, names or {}), tree, providers, is_whole, entry, lost, later
+    )
 
 
 _CONFIGURATION = (".tf", ".tofu", ".tf.json", ".tofu.json")

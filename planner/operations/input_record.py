@@ -18,7 +18,7 @@ from planner.foundation.values.json_codec import CodecError, to_json
 from planner.foundation.values.schema import contains_sensitive
 from planner.foundation.values.types import type_to_json
 from planner.foundation.values.value import Value, identical, is_wholly_known, type_of, unmark_deep
-from planner.foundation.vocabulary.address import format_instance
+from planner.foundation.vocabulary.address import format_instance, parse_resource_instance
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure
 from planner.foundation.vocabulary.provider_address import parse_provider_configuration
 from planner.language.config.variables import RootVariable
@@ -187,6 +187,9 @@ def _instances_left(plan: Plan, before: State, after: State) -> set[str]:
         is_done = change.action == "no-op" or one is None or one.attributes != other.attributes
         if is_done:
             left.discard(change.address)
+    for address in [address for address in left if parse_resource_instance(address).mode == "data"]:
+        if address not in earlier or earlier[address].attributes != now[address].attributes:
+            left.discard(address)  # it was read while planning
     reached = {o.name for o in plan.outputs if o.action == "no-op" or not _is_kept(before, after, o.name)}
     return left | {f"output.{name}" for name in after.outputs if name not in reached}
 

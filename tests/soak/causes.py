@@ -9,8 +9,9 @@ are compared with the truth. An edit is a *possible* root of a change if it make
 reason of the change for some set of the other edits, or to the planned object as it is with all edits. It is a
 *required* one if the difference is between existing and not existing, or changing and not changing, as the object does
 with all edits; and if the change would not be quite the same without it, or comes out as it is by the edit and some of
-the others alone: an edit of the branch that a condition leaves is possible and not required. Edits of the state and
--replace need not be felt. Of what comes or goes with its block that is the root.
+the others alone: an edit of the branch that a condition leaves is possible and not required, and neither is one that
+another undoes, so that the object is the same without both. Edits of the state and -replace need not be felt. Of what
+comes or goes with its block, and of what that changes, the block is the root.
 
 Situations: the user who applied (same), with a saved plan (saved), another user (other), no record but git (since), a
 pull request in CI (ci), neither (none). With -case everything about one case is printed; with -list every case that is
@@ -250,12 +251,13 @@ def truths(
     for name in full.signatures.keys() - plans[frozenset()].signatures.keys():
         required, possible = set(), set()
         for edit in edits:
-            matters = leads = False
+            matters = leads = is_undone = False
             for some in map(frozenset, subsets(edits - {edit})):
                 if some not in plans or some | {edit} not in plans:
                     continue
                 without, within = plans[some], plans[some | {edit}]
                 is_whole = within.whole.get(name) == full.whole[name]
+                is_undone = is_undone or (not is_whole and without.whole.get(name) == full.whole[name])
                 if is_whole and without.whole.get(name) not in (None, full.whole[name]):
                     possible.add(edit)  # the change is what it is by it
                 if without.signatures.get(name) != within.signatures.get(name):
@@ -264,13 +266,17 @@ def truths(
                     leads = leads or is_whole
             rest = plans.get(edits - {edit})
             is_felt = edit in requests or leads or rest is None or rest.whole.get(name) != full.whole[name]
-            if matters and is_felt:
+            if matters and is_felt and not is_undone:
                 required.add(edit)
         # what another edit removes is not there to be named
         required -= {n for n in required if known[n].is_text and n not in written}
         blocks = {n for n in required if known[n].is_block and _is_about(name, known[n].subjects)}
         if full.signatures[name][0] in ("create", "delete") and blocks:
-            required = blocks  # what is in a new block is new with it
+            required = blocks
+        # what is in a new block is new with it
+        new = [subject for n in required if known[n].is_block for subject in known[n].subjects]
+        inside = {n for n in required - requests if any(_is_about(subject, new) for subject in known[n].subjects)}
+        required -= {n for n in inside if not known[n].is_block}
         found[name] = Truth(frozenset(required), frozenset(possible))
     return found
 

@@ -32,7 +32,7 @@ from planner.foundation.support.disk import (
 )
 from planner.foundation.values.convert import ConversionError, convert
 from planner.foundation.values.value import Value, is_wholly_known, type_of, unmark_deep
-from planner.foundation.vocabulary.address import InstanceKey
+from planner.foundation.vocabulary.address import InstanceKey, join
 from planner.foundation.vocabulary.diagnostic import Failure
 from planner.language.config.model import ModuleConfig, ModulePath, ResourceDecl
 from planner.language.syntax.body import variables
@@ -57,7 +57,8 @@ class FormerWorldsOf(Protocol):
 class FormerWorld:
     """Questions about what is at a place of the plan, and was. `names`: what moved; `tree`: the former files;
     `providers`: the former versions by source address; `is_whole`: all that was declared was applied; `entry`: whether
-    the state has of an instance what the apply left; `lost`: the modules of which there is no former version."""
+    the state has of an instance what the apply left; `lost`: the modules of which there is no former version; `later`:
+    the resources, by their former addresses, of which it is not known what they were."""
 
     def __init__(
         self,
@@ -68,9 +69,10 @@ class FormerWorld:
         is_whole: bool = False,
         entry: Callable[[str], Status] = lambda _: "unknown",
         lost: Collection[ModulePath] = (),
+        later: Collection[str] = (),
     ) -> None:
         self.context, self.names, self.tree, self.providers = context, names, tree, providers or {}
-        self.is_whole, self.entry, self.lost = is_whole, entry, lost
+        self.is_whole, self.entry, self.lost, self.later = is_whole, entry, lost, later
         self.places = LocationLookup(context)
         self._keys: dict[tuple[int, str | None], tuple[Expression, dict[int, int]]] = {}
 
@@ -101,6 +103,11 @@ class FormerWorld:
         """Whether there is no former version of a module, or of one around it."""
         path = self.names.module(module.text).path
         return any(path[: len(lost)] == lost for lost in self.lost)
+
+    def is_later(self, module: ModuleInstance, name: str) -> bool:
+        """Whether it is not known what the objects of a resource were, since they were applied later."""
+        address, former_name, _ = self.names.resource(module.text, name, None)
+        return join(str(address), former_name) in self.later
 
     def _parts_at(self, place: ValueLocation) -> list[tuple[ValueLocation, Value]]:
         try:
@@ -160,6 +167,8 @@ class FormerWorld:
 
     def is_lost(self, place: ValueLocation) -> bool:
         """Whether the value at a place, or a part of the expression that gave it, is not on record."""
+        if place.kind in ("resource", "resources") and self.is_later(place.module, place.name):
+            return True
         if place.kind == "var" and place.module.parent is None:
             return place.name in self.context.given and not is_wholly_known(self.context.given[place.name].value)
         was = self.text(place)
@@ -216,6 +225,11 @@ class FormerWorld:
                 return was.key in expand(decl, was.module.scope, was.root_text).instances
             except Failure:
                 return False
+
+    def is_new(self, place: ValueLocation) -> bool:
+        """Whether the object or call at a place was not declared."""
+        was = self.place(place.whole)
+        return not self.lacks(place.module) and (was is None or not self._declares(was))
 
     def instances(self, at: RepetitionLocation) -> Collection[InstanceKey] | None:
         """The keys of the instances that a block was declared with; None where it was not, or they are not known."""

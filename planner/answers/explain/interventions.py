@@ -25,7 +25,7 @@ from planner.engine.evaluation.scope import ModuleScope, is_unrecorded
 from planner.foundation.support.disk import (
     view,
 )
-from planner.foundation.values.value import Set, Value, is_wholly_known, unmark
+from planner.foundation.values.value import Null, Set, Value, is_wholly_known, unmark
 from planner.foundation.vocabulary.address import join
 from planner.foundation.vocabulary.diagnostic import Failure, has_errors
 from planner.foundation.vocabulary.records import evolve
@@ -116,7 +116,10 @@ class Interventions:
     def _is_enough(self, place: ValueLocation, units: ChangedInputs) -> bool:
         """Whether taking back all of these inputs takes back the value of an object."""
         before, is_known = self.former.value(place) if place.kind == "resource" else (None, False)
-        return is_known and before is not None and _same(self._outcome(place, frozenset(), units), before)
+        outcome = self._outcome(place, frozenset(), units) if is_known else None
+        if outcome is _NOTHING:
+            return before is None or before.__class__ is Null
+        return is_known and before is not None and _same(outcome, before)
 
     def _former_path(self, path: ModulePath) -> ModulePath:
         """The path that a module had before it was moved."""
@@ -215,6 +218,8 @@ class Interventions:
             return self._of_name(module, ref.kind, ref.name)
         if ref.kind == "resource":
             units = frozenset(ChangedInput(kind, path, ref.name) for kind in RESOURCES) & frozenset(self.changing)
+            if self.former.is_later(module, ref.name):
+                units |= {ChangedInput(_UNKNOWN, path, ref.name)}
             is_read = self._reads_otherwise(module, ref.name)
             return units | {ChangedInput("object", path, ref.name)} if is_read else units
         if ref.kind in ("output", "module"):

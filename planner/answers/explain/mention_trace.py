@@ -226,6 +226,8 @@ class MentionTrace:
         keys = self.former.instances(at) if self.former is not None else None
         if keys is not None:
             return (at.key in keys) != (at.key in at.now)
+        if self.former is not None and at.key in at.now and self.former.is_new(at.place):
+            return False
         return bool(at.before)
 
     def _other_source(self, place: ValueLocation) -> OtherSource | None:

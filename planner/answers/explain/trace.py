@@ -71,6 +71,8 @@ class Trace(ValueTrace):
         is_made = does(change.action, "makes") and change.before.__class__ is Null and name not in self._drift
         if self.former is not None and is_made:
             self._creation(self.former, ValueLocation(module, "resource", key, change.key), name)
+        elif is_made and self._has_applied():
+            self._facts.add("uncompared_instance", name, source=decl.span)
         table = {row[2]: (("attr", row[2]),) for row in change.facts if row[0] in ("differs", "config_unknown")}
         table.update((path_text(path), path) for path in change.replace_paths)
         if change.before.__class__ is not Null or change.mode == "data":
@@ -170,8 +172,9 @@ class Trace(ValueTrace):
         """The arguments of a tainted object that differ, besides."""
         for step, value in parts(unmark(change.after)[0]):
             at, before = place.at((step,)), part_at(change.before, (step,))
-            is_known = is_wholly_known(value) and before is not None
-            if is_known and self.places.given(at) is not None and differing(before, value):
+            if before is None or self.places.given(at) is None:
+                continue
+            if not is_wholly_known(value) or differing(before, value):
                 self._facts.add("changed_argument", change_name(change), str(step[1]), source=self._source(at))
                 self._attribute(at, change_name(change), str(step[1]))
 

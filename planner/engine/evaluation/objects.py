@@ -28,7 +28,7 @@ from planner.foundation.values.types import (
     Type,
     friendly_name,
 )
-from planner.foundation.values.value import SENSITIVE, List, Map, Null, Unknown, Value, unmark, unmark_deep
+from planner.foundation.values.value import SENSITIVE, UNKNOWN, List, Map, Null, Unknown, Value, unmark, unmark_deep
 from planner.foundation.vocabulary.address import format_resource
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 from planner.foundation.vocabulary.records import evolve, frozen
@@ -218,11 +218,13 @@ def write_object(
 
 
 class StateObjects:
-    """The objects of a state, for expressions: planner.engine.evaluation.context.ObjectSource."""
+    """The objects of a state, for expressions: planner.engine.evaluation.context.ObjectSource. `unknown`: the addresses
+    of resources of which only the keys are known."""
 
-    def __init__(self, state: State, schemas: Schemas) -> None:
+    def __init__(self, state: State, schemas: Schemas, unknown: Collection[str] = ()) -> None:
         self.state = state
         self.schemas = schemas
+        self.unknown = unknown
 
     def keys(self, module: ModuleInstance, resource: ResourceDecl) -> Collection[InstanceKey] | None:
         entry = self.state.resources.get(_address(module, resource))
@@ -234,6 +236,8 @@ class StateObjects:
 
     def object(self, module: ModuleInstance, resource: ResourceDecl, key: InstanceKey) -> Value:
         address = _address(module, resource)
+        if address in self.unknown:
+            return UNKNOWN
         record = self.state.resources[address].instances[key].current
         assert record is not None
         schema = self.schemas.of(module.config, resource)
