@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cached_property
 from typing import Any
 
+from planner.answers.explain.former_names import FormerNames
 from planner.answers.explain.former_world import FormerWorld, Status
 from planner.engine.evaluation.lazy import LazyContext
 from planner.foundation.support.disk import (
@@ -198,8 +199,6 @@ def _world(
     later: Collection[str] = (),
 ) -> FormerWorld:
     """The values of a former configuration over the objects of the state before refreshing."""
-    from planner.answers.explain.former_names import FormerNames
-    from planner.answers.explain.former_world import FormerWorld
     from planner.engine.evaluation.objects import StateObjects
     from planner.engine.plan.moves import moved_back
 

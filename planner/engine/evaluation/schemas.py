@@ -33,6 +33,7 @@ from planner.foundation.vocabulary.diagnostic import Deprecation, Failure, error
 from planner.foundation.vocabulary.records import evolve
 from planner.language.config.model import ModuleConfig, ResourceDecl
 from planner.language.functions import Function
+from planner.language.functions.protocol import unknown_function
 from planner.world.provider.interface import Provider, ProviderSchema, ResourceSchema
 
 
@@ -142,8 +143,6 @@ class Schemas:
         if result is not None or schema.functions_are_all:
             return result
         if is_late:
-            from planner.language.functions.protocol import unknown_function
-
             return unknown_function(name)
         late: Function | None = self.provider(source).function(parts[-1])
         return late
