@@ -25,6 +25,8 @@ def overview() -> str:
         [
             ("-chdir=DIR", "Work in this directory."),
             ("-profile[=FILE]", "Report where the time goes; FILE is for speedscope."),
+            ("-install-autocomplete", "Complete commands and options in bash, zsh and fish."),
+            ("-uninstall-autocomplete", "Remove that."),
             ("-help", "Show this help, or after a command the help of that command."),
             ("-version", "The same as the version command."),
         ]

@@ -74,6 +74,8 @@ def _handle_interrupts() -> None:
 def dispatch(argv: list[str], terminal: Terminal) -> int:
     """Find the command, merge the words of the environment, and run it behind the guard."""
     words = list(argv)
+    if "COMP_LINE" in os.environ:
+        return _complete(os.environ["COMP_LINE"], terminal)
     while words and words[0].startswith("-"):
         word = words.pop(0)
         if word in HELP:
@@ -84,6 +86,8 @@ def dispatch(argv: list[str], terminal: Terminal) -> int:
         name, equals, directory = word.lstrip("-").partition("=")
         if name == "profile":
             return _profiled(directory, words, terminal)
+        if name in ("install-autocomplete", "uninstall-autocomplete"):
+            return _install_completion(name.startswith("un"), terminal)
         if name != "chdir":
             code = _usage_error(terminal, UsageError(f"Unknown global option {word}", "See planner -help."))
             return code if words else 127
@@ -123,6 +127,24 @@ def _profiled(path: str, words: list[str], terminal: Terminal) -> int:
     except Failure as failure:
         show(failure.diagnostics, terminal)
         return 1
+
+
+def _complete(line: str, terminal: Terminal) -> int:
+    from planner.cli.completion import completions
+
+    at = os.environ.get("COMP_POINT", "")
+    for word in completions(line[: int(at)] if at.isascii() and at.isdigit() else line):
+        terminal.out(word)
+    return 0
+
+
+def _install_completion(remove: bool, terminal: Terminal) -> int:
+    from planner.cli.completion import install
+
+    try:
+        return install(terminal, remove)
+    except UsageError as problem:
+        return _usage_error(terminal, problem)
 
 
 def find(words: list[str]) -> tuple[str | None, list[str]]:

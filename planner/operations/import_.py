@@ -29,10 +29,14 @@ from planner.world.state.model import OutputState, State
 
 
 def import_object(
-    options: OperationOptions, address: str, id: str, begins: Callable[[], object] = bool
+    options: OperationOptions,
+    address: str,
+    id: str,
+    begins: Callable[[], object] = bool,
+    hooks: Hooks | None = None,
 ) -> list[Diagnostic]:
     """Read the object with this id and record it as the instance of an address. The configuration must declare it, and
-    the state must not have it yet; `begins` is called when both are so."""
+    the state must not have it yet; `begins` is called when both are so, and `hooks` when the object is read."""
     told = Diagnostics()
     with told.until_an_error():
         loaded = load(options, told)
@@ -46,7 +50,7 @@ def import_object(
         with locked(opened.store, options, "OperationTypeImport", told):
             start = read_state(opened, told)
             begins()
-            told += _record(start, variables, target, id)
+            told += _record(start, variables, target, id, _ReadingHooks(hooks or Hooks()))
     return told
 
 
@@ -91,7 +95,14 @@ def _target(loaded: Loaded[OperationOptions], text: str) -> ResourceAddress:
     return address
 
 
-def _record(start: Start, variables: Variables, target: ResourceAddress, id: str) -> list[Diagnostic]:
+class _ReadingHooks(Hooks):
+    """Passes on when objects are read, and nothing of the plan."""
+
+    def __init__(self, hooks: Hooks) -> None:
+        self.refresh_start, self.refresh_complete = hooks.refresh_start, hooks.refresh_complete  # type: ignore[method-assign]
+
+
+def _record(start: Start, variables: Variables, target: ResourceAddress, id: str, hooks: Hooks) -> list[Diagnostic]:
     if _has(start.state, target):
         return _managed(target)
     root = evolve(start.config.root, imports=(_block(str(target), id),))
@@ -104,7 +115,7 @@ def _record(start: Start, variables: Variables, target: ResourceAddress, id: str
         start.schemas,
         plan_options(start),
         lambda walk, state: graphs.build(walk, start, state, options.limits),
-        Hooks(),
+        hooks,
     )
     if made is None or not _has(made.prior_state, target):
         return [problem for problem in problems if problem.code != "plan.targeting"]  # limiting it was our idea

@@ -68,15 +68,15 @@ def _derive(config: Config, state: State | None) -> Needed:
     )
 
 
-def provider_constraints(config: Config) -> dict[str, tuple[str, ...]]:
-    """The version constraints of all modules by provider address."""
+def provider_constraints(config: Config, blocks: bool = True) -> dict[str, tuple[str, ...]]:
+    """The version constraints of all modules by provider address; `blocks`: those in provider blocks, too."""
     constraints: dict[str, set[str]] = {}
     for module in config.root.walk():
         for required in module.required_providers.values():
             if required.version:
                 constraints.setdefault(required.source, set()).add(required.version)
         for block in module.providers.values():
-            if block.version:
+            if block.version and blocks:
                 constraints.setdefault(module.provider_source(block.name), set()).add(block.version)
     return {address: tuple(sorted(texts)) for address, texts in constraints.items()}
 
@@ -178,7 +178,7 @@ def missing_providers(config: Config, schemas: Schemas) -> list[Diagnostic]:
     """Why providers that the configuration uses cannot be had."""
     from planner.world.provider.registry import versions_of_builtin
 
-    problems = versions_of_builtin(provider_constraints(config))
+    problems = versions_of_builtin(provider_constraints(config, blocks=False))
     for source in sorted(needed_providers(config).started):
         try:
             schemas.provider(source)

@@ -36,15 +36,20 @@ def has_modules(tests: TestFiles | None) -> bool:
 
 def configurations(begun: RunInputs[StateOptions], test_directory: str = "") -> tuple[list[Config], list[Diagnostic]]:
     """The modules of runs, which are installed."""
-    tests = load_test_files(
+    tests = loaded_tests(begun, test_directory)
+    table = {id(run.config): run.config for file in tests.files for run in file.runs if run.config is not None}
+    return list(table.values()), list(tests.problems)
+
+
+def loaded_tests(begun: RunInputs[StateOptions], test_directory: str = "") -> TestFiles:
+    """The test files with the modules of their runs, which are installed."""
+    return load_test_files(
         begun.options.directory,
         test_directory,
         variables=begun.given,
         workspace=begun.workspace,
         data_dir=data_directory(os.environ),
     )
-    table = {id(run.config): run.config for file in tests.files for run in file.runs if run.config is not None}
-    return list(table.values()), list(tests.problems)
 
 
 def named_providers(tests: TestFiles | None, config: Config) -> set[str]:

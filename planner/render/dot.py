@@ -25,13 +25,14 @@ BOXES = frozenset(
 )
 
 
-def dot(graph: Graph, draw_cycles: bool = False) -> str:
+def dot(graph: Graph, draw_cycles: bool = False, verbose: bool = False) -> str:
     """The graph after transitive reduction. Only resources, providers and root variables get lines of their own;
-    other nodes appear where an edge touches them. With `draw_cycles` the edges of cycles are red."""
+    other nodes appear where an edge touches them. With `draw_cycles` the edges of cycles are red, with `verbose` the
+    vertices that close providers have lines, too."""
     lines = ["digraph {", '\tcompound = "true"', '\tnewrank = "true"', '\tsubgraph "root" {']
-    for name in sorted(graph.nodes, key=_id):  # as it is written, like the edges: [0] before [\"a\"]
+    for name in sorted(graph.nodes, key=lambda name: _id(name)[:-1]):  # as it is written: [0] before [\"a\"]
         node = graph.nodes[name]
-        shape = _shape(node)
+        shape = "diamond" if verbose and node.kind == "provider_close" else _shape(node)
         if shape:
             lines.append(f"\t\t{_id(name)} [label = {_quote(_label(node))}, shape = {_quote(shape)}]")
     cyclic = _cyclic_edges(graph) if draw_cycles else set()

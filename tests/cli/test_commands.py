@@ -9,7 +9,7 @@ import pytest
 from render import from_json
 
 from planner.cli.commands.console import evaluated, open_brackets, statements
-from planner.cli.commands.providers import tree
+from planner.cli.commands.providers import module_entries, tree
 from planner.engine.evaluation.schemas import Schemas
 from planner.foundation.values.types import NUMBER, STRING
 from planner.foundation.vocabulary.diagnostic import error, warning
@@ -509,4 +509,4 @@ def test_tree_of_providers():
         children={"m": child},
     )
     needed = needed_providers(Config(root))
-    assert tree(root, needed, "") == ["├── provider[example.com/a/x] ~> 1.0", "└── module.m"]
+    assert tree(module_entries(root, needed), "") == ["├── provider[example.com/a/x] ~> 1.0", "└── module.m"]

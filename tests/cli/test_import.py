@@ -97,3 +97,9 @@ output "secret" {
     )
     assert planner("import", "terraform_data.b", "two").code == 0
     assert list(json.loads((tmp_path / "terraform.tfstate").read_text())["outputs"]) == ["n"]
+
+
+def test_programs_get_the_reading_and_the_end(project, planner):
+    lines = [json.loads(line) for line in planner("import", "-json", "terraform_data.a[0]", "my-id").out.splitlines()]
+    assert [line.get("type") for line in lines] == ["version", "refresh_start", "refresh_complete", None]
+    assert lines[1]["hook"]["id_value"] == "my-id"

@@ -433,3 +433,43 @@ def test_functions(planner):
     document = json.loads(planner("metadata", "functions", "-json").out)
     assert document["function_signatures"]["abs"]["return_type"] == "number"
     assert planner("metadata", "functions").code == 1
+
+
+def test_providers_of_test_files(tmp_path, planner, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "main.tf").write_text(
+        'resource "terraform_data" "a" {}\nprovider "terraform" {\n  version = "1.0"\n}\n'
+    )
+    (tmp_path / "tests/x").mkdir(parents=True)
+    (tmp_path / "tests/x/main.tf").write_text('resource "terraform_data" "x" {}\n')
+    run = 'run "own" {\n  module {\n    source = "./tests/x"\n  }\n}\n'
+    (tmp_path / "tests/one.tftest.hcl").write_text(f'provider "terraform" {{}}\nrun "plain" {{}}\n{run}')
+    assert planner("get").code == 0
+    assert planner("providers", "-no-color").out == (
+        "\nProviders required by configuration:\n.\n"
+        "├── provider[terraform.io/builtin/terraform] 1.0.0\n"
+        "└── test.tests.one\n"
+        "    ├── provider[terraform.io/builtin/terraform]\n"
+        "    └── run.own\n"
+        "        └── provider[terraform.io/builtin/terraform]\n"
+    )
+    ran = planner("providers", "-no-color", "-test-directory=none")
+    assert "test." not in ran.out and "Test directory does not exist" in ran.out + ran.err
+    (tmp_path / "tests/one.tftest.hcl").unlink()
+    assert "Invalid dependency" not in planner("plan").err
+    assert "Invalid dependency" in planner("init").err
+
+
+def test_refresh_is_refresh_only(tmp_path, planner, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "main.tf").write_text('output "a" {\n  value = 1\n}\n')
+    assert planner("refresh", "-refresh-only").code == 0
+    assert "no -destroy" in planner("refresh", "-destroy").err
+
+
+def test_a_verbose_drawing_has_what_closes_providers(tmp_path, planner, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "main.tf").write_text('resource "terraform_data" "a" {}\n')
+    close = 'label = "provider[\\"terraform.io/builtin/terraform\\"] (close)", shape = "diamond"'
+    assert close in planner("graph", "-type=plan", "-verbose").out
+    assert close not in planner("graph", "-type=plan").out

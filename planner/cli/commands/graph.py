@@ -22,7 +22,7 @@ FLAGS = (
     Flag("plan", "string", "Draw what applying this plan file would do.", value="FILE"),
     Flag("draw-cycles", "bool", "Draw the edges of cycles in red."),
     Flag("module-depth", "int", "", -1),
-    Flag("verbose", "bool", ""),
+    Flag("verbose", "bool", "Draw the vertices that close providers, too."),
     JSON,
     DESTROY,
     INPUT,
@@ -54,7 +54,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     if arguments["json"]:
         terminal.data(dumps(graph_json(graph)).decode("utf-8"))
         return 0
-    terminal.data(dot(graph, arguments["draw-cycles"]))
+    terminal.data(dot(graph, arguments["draw-cycles"], arguments["verbose"]))
     return 0
 
 

@@ -34,9 +34,9 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     settings = asking(operation_options(arguments, directory=arguments["config"] or "."), terminal, may_ask(arguments))
     view = open_view(arguments, terminal)
     said = f'{address}: Importing from ID "{id}"...'
-    diagnostics = import_object(settings, address, id, lambda: view.log(said))
+    diagnostics = import_object(settings, address, id, lambda: view.tell(said), view.hooks)
     view.diagnostics(diagnostics)
     if has_errors(diagnostics):
         return 1
-    view.log("\nImport successful! The object is managed from now on.")
+    view.say("\nImport successful! The object is managed from now on.")
     return 0

@@ -1,4 +1,4 @@
-"""`providers`: which providers each module needs, as a tree."""
+"""`providers`: which providers each module and each test file needs, as a tree."""
 
 from __future__ import annotations
 
@@ -6,18 +6,22 @@ from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, no_directory
 from planner.cli.options import VARIABLES, state_options
 from planner.foundation.vocabulary.diagnostic import Diagnostics
+from planner.foundation.vocabulary.version_constraints import normal_constraints
 from planner.language.config.model import ModuleConfig
+from planner.language.config.test_files.load import TestFiles
 from planner.operations.providers_needed import Needed, needed_providers
 from planner.render.terminal import Terminal
 
 USAGE = "[options]"
-HELP = "Shows the providers that the configuration requires, module by module, and those that the state requires."
-FLAGS = (Flag("test-directory", "string", "", value="DIR"), *VARIABLES)
+HELP = """Shows the providers that the configuration requires, module by module, those that test files and their runs
+require, and those that the state requires."""
+FLAGS = (Flag("test-directory", "string", "The directory with test files (tests).", value="DIR"), *VARIABLES)
 
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when the configuration cannot be read."""
     from planner.operations.state_access import load_with_values
+    from planner.operations.test_modules import loaded_tests
 
     no_directory(arguments, "providers")
     told = Diagnostics()
@@ -25,7 +29,10 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         start, _ = load_with_values(state_options(arguments), told)
         terminal.out("\nProviders required by configuration:\n.")
         needed = needed_providers(start.config, start.state)
-        terminal.out("\n".join(tree(start.config.root, needed, "")))
+        tests = loaded_tests(start, arguments["test-directory"])
+        told += tests.problems
+        entries = [*module_entries(start.config.root, needed), *test_entries(tests, start.config.root)]
+        terminal.out("\n".join(tree(entries, "")))
         if needed.recorded:
             terminal.out("\nProviders required by state:\n")
             for source in sorted(needed.recorded):
@@ -35,28 +42,48 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
 
 def configured(module: ModuleConfig, needed: Needed) -> dict[str, str]:
     """The providers of one module: full address -> version constraint ("" for none)."""
-    from planner.foundation.vocabulary.version_constraints import normal_constraints
-
-    versions = {
-        required.source: normal_constraints(required.version)
-        for required in module.required_providers.values()
-        if required.version
-    }
+    given: dict[str, list[str]] = {}
+    for required in module.required_providers.values():
+        given.setdefault(required.source, []).append(required.version or "")
+    for block in module.providers.values():
+        given.setdefault(module.provider_source(block.name), []).append(block.version or "")
+    versions = {source: normal_constraints(", ".join(filter(None, texts))) for source, texts in given.items()}
     address = ".".join(f"module.{name}" for name in module.path)
     return {source: versions.get(source, "") for source in sorted(needed.of_modules.get(address, ()))}
 
 
-def tree(module: ModuleConfig, needed: Needed, indent: str) -> list[str]:
-    """The lines below a module."""
-    entries: list[tuple[str, ModuleConfig | None]] = [
-        (f"provider[{source}]{f' {version}' if version else ''}", None)
+Entries = list[tuple[str, "Entries"]]
+"""what a tree shows: a text, and what is below it"""
+
+
+def module_entries(module: ModuleConfig, needed: Needed) -> Entries:
+    """The providers of a module, and the modules that it calls."""
+    entries: Entries = [
+        (f"provider[{source}]{f' {version}' if version else ''}", [])
         for source, version in configured(module, needed).items()
     ]
-    entries += [(f"module.{name}", module.children[name]) for name in sorted(module.children)]
+    children = sorted(module.children.items())
+    return entries + [(f"module.{name}", module_entries(child, needed)) for name, child in children]
+
+
+def test_entries(tests: TestFiles, root: ModuleConfig) -> Entries:
+    """Test files with the providers that they configure, and the modules of their runs."""
+    entries: Entries = []
+    for file in tests.files:
+        sources = sorted({root.provider_source(block.name) for block in file.providers.values()})
+        inner: Entries = [(f"provider[{source}]", []) for source in sources]
+        for run in file.runs:
+            if run.config is not None:
+                inner.append((f"run.{run.name}", module_entries(run.config.root, needed_providers(run.config))))
+        entries.append((f"test.{file.name.removesuffix('.tftest.hcl').replace('/', '.')}", inner))
+    return entries
+
+
+def tree(entries: Entries, indent: str) -> list[str]:
+    """Entries as lines."""
     lines = []
-    for number, (text, child) in enumerate(entries, 1):
+    for number, (text, inner) in enumerate(entries, 1):
         last = number == len(entries)
         lines.append(f"{indent}{'└──' if last else '├──'} {text}")
-        if child is not None:
-            lines += tree(child, needed, indent + ("    " if last else "│   "))
+        lines += tree(inner, indent + ("    " if last else "│   "))
     return lines

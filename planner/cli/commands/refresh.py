@@ -31,8 +31,8 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     from planner.operations.apply import refresh as refresh_state
 
     no_directory(arguments, "refresh")
-    if arguments["destroy"] or arguments["refresh-only"]:
-        raise UsageError("Conflicting options", "refresh is a kind of plan of its own.")
+    if arguments["destroy"]:
+        raise UsageError("Conflicting options", "refresh only updates the state, so it has no -destroy.")
     settings = asking(operation_options(arguments), terminal, may_ask(arguments))
     view = open_view(arguments, terminal)
     applied = refresh_state(evolve(settings, refresh=True), view.hooks)
