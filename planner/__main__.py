@@ -17,15 +17,11 @@ def main() -> int:
     sys.setrecursionlimit(DEPTH)
     sys.set_int_max_str_digits(DIGITS)
     try:
-        return _run()
+        from planner.cli.main import run
+
+        return run(sys.argv[1:], _leave)
     except KeyboardInterrupt:  # before the command line could see to it itself
         return 1
-
-
-def _run() -> int:
-    from planner.cli.main import run
-
-    return run(sys.argv[1:], _leave)
 
 
 def _open_missing() -> None:

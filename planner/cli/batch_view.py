@@ -28,12 +28,8 @@ def listener(arguments: Arguments, terminal: Terminal) -> BatchListener:
         return BatchListener()
     show = bool(arguments.get("show"))
     if is_terminal(terminal.stderr) and is_terminal(terminal.stdout):
-        return _on_terminal(bool(arguments.get("no-color")), terminal, show)
+        return (Live if is_live(bool(arguments.get("no-color"))) else BatchLines)(terminal, show)
     return BatchLines(terminal, show)
-
-
-def _on_terminal(no_color: bool, terminal: Terminal, show: bool) -> BatchListener:
-    return (Live if is_live(no_color) else BatchLines)(terminal, show)
 
 
 # ---------------------------------------------------------------- the end
@@ -112,14 +108,10 @@ def _annotate(document: dict[str, Any], report: Any, terminal: Terminal) -> None
     """On GitHub's runners, annotate the lines of a change with their diagnostics."""
     analysis = getattr(report, "analysis", None)  # what is joined was annotated by the jobs
     if os.environ.get("GITHUB_ACTIONS") == "true" and analysis is not None:
-        _github(document, analysis.fleet.root, terminal)
+        from planner.workflows.batch.reports.github import github
 
-
-def _github(document: dict[str, Any], root: str, terminal: Terminal) -> None:
-    from planner.workflows.batch.reports.github import github
-
-    for line in github(document, root, os.environ.get("GITHUB_WORKSPACE") or os.getcwd()):
-        terminal.out(line)
+        for line in github(document, analysis.fleet.root, os.environ.get("GITHUB_WORKSPACE") or os.getcwd()):
+            terminal.out(line)
 
 
 def _tell_units(document: dict[str, Any], terminal: Terminal) -> None:

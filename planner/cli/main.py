@@ -176,7 +176,10 @@ def guarded(command: str, words: list[str], terminal: Terminal) -> int:
         terminal.deprecation = deprecation_level(arguments["deprecation"])
         terminal.stdout_is_data = command in index.ANSWERS or bool(arguments.get("json"))
         if os.environ.get("TF_REATTACH_PROVIDERS"):
-            _check_running_providers()
+            # Stop a command that may never need a provider as well. Raises Failure when the variable is malformed.
+            from planner.world.provider.plugin.process import attachments
+
+            attachments(os.environ)
         if command != "version":  # which has no use for settings, and starts fast
             _look_for_settings(terminal)
         return int(module.run(arguments, terminal))
@@ -192,7 +195,11 @@ def guarded(command: str, words: list[str], terminal: Terminal) -> int:
     except Exception as problem:
         speaks_lines = any(flag.name == "json-into" for flag in getattr(module, "FLAGS", ()))
         if speaks_lines and hasattr(module, "usage_error") and any(word in JSON_WORDS for word in words):
-            _ensure_json_view(terminal)
+            # Problems that end the command are JSON lines too.
+            from planner.render.view import JsonView
+
+            if terminal.view is None:
+                terminal.view = JsonView(terminal.stdout)
         return _failed(problem, terminal)
 
 
@@ -207,27 +214,12 @@ def _look_for_settings(terminal: Terminal) -> None:
             return
 
 
-def _check_running_providers() -> None:
-    """Stop a command that may never need a provider as well. Raises Failure when the variable is malformed."""
-    from planner.world.provider.plugin.process import attachments
-
-    attachments(os.environ)
-
-
 def _no_settings(detail: str, terminal: Terminal) -> None:
     from planner.foundation.vocabulary.diagnostic import warning
     from planner.render.diagnostics import render
 
     missing = warning("cli.no_settings", "Unable to open CLI configuration file", detail)
     terminal.err(render(missing, terminal.error_paint, terminal.error_width, terminal.boxed))
-
-
-def _ensure_json_view(terminal: Terminal) -> None:
-    """Problems that end the command are JSON lines too."""
-    from planner.render.view import JsonView
-
-    if terminal.view is None:
-        terminal.view = JsonView(terminal.stdout)
 
 
 def _load(command: str) -> ModuleType:

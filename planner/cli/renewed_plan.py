@@ -197,7 +197,11 @@ def _made_and_kept(
         return code
     terminal.stdout.flush()
     reads = entries(looked)
-    read_files = (*watched.made.loaded.config.files, *watched.made.plan.files, *_var_files(settings))
+    read_files = (
+        *watched.made.loaded.config.files,
+        *watched.made.plan.files,
+        *[path for kind, path in settings.var_args if kind == "var-file"],
+    )
     if RECORDER.has_unseen or not all(RECORDER.has_seen(path, looked) for path in read_files):
         return code  # what the plan rests on would not be compared
     if reads is not None:
@@ -223,10 +227,6 @@ def _keep(at: Shelf, name: str, watched: Watched, reads: list[list[Any]], code: 
     result = keep_plan(watched.made, watched.gathered, printed, reads, terminal.interactive and _asks(watched))
     if result is not None:
         write(at, name, result)
-
-
-def _var_files(settings: OperationOptions) -> list[str]:
-    return [path for kind, path in settings.var_args if kind == "var-file"]
 
 
 def _asks(watched: Watched) -> bool:

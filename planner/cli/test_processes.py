@@ -95,7 +95,10 @@ class FilesInProcesses:
             if index in waiting:
                 self._take(index, waiting[index])
             elif stopping():
-                self._skipped(self.runner.results[index], view)
+                result = self.runner.results[index]
+                for run in result.runs:
+                    run.status = "skip"
+                view.file(result)
             else:
                 self._lost(self.runner.results[index], view)
 
@@ -116,11 +119,6 @@ class FilesInProcesses:
             if number == 1:
                 self.streams[0].flush()
             self.streams[number].write(text)
-
-    def _skipped(self, result: TestFileResult, view: TestView) -> None:
-        for run in result.runs:
-            run.status = "skip"
-        view.file(result)
 
     def _lost(self, result: TestFileResult, view: TestView) -> None:
         """The process of a file ended without a word."""

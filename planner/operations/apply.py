@@ -69,10 +69,6 @@ def _guard(made: MadePlan[Start], told: Diagnostics) -> PolicyGuard | None:
     """The guard of the apply, when there are policies. Raises Failure where they deny it or are wrong."""
     if made.plan.policy is None and not made.loaded.options.judges:
         return None
-    return _guard_of(made)
-
-
-def _guard_of(made: MadePlan[Start]) -> PolicyGuard | None:
     from planner.operations.policies import apply_guard
 
     guard, problems = apply_guard(made)

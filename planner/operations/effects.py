@@ -134,7 +134,7 @@ def listing(options: OperationOptions, word: str, plan_file: str | None) -> tupl
         return None, list(opened.diagnostics)
     plan = opened.made.plan
     if word == MOVED:
-        of = _list_moves(opened.made)
+        of = ListAnswer("Moved", tuple(move.text for move in moves(opened.made)))
     elif word == DRIFT:
         of = ListAnswer(
             "Changed outside of planner", tuple(_drift_text(change) for change in plan.drift if _counts(change))
@@ -154,10 +154,6 @@ def _of_graph(made_graph: Graph, word: str) -> tuple[ListAnswer | None, list[Dia
     rows = made_graph.database[GRAPH_WORDS[word]]
     names = sorted({re.sub(r" \(expand.*\)$", "", row[0]) for row in rows})
     return ListAnswer(titles.get(word, "Created before destroyed because of others"), tuple(names)), []
-
-
-def _list_moves(made: MadePlan[Unstored]) -> ListAnswer:
-    return ListAnswer("Moved", tuple(move.text for move in moves(made)))
 
 
 def _counts(change: ResourceChange) -> bool:

@@ -42,7 +42,8 @@ def fixes(options: OperationOptions, words: tuple[str, ...], kind: str = "", pla
     if words[0] in WORDS and len(words) > 1:
         return _of_verdict(options, words, plan_file)
     if len(words) == 2 and words[0] == UNKNOWN:
-        return _of_unknown(options, words[1], plan_file)
+        text = words[1]
+        return _document(["unknown", text], unknown_fixes(explainer_of(_made(options, plan_file)), text)), []
     if len(words) == 1 and "(" in words[0].partition('"')[0]:
         return _of_fact(options, words[0], kind, plan_file)
     if len(words) == 2 and words[0] in GRAPH_WORDS:
@@ -116,10 +117,6 @@ def _made(options: OperationOptions, plan_file: str | None) -> MadePlan[Unstored
     if answer.made is None:
         raise Failure(list(answer.diagnostics))
     return answer.made
-
-
-def _of_unknown(options: OperationOptions, text: str, plan_file: str | None) -> Found:
-    return _document(["unknown", text], unknown_fixes(explainer_of(_made(options, plan_file)), text)), []
 
 
 def _of_verdict(options: OperationOptions, words: tuple[str, ...], plan_file: str | None) -> Found:

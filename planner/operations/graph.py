@@ -98,10 +98,6 @@ def cut(
         tied = knots(built)
         if tied or plan_file is not None or kind:
             return tied, []
-    return _apply_knots(options)
-
-
-def _apply_knots(options: OperationOptions) -> tuple[list[Knot] | None, list[Diagnostic]]:
     answer = open_or_make_plan(options)
     made = answer.made
     if made is None:

@@ -10,9 +10,9 @@ from planner.answers.documents.kind import STDIN
 from planner.answers.policy.enforcement import without_policy
 from planner.answers.policy.from_json.chunks import judged_in_pieces
 from planner.answers.policy.from_json.document import Document, not_usable, parse
-from planner.answers.policy.from_json.excerpt import Excerpt, suggested
+from planner.answers.policy.from_json.excerpt import suggested
 from planner.answers.policy.from_json.facts import shown_facts
-from planner.answers.policy.judge import PolicyFindings, judge, verdict_of
+from planner.answers.policy.judge import judge, verdict_of
 from planner.answers.policy.model import Verdict
 from planner.answers.policy.packs import superseded
 from planner.answers.policy.program import Policies, load_policies
@@ -46,7 +46,7 @@ def judged_document(
             name, data = _read(path, ahead)
             if processes and kind == "plan" and not _has_configuration(options):
                 result = suggested(data)
-                said = _in_pieces(result, name, policies, processes) if result is not None else None
+                said = judged_in_pieces(result, name, policies, processes) if result is not None else None
                 if said is not None:
                     return verdict_of(policies, said, overrides), []
             document = parse(data, name)
@@ -57,10 +57,6 @@ def judged_document(
             return judge(policies, facts, overrides), []
     except Failure as failure:
         return None, failure.diagnostics
-
-
-def _in_pieces(document: Excerpt, name: str, policies: Policies, processes: int) -> PolicyFindings | None:
-    return judged_in_pieces(document, name, policies, processes)
 
 
 def read_document(path: str) -> Document:

@@ -116,7 +116,10 @@ def provider_limits(options: OperationOptions, config: Config, state: State) -> 
     one, the last counts. Raises Failure for names that mean no provider, or several."""
     if not options.provider_parallelism:
         return {}
-    known = _known(config, state)
+    # The providers of the configuration and of the state's objects.
+    from planner.operations.providers_needed import needed_providers
+
+    known = sorted(needed_providers(config, state).all)
     limits: dict[str, int] = {}
     problems: list[Diagnostic] = []
     for name, count in options.provider_parallelism:
@@ -128,13 +131,6 @@ def provider_limits(options: OperationOptions, config: Config, state: State) -> 
     if problems:
         raise Failure(problems)
     return limits
-
-
-def _known(config: Config, state: State) -> list[str]:
-    """The providers of the configuration and of the state's objects."""
-    from planner.operations.providers_needed import needed_providers
-
-    return sorted(needed_providers(config, state).all)
 
 
 def _providers_named(config: Config, name: str, known: list[str]) -> list[str]:

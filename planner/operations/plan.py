@@ -91,7 +91,11 @@ def _plan(
 
     forget_files_read()
     if to_apply:
-        _check_snapshots()
+        # Raises Failure when the interval for writing the state while it is applied, set in the environment, is not
+        # valid.
+        from planner.world.state.snapshots import persist_interval
+
+        persist_interval(os.environ)
     if options.generate_config_out:
         from planner.engine.plan.generation import check_output
 
@@ -249,14 +253,6 @@ def _make_plan(
         except Failure as failure:
             problems = problems + failure.diagnostics
     return MadePlan(plan, start, variables, kept[0] if kept else None), problems
-
-
-def _check_snapshots() -> None:
-    """Raises Failure when the interval for writing the state while it is applied, set in the environment, is not
-    valid."""
-    from planner.world.state.snapshots import persist_interval
-
-    persist_interval(os.environ)
 
 
 def refreshed_to_destroy(start: Start, variables: Variables) -> State | None:

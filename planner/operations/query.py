@@ -277,12 +277,12 @@ def _ask_state(
     """A question about a state alone: no configuration, no graph."""
     from planner.operations.show import ShownState, show
 
-    program = _state_program()
+    relations = program("state")
     if node_set(words, graph_program()) is not None:
         detail = "A state has no graph: verbs and sets of vertices need the configuration or a plan."
         raise Failure(error("query.no_graph", "There is no graph", detail))
     try:
-        parsed, problems = _parsed(program, words[0])
+        parsed, problems = _parsed(relations, words[0])
     except Failure as failure:
         raise Failure([_of_the_graph(d, graph_program()) for d in failure.diagnostics]) from None
     shown, told = show(options, path)
@@ -297,15 +297,10 @@ def _ask_state(
     built = facts.build()
 
     def work() -> Answers:
-        result = ask(program, evaluate(program, built, parsed.predicates), parsed)
+        result = ask(relations, evaluate(relations, built, parsed.predicates), parsed)
         return Answers(result.columns, [tuple(decode(value) for value in row) for row in result.rows])
 
     return _limited(work, asked), problems
-
-
-def _state_program() -> RuleProgram:
-    """The relations of a state alone: their declarations, and no rules."""
-    return program("state")
 
 
 def _of_the_graph(problem: Diagnostic, program: RuleProgram) -> Diagnostic:

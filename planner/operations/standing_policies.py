@@ -9,12 +9,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from planner.foundation.support.assets import setting_files
-
-if TYPE_CHECKING:
-    from planner.foundation.clients.cli_config import CliConfig
 
 OWN = os.path.join(".planner", "policies")
 SETTINGS = (os.path.join(".planner", "policy.toml"), os.path.join(".planner", "waivers.toml"))
@@ -29,15 +26,11 @@ def organisation(
     """The policies of the organisation, with absolute paths. Raises Failure when the settings cannot be read."""
     standing: tuple[str, ...] = ()
     if setting_files(environ):
-        settings = _settings(environ)
+        from planner.foundation.clients.cli_config import load_cli_config
+
+        settings = load_cli_config(environ)
         standing = getattr(settings, kind)
     return tuple(dict.fromkeys((*standing, *_words(environ.get(f"PLANNER_{kind.upper()}", "")))))
-
-
-def _settings(environ: Mapping[str, str]) -> CliConfig:
-    from planner.foundation.clients.cli_config import load_cli_config
-
-    return load_cli_config(environ)
 
 
 def _words(text: str) -> list[str]:

@@ -22,11 +22,7 @@ from planner.world.state.workspace import data_directory
 def read_tests(directory: str, test_directory: str = "") -> TestFiles | None:
     """The test files of a root module; None where there are none. `test_directory`: "" for the default one."""
     names, is_there = find_test_files(directory, test_directory or DEFAULT_DIRECTORY)
-    return None if not names and (is_there or not test_directory) else _read(directory, test_directory)
-
-
-def _read(directory: str, test_directory: str) -> TestFiles:
-    return read_test_files(directory, test_directory)
+    return None if not names and (is_there or not test_directory) else read_test_files(directory, test_directory)
 
 
 def has_modules(tests: TestFiles | None) -> bool:

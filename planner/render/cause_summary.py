@@ -65,11 +65,6 @@ def risks() -> dict[str, int]:
     return {action: at for at, action in enumerate(order)}
 
 
-def groups_of(chains: Mapping[str, Because], planned: Mapping[str, str]) -> tuple[RootCause, ...]:
-    """The causes, the riskiest first."""
-    return grouped(chains, planned, risks())
-
-
 class Causes:
     """The causes to print. `chains` by name of the change, `planned`: the actions of everything that changes, by the
     same names, `how`: line or full, `width`: where lines are folded (0: nowhere), `moves`: a line for each object that
@@ -86,7 +81,7 @@ class Causes:
     ) -> None:
         self.chains, self.planned, self.how, self.width, self.moves = chains, planned, how, width, moves
         self.notes = notes
-        self.groups = groups_of(chains, planned)
+        self.groups = grouped(chains, planned, risks())
         self.numbers: dict[tuple[str, str], int] = {}
         """the number of each root, by its name and kind"""
         for number, group in enumerate((group for group in self.groups if group.root.what), 1):

@@ -295,12 +295,8 @@ class SchemaLookup:
         """The attributes of an object as a value, sensitive parts marked. Raises Failure."""
         schema = self.resource_schema(resource.provider, resource.mode, resource.type)
         if schema is None or schema.version != obj.schema_version:
-            return _implied(obj)
+            marks = [(path, frozenset((SENSITIVE,))) for path in obj.sensitive_paths]
+            return apply_marks(implied_value(obj.attributes), marks)
         from planner.answers.documents.json_state import object_value
 
         return object_value(obj, schema, resource.address)
-
-
-def _implied(obj: ObjectState) -> Value:
-    marks = [(path, frozenset((SENSITIVE,))) for path in obj.sensitive_paths]
-    return apply_marks(implied_value(obj.attributes), marks)

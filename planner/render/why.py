@@ -31,7 +31,9 @@ def causes_text(document: dict[str, Any], paint: Paint, width: int) -> str:
     if not steps or not document["because_is_certain"] or steps[0]["what"] == name or action == "read":
         return ""
     reason = document["proofs"][document["root"]]["reason"]
-    reason = _CODE.sub("", reason.replace(f"the planned action of {name} is {action}", f"{name} {_is_planned(action)}"))
+    reason = _CODE.sub(
+        "", reason.replace(f"the planned action of {name} is {action}", f"{name} {words_for(action).is_planned}")
+    )
     lines = [paint(reason, "bold")]
     module = ""
     hops = list(reversed(steps))
@@ -69,10 +71,6 @@ def unknown_text(document: dict[str, Any], paint: Paint, width: int) -> str:
 
 _CODE = re.compile(r" \((?:[a-z]+(?:_[a-z]+)+|create|update|read|delete|[a-z]+-then-[a-z]+)\)")
 """the code of a reason or an action, in parentheses"""
-
-
-def _is_planned(action: str) -> str:
-    return words_for(action).is_planned
 
 
 def _step_notes(step: dict[str, Any]) -> str:

@@ -50,7 +50,7 @@ def _plan_json(plan: Plan, config: Config, schema_of: SchemaOf) -> dict[str, Any
         out["complete"] = False
         out["deferred"] = [{"address": a, "argument": b, "place": c} for a, b, c in plan.deferred]
     if plan.outputs:
-        out["output_changes"] = output_changes_json(plan.outputs)
+        out["output_changes"] = {o.name: _output_change(o) for o in sorted(plan.outputs, key=lambda o: o.name)}
     if not plan.prior_state.is_empty:
         # the checks of an earlier run do not apply to this one
         out["prior_state"] = state_json(evolve(plan.prior_state, check_results=None), schema_of)
@@ -72,11 +72,6 @@ def _plan_json(plan: Plan, config: Config, schema_of: SchemaOf) -> dict[str, Any
 def shown_drift(plan: Plan) -> tuple[ResourceChange, ...]:
     """Changes outside that are worth showing: a mere move only where nothing else would show it."""
     return plan.drift if plan.mode == "refresh-only" else tuple(c for c in plan.drift if c.action != "no-op")
-
-
-def output_changes_json(outputs: Iterable[OutputChange]) -> dict[str, Any]:
-    """`output_changes`: by name."""
-    return {o.name: _output_change(o) for o in sorted(outputs, key=lambda o: o.name)}
 
 
 def path_json(path: Iterable[tuple[str, Any]]) -> list[Any]:

@@ -136,9 +136,4 @@ def _requirements(module: ModuleConfig) -> dict[str, str]:
     for declared in module.providers.values():
         given = texts.setdefault(module.provider_source(declared.name), [])
         given.extend([declared.version] if declared.version else [])
-    return {source: _normal_constraints(written) for source, written in texts.items()}
-
-
-def _normal_constraints(written: list[str]) -> str:
-    """Constraints without duplicates, sorted by version, in the ecosystem's spelling."""
-    return normal_constraints(", ".join(written)) if written else ""
+    return {source: (normal_constraints(", ".join(written)) if written else "") for source, written in texts.items()}

@@ -191,17 +191,13 @@ def gather(files: Files) -> Packs:
                     beside = os.path.normpath(os.path.join(pack.folder, other.source))
                     detail += f" It is not in {beside}; one from elsewhere is named in .planner/policy.toml, too."
                 problems.append(error("policy.dependency", "Pack that is missing", detail, other.span))
-            elif found is not None and other.version and not _allowed(other.version, found.manifest.version):
+            elif found is not None and other.version and not allowed(other.version, found.manifest.version):
                 detail = f"{pack.name} imports from {other.name} {other.version}, and {found.manifest.version} is here."
                 problems.append(error("policy.dependency", "Pack of another version", detail, other.span))
     problems += _codes_of_two(packs.values())
     if problems:
         raise Failure(problems)
     return Packs(packs, rules, spaces)
-
-
-def _allowed(constraint: str, version: str) -> bool:
-    return allowed(constraint, version)
 
 
 def _codes_of_two(packs: Iterable[Pack]) -> Iterator[Diagnostic]:

@@ -131,7 +131,7 @@ class Interest:
             for atom in rule.body
             if isinstance(atom, syntax.Atom) and atom.arguments and str(atom.arguments[0]) == address.name
         ]
-        return _all(conditions)
+        return lambda kind: all(condition(kind) for condition in conditions)
 
     def _columns(self, rule: Rule, atom: syntax.Atom, bound: Bound) -> Columns:
         """The possible values of an atom's columns, where they are known; without the first."""
@@ -289,7 +289,3 @@ def _anything(kind: Kind) -> bool:
 
 def _nothing(kind: Kind) -> bool:
     return False
-
-
-def _all(conditions: list[Condition]) -> Condition:
-    return lambda kind: all(condition(kind) for condition in conditions)

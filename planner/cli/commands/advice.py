@@ -12,7 +12,7 @@ from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.render.terminal import Terminal
 
 if TYPE_CHECKING:
-    from planner.operations.advice import AdviceResult, Remark
+    from planner.operations.advice import Remark
 
 USAGE = "[options]"
 HELP = """Makes a plan, or reads one, and gives advice on surprising parts of it:
@@ -57,17 +57,13 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         written = {"written": result.written} if arguments["write"] else {}
         terminal.data(dumps({"format_version": "1.0", "advice": items, **written}).decode())
     elif is_known:
-        _show(result, arguments["write"], terminal)
+        for line in _lines(result.remarks):
+            terminal.out(line)
+        if not result.remarks:
+            terminal.out("No advice.")
+        if arguments["write"]:
+            terminal.out(f"\nMoved blocks were written to: {', '.join(result.written) or 'no file'}")
     return finish(problems, terminal) if has_errors(problems) else 0
-
-
-def _show(result: AdviceResult, write: bool, terminal: Terminal) -> None:
-    for line in _lines(result.remarks):
-        terminal.out(line)
-    if not result.remarks:
-        terminal.out("No advice.")
-    if write:
-        terminal.out(f"\nMoved blocks were written to: {', '.join(result.written) or 'no file'}")
 
 
 def _lines(remarks: Iterable[Remark]) -> Iterator[str]:

@@ -64,14 +64,10 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
 
 def plan(arguments: Arguments, terminal: Terminal, command: str) -> int:
     """The common part of plan and validate."""
-    _warm_up(arguments)
-    return _plan(arguments, terminal, command)
-
-
-def _warm_up(arguments: Arguments) -> None:
-    """Let processes begin to load their modules before this one does."""
+    # Let processes begin to load their modules before this one does.
     if not is_known("."):  # all units will be looked at
         warm_up(arguments.get("executor", ""))
+    return _plan(arguments, terminal, command)
 
 
 def _plan(arguments: Arguments, terminal: Terminal, command: str) -> int:

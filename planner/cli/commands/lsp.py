@@ -22,11 +22,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     if find_spec("pygls") is None:
         detail = "The language server needs pygls: pip install 'planner[lsp]'."
         raise Failure(error("lsp.missing", "The extra lsp is not installed", detail))
-    _serve()
-    return 0
-
-
-def _serve() -> None:
     from planner.workflows.editor.server import serve
 
     serve()
+    return 0

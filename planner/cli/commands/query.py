@@ -103,7 +103,11 @@ def tell(answers: Any, diagnostics: list[Diagnostic], arguments: Arguments, term
         terminal.out(_text(answers))
         return finish(diagnostics, terminal)
     terminal.data(_document(arguments, answers))
-    _warn(diagnostics, terminal)
+    # Warnings next to a document for programs go to the other stream.
+    from planner.render.diagnostics import render
+
+    for diagnostic in diagnostics:
+        terminal.err(render(diagnostic, terminal.error_paint, terminal.error_width, terminal.boxed))
     return 0
 
 
@@ -156,11 +160,3 @@ def _document(arguments: Arguments, answers: Any) -> str:
     if arguments["dot"]:
         return subgraph_dot(answers.picture.nodes, answers.picture.edges).removesuffix("\n")
     return (json_text if arguments["json"] else csv_text)(answers.columns, answers.rows)
-
-
-def _warn(diagnostics: list[Diagnostic], terminal: Terminal) -> None:
-    """Warnings next to a document for programs go to the other stream."""
-    from planner.render.diagnostics import render
-
-    for diagnostic in diagnostics:
-        terminal.err(render(diagnostic, terminal.error_paint, terminal.error_width, terminal.boxed))

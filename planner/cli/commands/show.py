@@ -11,10 +11,8 @@ from planner.foundation.vocabulary.records import evolve
 from planner.render.terminal import Terminal
 
 if TYPE_CHECKING:
-    from planner.engine.evaluation.schemas import Schemas
     from planner.operations.plan import MadePlan
     from planner.operations.plan_files import Unstored
-    from planner.world.state.model import State
 
 USAGE = "[options] [FILE]"
 HELP = """Shows the state of the selected workspace, or the named plan file or state file.
@@ -62,7 +60,10 @@ def _show(arguments: Arguments, path: str | None, terminal: Terminal) -> int:
     if only:
         if isinstance(shown, ShownState):
             raise UsageError("Option -only is for plans", "Name a plan file.")
-        shown = _part_of(shown, only)
+        from planner.logic.programs.actions import verb_of
+
+        plan = shown.plan
+        shown = evolve(shown, plan=evolve(plan, changes=tuple(c for c in plan.changes if verb_of(c.action) in only)))
     if arguments["json"] or stream is not None:
         document = shown_json(shown)
         if arguments["why"] in ("line", "full") and not isinstance(shown, ShownState):
@@ -78,7 +79,11 @@ def _show(arguments: Arguments, path: str | None, terminal: Terminal) -> int:
     elif shown.state is None:
         terminal.out("No state.")
     else:
-        _show_state(shown.state, shown.schemas, arguments, terminal)
+        from planner.render.diff_block import SchemaLookup
+        from planner.render.state import StateText
+
+        lookup = SchemaLookup(shown.schemas)
+        StateText(lookup.resource_schema, lookup.decode, terminal, arguments["show-sensitive"]).show(shown.state)
     return finish(problems, terminal)
 
 
@@ -106,14 +111,6 @@ def _only(words: str) -> frozenset[str]:
     return wanted
 
 
-def _part_of(shown: MadePlan[Unstored], only: frozenset[str]) -> MadePlan[Unstored]:
-    """The plan with the changes of these actions alone."""
-    from planner.logic.programs.actions import verb_of
-
-    plan = shown.plan
-    return evolve(shown, plan=evolve(plan, changes=tuple(c for c in plan.changes if verb_of(c.action) in only)))
-
-
 def _show_plan(shown: MadePlan[Unstored], arguments: Arguments, terminal: Terminal) -> None:
     from planner.cli.views import told_causes
     from planner.render.diff_block import SchemaLookup
@@ -122,14 +119,6 @@ def _show_plan(shown: MadePlan[Unstored], arguments: Arguments, terminal: Termin
     lookup = SchemaLookup(shown.loaded.schemas)
     told = told_causes(shown, arguments, terminal)
     PlanText(shown.plan, lookup.resource_schema, terminal, arguments["show-sensitive"], told).show()
-
-
-def _show_state(state: State, schemas: Schemas, arguments: Arguments, terminal: Terminal) -> None:
-    from planner.render.diff_block import SchemaLookup
-    from planner.render.state import StateText
-
-    lookup = SchemaLookup(schemas)
-    StateText(lookup.resource_schema, lookup.decode, terminal, arguments["show-sensitive"]).show(state)
 
 
 def _show_configuration(arguments: Arguments, terminal: Terminal) -> int:

@@ -77,7 +77,12 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     for option in ("json", "json-into", "junit-xml"):
         if arguments[option]:
             raise UsageError("Conflicting options", f"-watch is for people, -{option} for programs.")
-    return _watch(options, arguments, terminal)
+    from planner.cli.test_processes import Covered, watch
+
+    def carry_out(chosen: Callable[[Suite], Suite], covered: Covered) -> tuple[int, SuiteRunner | None]:
+        return _run(_options(arguments, terminal), arguments, terminal, chosen, covered)
+
+    return watch(options, carry_out, terminal)
 
 
 def _options(arguments: Arguments, terminal: Terminal) -> TestOptions:
@@ -128,15 +133,6 @@ def _run(
     status, fails = suite_status(runner.results)
     view.conclusion(status, runner.results)
     return int(_reported(arguments, runner, view, covered) or fails), runner
-
-
-def _watch(options: TestOptions, arguments: Arguments, terminal: Terminal) -> int:
-    from planner.cli.test_processes import Covered, watch
-
-    def carry_out(chosen: Callable[[Suite], Suite], covered: Covered) -> tuple[int, SuiteRunner | None]:
-        return _run(_options(arguments, terminal), arguments, terminal, chosen, covered)
-
-    return watch(options, carry_out, terminal)
 
 
 def _carry_out(

@@ -103,7 +103,7 @@ def write_generated(plan: Plan, path: str) -> list[Diagnostic]:
     texts = []
     for change in sorted(plan.changes, key=lambda c: c.address):
         if change.generated_config:
-            origin = f" from {_go_quoted(change.importing.id)}" if change.importing and change.importing.id else ""
+            origin = f" from {quote(change.importing.id)}" if change.importing and change.importing.id else ""
             texts.append(f"\n{HEADER}{origin}\n{change.generated_config}\n")
     if not texts:
         return []
@@ -115,8 +115,3 @@ def write_generated(plan: Plan, path: str) -> list[Diagnostic]:
         return [error("plan.generate_write", "Cannot write the generated configuration", detail)]
     detail = "Read it before you keep it: the form of generated configuration may change."
     return [warning("plan.generated", "Configuration was generated", detail)]
-
-
-def _go_quoted(text: str) -> str:
-    """A string as Go's %q writes it."""
-    return quote(text)

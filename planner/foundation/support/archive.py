@@ -77,7 +77,12 @@ def unpack(archive: Path, target: Path, kind: str, links: bool = True, limits: A
                     _unzip(package, place, links)
             else:
                 with _stream(archive, kind) as file:
-                    _untar(_Stream(file, place.left), place, links)
+                    stream = _Stream(file, place.left)
+                    for member in _tar_members(stream):
+                        end = stream.at + _padded(member.size)
+                        place.put(member, stream.blocks(member.size), links)
+                        for _ in stream.blocks(end - stream.at):
+                            pass
             if not place.seen:
                 raise InstallError("the archive is empty")
     except _Growth:
@@ -339,14 +344,6 @@ class _Stream:
                 raise EOFError("it ends in the middle of a file")
             size -= len(block)
             yield block
-
-
-def _untar(stream: _Stream, place: _UnpackDirectory, links: bool) -> None:
-    for member in _tar_members(stream):
-        end = stream.at + _padded(member.size)
-        place.put(member, stream.blocks(member.size), links)
-        for _ in stream.blocks(end - stream.at):
-            pass
 
 
 def _tar_members(stream: _Stream) -> Iterator[Member]:

@@ -255,10 +255,6 @@ def add(a: Value, b: Value) -> Value:
     """`a + b` of numbers without marks. Raises OperationError for null and for opposite infinities."""
     if a.__class__ is int and b.__class__ is int and -(1 << 500) < a < 1 << 500 and -(1 << 500) < b < 1 << 500:
         return a + b
-    return _add(a, b)
-
-
-def _add(a: Value, b: Value) -> Value:
     return _numeric(numbers.add, a, b)
 
 

@@ -153,15 +153,11 @@ def defect(problem: Exception, address: str = "") -> Diagnostic:
     what = f"{type(problem).__name__}: {problem}" if str(problem) else type(problem).__name__
     advice = "Run again with PLANNER_DEBUG=1 to see where it happened."
     if debugging:
-        advice = _trace(problem)
+        import traceback
+
+        advice = "".join(traceback.format_exception(problem))
     detail = f"{what}\n\nThis is a mistake in planner, not in your configuration: please report it. {advice}"
     return error("cli.internal_error", "Internal error", detail, address=address)
-
-
-def _trace(problem: Exception) -> str:
-    import traceback
-
-    return "".join(traceback.format_exception(problem))
 
 
 # Errors of services.

@@ -156,12 +156,6 @@ _lately_read: dict[tuple[str, str, bool], _Read] = {}
 _MOST_FILES = 64
 
 
-def _remember(key: tuple[str, str, bool], content: _Read) -> None:
-    while len(_lately_read) >= _MOST_FILES:
-        _lately_read.pop(next(iter(_lately_read)), None)
-    _lately_read[key] = content
-
-
 class _ConfigLoader:
     def __init__(
         self, root_dir: str, variables: RawVariables, workspace: str, locate: Locate, absolute: str = ""
@@ -263,7 +257,9 @@ class _ConfigLoader:
                 found = Problems()
                 known = (read_file(body, name, override, found) if body is not None else None, found)
                 if not diagnostics:
-                    _remember((shown, digest, override), known)
+                    while len(_lately_read) >= _MOST_FILES:
+                        _lately_read.pop(next(iter(_lately_read)), None)
+                    _lately_read[(shown, digest, override)] = known
             self.contents[shown] = known
         content, found = self.contents[shown]
         problems.extend(found)

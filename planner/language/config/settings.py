@@ -63,15 +63,11 @@ def terraform_block(block: Block, settings: TerraformSettings, problems: Problem
         elif inner.type == "provider_meta":
             _provider_meta(inner, settings, problems)
         else:
-            _encryption(inner, settings, problems)
+            from planner.language.config.encryption import encryption_block
 
-
-def _encryption(block: Block, settings: TerraformSettings, problems: Problems) -> None:
-    from planner.language.config.encryption import encryption_block
-
-    decl = encryption_block(block.body, block.header_span, problems)
-    if decl is not None:
-        settings.encryptions.append(decl)
+            decl = encryption_block(inner.body, inner.header_span, problems)
+            if decl is not None:
+                settings.encryptions.append(decl)
 
 
 def _provider_meta(block: Block, settings: TerraformSettings, problems: Problems) -> None:

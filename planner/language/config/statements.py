@@ -46,7 +46,7 @@ def moved_block(block: Block, problems: Problems) -> MovedDecl | None:
     for name in ("from", "to"):
         attribute = content.attributes.get(name)
         ref = reference(piece(attribute), problems) if attribute else None
-        address = move_endpoint(ref, problems) if ref else None
+        address = _address(steps_of(ref.node), ref.source, problems) if ref else None
         if address is not None and ref is not None:
             ends[name] = (address, ref.span)
     for name in ("from", "to"):
@@ -186,11 +186,6 @@ def removed_blocks(config: Config) -> list[tuple[str, RemovedDecl]]:
 
 
 # Addresses written in `moved`, `removed` and `import` blocks.
-
-
-def move_endpoint(ref: Reference, problems: Problems) -> Address | None:
-    """A module or resource, with or without keys; None when it is none (reported)."""
-    return _address(steps_of(ref.node), ref.source, problems)
 
 
 def removed_endpoint(ref: Reference, problems: Problems) -> Address | None:

@@ -52,7 +52,8 @@ def from_config(facts: FactBuilder, config: Config, schemas: ArgumentSchemas, im
         _passes_provider(facts, module, address, config)
     removed_statements(facts, config)
     if imports:
-        _imports(facts, config)
+        for target, (node, source, path) in mentions.of_imports(config.root):
+            _references(facts, "import_reference", target, "", [(node, source, path)], config.root)
     for provider in sorted({row[2] for row in facts.rows("calls_named")} - {""}):
         _provider_functions(facts, provider, schemas)
 
@@ -231,11 +232,6 @@ def removed_statements(facts: FactBuilder, config: Config) -> None:
     """Add the facts of removed blocks."""
     for position, (address, block) in enumerate(removed_blocks(config)):
         facts.add("removed_statement", position, address, "destroy" if block.destroy else "keep", source=block.span)
-
-
-def _imports(facts: FactBuilder, config: Config) -> None:
-    for target, (node, source, path) in mentions.of_imports(config.root):
-        _references(facts, "import_reference", target, "", [(node, source, path)], config.root)
 
 
 # The target of a traversal: the key under which the graph's rules know it (see `key` in rules/atoms.dl).

@@ -56,15 +56,11 @@ def from_state(facts: FactBuilder, state: State) -> None:
                 add("state_deposed", address, deposed, source=entry)
         if resource.module:
             add("state_module", module_path(resource.module), source=StateEntry(resource.address))
-        _implied_provider(facts, resource.provider, resource.address)
+        # Whatever the state needs has a default configuration in the root module, written or implied.
+        provider = provider_of(resource.provider)
+        facts.add("default_configuration", provider, f'provider["{provider}"]', source=StateEntry(resource.address))
     for name in state.outputs:
         add("state_output", join("", f"output.{name}"), name, source=StateEntry(f"output.{name}"))
-
-
-def _implied_provider(facts: FactBuilder, configuration: str, address: str) -> None:
-    """Whatever the state needs has a default configuration in the root module, written or implied."""
-    provider = provider_of(configuration)
-    facts.add("default_configuration", provider, f'provider["{provider}"]', source=StateEntry(address))
 
 
 def provider_of(configuration: str) -> str:

@@ -44,7 +44,12 @@ def open_executor(text: str, workers: int, is_small: bool = False, ships: Ships 
         return Inline()
     for scheme, protocol in (("dask://", "tcp"), ("dask+tls://", "tls")):
         if text.startswith(scheme):
-            return _cluster(f"{protocol}://{text.removeprefix(scheme)}", workers, ships)
+            address = f"{protocol}://{text.removeprefix(scheme)}"
+            from planner.workflows.batch.cluster import open_carrier, open_cluster
+
+            if ships is None or not ships.store:
+                return open_cluster(address)
+            return _shipping(open_carrier(address), ships)
     if text.startswith("ray://") and ships is not None:
         from planner.workflows.batch.ray_cluster import open_ray
 
@@ -62,14 +67,6 @@ def _processes(workers: int) -> Workplace:
     from planner.workflows.batch.processes import Processes
 
     return Processes(workers)
-
-
-def _cluster(address: str, workers: int, ships: Ships | None) -> Workplace:
-    from planner.workflows.batch.cluster import open_carrier, open_cluster
-
-    if ships is None or not ships.store:
-        return open_cluster(address)
-    return _shipping(open_carrier(address), ships)
 
 
 def _shipping(carrier: Carrier, ships: Ships) -> Workplace:

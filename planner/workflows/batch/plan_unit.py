@@ -74,7 +74,9 @@ def plan_unit(request: Request, options: OperationOptions, check: Check) -> Unit
         _write_json(made, request.json_file)
     result = of_plan(request, made, told)
     if request.approved_file:
-        result = _compared(request, made, result)
+        from planner.workflows.batch.approval_check import differences
+
+        result = evolve(result, differs=differences(request.approved_file, made))
     if request.plan_file and _is_kept(request, result):
         problems = save_plan(made, request.plan_file, 0o600)
         if has_errors(problems):
@@ -88,13 +90,6 @@ def _is_kept(request: Request, result: UnitResult) -> bool:
     if result.rests_on:
         return request.keeps_incomplete
     return result.result == "changes"
-
-
-def _compared(request: Request, made: MadePlan[Start], result: UnitResult) -> UnitResult:
-    """The result with what is not as in the plan that was approved. Raises Failure."""
-    from planner.workflows.batch.approval_check import differences
-
-    return evolve(result, differs=differences(request.approved_file, made))
 
 
 def _strictly(told: list[Diagnostic]) -> list[Diagnostic]:

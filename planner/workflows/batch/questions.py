@@ -24,7 +24,7 @@ from planner.logic.datalog.explain.proof import proof_json
 from planner.logic.datalog.explain.search import Prover
 from planner.logic.datalog.language.values import decode
 from planner.logic.graph.query_answers import Answers
-from planner.logic.programs.rule_programs import Files, batch_program
+from planner.logic.programs.rule_programs import batch_program
 from planner.operations.standing_policies import FLEET, organisation
 from planner.operations.standing_policies import own as own_folder
 from planner.workflows.batch.analyse import Analysis
@@ -239,13 +239,6 @@ def with_contents(analysis: Analysis, done: dict[str, FinishedUnit]) -> FactBase
     return builder.build()
 
 
-def plan_for_questions(
-    options: BatchOptions, own: Files, want: tuple[str, ...], listener: BatchListener
-) -> tuple[Database | None, BatchReport | None, list[Diagnostic]]:
-    """The relations `want` of a fleet, which is planned if they are about plans. Raises Failure."""
-    return over_plans(options, batch_program(own), want, listener)
-
-
 def over_plans(
     options: BatchOptions, program: RuleProgram, want: tuple[str, ...], listener: BatchListener
 ) -> tuple[Database | None, BatchReport | None, list[Diagnostic]]:
@@ -273,7 +266,7 @@ def query(
     parsed, problems = parse_query(program, question)
     if parsed is None:
         raise Failure(problems)
-    database, report, more = plan_for_questions(options, own, tuple(sorted(parsed.predicates)), listener)
+    database, report, more = over_plans(options, batch_program(own), tuple(sorted(parsed.predicates)), listener)
     if database is None:
         return Answers(), more
     base: Database = database

@@ -233,11 +233,7 @@ def surrounded(request: Request) -> AbstractContextManager[frozenset[str]]:
 
 
 def _as_role(unit: str, recipe: Recipe, wanted: Mapping[str, str]) -> dict[str, str]:
-    return {} if recipe.role is None else _taken_on(unit, recipe.role, {**os.environ, **wanted})
-
-
-def _taken_on(unit: str, role: Role, environment: Mapping[str, str]) -> dict[str, str]:
-    return taken_on(unit, role, environment)
+    return {} if recipe.role is None else taken_on(unit, recipe.role, {**os.environ, **wanted})
 
 
 @contextmanager

@@ -87,7 +87,7 @@ def root_modules(
 
 def _matching_directories(folder: str, pattern: str, stacks: dict[str, StackFolder]) -> list[str]:
     modules = []
-    for name in sorted({os.path.normpath(path) for path in _matching(pattern, folder)}):
+    for name in sorted({os.path.normpath(path) for path in glob(pattern, root_dir=folder, recursive=True)}):
         path = os.path.join(folder, name)
         if not os.path.isdir(path):
             continue
@@ -97,10 +97,6 @@ def _matching_directories(folder: str, pattern: str, stacks: dict[str, StackFold
         if stack is not None:
             stacks[name] = stack
     return modules
-
-
-def _matching(pattern: str, folder: str) -> list[str]:
-    return glob(pattern, root_dir=folder, recursive=True)
 
 
 def _look_into(path: str, memory: FolderMemory) -> Found:
@@ -117,14 +113,10 @@ def _look_into(path: str, memory: FolderMemory) -> Found:
     except OSError:
         return Found(False, [])
     names.sort()
-    stack = _stack(path, names, looked) if any(map(STACK.search, names)) else None
+    stack = stack_folder(path, names, looked) if any(map(STACK.search, names)) else None
     result = Found(_is_root(path, names, looked), sorted(below), stack)
     memory.keep_folder(path, result, looked)
     return result
-
-
-def _stack(path: str, names: list[str], looked: Looked) -> StackFolder | None:
-    return stack_folder(path, names, looked)
 
 
 def _is_root(folder: str, names: list[str], looked: Looked) -> bool:

@@ -74,10 +74,6 @@ class BatchOptions:
     """whether numbers will do for units that are not planned again, and no report names their changes"""
 
 
-def worker_count(options: BatchOptions) -> int:
-    return options.workers or os.cpu_count() or 1
-
-
 class Batch:
     """A fleet with its cache and executors: the session of one command. `keeps_pool`: the processes that survey the
     units stay for the next run, until `close`."""
@@ -96,7 +92,7 @@ class Batch:
         if self.cache.is_new:
             self.warm_up()
         self.own = own_rules(options, self.fleet)
-        self.workers = worker_count(options)
+        self.workers = options.workers or os.cpu_count() or 1
         self.environment = environment()
         self.policies = organisation("policies", os.environ)
         judges = os.pathsep.join(organisation("stack_policies", os.environ))
@@ -166,9 +162,6 @@ class Batch:
         """The analysis with what this job does, where several share the work."""
         if not self.options.shard[1] or has_errors((*self.fleet.diagnostics, *analysis.diagnostics)):
             return analysis
-        return self._share(analysis)
-
-    def _share(self, analysis: Analysis) -> Analysis:
         from planner.workflows.batch.shards import share_analysis
 
         return share_analysis(analysis, *self.options.shard)
@@ -236,7 +229,8 @@ class Batch:
             raise Failure(error("batch.died", "A process died", detail)) from None
 
     def _survey_elsewhere(self, requests: list[Request], folders: list[str]) -> list[Survey]:
-        executor = self._open_for_surveys()
+        # Configurations are looked at where they are.
+        executor = self.open_executor() if self._ships() is None else open_executor("processes", self.workers)
         try:
             parts = [slice(at, at + CHUNK) for at in range(0, len(requests), CHUNK)]
             futures = [executor.submit(survey_units, requests[part], folders[part]) for part in parts]
@@ -280,10 +274,6 @@ class Batch:
             return [future.result() for future in futures]
         finally:
             self.pool = executor
-
-    def _open_for_surveys(self) -> Workplace:
-        """Configurations are looked at where they are."""
-        return self.open_executor() if self._ships() is None else open_executor("processes", self.workers)
 
     def close(self) -> None:
         """Give back the processes that nothing took over, and the fleet."""

@@ -136,11 +136,7 @@ def with_recipe(request: Request) -> Request:
 
 def surrounded(request: Request) -> AbstractContextManager[object]:
     """The environment that belongs to the unit. Raises Failure."""
-    return nullcontext() if request.recipe is None else _own_surroundings(request)
-
-
-def _own_surroundings(request: Request) -> AbstractContextManager[object]:
-    return recipe_run.surrounded(request)
+    return nullcontext() if request.recipe is None else recipe_run.surrounded(request)
 
 
 # The context of a unit while a process works on it: its directory, its environment, the process to itself.

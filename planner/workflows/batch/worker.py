@@ -126,20 +126,13 @@ def _survey_deployment(request: Request, folder: str) -> Survey:
 # The work on one unit in this process: plan, apply, destroy, validate, or a look at its state.
 
 
-def _outputs_of(request: Request, unit: str) -> Any:
-    return outputs(request, unit)
-
-
 def do(request: Request, check: Check) -> UnitResult:
     """Do it. Raises Failure, and the Unmet of `check`."""
     if request.command == "state" and request.deployment is None:
         return _state(request)
-    return _run(request, check) if request.recipe is None else _carried_out(request, check)
-
-
-def _carried_out(request: Request, check: Check) -> UnitResult:
-    """The work with what belongs around it. Raises Failure."""
-    return carry_out(request, lambda unit: _outputs_of(request, unit), lambda ready: _run(ready, check), check)
+    if request.recipe is None:
+        return _run(request, check)
+    return carry_out(request, lambda unit: outputs(request, unit), lambda ready: _run(ready, check), check)
 
 
 def _run(request: Request, check: Check) -> UnitResult:
@@ -155,9 +148,18 @@ def _run(request: Request, check: Check) -> UnitResult:
         return do_deployment(request, check)
     options = options_of(request)
     if request.command == "validate":
-        return _validate(request, options, check)
+        from planner.operations.validate import validate
+
+        problems = validate(options)
+        check()
+        result = "error" if has_errors(problems) else "no-changes"
+        return UnitResult(request.unit, result, diagnostics=diagnostics_json(problems))
     if request.command == "apply_plan":
-        return _apply_plan(request, options, check)
+        from planner.operations.apply import apply
+
+        check()
+        terminal, hooks = log()
+        return _applied(request, apply(options, request.plan_file, hooks), terminal)
     if request.command == "plan" or request.plan_file:
         return plan_unit(request, options, check)
     return _apply(request, options, check)
@@ -229,24 +231,3 @@ def _is_applied(request: Request, stored: Stored[OperationOptions]) -> bool:
     from planner.workflows.batch.approval_check import is_applied
 
     return is_applied(request.approved_file, stored)
-
-
-def _validate(request: Request, options: OperationOptions, check: Check) -> UnitResult:
-    from planner.operations.validate import validate
-
-    problems = validate(options)
-    check()
-    return _validated(request, problems)
-
-
-def _apply_plan(request: Request, options: OperationOptions, check: Check) -> UnitResult:
-    from planner.operations.apply import apply
-
-    check()
-    terminal, hooks = log()
-    return _applied(request, apply(options, request.plan_file, hooks), terminal)
-
-
-def _validated(request: Request, problems: list[Diagnostic]) -> UnitResult:
-    result = "error" if has_errors(problems) else "no-changes"
-    return UnitResult(request.unit, result, diagnostics=diagnostics_json(problems))

@@ -71,11 +71,7 @@ def _diagnostic(finding: Finding, deployment: str) -> Diagnostic:
 def standing_policies(directory: str) -> DeploymentPolicies | None:
     """None where there is none, and then nothing is loaded for them. Raises Failure."""
     is_there = organisation("stack_policies", os.environ) or own(directory, STACK)
-    return _loaded(directory) if is_there else None
-
-
-def _loaded(directory: str) -> DeploymentPolicies | None:
-    return deployment_policies(directory)
+    return deployment_policies(directory) if is_there else None
 
 
 def judged(policies: DeploymentPolicies | None, plan: DeploymentPlan) -> list[Diagnostic]:

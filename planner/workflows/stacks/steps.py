@@ -96,13 +96,9 @@ def judged(planned: Planned[Start]) -> tuple[Planned[Start], Verdict | None]:
     """A plan after the check by policies, with their findings among its problems."""
     if planned.complete is None or not planned.complete.loaded.options.judges:
         return planned, None
-    return _judged(planned, planned.complete)
-
-
-def _judged(planned: Planned[Start], complete: MadePlan[Start]) -> tuple[Planned[Start], Verdict | None]:
     from planner.operations import policies
 
-    made, verdict, problems = policies.judged(complete)
+    made, verdict, problems = policies.judged(planned.complete)
     said = [] if verdict is None else policies.diagnostics(verdict)
     return Planned(made, (*planned.diagnostics, *problems, *said)), verdict
 

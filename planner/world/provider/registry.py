@@ -51,7 +51,10 @@ def start_provider(
         return running
     if locate is None or is_builtin(address):
         raise Failure(unavailable(address))
-    return _plugin(address, locate(address).binary)
+    from planner.world.provider.plugin.provider import PluginProvider
+
+    binary = locate(address).binary
+    return PluginProvider(address, [binary], binary)
 
 
 def _running(address: str) -> Provider | None:
@@ -61,12 +64,6 @@ def _running(address: str) -> Provider | None:
 
     running = attachments(os.environ).get(address)
     return PluginProvider(address, (), attachment=running) if running is not None else None
-
-
-def _plugin(address: str, binary: str) -> Provider:
-    from planner.world.provider.plugin.provider import PluginProvider
-
-    return PluginProvider(address, [binary], binary)
 
 
 def unavailable(address: str) -> Diagnostic:

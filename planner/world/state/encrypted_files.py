@@ -24,9 +24,6 @@ class SealedFiles:
         """The bytes to write. Raises Failure."""
         if self.seal.is_plain:
             return text
-        return self._sealed(text)
-
-    def _sealed(self, text: bytes) -> bytes:
         from planner.foundation.encryption.envelope import indented
 
         self._kept, self._said = indented(self.seal.seal(text)), Unsealed(text)
@@ -58,13 +55,10 @@ class SealedFiles:
         try:
             return self.seal.seal(self.seal.unseal(data).data)
         except Failure:
-            return self._sealed_if_clear(data)
+            # Bytes that may not be read: a state in clear is encrypted, whatever else it is stays as it is.
+            from planner.world.state.encrypted_seal import no_state
 
-    def _sealed_if_clear(self, data: bytes) -> bytes:
-        """Bytes that may not be read: a state in clear is encrypted, whatever else it is stays as it is."""
-        from planner.world.state.encrypted_seal import no_state
-
-        return data if no_state(data) or self.seal.is_plain else self.seal.seal(data)
+            return data if no_state(data) or self.seal.is_plain else self.seal.seal(data)
 
     def resealed(self, data: bytes) -> bytes | None:
         """The bytes of a backup as they would be written today; None where they are so, or cannot be read."""

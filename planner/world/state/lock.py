@@ -147,12 +147,6 @@ def _take(descriptor: int) -> None:
     _set_lock(descriptor, "F_WRLCK")
 
 
-def _give_back(descriptor: int) -> None:
-    """Also for children of this process that may have the same open file."""
-    with suppress(OSError):
-        _set_lock(descriptor, "F_UNLCK")
-
-
 def _set_lock(descriptor: int, kind: str) -> None:
     import fcntl
     import struct
@@ -315,7 +309,9 @@ class FileLock:
     def _close(self) -> None:
         for descriptor in (*self._replaced, self.descriptor):
             if descriptor is not None:
-                _give_back(descriptor)
+                # Also for children of this process that may have the same open file.
+                with suppress(OSError):
+                    _set_lock(descriptor, "F_UNLCK")
                 os.close(descriptor)
         self._replaced, self.descriptor = [], None
 

@@ -11,7 +11,6 @@ bottom up. Recursion is in the relations, not in queries.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
 from typing import Any
 
 from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
@@ -120,12 +119,8 @@ def ask(program: RuleProgram, database: Database, query: Query, seconds: float |
     def work() -> set[Row]:
         return way(program, database, query)
 
-    rows = work() if seconds is None else _limited(work, seconds)
+    rows = work() if seconds is None else run_limited(work, seconds)
     return QueryResult(query.columns, sorted_rows(rows))
-
-
-def _limited(work: Callable[[], set[Row]], seconds: float) -> set[Row]:
-    return run_limited(work, seconds)
 
 
 def is_goal_directed(query: Query) -> bool:

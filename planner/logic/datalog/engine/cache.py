@@ -68,7 +68,8 @@ def _kept_or_built(
 
     program, diagnostics = build_program(files, core, made, beside() if beside is not None else (), spaces)
     if program is not None:
-        _write(name, program, diagnostics)
+        model = (program.predicates, program.strata, program.compiled._replace(source=""), diagnostics)
+        PROGRAMS.store(name, marshal.dumps((program.code, pickled(model), pickled(program.rules))))
     return program, diagnostics
 
 
@@ -111,11 +112,6 @@ def unpickled(data: bytes, sources: dict[str, Source]) -> Any:
     """The unpickled object, with sources of these names. The bytes have to be the user's own
     (planner.foundation.support.store)."""
     return _Unpickler(data, sources).load()
-
-
-def _write(name: str, program: RuleProgram, diagnostics: list[Diagnostic]) -> None:
-    model = (program.predicates, program.strata, program.compiled._replace(source=""), diagnostics)
-    PROGRAMS.store(name, marshal.dumps((program.code, pickled(model), pickled(program.rules))))
 
 
 def _read(name: str, sources: dict[str, Source]) -> tuple[RuleProgram, list[Diagnostic]] | None:

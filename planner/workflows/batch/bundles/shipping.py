@@ -20,7 +20,6 @@ from planner.workflows.batch.bundles.parcel import BadParcel, Parcel, ParcelResu
 from planner.workflows.batch.bundles.stores import ArchiveStore, open_store
 from planner.workflows.batch.executor import Workplace
 from planner.workflows.batch.model import Fleet, Request, UnitResult, diagnostics_json
-from planner.workflows.batch.recipe import Recipe
 from planner.workflows.batch.terragrunt.session import on_the_way
 
 ROUNDS = 8
@@ -192,10 +191,6 @@ def _on_the_way(request: Request) -> Request:
     recipe = request.recipe
     if recipe is None or recipe.source is None or not recipe.source.private:
         return request
-    return _without_secrets(request, recipe)
-
-
-def _without_secrets(request: Request, recipe: Recipe) -> Request:
     return (
         request if recipe.source is None else evolve(request, recipe=evolve(recipe, source=on_the_way(recipe.source)))
     )

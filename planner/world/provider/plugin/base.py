@@ -68,13 +68,10 @@ class PluginBase:
 
     # ---------------------------------------------------------------- process
 
-    def _new_client(self) -> PluginClient:
-        return PluginClient(self._command, self.address, self._attachment)
-
     def _start(self) -> PluginClient:
         """The plugin, running. Raises PluginError."""
         if self._client is None:
-            self._client = self._new_client()
+            self._client = PluginClient(self._command, self.address, self._attachment)
             self._asked = False
         return self._client
 
