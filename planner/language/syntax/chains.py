@@ -9,20 +9,8 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 from planner.foundation.vocabulary.records import frozen
+from planner.language.syntax import nodes
 from planner.language.syntax.body import PARTS
-from planner.language.syntax.nodes import (
-    Call,
-    Element,
-    Expression,
-    For,
-    Index,
-    Parens,
-    Relative,
-    Splat,
-    TemplateFor,
-    Traversal,
-    Variable,
-)
 
 EVERY = "*"
 """in place of a step: every element"""
@@ -34,38 +22,38 @@ Suffix: TypeAlias = tuple[Any, ...]
 class Chain:
     """A name with constant steps, and what follows: steps (`GetAttr`, `GetIndex`), expressions in brackets, EVERY."""
 
-    base: Traversal | Variable
+    base: nodes.Traversal | nodes.Variable
     suffix: Suffix
     start: int
     end: int
 
 
-def chains(root: Expression) -> tuple[list[Chain], list[Call]]:
+def chains(root: nodes.Expression) -> tuple[list[Chain], list[nodes.Call]]:
     """All chains that are not bound inside the expression, and all function calls, in no particular order."""
     chains_read: list[Chain] = []
-    calls: list[Call] = []
+    calls: list[nodes.Call] = []
     stack: list[tuple[Any, frozenset[str]]] = [(root, frozenset())]
     while stack:
         node, bound = stack.pop()
         cls = node.__class__
-        if cls in (Traversal, Variable, Relative, Index, Splat):
+        if cls in (nodes.Traversal, nodes.Variable, nodes.Relative, nodes.Index, nodes.Splat):
             base, suffix, inside = _unrolled(node)
             stack += [(part, bound) for part in inside]
-            if isinstance(base, (Traversal, Variable)):
-                if (base.root if isinstance(base, Traversal) else base.name) not in bound:
+            if isinstance(base, (nodes.Traversal, nodes.Variable)):
+                if (base.root if isinstance(base, nodes.Traversal) else base.name) not in bound:
                     chains_read.append(Chain(base, suffix, node.start, node.end))
             else:
                 stack.append((base, bound))
         elif cls is tuple:
             stack += [(item, bound) for item in node]
-        elif cls is For:
+        elif cls is nodes.For:
             inner = bound | {name for name in (node.key, node.value) if name is not None}
             stack += [((node.key_expr, node.value_expr, node.condition), inner), (node.collection, bound)]
-        elif cls is TemplateFor:
+        elif cls is nodes.TemplateFor:
             stack.append((node.body, bound | {name for name in (node.key, node.value) if name is not None}))
             stack.append((node.collection, bound))
         elif cls in PARTS:
-            if cls is Call:
+            if cls is nodes.Call:
                 calls.append(node)
             stack += [(getattr(node, name), bound) for name in PARTS[cls]]
     return chains_read, calls
@@ -77,22 +65,22 @@ def _unrolled(node: Any) -> tuple[Any, Suffix, list[Any]]:
     inside: list[Any] = []
     while True:
         cls = node.__class__
-        if cls is Relative:
+        if cls is nodes.Relative:
             node, suffix = node.source, (*node.steps, *suffix)
-        elif cls is Index:
+        elif cls is nodes.Index:
             inside.append(node.key)
             node, suffix = node.collection, (node.key, *suffix)
-        elif cls is Splat:
+        elif cls is nodes.Splat:
             each: Any = node.each
-            if each.__class__ is Relative and each.source.__class__ is Element:
+            if each.__class__ is nodes.Relative and each.source.__class__ is nodes.Element:
                 suffix = (EVERY, *each.steps, *suffix)
             else:
-                if each.__class__ is not Element:
+                if each.__class__ is not nodes.Element:
                     inside.append(each)
                     suffix = ()
                 suffix = (EVERY, *suffix)
             node = node.source
-        elif cls is Parens and suffix:
+        elif cls is nodes.Parens and suffix:
             node = node.expr
         else:
             return node, suffix, inside

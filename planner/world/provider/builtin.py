@@ -16,21 +16,7 @@ from planner.foundation.vocabulary.span import Source
 from planner.language.expressions.evaluate import try_evaluate
 from planner.language.expressions.scope import ConstantScope
 from planner.language.functions.protocol import Function, FunctionError, Param, function
-from planner.world.provider import remote_state, terraform_data
-from planner.world.provider.interface import (
-    ApplyAnswer,
-    ApplyRequest,
-    AttributeDiagnostic,
-    ImportedObject,
-    InlineProvider,
-    MoveAnswer,
-    MoveRequest,
-    OpenedEphemeral,
-    PlanAnswer,
-    PlanRequest,
-    ProviderSchema,
-    ReadAnswer,
-)
+from planner.world.provider import interface, remote_state, terraform_data
 from planner.world.state.encryption_seal import PLAIN, Seal
 
 # The functions of the builtin provider: values to and from the text of the language (`provider::terraform::...`).
@@ -84,7 +70,7 @@ def encode_expr(expr: Value) -> str:
         raise FunctionError(f"The value cannot be written: {problem}.", 0) from None
 
 
-SCHEMA = ProviderSchema(
+SCHEMA = interface.ProviderSchema(
     provider=BlockSchema(),
     resources={terraform_data.NAME: terraform_data.SCHEMA},
     data_sources={remote_state.NAME: remote_state.SCHEMA},
@@ -94,7 +80,7 @@ SCHEMA = ProviderSchema(
 )
 
 
-class BuiltinProvider(InlineProvider):
+class BuiltinProvider(interface.InlineProvider):
     """Answers at once and keeps nothing, so one serves all configurations and threads."""
 
     def __init__(self, seal_of: Callable[[str], Seal] | None = None) -> None:
@@ -102,10 +88,10 @@ class BuiltinProvider(InlineProvider):
         given."""
         self._seal_of = seal_of
 
-    def schema(self) -> ProviderSchema:
+    def schema(self) -> interface.ProviderSchema:
         return SCHEMA
 
-    def validate_resource(self, mode: str, type: str, config: Value) -> list[AttributeDiagnostic]:
+    def validate_resource(self, mode: str, type: str, config: Value) -> list[interface.AttributeDiagnostic]:
         if mode == "managed" and type == terraform_data.NAME:
             return terraform_data.validate(config)
         if mode == "data" and type == remote_state.NAME:
@@ -114,7 +100,7 @@ class BuiltinProvider(InlineProvider):
 
     def upgrade(
         self, type: str, version: int, attributes: dict[str, Any], flat: bool = False
-    ) -> tuple[Value, list[AttributeDiagnostic]]:
+    ) -> tuple[Value, list[interface.AttributeDiagnostic]]:
         if type == terraform_data.NAME:
             return terraform_data.upgrade(attributes)
         if type != remote_state.NAME:
@@ -124,48 +110,48 @@ class BuiltinProvider(InlineProvider):
             return from_json(attributes, wanted), []
         except CodecError as e:
             detail = f"The recorded object cannot be read: {e}."
-            return Null(wanted), [AttributeDiagnostic("error", "Invalid object in state", detail)]
+            return Null(wanted), [interface.AttributeDiagnostic("error", "Invalid object in state", detail)]
 
     def upgrade_identity(
         self, type: str, version: int, identity: dict[str, Any]
-    ) -> tuple[Value, list[AttributeDiagnostic]]:
+    ) -> tuple[Value, list[interface.AttributeDiagnostic]]:
         return Null(DYNAMIC), [_unknown(type)]
 
-    def move(self, request: MoveRequest) -> MoveAnswer:
+    def move(self, request: interface.MoveRequest) -> interface.MoveAnswer:
         if request.target == terraform_data.NAME:
             return terraform_data.move(request)
-        return MoveAnswer(Null(DYNAMIC), diagnostics=(_unknown(request.target),))
+        return interface.MoveAnswer(Null(DYNAMIC), diagnostics=(_unknown(request.target),))
 
-    def plan(self, request: PlanRequest) -> PlanAnswer:
+    def plan(self, request: interface.PlanRequest) -> interface.PlanAnswer:
         return terraform_data.plan(request)
 
-    def apply(self, request: ApplyRequest) -> ApplyAnswer:
+    def apply(self, request: interface.ApplyRequest) -> interface.ApplyAnswer:
         return terraform_data.apply(request.planned)
 
     def import_object(
         self, type: str, id: str, identity: Value = None
-    ) -> tuple[list[ImportedObject], list[AttributeDiagnostic]]:
+    ) -> tuple[list[interface.ImportedObject], list[interface.AttributeDiagnostic]]:
         if type == terraform_data.NAME:
             return terraform_data.import_object(id), []
         return [], [_unknown(type)]
 
-    def read_data(self, type: str, config: Value, meta: Value = None, address: str = "") -> ReadAnswer:
+    def read_data(self, type: str, config: Value, meta: Value = None, address: str = "") -> interface.ReadAnswer:
         if type == remote_state.NAME:
             return remote_state.read(config, PLAIN if self._seal_of is None else self._seal_of(address))
-        return ReadAnswer(Null(DYNAMIC), diagnostics=(_unknown(type),))
+        return interface.ReadAnswer(Null(DYNAMIC), diagnostics=(_unknown(type),))
 
-    def open(self, type: str, config: Value) -> OpenedEphemeral:
-        return OpenedEphemeral(Null(DYNAMIC), diagnostics=(_unknown(type),))
+    def open(self, type: str, config: Value) -> interface.OpenedEphemeral:
+        return interface.OpenedEphemeral(Null(DYNAMIC), diagnostics=(_unknown(type),))
 
-    def renew(self, type: str, private: bytes | None) -> OpenedEphemeral:
-        return OpenedEphemeral(Null(DYNAMIC), diagnostics=(_unknown(type),))
+    def renew(self, type: str, private: bytes | None) -> interface.OpenedEphemeral:
+        return interface.OpenedEphemeral(Null(DYNAMIC), diagnostics=(_unknown(type),))
 
-    def close_ephemeral(self, type: str, private: bytes | None) -> list[AttributeDiagnostic]:
+    def close_ephemeral(self, type: str, private: bytes | None) -> list[interface.AttributeDiagnostic]:
         return [_unknown(type)]
 
     def function(self, name: str) -> Any:
         return SCHEMA.functions.get(name)
 
 
-def _unknown(type: str) -> AttributeDiagnostic:
-    return AttributeDiagnostic("error", "Unknown type", f'The builtin provider has nothing named "{type}".')
+def _unknown(type: str) -> interface.AttributeDiagnostic:
+    return interface.AttributeDiagnostic("error", "Unknown type", f'The builtin provider has nothing named "{type}".')

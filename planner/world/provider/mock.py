@@ -27,38 +27,25 @@ from planner.foundation.values.types import (
 )
 from planner.foundation.values.unify import conversion_possible
 from planner.foundation.values.value import List, Map, Null, Set, Unknown, Value, type_of
+from planner.world.provider import interface
 from planner.world.provider.conformity import without_removed
-from planner.world.provider.interface import (
-    ApplyAnswer,
-    ApplyRequest,
-    AttributeDiagnostic,
-    ImportedObject,
-    MoveAnswer,
-    MoveRequest,
-    OpenedEphemeral,
-    PlanAnswer,
-    PlanRequest,
-    Provider,
-    ReadAnswer,
-    StandIn,
-)
 
 
-class MockedProvider(StandIn):
+class MockedProvider(interface.StandIn):
     """Replaces another provider, of which only the schema and the checks of configurations are used. `values` are those
     attributes of its objects that a test sets. `known_late`: generated values of a new object are known only when it is
     applied. The other provider is not closed with it, but by its owner."""
 
-    def __init__(self, of: Provider, values: Mapping[str, Value] = {}, known_late: bool = False) -> None:
+    def __init__(self, of: interface.Provider, values: Mapping[str, Value] = {}, known_late: bool = False) -> None:
         super().__init__(of)
         self.values, self.known_late = values, known_late
 
-    def validate_resource(self, mode: str, type: str, config: Value) -> list[AttributeDiagnostic]:
+    def validate_resource(self, mode: str, type: str, config: Value) -> list[interface.AttributeDiagnostic]:
         return self.of.validate_resource(mode, type, config)
 
     def upgrade(
         self, type: str, version: int, attributes: dict[str, Any], flat: bool = False
-    ) -> tuple[Value, list[AttributeDiagnostic]]:
+    ) -> tuple[Value, list[interface.AttributeDiagnostic]]:
         schema = self.schema().resources[type]
         if flat or version != schema.version:
             return self.of.upgrade(type, version, attributes, flat)
@@ -70,50 +57,50 @@ class MockedProvider(StandIn):
 
     def upgrade_identity(
         self, type: str, version: int, identity: dict[str, Any]
-    ) -> tuple[Value, list[AttributeDiagnostic]]:
+    ) -> tuple[Value, list[interface.AttributeDiagnostic]]:
         return self.of.upgrade_identity(type, version, identity)
 
-    def move(self, request: MoveRequest) -> MoveAnswer:
+    def move(self, request: interface.MoveRequest) -> interface.MoveAnswer:
         detail = f"A mocked provider cannot make a {request.target} of a {request.source_type}."
-        return MoveAnswer(Null(DYNAMIC), diagnostics=(_refusal(detail),))
+        return interface.MoveAnswer(Null(DYNAMIC), diagnostics=(_refusal(detail),))
 
-    def plan(self, request: PlanRequest) -> PlanAnswer:
+    def plan(self, request: interface.PlanRequest) -> interface.PlanAnswer:
         """Objects are known when they are planned, unless set otherwise; nothing is ever replaced."""
         if request.proposed.__class__ is Null:
-            return PlanAnswer(request.proposed)
+            return interface.PlanAnswer(request.proposed)
         schema = self.schema().resources[request.type].block
         is_unknown = self.known_late and request.prior.__class__ is Null
         planned, problems = compose(request.type, schema, request.config, self.values, is_unknown)
-        return PlanAnswer(planned, private=request.prior_private, diagnostics=tuple(problems))
+        return interface.PlanAnswer(planned, private=request.prior_private, diagnostics=tuple(problems))
 
-    def apply(self, request: ApplyRequest) -> ApplyAnswer:
+    def apply(self, request: interface.ApplyRequest) -> interface.ApplyAnswer:
         if not self.known_late or request.planned.__class__ is Null or request.prior.__class__ is not Null:
-            return ApplyAnswer(request.planned, request.private)
+            return interface.ApplyAnswer(request.planned, request.private)
         schema = self.schema().resources[request.type].block
         made, problems = compose(request.type, schema, request.config, self.values)
-        return ApplyAnswer(made, request.private, diagnostics=tuple(problems))
+        return interface.ApplyAnswer(made, request.private, diagnostics=tuple(problems))
 
     def import_object(
         self, type: str, id: str, identity: Value = None
-    ) -> tuple[list[ImportedObject], list[AttributeDiagnostic]]:
+    ) -> tuple[list[interface.ImportedObject], list[interface.AttributeDiagnostic]]:
         return [], [
             _refusal(f"There is no {type} with the id {id}: its provider is mocked, so nothing can be imported.")
         ]
 
-    def read_data(self, type: str, config: Value, meta: Value = None, address: str = "") -> ReadAnswer:
+    def read_data(self, type: str, config: Value, meta: Value = None, address: str = "") -> interface.ReadAnswer:
         value, problems = compose(type, self.schema().data_sources[type].block, config, self.values)
-        return ReadAnswer(value, diagnostics=tuple(problems))
+        return interface.ReadAnswer(value, diagnostics=tuple(problems))
 
-    def open(self, type: str, config: Value) -> OpenedEphemeral:
+    def open(self, type: str, config: Value) -> interface.OpenedEphemeral:
         value, problems = compose(type, self.schema().ephemeral[type].block, config, self.values)
-        return OpenedEphemeral(value, diagnostics=tuple(problems))
+        return interface.OpenedEphemeral(value, diagnostics=tuple(problems))
 
     def function(self, name: str) -> Any:
         return self.of.function(name)
 
 
-def _refusal(detail: str) -> AttributeDiagnostic:
-    return AttributeDiagnostic("error", "Not possible with a mocked provider", detail, None)
+def _refusal(detail: str) -> interface.AttributeDiagnostic:
+    return interface.AttributeDiagnostic("error", "Not possible with a mocked provider", detail, None)
 
 
 # Made-up objects: the configuration, with the values of the provider set by a test or generated.
@@ -127,7 +114,7 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ1234567890"
 
 def compose(
     type: str, schema: BlockSchema, config: Value, given: Mapping[str, Value], is_unknown: bool = False
-) -> tuple[Value, list[AttributeDiagnostic]]:
+) -> tuple[Value, list[interface.AttributeDiagnostic]]:
     """The object of a type that a configuration (unmarked) gets when these attributes are `given`. `is_unknown`: what
     is given and generated is not known yet."""
     composer = _Composer(type, is_unknown)
@@ -163,7 +150,7 @@ class _Composer:
     def __init__(self, type: str, is_unknown: bool) -> None:
         self.is_unknown = is_unknown
         self.texts: Iterator[str] = map(_texts(type).text, iter(range(1 << 62)))
-        self.problems: list[AttributeDiagnostic] = []
+        self.problems: list[interface.AttributeDiagnostic] = []
         self.is_stopped = False
 
     @property
@@ -171,7 +158,7 @@ class _Composer:
         return sum(problem.severity == "error" for problem in self.problems)
 
     def wrong(self, summary: str, detail: str, severity: str = "error") -> None:
-        self.problems.append(AttributeDiagnostic(severity, summary, detail))
+        self.problems.append(interface.AttributeDiagnostic(severity, summary, detail))
 
     def block(self, schema: BlockSchema, config: Value, given: Mapping[str, Value]) -> Value:
         """A block, or the object itself. Nothing after a block in which something is wrong is looked at."""

@@ -14,21 +14,8 @@ from planner.foundation.values.value import Null, Value
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.foundation.vocabulary.provider_address import BUILTIN, is_builtin
 from planner.language.functions.protocol import unknown_function
+from planner.world.provider import interface
 from planner.world.provider.conformity import without_removed
-from planner.world.provider.interface import (
-    ApplyAnswer,
-    ApplyRequest,
-    AttributeDiagnostic,
-    ImportedObject,
-    MoveAnswer,
-    MoveRequest,
-    OpenedEphemeral,
-    PlanAnswer,
-    PlanRequest,
-    Provider,
-    ReadAnswer,
-    StandIn,
-)
 from planner.world.provider.propose import planned_unknown_object
 from planner.world.state.encryption_seal import Seal
 
@@ -38,7 +25,7 @@ if TYPE_CHECKING:
 
 def start_provider(
     address: str, locate: Callable[[str], Located] | None = None, seal_of: Callable[[str], Seal] | None = None
-) -> Provider:
+) -> interface.Provider:
     """The provider with this source address. A plugin is found by `locate`, which raises Failure like this does, and
     its process is started when it is first needed. `seal_of`: how the state is kept that a data source reads, by its
     address."""
@@ -57,7 +44,7 @@ def start_provider(
     return PluginProvider(address, [binary], binary)
 
 
-def _running(address: str) -> Provider | None:
+def _running(address: str) -> interface.Provider | None:
     """The provider if it runs already outside of planner."""
     from planner.world.provider.plugin.process import attachments
     from planner.world.provider.plugin.provider import PluginProvider
@@ -89,15 +76,15 @@ def versions_of_builtin(constraints: Mapping[str, object]) -> list[Diagnostic]:
 # and the rules name the changes that need it (rules/plan/undecided.dl).
 
 
-class OfflineProvider(StandIn):
+class OfflineProvider(interface.StandIn):
     """Replaces another provider, of which it only uses the schema. Nothing can be applied with it."""
 
-    def validate_resource(self, mode: str, type: str, config: Value) -> list[AttributeDiagnostic]:
+    def validate_resource(self, mode: str, type: str, config: Value) -> list[interface.AttributeDiagnostic]:
         return []
 
     def upgrade(
         self, type: str, version: int, attributes: dict[str, Any], flat: bool = False
-    ) -> tuple[Value, list[AttributeDiagnostic]]:
+    ) -> tuple[Value, list[interface.AttributeDiagnostic]]:
         wanted = implied_type(self.schema().resources[type].block)
         try:
             if flat:
@@ -109,36 +96,40 @@ class OfflineProvider(StandIn):
 
     def upgrade_identity(
         self, type: str, version: int, identity: dict[str, Any]
-    ) -> tuple[Value, list[AttributeDiagnostic]]:
+    ) -> tuple[Value, list[interface.AttributeDiagnostic]]:
         return None, []
 
-    def move(self, request: MoveRequest) -> MoveAnswer:
+    def move(self, request: interface.MoveRequest) -> interface.MoveAnswer:
         detail = f"Only the provider can make a {request.target} of a {request.source_type}. Plan without -offline."
-        return MoveAnswer(Null(DYNAMIC), diagnostics=(_refusal(detail),))
+        return interface.MoveAnswer(Null(DYNAMIC), diagnostics=(_refusal(detail),))
 
-    def plan(self, request: PlanRequest) -> PlanAnswer:
+    def plan(self, request: interface.PlanRequest) -> interface.PlanAnswer:
         """A new object with the values of its configuration; a changed one keeps no values that the provider
         decides."""
         prior, proposed = request.prior, request.proposed
         unchanged = prior.__class__ is not Null and same_value(prior, proposed)
         if proposed.__class__ is Null or unchanged:
-            return PlanAnswer(proposed, private=request.prior_private, identity=request.prior_identity)
+            return interface.PlanAnswer(proposed, private=request.prior_private, identity=request.prior_identity)
         planned = planned_unknown_object(self.schema().resources[request.type].block, request.config)
-        return PlanAnswer(planned, private=request.prior_private)
+        return interface.PlanAnswer(planned, private=request.prior_private)
 
-    def apply(self, request: ApplyRequest) -> ApplyAnswer:
-        return ApplyAnswer(request.prior, diagnostics=(_refusal("Nothing can be applied without its provider."),))
+    def apply(self, request: interface.ApplyRequest) -> interface.ApplyAnswer:
+        return interface.ApplyAnswer(
+            request.prior, diagnostics=(_refusal("Nothing can be applied without its provider."),)
+        )
 
     def import_object(
         self, type: str, id: str, identity: Value = None
-    ) -> tuple[list[ImportedObject], list[AttributeDiagnostic]]:
+    ) -> tuple[list[interface.ImportedObject], list[interface.AttributeDiagnostic]]:
         return [], [_refusal("Nothing can be imported without its provider.")]
 
-    def read_data(self, type: str, config: Value, meta: Value = None, address: str = "") -> ReadAnswer:
-        return ReadAnswer(Null(DYNAMIC), diagnostics=(_refusal("Nothing can be read without its provider."),))
+    def read_data(self, type: str, config: Value, meta: Value = None, address: str = "") -> interface.ReadAnswer:
+        return interface.ReadAnswer(Null(DYNAMIC), diagnostics=(_refusal("Nothing can be read without its provider."),))
 
-    def open(self, type: str, config: Value) -> OpenedEphemeral:
-        return OpenedEphemeral(Null(DYNAMIC), diagnostics=(_refusal("Nothing can be opened without its provider."),))
+    def open(self, type: str, config: Value) -> interface.OpenedEphemeral:
+        return interface.OpenedEphemeral(
+            Null(DYNAMIC), diagnostics=(_refusal("Nothing can be opened without its provider."),)
+        )
 
     def function(self, name: str) -> Any:
         """Of those that only a configured provider has, nothing is known."""
@@ -149,5 +140,5 @@ class OfflineProvider(StandIn):
         self.of.close()
 
 
-def _refusal(detail: str) -> AttributeDiagnostic:
-    return AttributeDiagnostic("error", "Provider needed", detail, None)
+def _refusal(detail: str) -> interface.AttributeDiagnostic:
+    return interface.AttributeDiagnostic("error", "Provider needed", detail, None)

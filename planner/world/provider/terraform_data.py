@@ -11,19 +11,10 @@ from planner.foundation.values.json_codec import CodecError, from_json
 from planner.foundation.values.schema import AttributeSchema, BlockSchema, coerce, implied_type
 from planner.foundation.values.types import DYNAMIC, STRING, MapType, ObjectType
 from planner.foundation.values.value import NOT_NULL, Null, Unknown, Value, identical, type_of
-from planner.world.provider.interface import (
-    ApplyAnswer,
-    AttributeDiagnostic,
-    ImportedObject,
-    MoveAnswer,
-    MoveRequest,
-    PlanAnswer,
-    PlanRequest,
-    ResourceSchema,
-)
+from planner.world.provider import interface
 
 NAME = "terraform_data"
-SCHEMA = ResourceSchema(
+SCHEMA = interface.ResourceSchema(
     BlockSchema(
         {
             "id": AttributeSchema(STRING, computed=True),
@@ -36,11 +27,11 @@ SCHEMA = ResourceSchema(
 _UNKNOWN_ID = Unknown(STRING, NOT_NULL)
 
 
-def validate(config: Value) -> list[AttributeDiagnostic]:
+def validate(config: Value) -> list[interface.AttributeDiagnostic]:
     if config.__class__ is not dict:
         return []
     return [
-        AttributeDiagnostic(
+        interface.AttributeDiagnostic(
             "error", "Attribute cannot be set", f'"{name}" is decided when the object is created.', None
         )
         for name in ("id", "output")
@@ -48,61 +39,63 @@ def validate(config: Value) -> list[AttributeDiagnostic]:
     ]
 
 
-def plan(request: PlanRequest) -> PlanAnswer:
+def plan(request: interface.PlanRequest) -> interface.PlanAnswer:
     proposed, prior = request.proposed, request.prior
     if proposed.__class__ is Null:
-        return PlanAnswer(proposed)
+        return interface.PlanAnswer(proposed)
     given = proposed["input"]
     fresh = given if given.__class__ is Null else Unknown(type_of(given))
     if prior.__class__ is Null:
-        return PlanAnswer({**proposed, "id": _UNKNOWN_ID, "output": fresh})
+        return interface.PlanAnswer({**proposed, "id": _UNKNOWN_ID, "output": fresh})
     is_updated = not identical(prior["input"], given)
     if not identical(prior["triggers_replace"], proposed["triggers_replace"]):
         planned = {**proposed, "id": _UNKNOWN_ID, "output": fresh}
         renews = ("id",) if is_updated else ("id", "output")
-        return PlanAnswer(planned, requires_replace=((("attr", "triggers_replace"),),), renews=renews)
+        return interface.PlanAnswer(planned, requires_replace=((("attr", "triggers_replace"),),), renews=renews)
     if is_updated:
-        return PlanAnswer({**proposed, "output": Unknown(type_of(given))})
-    return PlanAnswer(proposed)
+        return interface.PlanAnswer({**proposed, "output": Unknown(type_of(given))})
+    return interface.PlanAnswer(proposed)
 
 
-def apply(planned: Value) -> ApplyAnswer:
+def apply(planned: Value) -> interface.ApplyAnswer:
     if planned.__class__ is Null:
-        return ApplyAnswer(planned)
+        return interface.ApplyAnswer(planned)
     value = dict(planned)
     if value["output"].__class__ is Unknown:
         value["output"] = value["input"]
     if value["id"].__class__ is Unknown:
         value["id"] = random_uuid()
-    return ApplyAnswer(value)
+    return interface.ApplyAnswer(value)
 
 
-def upgrade(attributes: object) -> tuple[Value, list[AttributeDiagnostic]]:
+def upgrade(attributes: object) -> tuple[Value, list[interface.AttributeDiagnostic]]:
     wanted = implied_type(SCHEMA.block)
     try:
         return from_json(attributes, wanted), []
     except CodecError as e:
         detail = f"The recorded object cannot be read: {e}."
-        return Null(wanted), [AttributeDiagnostic("error", "Invalid object in state", detail)]
+        return Null(wanted), [interface.AttributeDiagnostic("error", "Invalid object in state", detail)]
 
 
-def import_object(id: str) -> list[ImportedObject]:
-    return [ImportedObject(NAME, coerce({"id": id}, SCHEMA.block))]
+def import_object(id: str) -> list[interface.ImportedObject]:
+    return [interface.ImportedObject(NAME, coerce({"id": id}, SCHEMA.block))]
 
 
-def move(request: MoveRequest) -> MoveAnswer:
+def move(request: interface.MoveRequest) -> interface.MoveAnswer:
     """Convert a `null_resource`: its id stays, its triggers are triggers here."""
     if request.source_type != "null_resource":
         detail = f"A {request.source_type} cannot become a {NAME}; only a null_resource can."
-        return MoveAnswer(Null(DYNAMIC), diagnostics=(AttributeDiagnostic("error", "Unsupported move", detail, None),))
+        return interface.MoveAnswer(
+            Null(DYNAMIC), diagnostics=(interface.AttributeDiagnostic("error", "Unsupported move", detail, None),)
+        )
     source = ObjectType({"id": STRING, "triggers": MapType(STRING)})
     try:
         old = from_json({name: request.attributes.get(name) for name in source.attributes}, source)
     except CodecError as e:
         detail = f"The recorded object cannot be read: {e}."
-        problem = AttributeDiagnostic("error", "Invalid object in state", detail, None)
-        return MoveAnswer(Null(DYNAMIC), diagnostics=(problem,))
+        problem = interface.AttributeDiagnostic("error", "Invalid object in state", detail, None)
+        return interface.MoveAnswer(Null(DYNAMIC), diagnostics=(problem,))
     given: dict[str, Value] = {"id": old["id"]}
     if old["triggers"].__class__ is not Null:
         given["triggers_replace"] = dict(old["triggers"].items)
-    return MoveAnswer(coerce(given, SCHEMA.block), request.private)
+    return interface.MoveAnswer(coerce(given, SCHEMA.block), request.private)

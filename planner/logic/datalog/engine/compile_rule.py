@@ -23,21 +23,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import NamedTuple, TypeAlias
 
-from planner.language.syntax.rule_syntax import (
-    MEMBER,
-    Aggregate,
-    Atom,
-    Builtin,
-    Comparison,
-    Constant,
-    Literal,
-    Negation,
-    RuleCall,
-    RuleVariable,
-    Term,
-    Test,
-    Wildcard,
-)
+from planner.language.syntax import rule_syntax as syntax
 from planner.logic.datalog.engine.program import CompiledIndex, builtin_name
 from planner.logic.datalog.language.builtins import FUNCTION_MODULE, FUNCTIONS, RELATIONS, TESTS
 from planner.logic.datalog.language.builtins import BuiltinPredicate as Entry
@@ -132,13 +118,13 @@ class BodyCompiler:
 
     # -------- values
 
-    def term(self, term: Term, clauses: list[Clause]) -> str:
+    def term(self, term: syntax.Term, clauses: list[Clause]) -> str:
         """The expression of a term. What has to hold for it to have a value goes to `clauses` before."""
-        if isinstance(term, RuleVariable):
+        if isinstance(term, syntax.RuleVariable):
             return self.names[term.name]
-        if isinstance(term, Constant):
+        if isinstance(term, syntax.Constant):
             return constant_code(term.value)
-        assert isinstance(term, RuleCall)
+        assert isinstance(term, syntax.RuleCall)
         arguments = [self.term(a, clauses) for a in term.arguments]
         bases = [self.base(a) for a in term.arguments]
         inline = self._inline(term, arguments, bases)
@@ -155,19 +141,19 @@ class BodyCompiler:
         clauses += [Let(name, call), Check(f"{name} is not None")]
         return name
 
-    def _inline(self, term: RuleCall, arguments: list[str], bases: list[str]) -> str | None:
+    def _inline(self, term: syntax.RuleCall, arguments: list[str], bases: list[str]) -> str | None:
         if term.function in ("+", "-") and bases == ["number", "number"]:
             return f"({arguments[0]} {term.function} {arguments[1]})"
         # With a constant the text grows by at most that much a rule; two variables may double it, which `join` limits.
-        is_short = any(isinstance(a, Constant) for a in term.arguments)
+        is_short = any(isinstance(a, syntax.Constant) for a in term.arguments)
         if term.function == "++" and bases == ["symbol", "symbol"] and is_short:
             return f"({arguments[0]} + {arguments[1]})"
         return None
 
-    def base(self, term: Term) -> str:
+    def base(self, term: syntax.Term) -> str:
         """The base type of a term where it is used: a variable of a column of any value may be narrowed only by a
         literal that is joined later."""
-        if isinstance(term, RuleVariable) and term.name in self.bases:
+        if isinstance(term, syntax.RuleVariable) and term.name in self.bases:
             return self.bases[term.name]
         kind = self.types.of(term)
         return kind.base if kind is not None else "any"
@@ -177,15 +163,15 @@ class BodyCompiler:
             return f"{left} {_COMPARISONS[operator]} {right}"
         return f"{_ORDERS[operator]}({left}, {right})"
 
-    def optional(self, term: Term) -> str:
+    def optional(self, term: syntax.Term) -> str:
         """The expression of a term that is None where the term has no value."""
-        if not isinstance(term, RuleCall):
+        if not isinstance(term, syntax.RuleCall):
             return self.term(term, [])
         function = FUNCTIONS.get(term.function) or RELATIONS[term.function]
         parts = [self.function(function), *map(self.optional, term.arguments)]
         return f"optional({', '.join(parts)})"
 
-    def test(self, test: Test, clauses: list[Clause]) -> str:
+    def test(self, test: syntax.Test, clauses: list[Clause]) -> str:
         if test.function == "undefined":
             return f"{self.optional(test.arguments[0])} is {'not ' if test.negated else ''}None"
         arguments = [self.term(a, clauses) for a in test.arguments]
@@ -197,7 +183,7 @@ class BodyCompiler:
             return f"{negation}{arguments[0]}.endswith({arguments[1]})"
         if typed and test.function == "contains":
             return f"{arguments[1]} {negation}in {arguments[0]}"
-        if typed and test.function == "matches" and isinstance(test.arguments[1], Constant):
+        if typed and test.function == "matches" and isinstance(test.arguments[1], syntax.Constant):
             name = f"m{len(self.prelude)}"
             name = self.prelude.setdefault(f"finder({arguments[1]})", name)
             return f"{name}({arguments[0]}) is {'' if test.negated else 'not '}None"
@@ -205,11 +191,11 @@ class BodyCompiler:
 
     # -------- literals
 
-    def relation(self, atom: Atom) -> str:
+    def relation(self, atom: syntax.Atom) -> str:
         number = self.predicates[atom.predicate].number
         return self.prelude.setdefault(f"R[{number}]", f"r{number}")
 
-    def index(self, atom: Atom, keys: list[int], has_rows: bool) -> str:
+    def index(self, atom: syntax.Atom, keys: list[int], has_rows: bool) -> str:
         predicate = self.predicates[atom.predicate]
         number = self.indexes.number(CompiledIndex(predicate.number, predicate.arity, tuple(keys), has_rows))
         self.needs.add(number)
@@ -217,14 +203,14 @@ class BodyCompiler:
             return self.prelude.setdefault(f"I[{number}].get", f"i{number}")
         return self.prelude.setdefault(f"I[{number}]", f"i{number}")
 
-    def is_known(self, term: Term) -> bool:
-        return isinstance(term, Constant) or (isinstance(term, RuleVariable) and term.name in self.names)
+    def is_known(self, term: syntax.Term) -> bool:
+        return isinstance(term, syntax.Constant) or (isinstance(term, syntax.RuleVariable) and term.name in self.names)
 
-    def atom(self, atom: Atom, clauses: list[Clause], is_delta: bool = False) -> None:
+    def atom(self, atom: syntax.Atom, clauses: list[Clause], is_delta: bool = False) -> None:
         """Range over an atom: bind its new variables, require its known ones."""
         arguments = atom.arguments
         keys = [i for i, a in enumerate(arguments) if self.is_known(a)]
-        rest = [i for i, a in enumerate(arguments) if isinstance(a, RuleVariable) and i not in keys]
+        rest = [i for i, a in enumerate(arguments) if isinstance(a, syntax.RuleVariable) and i not in keys]
         scan = is_delta or not keys
         if len(keys) == len(arguments) and not is_delta:
             row = tuple_code([self.term(a, clauses) for a in arguments]) if arguments else "()"
@@ -241,13 +227,13 @@ class BodyCompiler:
         targets: list[str] = []
         conditions: list[Clause] = []
         for i, argument in enumerate(arguments):
-            if isinstance(argument, Wildcard) or (not scan and i in keys):
+            if isinstance(argument, syntax.Wildcard) or (not scan and i in keys):
                 targets.append("_")
             elif self.is_known(argument):
                 targets.append(self.fresh())
                 conditions.append(Check(f"{targets[-1]} == {self.term(argument, clauses)}"))
             else:
-                assert isinstance(argument, RuleVariable)
+                assert isinstance(argument, syntax.RuleVariable)
                 targets.append(self.fresh())
                 self.names[argument.name] = targets[-1]
                 self.bases[argument.name] = self.predicates[atom.predicate].columns[i].type.base
@@ -258,9 +244,9 @@ class BodyCompiler:
             clauses.append(Loop(tuple_code(targets), f"{self.index(atom, keys, has_rows=True)}({key}, E)"))
         clauses += conditions
 
-    def negation(self, literal: Negation, clauses: list[Clause]) -> None:
+    def negation(self, literal: syntax.Negation, clauses: list[Clause]) -> None:
         arguments = literal.atom.arguments
-        keys = [i for i, a in enumerate(arguments) if not isinstance(a, Wildcard)]
+        keys = [i for i, a in enumerate(arguments) if not isinstance(a, syntax.Wildcard)]
         parts = [self.term(arguments[i], clauses) for i in keys]
         if len(keys) == len(arguments):
             row = tuple_code(parts) if parts else "()"
@@ -272,10 +258,10 @@ class BodyCompiler:
         else:
             clauses.append(Check(f"{key_code(parts)} not in {self.index(literal.atom, keys, has_rows=False)}"))
 
-    def compare(self, literal: Comparison, clauses: list[Clause]) -> None:
+    def compare(self, literal: syntax.Comparison, clauses: list[Clause]) -> None:
         target = assigned(literal, set(self.names), self.outer)
         if target is not None:
-            is_left = isinstance(literal.left, RuleVariable) and literal.left.name == target
+            is_left = isinstance(literal.left, syntax.RuleVariable) and literal.left.name == target
             value = self.term(literal.right if is_left else literal.left, clauses)
             self.names[target] = self.fresh()
             clauses.append(Let(self.names[target], value))
@@ -284,12 +270,12 @@ class BodyCompiler:
         bases = (self.base(literal.left), self.base(literal.right))
         clauses.append(Check(self.comparison(literal.operator, left, right, bases)))
 
-    def builtin(self, literal: Builtin, clauses: list[Clause]) -> None:
+    def builtin(self, literal: syntax.Builtin, clauses: list[Clause]) -> None:
         """Range over the rows of a built-in relation, or check whether it has some."""
         inputs = [self.term(a, clauses) for a in literal.inputs]
-        if literal.relation == MEMBER:
+        if literal.relation == syntax.MEMBER:
             (subject,) = literal.outputs
-            if isinstance(subject, RuleCall) or self.is_known(subject):
+            if isinstance(subject, syntax.RuleCall) or self.is_known(subject):
                 word = "not in" if literal.negated else "in"
                 clauses.append(Check(f"{self.term(subject, clauses)} {word} {tuple_code(inputs)}"))
                 return
@@ -297,14 +283,14 @@ class BodyCompiler:
         targets: list[str] = []
         conditions: list[str] = []
         for argument in literal.outputs:
-            if isinstance(argument, Wildcard):
+            if isinstance(argument, syntax.Wildcard):
                 targets.append("_")
                 continue
             targets.append(self.fresh())
             if self.is_known(argument):
                 conditions.append(f"{targets[-1]} == {self.term(argument, clauses)}")
             else:
-                assert isinstance(argument, RuleVariable)
+                assert isinstance(argument, syntax.RuleVariable)
                 if argument.name in self.names:
                     conditions.append(f"{targets[-1]} == {self.names[argument.name]}")
                 self.names[argument.name] = targets[-1]
@@ -317,7 +303,7 @@ class BodyCompiler:
         clauses.append(Loop(tuple_code(targets), f"({rows} or E)"))
         clauses += [Check(condition) for condition in conditions]
 
-    def aggregate(self, literal: Aggregate, clauses: list[Clause]) -> None:
+    def aggregate(self, literal: syntax.Aggregate, clauses: list[Clause]) -> None:
         """The value is computed by an inner comprehension. Every assignment is met once: each row of an atom is one
         assignment to its variables and wildcards, so wildcards count as variables here."""
         saved = dict(self.names)
@@ -337,7 +323,7 @@ class BodyCompiler:
         else:
             code = f"sum({values})" if literal.function == "sum" else f"{literal.function}({values}, default=None)"
         result = literal.result
-        assert isinstance(result, RuleVariable)
+        assert isinstance(result, syntax.RuleVariable)
         if result.name in self.names:
             clauses.append(Check(f"{code} == {self.names[result.name]}"))
             return
@@ -346,19 +332,19 @@ class BodyCompiler:
         if is_partial:
             clauses.append(Check(f"{name} is not None"))
 
-    def literal(self, literal: Literal, clauses: list[Clause]) -> None:
-        if isinstance(literal, Atom):
+    def literal(self, literal: syntax.Literal, clauses: list[Clause]) -> None:
+        if isinstance(literal, syntax.Atom):
             self.atom(literal, clauses)
-        elif isinstance(literal, Negation):
+        elif isinstance(literal, syntax.Negation):
             self.negation(literal, clauses)
-        elif isinstance(literal, Comparison):
+        elif isinstance(literal, syntax.Comparison):
             self.compare(literal, clauses)
-        elif isinstance(literal, Test):
+        elif isinstance(literal, syntax.Test):
             clauses.append(Check(self.test(literal, clauses)))
-        elif isinstance(literal, Builtin):
+        elif isinstance(literal, syntax.Builtin):
             self.builtin(literal, clauses)
         else:
-            assert isinstance(literal, Aggregate)
+            assert isinstance(literal, syntax.Aggregate)
             self.aggregate(literal, clauses)
 
     def _chosen(self, row: str, clauses: list[Clause]) -> str | None:
@@ -386,12 +372,12 @@ class BodyCompiler:
         conditions = " and ".join(f"({guard.condition})" for guard in guards)
         return f"{chosen} if {conditions} else {{}}" if guards else chosen
 
-    def clauses(self, delta: Atom | None = None) -> tuple[str, list[Clause]]:
+    def clauses(self, delta: syntax.Atom | None = None) -> tuple[str, list[Clause]]:
         """The row of the head, and the clauses of the comprehension that gives it."""
         clauses: list[Clause] = []
         for literal in join_order(self.rule.body, (), self.outer, delta):
             if literal is delta:
-                assert isinstance(literal, Atom)
+                assert isinstance(literal, syntax.Atom)
                 self.atom(literal, clauses, is_delta=True)
             else:
                 self.literal(literal, clauses)
@@ -403,7 +389,7 @@ class BodyCompiler:
         row, clauses = self.clauses()
         return self._chosen(row, clauses) or _new_rows(row, clauses)
 
-    def statements(self, delta: Atom | None = None) -> list[str]:
+    def statements(self, delta: syntax.Atom | None = None) -> list[str]:
         """The statements of a function that adds rows to `O`."""
         row, clauses = self.clauses(delta)
         chosen = self._chosen(row, clauses) if delta is None else None

@@ -10,20 +10,7 @@ from collections.abc import Iterable, Iterator
 from operator import itemgetter
 from typing import Any, TypeAlias
 
-from planner.language.syntax.rule_syntax import (
-    Aggregate,
-    Atom,
-    Builtin,
-    Comparison,
-    Constant,
-    Literal,
-    Negation,
-    RuleCall,
-    RuleVariable,
-    Term,
-    Test,
-    Wildcard,
-)
+from planner.language.syntax import rule_syntax as syntax
 from planner.logic.datalog.language.builtins import FUNCTIONS, RELATIONS, TESTS
 from planner.logic.datalog.language.functions import COMPARISONS, aggregate
 from planner.logic.datalog.language.model import inner_names, without_wildcards
@@ -42,21 +29,21 @@ class Interpreter:
 
     # -------- the domain
 
-    def rows(self, atom: Atom, assignment: Assignment) -> Iterable[Row]:
+    def rows(self, atom: syntax.Atom, assignment: Assignment) -> Iterable[Row]:
         """The rows of a relation that an atom may be: those that are another may be among them."""
         raise NotImplementedError
 
-    def order(self, body: tuple[Literal, ...], bound: Iterable[str], outer: set[str]) -> list[Literal]:
+    def order(self, body: tuple[syntax.Literal, ...], bound: Iterable[str], outer: set[str]) -> list[syntax.Literal]:
         """The literals in an order in which each finds values for the variables that it needs."""
         return join_order(body, bound, outer)
 
-    def value(self, term: Term, assignment: Assignment) -> Any:
+    def value(self, term: syntax.Term, assignment: Assignment) -> Any:
         """The value of a term; None if it has none: a variable without value, a partial function without answer."""
-        if isinstance(term, RuleVariable):
+        if isinstance(term, syntax.RuleVariable):
             return assignment.get(term.name)
-        if isinstance(term, Constant):
+        if isinstance(term, syntax.Constant):
             return encode(term.value)
-        if isinstance(term, RuleCall):
+        if isinstance(term, syntax.RuleCall):
             values = [self.value(a, assignment) for a in term.arguments]
             return None if None in values else self.computed(term.function, values)
         return None
@@ -74,7 +61,7 @@ class Interpreter:
     def tested(self, function: str, arguments: list[Any]) -> bool:
         return bool(TESTS[function].function(*arguments))
 
-    def related(self, literal: Builtin, inputs: list[Any], assignment: Assignment) -> Iterable[Row] | None:
+    def related(self, literal: syntax.Builtin, inputs: list[Any], assignment: Assignment) -> Iterable[Row] | None:
         """The rows of outputs of a built-in relation; None if the inputs make no sense."""
         return RELATIONS[literal.relation].function(*inputs)  # type: ignore[no-any-return]
 
@@ -87,7 +74,7 @@ class Interpreter:
 
     # -------- literals
 
-    def solutions(self, ordered: list[Literal], assignment: Assignment, outer: set[str]) -> Iterator[Solution]:
+    def solutions(self, ordered: list[syntax.Literal], assignment: Assignment, outer: set[str]) -> Iterator[Solution]:
         """Every extension of the assignment under which all literals hold. Names that are not in `outer` are local to
         their aggregate."""
         if not ordered:
@@ -100,40 +87,40 @@ class Interpreter:
                     rows[id(literal)] = row
                 yield final, rows
 
-    def extensions(self, literal: Literal, assignment: Assignment, outer: set[str]) -> Iterator[Way]:
+    def extensions(self, literal: syntax.Literal, assignment: Assignment, outer: set[str]) -> Iterator[Way]:
         """The ways in which one literal holds."""
-        if isinstance(literal, Atom):
+        if isinstance(literal, syntax.Atom):
             yield from self.matching(literal, assignment)
-        elif isinstance(literal, Negation):
+        elif isinstance(literal, syntax.Negation):
             if next(self.matching(literal.atom, assignment), None) is None:
                 yield None, assignment
-        elif isinstance(literal, Builtin):
+        elif isinstance(literal, syntax.Builtin):
             yield from self.generated(literal, assignment)
-        elif isinstance(literal, Aggregate):
+        elif isinstance(literal, syntax.Aggregate):
             yield from self.bound(literal.result, self.aggregate(literal, assignment, outer), assignment)
-        elif isinstance(literal, Comparison):
+        elif isinstance(literal, syntax.Comparison):
             yield from self.comparison(literal, assignment)
         elif self.holds(literal, assignment):
             yield None, assignment
 
-    def matching(self, atom: Atom, assignment: Assignment) -> Iterator[tuple[Row, Assignment]]:
+    def matching(self, atom: syntax.Atom, assignment: Assignment) -> Iterator[tuple[Row, Assignment]]:
         """The rows that an atom can be, each with the assignment that makes it so."""
         for row in self.rows(atom, assignment):
             extended = self.unified(atom.arguments, row, assignment)
             if extended is not None:
                 yield row, extended
 
-    def unified(self, terms: tuple[Term, ...], row: Row, assignment: Assignment) -> Assignment | None:
+    def unified(self, terms: tuple[syntax.Term, ...], row: Row, assignment: Assignment) -> Assignment | None:
         """The assignment, extended so that the terms have the values of a row; None if they cannot."""
         extended = assignment
         for term, value in zip(terms, row, strict=True):
-            if isinstance(term, Wildcard):
+            if isinstance(term, syntax.Wildcard):
                 continue
             known = self.value(term, extended)
             if known is not None:
                 if not self.equal(known, value):
                     return None
-            elif isinstance(term, RuleVariable):
+            elif isinstance(term, syntax.RuleVariable):
                 if extended is assignment:
                     extended = dict(assignment)
                 extended[term.name] = value
@@ -141,9 +128,9 @@ class Interpreter:
                 return None
         return extended
 
-    def bound(self, target: Term, value: Any, assignment: Assignment) -> Iterator[Way]:
+    def bound(self, target: syntax.Term, value: Any, assignment: Assignment) -> Iterator[Way]:
         """The assignment in which a variable has a value, if there is one and it can have it."""
-        assert isinstance(target, RuleVariable)
+        assert isinstance(target, syntax.RuleVariable)
         if value is None:
             return
         if target.name not in assignment:
@@ -151,18 +138,18 @@ class Interpreter:
         elif self.equal(assignment[target.name], value):
             yield None, assignment
 
-    def comparison(self, literal: Comparison, assignment: Assignment) -> Iterator[Way]:
+    def comparison(self, literal: syntax.Comparison, assignment: Assignment) -> Iterator[Way]:
         """One whose values do not exist does not hold; `=` gives its value to a variable without."""
         if literal.operator == "=":
             for target, term in literal.sides:
-                if isinstance(target, RuleVariable) and target.name not in assignment:
+                if isinstance(target, syntax.RuleVariable) and target.name not in assignment:
                     yield from self.bound(target, self.value(term, assignment), assignment)
                     return
         left, right = self.value(literal.left, assignment), self.value(literal.right, assignment)
         if left is not None and right is not None and self.compared(literal.operator, left, right):
             yield None, assignment
 
-    def holds(self, literal: Test, assignment: Assignment) -> bool:
+    def holds(self, literal: syntax.Test, assignment: Assignment) -> bool:
         """Whether a test of known values holds. One whose values do not exist does not, negated or not; but
         `undefined` tests for that."""
         values = [self.value(t, assignment) for t in literal.arguments]
@@ -170,13 +157,13 @@ class Interpreter:
             return (None in values) != literal.negated
         return None not in values and self.tested(literal.function, values) != literal.negated
 
-    def generated(self, literal: Builtin, assignment: Assignment) -> Iterator[Way]:
+    def generated(self, literal: syntax.Builtin, assignment: Assignment) -> Iterator[Way]:
         """The ways in which a built-in relation, whose inputs are known, holds. One whose inputs do not exist, or make
         no sense, does not, negated or not."""
         inputs = [self.value(term, assignment) for term in literal.inputs]
         rows = None if None in inputs else self.related(literal, inputs, assignment)
         outputs = literal.outputs
-        if rows is None or any(self.value(t, assignment) is None for t in outputs if isinstance(t, RuleCall)):
+        if rows is None or any(self.value(t, assignment) is None for t in outputs if isinstance(t, syntax.RuleCall)):
             return
         items = (extended for row in rows if (extended := self.unified(outputs, row, assignment)) is not None)
         if not literal.negated:
@@ -186,16 +173,18 @@ class Interpreter:
 
     # -------- aggregates
 
-    def aggregate(self, literal: Aggregate, assignment: Assignment, outer: set[str]) -> Any:
+    def aggregate(self, literal: syntax.Aggregate, assignment: Assignment, outer: set[str]) -> Any:
         """The value of an aggregate: over all distinct assignments to its variables and wildcards."""
         fixed = {name: value for name, value in assignment.items() if name in outer}
         scope = outer | inner_names(literal)
         return self.aggregate_of(literal, self.inner_order(literal, fixed, scope), fixed, scope)
 
-    def inner_order(self, literal: Aggregate, bound: Iterable[str], scope: set[str]) -> list[Literal]:
+    def inner_order(self, literal: syntax.Aggregate, bound: Iterable[str], scope: set[str]) -> list[syntax.Literal]:
         return self.order(without_wildcards(literal.body), bound, scope)
 
-    def aggregate_of(self, literal: Aggregate, ordered: list[Literal], fixed: Assignment, scope: set[str]) -> Any:
+    def aggregate_of(
+        self, literal: syntax.Aggregate, ordered: list[syntax.Literal], fixed: Assignment, scope: set[str]
+    ) -> Any:
         """The value of an aggregate with its body in order, and the values of variables outside its braces."""
         result = self.distinct(assignment for assignment, _ in self.solutions(ordered, fixed, scope))
         if literal.expression is None:

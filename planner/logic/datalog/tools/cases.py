@@ -25,19 +25,8 @@ from collections.abc import Iterable
 from planner.foundation.vocabulary.diagnostic import Diagnostic, error, warning
 from planner.foundation.vocabulary.records import frozen
 from planner.foundation.vocabulary.span import Span
+from planner.language.syntax import rule_syntax as syntax
 from planner.language.syntax.rule_parse import parse_rules
-from planner.language.syntax.rule_syntax import (
-    Atom,
-    CaseSyntax,
-    Constant,
-    GivenSyntax,
-    ImportSyntax,
-    Name,
-    RuleNode,
-    RuleSyntax,
-    Statement,
-    Want,
-)
 from planner.logic.datalog.engine.evaluate import Database, evaluate
 from planner.logic.datalog.engine.fact_base import FactBase, FactBuilder
 from planner.logic.datalog.engine.program import RuleProgram
@@ -103,28 +92,28 @@ class _CaseReader:
         self.cases: list[Case] = []
         self.diagnostics: list[Diagnostic] = []
         self.common: list[tuple[str, Row, Span]] = []
-        self.begin: CaseSyntax | None = None
+        self.begin: syntax.CaseSyntax | None = None
         self.given: list[tuple[str, Row, Span]] = []
         self.common_paths: list[tuple[str, Span]] = []
         self.paths: list[tuple[str, Span]] = []
         self.wanted: dict[str, set[Row]] = {}
 
-    def read(self, statements: Iterable[Statement]) -> None:
+    def read(self, statements: Iterable[syntax.Statement]) -> None:
         for statement in statements:
-            if isinstance(statement, CaseSyntax):
+            if isinstance(statement, syntax.CaseSyntax):
                 self._end()
                 self.begin, self.given, self.paths, self.wanted = statement, [], [], {}
-            elif isinstance(statement, GivenSyntax):
+            elif isinstance(statement, syntax.GivenSyntax):
                 paths = self.common_paths if self.begin is None else self.paths
                 paths.append((statement.path, statement.span))
-            elif isinstance(statement, RuleSyntax) and not statement.body and not statement.annotations:
+            elif isinstance(statement, syntax.RuleSyntax) and not statement.body and not statement.annotations:
                 row = self._row(statement, statement.head)
                 if row is not None:
                     facts = self.common if self.begin is None else self.given
                     facts.append((self._name(statement.head.predicate), row, statement.span))
-            elif isinstance(statement, ImportSyntax):
+            elif isinstance(statement, syntax.ImportSyntax):
                 self.imports[statement.alias.text] = statement.space.text
-            elif isinstance(statement, Want) and self.begin is not None:
+            elif isinstance(statement, syntax.Want) and self.begin is not None:
                 self._want(statement)
             else:
                 detail = "A file of cases holds facts, .case and, behind a .case, .want; no rules, no declarations."
@@ -143,7 +132,7 @@ class _CaseReader:
         paths = (*self.common_paths, *self.paths)
         self.cases.append(Case(self.begin.name, builder.build(), self.wanted, self.begin.span, paths))
 
-    def _want(self, statement: Want) -> None:
+    def _want(self, statement: syntax.Want) -> None:
         for atom in statement.atoms:
             row = self._row(statement, atom)
             if row is not None:
@@ -152,7 +141,7 @@ class _CaseReader:
             if self._known(statement, name.text, name):
                 self.wanted.setdefault(self._name(name.text), set())
 
-    def _known(self, statement: Statement, name: str, node: Name | Atom) -> bool:
+    def _known(self, statement: syntax.Statement, name: str, node: syntax.Name | syntax.Atom) -> bool:
         predicates = self.program.predicates
         if self._name(name) in predicates:
             return True
@@ -174,7 +163,7 @@ class _CaseReader:
         exported = [p for p in predicates if bare(p) == name and predicates[p].is_exported]
         return exported[0] if len(exported) == 1 else name
 
-    def _row(self, statement: Statement, atom: Atom) -> Row | None:
+    def _row(self, statement: syntax.Statement, atom: syntax.Atom) -> Row | None:
         """The tuple of an atom without variables, that fits its declaration."""
         if not self._known(statement, atom.predicate, atom):
             return None
@@ -185,7 +174,7 @@ class _CaseReader:
             return None
         row = []
         for argument, column in zip(atom.arguments, predicate.columns, strict=True):
-            if not isinstance(argument, Constant):
+            if not isinstance(argument, syntax.Constant):
                 self._problem(statement, argument, f"A tuple in a case has constants only, and {argument} is none.")
                 return None
             if not fits_column(argument, column.type):
@@ -201,7 +190,7 @@ class _CaseReader:
             row.append(encode(argument.value))
         return tuple(row)
 
-    def _problem(self, statement: Statement, node: RuleNode, detail: str) -> None:
+    def _problem(self, statement: syntax.Statement, node: syntax.RuleNode, detail: str) -> None:
         self._error("rules.case", "Tuple that does not fit", detail, statement.within(node))
 
     def _error(self, code: str, summary: str, detail: str, span: Span) -> None:

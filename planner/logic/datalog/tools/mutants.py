@@ -9,17 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from planner.foundation.vocabulary.records import frozen
+from planner.language.syntax import rule_syntax as syntax
 from planner.language.syntax.rule_parse import tokens_of
-from planner.language.syntax.rule_syntax import (
-    Aggregate,
-    Builtin,
-    Comparison,
-    Constant,
-    Literal,
-    Negation,
-    Test,
-    quote,
-)
 from planner.logic.datalog.language.model import Rule
 
 _TURNED = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "=": "!=", "!=": "="}
@@ -50,7 +41,7 @@ def mutants(rules: Iterable[Rule]) -> Iterator[Mutant]:
             yield from _of_literal(rule, text, literal, len(rule.body) > 1)
 
 
-def _of_literal(rule: Rule, text: str, literal: Literal, may_go: bool) -> Iterator[Mutant]:
+def _of_literal(rule: Rule, text: str, literal: syntax.Literal, may_go: bool) -> Iterator[Mutant]:
     start, end = literal.start, literal.end
     if end <= start:
         return
@@ -61,12 +52,12 @@ def _of_literal(rule: Rule, text: str, literal: Literal, may_go: bool) -> Iterat
 
     if may_go:
         yield made(*_with_comma(text, start, end), "", f"without {written}")
-    if isinstance(literal, Negation) and written.startswith("not"):
+    if isinstance(literal, syntax.Negation) and written.startswith("not"):
         atom = literal.atom
         yield made(start, end, text[atom.start : atom.end], f"{text[atom.start : atom.end]} in the place of {written}")
-    if isinstance(literal, Test) and written.startswith("not"):
+    if isinstance(literal, syntax.Test) and written.startswith("not"):
         yield made(start, end, written.removeprefix("not").lstrip(), f"without the not of {written}")
-    if isinstance(literal, Comparison) and literal.operator in _TURNED:
+    if isinstance(literal, syntax.Comparison) and literal.operator in _TURNED:
         yield from _turn(rule, text, literal)
     for constant in _constants(literal):
         new = _other(constant)
@@ -87,7 +78,7 @@ def _with_comma(text: str, start: int, end: int) -> tuple[int, int]:
     return (comma, end) if comma >= 0 else (start, end)
 
 
-def _turn(rule: Rule, text: str, literal: Comparison) -> Iterator[Mutant]:
+def _turn(rule: Rule, text: str, literal: syntax.Comparison) -> Iterator[Mutant]:
     if literal.operator == "=" and not _compares(literal):
         return
     for _, word, at, until in tokens_of(text[literal.start : literal.end]):
@@ -100,22 +91,22 @@ def _turn(rule: Rule, text: str, literal: Comparison) -> Iterator[Mutant]:
             return
 
 
-def _compares(literal: Comparison) -> bool:
+def _compares(literal: syntax.Comparison) -> bool:
     """Whether an equation compares with a constant, and does not give a name to a value."""
-    return any(isinstance(side, Constant) for side in literal.children())
+    return any(isinstance(side, syntax.Constant) for side in literal.children())
 
 
-def _constants(literal: Literal) -> list[Constant]:
-    read = literal.atom if isinstance(literal, Negation) else literal
-    terms = [] if isinstance(read, Aggregate | Builtin) else read.children()
-    return [term for term in terms if isinstance(term, Constant)]
+def _constants(literal: syntax.Literal) -> list[syntax.Constant]:
+    read = literal.atom if isinstance(literal, syntax.Negation) else literal
+    terms = [] if isinstance(read, syntax.Aggregate | syntax.Builtin) else read.children()
+    return [term for term in terms if isinstance(term, syntax.Constant)]
 
 
-def _other(constant: Constant) -> str:
+def _other(constant: syntax.Constant) -> str:
     """Another constant of the kind."""
     value = constant.value
     if isinstance(value, bool):
         return "false" if value else "true"
     if isinstance(value, str):
-        return quote(f"{value}?")
+        return syntax.quote(f"{value}?")
     return str(value + 1) if isinstance(value, int) else ""

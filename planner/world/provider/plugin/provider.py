@@ -15,19 +15,8 @@ from planner.foundation.values.types import DYNAMIC, Type
 from planner.foundation.values.value import Null, Value
 from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.language.functions.protocol import Function, FunctionError
+from planner.world.provider import interface
 from planner.world.provider.conformity import without_removed
-from planner.world.provider.interface import (
-    ApplyAnswer,
-    ApplyRequest,
-    AttributeDiagnostic,
-    ImportedObject,
-    MoveAnswer,
-    MoveRequest,
-    OpenedEphemeral,
-    PlanAnswer,
-    PlanRequest,
-    ReadAnswer,
-)
 from planner.world.provider.plugin.answers import diagnostics, path
 from planner.world.provider.plugin.base import PluginBase, abilities, functions, private_bytes, private_text
 from planner.world.provider.plugin.process import PluginError, UnknownCall
@@ -38,7 +27,7 @@ from planner.world.provider.plugin.process import PluginError, UnknownCall
 class EphemeralCalls(PluginBase):
     """The part of a plugin provider that is about ephemeral resources."""
 
-    def open(self, type: str, config: Value) -> OpenedEphemeral:
+    def open(self, type: str, config: Value) -> interface.OpenedEphemeral:
         """Open the resource with its configuration and return its values."""
         try:
             wanted = implied_type(self._block("ephemeral", type))
@@ -51,18 +40,22 @@ class EphemeralCalls(PluginBase):
             )
             value = self._value(answer, "result", wanted)
         except (PluginError, CodecError) as problem:
-            return OpenedEphemeral(Null(DYNAMIC), diagnostics=(self._failed(problem),))
-        return OpenedEphemeral(value, _private(answer), _renew_at(answer), tuple(diagnostics(answer.diagnostics)))
+            return interface.OpenedEphemeral(Null(DYNAMIC), diagnostics=(self._failed(problem),))
+        return interface.OpenedEphemeral(
+            value, _private(answer), _renew_at(answer), tuple(diagnostics(answer.diagnostics))
+        )
 
-    def renew(self, type: str, private: bytes | None) -> OpenedEphemeral:
+    def renew(self, type: str, private: bytes | None) -> interface.OpenedEphemeral:
         """Keep an open resource usable."""
         try:
             answer = self._call("RenewEphemeralResource", "Renew", type_name=type, **_private_field(private))
         except PluginError as problem:
-            return OpenedEphemeral(None, private, diagnostics=(self._failed(problem),))
-        return OpenedEphemeral(None, _private(answer), _renew_at(answer), tuple(diagnostics(answer.diagnostics)))
+            return interface.OpenedEphemeral(None, private, diagnostics=(self._failed(problem),))
+        return interface.OpenedEphemeral(
+            None, _private(answer), _renew_at(answer), tuple(diagnostics(answer.diagnostics))
+        )
 
-    def close_ephemeral(self, type: str, private: bytes | None) -> list[AttributeDiagnostic]:
+    def close_ephemeral(self, type: str, private: bytes | None) -> list[interface.AttributeDiagnostic]:
         """The resource is needed no longer."""
         try:
             answer = self._call("CloseEphemeralResource", "Close", type_name=type, **_private_field(private))
@@ -91,14 +84,14 @@ class PluginProvider(EphemeralCalls):
 
     # ---------------------------------------------------------------- validate, configure
 
-    def validate_provider(self, config: Value) -> list[AttributeDiagnostic]:
+    def validate_provider(self, config: Value) -> list[interface.AttributeDiagnostic]:
         try:
             answer = self._call("ValidateProviderConfig", "ProviderConfig", True, config=self._configuration(config))
         except (PluginError, CodecError) as problem:
             return [self._failed(problem)]
         return diagnostics(answer.diagnostics)
 
-    def configure(self, config: Value) -> list[AttributeDiagnostic]:
+    def configure(self, config: Value) -> list[interface.AttributeDiagnostic]:
         problems = self.validate_provider(config)
         if any(d.severity == "error" for d in problems):
             return problems
@@ -120,7 +113,7 @@ class PluginProvider(EphemeralCalls):
     def _configuration(self, config: Value) -> Any:
         return self._dynamic(config, implied_type(self.schema().provider))
 
-    def validate_resource(self, mode: str, type: str, config: Value) -> list[AttributeDiagnostic]:
+    def validate_resource(self, mode: str, type: str, config: Value) -> list[interface.AttributeDiagnostic]:
         call = {
             "managed": "ValidateResourceConfig",
             "data": "ValidateDataResourceConfig",
@@ -144,7 +137,7 @@ class PluginProvider(EphemeralCalls):
 
     def upgrade(
         self, type: str, version: int, attributes: dict[str, Any], flat: bool = False
-    ) -> tuple[Value, list[AttributeDiagnostic]]:
+    ) -> tuple[Value, list[interface.AttributeDiagnostic]]:
         try:
             block = self._block("managed", type)
             wanted = implied_type(block)
@@ -166,7 +159,7 @@ class PluginProvider(EphemeralCalls):
 
     def upgrade_identity(
         self, type: str, version: int, identity: dict[str, Any]
-    ) -> tuple[Value, list[AttributeDiagnostic]]:
+    ) -> tuple[Value, list[interface.AttributeDiagnostic]]:
         try:
             schema = self._resource("managed", type)
             raw = self._raw(identity, False)
@@ -178,7 +171,7 @@ class PluginProvider(EphemeralCalls):
             return None, [self._failed(problem)]
         return value, diagnostics(answer.diagnostics)
 
-    def move(self, request: MoveRequest) -> MoveAnswer:
+    def move(self, request: interface.MoveRequest) -> interface.MoveAnswer:
         try:
             block = self._block("managed", request.target)
             answer = self._call(
@@ -194,13 +187,13 @@ class PluginProvider(EphemeralCalls):
             problems = diagnostics(answer.diagnostics)
             value = self._value(answer, "target_state", implied_type(block))
         except (PluginError, CodecError) as problem:
-            return MoveAnswer(Null(DYNAMIC), diagnostics=(self._failed(problem),))
+            return interface.MoveAnswer(Null(DYNAMIC), diagnostics=(self._failed(problem),))
         problems += self._write_only(block, value, request.target)
-        return MoveAnswer(value, private_text(answer.target_private), tuple(problems))
+        return interface.MoveAnswer(value, private_text(answer.target_private), tuple(problems))
 
     def read(
         self, type: str, current: Value, private: str | None, identity: Value = None, meta: Value = None
-    ) -> ReadAnswer:
+    ) -> interface.ReadAnswer:
         try:
             schema = self._resource("managed", type)
             block = schema.block
@@ -219,18 +212,18 @@ class PluginProvider(EphemeralCalls):
             value = self._value(answer, "new_state", implied_type(block))
             now = self._identity_in(answer, "new_identity", schema)
         except (PluginError, CodecError) as problem:
-            return ReadAnswer(current, private, (self._failed(problem),))
+            return interface.ReadAnswer(current, private, (self._failed(problem),))
         problems += self._write_only(block, value, type) + self._unknown(value, type)
-        return ReadAnswer(value, private_text(answer.private), tuple(problems), now)
+        return interface.ReadAnswer(value, private_text(answer.private), tuple(problems), now)
 
-    def plan(self, request: PlanRequest) -> PlanAnswer:
+    def plan(self, request: interface.PlanRequest) -> interface.PlanAnswer:
         type = request.type
         try:
             schema = self._resource("managed", type)
             block, wanted = schema.block, implied_type(schema.block)
             capabilities = self._told().general.server_capabilities
             if request.proposed.__class__ is Null and not capabilities.plan_destroy:
-                return PlanAnswer(Null(wanted), private=request.prior_private)
+                return interface.PlanAnswer(Null(wanted), private=request.prior_private)
             client = self._started()
             answer = self._call(
                 "PlanResourceChange",
@@ -248,8 +241,8 @@ class PluginProvider(EphemeralCalls):
             planned = self._value(answer, "planned_state", wanted)
             identity = self._identity_in(answer, "planned_identity", schema)
         except (PluginError, CodecError) as problem:
-            return PlanAnswer(request.proposed, diagnostics=(self._failed(problem),))
-        return PlanAnswer(
+            return interface.PlanAnswer(request.proposed, diagnostics=(self._failed(problem),))
+        return interface.PlanAnswer(
             planned,
             tuple(path(p) for p in answer.requires_replace),
             private_text(answer.planned_private),
@@ -258,7 +251,7 @@ class PluginProvider(EphemeralCalls):
             identity,
         )
 
-    def apply(self, request: ApplyRequest) -> ApplyAnswer:
+    def apply(self, request: interface.ApplyRequest) -> interface.ApplyAnswer:
         type, config = request.type, request.config
         try:
             schema = self._resource("managed", type)
@@ -278,13 +271,15 @@ class PluginProvider(EphemeralCalls):
             value = self._value(answer, "new_state", wanted)
             identity = self._identity_in(answer, "new_identity", schema)
         except (PluginError, CodecError) as problem:
-            return ApplyAnswer(Null(DYNAMIC), diagnostics=(self._failed(problem),))
+            return interface.ApplyAnswer(Null(DYNAMIC), diagnostics=(self._failed(problem),))
         problems += self._write_only(block, value, type)
-        return ApplyAnswer(value, private_text(answer.private), answer.legacy_type_system, tuple(problems), identity)
+        return interface.ApplyAnswer(
+            value, private_text(answer.private), answer.legacy_type_system, tuple(problems), identity
+        )
 
     def import_object(
         self, type: str, id: str, identity: Value = None
-    ) -> tuple[list[ImportedObject], list[AttributeDiagnostic]]:
+    ) -> tuple[list[interface.ImportedObject], list[interface.AttributeDiagnostic]]:
         try:
             schema = self._resource("managed", type)
             wanted = implied_type(schema.block)
@@ -297,7 +292,7 @@ class PluginProvider(EphemeralCalls):
                 **self._identity_out("identity", identity, schema),
             )
             objects = [
-                ImportedObject(
+                interface.ImportedObject(
                     o.type_name,
                     self._value(o, "state", wanted),
                     private_text(o.private),
@@ -309,7 +304,7 @@ class PluginProvider(EphemeralCalls):
             return [], [self._failed(problem)]
         return objects, diagnostics(answer.diagnostics)
 
-    def read_data(self, type: str, config: Value, meta: Value = None, address: str = "") -> ReadAnswer:
+    def read_data(self, type: str, config: Value, meta: Value = None, address: str = "") -> interface.ReadAnswer:
         try:
             wanted = implied_type(self._block("data", type))
             client = self._started()
@@ -323,8 +318,8 @@ class PluginProvider(EphemeralCalls):
             )
             value = self._value(answer, "state", wanted)
         except (PluginError, CodecError) as problem:
-            return ReadAnswer(Null(DYNAMIC), diagnostics=(self._failed(problem),))
-        return ReadAnswer(value, diagnostics=tuple(diagnostics(answer.diagnostics)))
+            return interface.ReadAnswer(Null(DYNAMIC), diagnostics=(self._failed(problem),))
+        return interface.ReadAnswer(value, diagnostics=tuple(diagnostics(answer.diagnostics)))
 
     def function(self, name: str) -> Function | None:
         """A function of the schema, or a registered one: a plugin is queried for those once, after it was configured if
