@@ -15,7 +15,7 @@ from planner.foundation.support.disk import files_used, is_directory, list_direc
 from planner.foundation.support.exact_json import dumps
 from planner.foundation.support.fast_json import orjson
 from planner.foundation.values.json_codec import CodecError, to_json
-from planner.foundation.values.schema import contains_sensitive
+from planner.foundation.values.schema import contains
 from planner.foundation.values.types import type_to_json
 from planner.foundation.values.value import Value, identical, is_wholly_known, type_of, unmark_deep
 from planner.foundation.vocabulary.address import format_instance, parse_resource_instance
@@ -169,7 +169,7 @@ class StateEntries:
             return ""
         source = parse_provider_configuration(resource.provider).source
         schema = self._schemas.resource(source, resource.mode, resource.type)
-        if schema is None or contains_sensitive(schema.block):
+        if schema is None or contains(schema.block, "sensitive"):
             return ""
         return salted(self._salt, dumps(entry.attributes, sort_keys=True))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import count
 from typing import Any
 
+from datalog.naive_evaluator import evaluate_naively
 from engine_helpers import program
 from proof_checker import check
 from random_programs import RandomProgram
@@ -14,7 +15,6 @@ from planner.logic.datalog.ask.question import ask, parse_query
 from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.fact_base import FactBase
 from planner.logic.datalog.engine.interpret import value_of
-from planner.logic.datalog.engine.naive import evaluate_naively
 from planner.logic.datalog.explain.proof import proof_json
 from planner.logic.datalog.explain.search import Prover
 from planner.logic.datalog.explain.why_not import why_not

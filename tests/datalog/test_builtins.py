@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from datalog.naive_evaluator import evaluate_naively
 from engine_helpers import plain, program
 from thinned import thinned
 
 from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.fact_base import FactBase
-from planner.logic.datalog.engine.naive import evaluate_naively
 from planner.logic.datalog.language.builtins import FUNCTIONS, KINDS, RELATIONS, TESTS, BuiltinPredicate
 from planner.logic.datalog.language.values import decode, encode
 

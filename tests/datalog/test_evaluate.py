@@ -6,12 +6,12 @@ import gc
 from typing import Any
 
 import pytest
+from datalog.naive_evaluator import evaluate_naively
 from engine_helpers import derived, plain, program
 
 from planner.foundation.vocabulary.diagnostic import Failure
 from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.fact_base import FactBase, FactBuilder
-from planner.logic.datalog.engine.naive import evaluate_naively
 from planner.logic.datalog.language.values import FALSE, TRUE, Fraction
 from planner.logic.datalog.tools.describe import predicate_statistics, rule_statistics
 

@@ -11,7 +11,7 @@ from planner.foundation.values.schema import (
     NestedAttributes,
     NestedBlock,
     coerce,
-    contains_sensitive,
+    contains,
     empty_value,
     implied_type,
 )
@@ -241,5 +241,5 @@ def test_implied_type() -> None:
 
 def test_sensitivity_is_found_deep_inside() -> None:
     secret = BlockSchema({"key": AttributeSchema(STRING, optional=True, sensitive=True)})
-    assert contains_sensitive(BlockSchema({}, {"in": NestedBlock(secret, "list")}))
-    assert not contains_sensitive(SERVER)
+    assert contains(BlockSchema({}, {"in": NestedBlock(secret, "list")}), "sensitive")
+    assert not contains(SERVER, "sensitive")

@@ -7,7 +7,7 @@ from typing import Any
 
 from planner.answers.policy.planned_values import ValueRows
 from planner.foundation.values.types import DYNAMIC, STRING, ListType, Primitive
-from planner.foundation.values.value import NOT_NULL, List, Map, Set, Unknown, Value, is_wholly_known
+from planner.foundation.values.value import NOT_NULL, List, Map, Set, Unknown, Value, is_wholly_known, with_parts
 from planner.foundation.vocabulary.records import frozen
 from planner.language.functions.encoding import json_text
 from planner.logic.datalog.language.builtins import RELATIONS
@@ -81,16 +81,9 @@ def known_document(value: Value) -> KnownDocument:
 
 def _without_order(value: Value) -> Value:
     """The value with sets as unknown of which not all elements are known: which comes first is not known either."""
-    cls = value.__class__
-    if cls is dict:
-        return {name: _without_order(part) for name, part in value.items()}
-    if cls is Map:
-        return Map(value.element, {name: _without_order(part) for name, part in value.items.items()})
-    if cls is tuple:
-        return tuple(map(_without_order, value))
-    if cls is List:
-        return List(value.element, tuple(map(_without_order, value.items)))
-    return Unknown(ListType(DYNAMIC), NOT_NULL) if cls is Set and not is_wholly_known(value) else value
+    if value.__class__ is not Set:
+        return with_parts(value, _without_order)
+    return value if is_wholly_known(value) else Unknown(ListType(DYNAMIC), NOT_NULL)
 
 
 _REST, _WHOLE = "\ue000", "\ue001"

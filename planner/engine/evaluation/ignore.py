@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from typing import Literal
 
-from planner.foundation.values.paths import Path, get
+from planner.foundation.values.paths import Path, changed_at, get
 from planner.foundation.values.schema import AttributeSchema, BlockSchema, NestedAttributes
 from planner.foundation.values.types import MapType
 from planner.foundation.values.value import (
-    List,
     Map,
     Marked,
     Null,
-    Set,
     Unknown,
     Value,
     identical,
     mark,
     type_of,
     unmark,
+    with_parts,
 )
 from planner.language.config.model import Reference
 from planner.language.syntax.nodes import GetAttr, Traversal
@@ -58,7 +57,7 @@ def _restore(prior: Value, config: Value, path: Path) -> Value:
         return config
     if identical(before, now):
         return config
-    return _replace(config, path, 0, lambda value: _kept_value(value, before, key))
+    return changed_at(config, path, lambda value: _kept_value(value, before, key))
 
 
 def _kept_value(now: Value, before: Value, key: str | None) -> Value:
@@ -80,23 +79,6 @@ def _kept_value(now: Value, before: Value, key: str | None) -> Value:
     return mark(Map(element, items), marks)
 
 
-def _replace(value: Value, path: Path, depth: int, change: Callable[[Value], Value]) -> Value:
-    if depth == len(path):
-        return change(value)
-    cls, key = value.__class__, path[depth][1]
-    if cls is Marked:
-        return mark(_replace(value.value, path, depth, change), value.marks)
-    if cls is dict and key in value:
-        return {**value, key: _replace(value[key], path, depth + 1, change)}
-    if cls is Map and key in value.items:
-        return Map(value.element, {**value.items, key: _replace(value.items[key], path, depth + 1, change)})
-    if (cls is tuple or cls is List) and isinstance(key, int):
-        items = value if cls is tuple else value.items
-        changed = (*items[:key], _replace(items[key], path, depth + 1, change), *items[key + 1 :])
-        return changed if cls is tuple else List(value.element, changed)
-    return value
-
-
 def _configurable(value: Value, schema: BlockSchema | NestedAttributes) -> Value:
     """The value with null for everything that only the provider sets."""
     cls = value.__class__
@@ -107,8 +89,9 @@ def _configurable(value: Value, schema: BlockSchema | NestedAttributes) -> Value
     result = {name: _attribute(value[name], attribute) for name, attribute in schema.attributes.items()}
     if isinstance(schema, BlockSchema):
         for name, nested in schema.blocks.items():
-            single = nested.nesting in ("single", "group")
-            result[name] = _configurable(value[name], nested.block) if single else _items(value[name], nested.block)
+            inner = partial(_configurable, schema=nested.block)
+            is_single = nested.nesting in ("single", "group")
+            result[name] = inner(value[name]) if is_single else with_parts(value[name], inner)
     return result
 
 
@@ -119,19 +102,4 @@ def _attribute(value: Value, attribute: AttributeSchema) -> Value:
         return value
     if attribute.nested.nesting in ("single", "group"):
         return _configurable(value, attribute.nested)
-    return _items(value, attribute.nested)
-
-
-def _items(value: Value, schema: BlockSchema | NestedAttributes) -> Value:
-    cls = value.__class__
-    if cls is Marked:
-        return mark(_items(value.value, schema), value.marks)
-    if cls is tuple:
-        return tuple(_configurable(item, schema) for item in value)
-    if cls is dict:
-        return {key: _configurable(item, schema) for key, item in value.items()}
-    if cls is List or cls is Set:
-        return cls(value.element, tuple(_configurable(item, schema) for item in value.items))
-    if cls is Map:
-        return Map(value.element, {key: _configurable(item, schema) for key, item in value.items.items()})
-    return value
+    return with_parts(value, partial(_configurable, schema=attribute.nested))

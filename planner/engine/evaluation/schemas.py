@@ -12,22 +12,21 @@ from planner.foundation.values.schema import (
     AttributeSchema,
     BlockSchema,
     NestedAttributes,
-    contains_sensitive,
+    contains,
+    has,
     implied_type,
 )
 from planner.foundation.values.types import ObjectType
 from planner.foundation.values.value import (
     EPHEMERAL,
     SENSITIVE,
-    List,
-    Map,
     Marked,
     Null,
-    Set,
     Unknown,
     Value,
     mark,
     unmark,
+    with_parts,
 )
 from planner.foundation.vocabulary.diagnostic import Deprecation, Failure, error
 from planner.foundation.vocabulary.records import evolve
@@ -127,7 +126,7 @@ class Schemas:
         """An object of which only the type and the sensitive parts are known. Raises Failure."""
         block = self.of(module, decl).block
         t = implied_type(block)
-        if not contains_sensitive(block):
+        if not contains(block, "sensitive"):
             return Unknown(t)
         return marked_by_schema({name: Unknown(of) for name, of in t.attributes.items()}, block)
 
@@ -157,7 +156,7 @@ _EPHEMERAL = frozenset((EPHEMERAL,))
 
 def schema_marks(block: BlockSchema, value: Value) -> list[PathMarks]:
     """The paths of sensitive attributes in a value of the schema's type, also where they are null or unknown."""
-    return list(_of_block(block, value, ())) if contains_sensitive(block) else []
+    return list(_of_block(block, value, ())) if contains(block, "sensitive") else []
 
 
 def marked_by_schema(value: Value, block: BlockSchema) -> Value:
@@ -185,30 +184,13 @@ def sensitive_paths(value: Value) -> frozenset[str]:
 
 def deprecation_marks(block: BlockSchema, value: Value, by: Deprecation) -> list[PathMarks]:
     """The paths of deprecated parts in a value of the schema's type, which `by` names."""
-    return list(_deprecated(block, value, (), by)) if block.deprecated or contains_deprecated(block) else []
-
-
-def contains_deprecated(block: BlockSchema) -> bool:
-    """Whether an attribute at any depth of the block is deprecated. A block in it that is deprecated but has no such
-    attribute makes no difference, as in OpenTofu."""
-    known = block.cache.get("contains_deprecated")
-    if known is None:
-        known = any(map(_is_deprecated, block.attributes.values())) or any(
-            contains_deprecated(n.block) for n in block.blocks.values()
-        )
-        block.cache["contains_deprecated"] = known
-    return bool(known)
+    return list(_deprecated(block, value, (), by)) if block.deprecated or contains(block, "deprecated") else []
 
 
 def _below(by: Deprecation, path: Path, message: str) -> frozenset[Deprecation]:
     text = path_text(path)
     below = f".{text}" if text and not text.startswith("[") else text
     return frozenset((evolve(by, by=by.by + below, message=message),))
-
-
-def _is_deprecated(attribute: AttributeSchema) -> bool:
-    nested = attribute.nested.attributes.values() if attribute.nested is not None else ()
-    return attribute.deprecated or any(map(_is_deprecated, nested))
 
 
 def _deprecated(block: BlockSchema, value: Value, path: Path, by: Deprecation) -> Iterator[PathMarks]:
@@ -219,7 +201,7 @@ def _deprecated(block: BlockSchema, value: Value, path: Path, by: Deprecation) -
         return
     yield from _deprecated_attributes(block.attributes, value, path, by)
     for name, nested in block.blocks.items():
-        if contains_deprecated(nested.block) and name in value:
+        if contains(nested.block, "deprecated") and name in value:
             here = (*path, ("attr", name))
             inner = unmark(value[name])[0]
             if inner.__class__ is Null or inner.__class__ is Unknown:
@@ -239,7 +221,7 @@ def _deprecated_attributes(
         here = (*path, ("attr", name))
         if attribute.deprecated:
             yield here, _below(by, here, attribute.deprecation_message)
-        if attribute.nested is None or not _is_deprecated(attribute):
+        if attribute.nested is None or not has(attribute, "deprecated"):
             continue
         if is_nested and (attribute.deprecated or attribute.sensitive):
             continue
@@ -264,7 +246,7 @@ def _of_block(block: BlockSchema, value: Value, path: Path) -> Iterator[PathMark
         if attribute.nested is not None and name in value:
             yield from _of_nested(attribute.nested, value[name], here)
     for name, nested in block.blocks.items():
-        if contains_sensitive(nested.block) and name in value:
+        if contains(nested.block, "sensitive") and name in value:
             here = (*path, ("attr", name))
             if nested.nesting in ("single", "group"):
                 yield from _of_block(nested.block, value[name], here)
@@ -293,20 +275,9 @@ def _of_nested(nested: NestedAttributes, value: Value, path: Path) -> Iterator[P
 # ---------------------------------------------------------------- write-only arguments
 
 
-def contains_write_only(block: BlockSchema) -> bool:
-    """Whether an argument at any depth is write-only."""
-    known = block.cache.get("contains_write_only")
-    if known is None:
-        known = any(a.write_only for a in block.attributes.values()) or any(
-            contains_write_only(n.block) for n in block.blocks.values()
-        )
-        block.cache["contains_write_only"] = known
-    return bool(known)
-
-
 def without_write_only(value: Value, block: BlockSchema) -> Value:
     """The value with write-only arguments null, as plan and state may keep it."""
-    if not contains_write_only(block):
+    if not contains(block, "write_only"):
         return value
     cls = value.__class__
     if cls is Marked:
@@ -320,7 +291,7 @@ def without_write_only(value: Value, block: BlockSchema) -> Value:
             marks = unmark(result[name])[1] - _EPHEMERAL
             result[name] = mark(Null(attribute.type), marks) if marks else Null(attribute.type)
     for name, nested in block.blocks.items():
-        if contains_write_only(nested.block) and name in result:
+        if contains(nested.block, "write_only") and name in result:
             result[name] = _blocks_without(result[name], nested.block)
     return result
 
@@ -329,19 +300,9 @@ def _blocks_without(value: Value, block: BlockSchema) -> Value:
     cls = value.__class__
     if cls is Marked:
         return mark(_blocks_without(value.value, block), value.marks)
-    if cls is dict:
-        return without_write_only(value, block) if set(value) >= set(block.attributes) else _each(value, block)
-    if cls is tuple:
-        return tuple(without_write_only(item, block) for item in value)
-    if cls is List or cls is Set:
-        return cls(value.element, tuple(without_write_only(item, block) for item in value.items))
-    if cls is Map:
-        return Map(value.element, {k: without_write_only(item, block) for k, item in value.items.items()})
-    return value
-
-
-def _each(value: dict[str, Value], block: BlockSchema) -> Value:
-    return {key: without_write_only(item, block) for key, item in value.items()}
+    if cls is dict and set(value) >= set(block.attributes):
+        return without_write_only(value, block)
+    return with_parts(value, lambda item: without_write_only(item, block))
 
 
 def is_write_only(block: BlockSchema, path: Path) -> bool:

@@ -6,7 +6,8 @@ element itself as key into a set).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any
 
 from planner.foundation.values.numbers import has_inexact_numbers, is_infinite
@@ -96,29 +97,27 @@ def _infinite(value: Value, path: Path, found: list[Path]) -> None:
 def apply_marks(value: Value, marks: Iterable[PathMarks]) -> Value:
     """The value with marks added at paths; a path that leads nowhere is ignored, one into a set marks the whole set."""
     for path, marks_here in marks:
-        value = _apply(value, path, 0, marks_here)
+        value = changed_at(value, path, partial(mark, marks=marks_here))
     return value
 
 
-def _apply(value: Value, path: Path, depth: int, marks: frozenset[Mark]) -> Value:
-    if depth == len(path):
-        return mark(value, marks)
-    if value.__class__ is Marked:
-        return mark(_apply(value.value, path, depth, marks), value.marks)
-    cls, key = value.__class__, path[depth][1]
-    if cls is dict:
-        return {**value, key: _apply(value[key], path, depth + 1, marks)} if key in value else value
-    if cls is Map:
-        if key not in value.items:
-            return value
-        return Map(value.element, {**value.items, key: _apply(value.items[key], path, depth + 1, marks)})
-    if cls is tuple or cls is List:
-        items = value if cls is tuple else value.items
-        if key.__class__ is not int or not 0 <= key < len(items):
-            return value
-        changed = (*items[:key], _apply(items[key], path, depth + 1, marks), *items[key + 1 :])
-        return changed if cls is tuple else List(value.element, changed)
-    return mark(value, marks) if cls is Set else value
+def changed_at(value: Value, path: Path, change: Callable[[Value], Value], depth: int = 0) -> Value:
+    """The value with the part at a path changed. A path that leads nowhere changes nothing, one into a set changes the
+    whole set."""
+    cls = value.__class__
+    if depth == len(path) or cls is Set:
+        return change(value)
+    if cls is Marked:
+        return mark(changed_at(value.value, path, change, depth), value.marks)
+    key = path[depth][1]
+    items: Any = value if cls is dict or cls is tuple else value.items if cls is Map or cls is List else ()
+    if (cls is dict or cls is Map) and key in items:
+        changed = {**items, key: changed_at(items[key], path, change, depth + 1)}
+        return changed if cls is dict else Map(value.element, changed)
+    if (cls is tuple or cls is List) and key.__class__ is int and 0 <= key < len(items):
+        replaced = (*items[:key], changed_at(items[key], path, change, depth + 1), *items[key + 1 :])
+        return replaced if cls is tuple else List(value.element, replaced)
+    return value
 
 
 def get(value: Value, path: Path) -> Value:

@@ -5,7 +5,7 @@ After OpenTofu's configschema. How a body is read through a schema: planner.lang
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from planner.foundation.values.convert import ConversionError, Path, convert
 from planner.foundation.values.sets import make_set
@@ -215,20 +215,22 @@ def _coerce_blocks(value: Value, nested: NestedBlock, path: Path) -> Value:
     return List(item, tuple(elements))
 
 
-def contains_sensitive(schema: BlockSchema) -> bool:
-    """Whether an attribute at any depth is sensitive."""
-    known = schema.cache.get("contains_sensitive")
+def contains(schema: BlockSchema, property: Literal["sensitive", "deprecated", "write_only"]) -> bool:
+    """Whether an attribute at any depth has the property. A deprecated block without such an attribute does not count,
+    as in OpenTofu."""
+    known = schema.cache.get(property)
     if known is None:
-        known = any(map(_attribute_sensitive, schema.attributes.values())) or any(
-            contains_sensitive(n.block) for n in schema.blocks.values()
+        known = any(has(attribute, property) for attribute in schema.attributes.values()) or any(
+            contains(nested.block, property) for nested in schema.blocks.values()
         )
-        schema.cache["contains_sensitive"] = known
+        schema.cache[property] = known
     return bool(known)
 
 
-def _attribute_sensitive(attribute: AttributeSchema) -> bool:
-    nested = attribute.nested
-    return attribute.sensitive or (nested is not None and any(map(_attribute_sensitive, nested.attributes.values())))
+def has(attribute: AttributeSchema, property: str) -> bool:
+    """Whether an attribute, or one nested in it, has the property."""
+    nested = attribute.nested.attributes.values() if attribute.nested is not None else ()
+    return getattr(attribute, property) or any(has(one, property) for one in nested)
 
 
 def can_be_blocks(t: Type) -> bool:

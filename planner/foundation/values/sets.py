@@ -23,6 +23,7 @@ from planner.foundation.values.value import (
     is_wholly_known,
     mark,
     unmark_deep,
+    with_parts,
 )
 
 
@@ -165,17 +166,8 @@ def unknown_as_null(value: Value) -> Value:
     """The unmarked value with null in place of everything unknown."""
     if is_wholly_known(value):
         return value
-    cls = value.__class__
-    if cls is Unknown:
+    if value.__class__ is Unknown:
         return Null(value.type)
-    if cls is dict:
-        return {name: unknown_as_null(part) for name, part in value.items()}
-    if cls is tuple:
-        return tuple(map(unknown_as_null, value))
-    if cls is List:
-        return List(value.element, tuple(map(unknown_as_null, value.items)))
-    if cls is Set:
+    if value.__class__ is Set:
         return make_set(value.element, map(unknown_as_null, value.items))
-    if cls is Map:
-        return Map(value.element, {key: unknown_as_null(part) for key, part in value.items.items()})
-    return value
+    return with_parts(value, unknown_as_null)

@@ -13,7 +13,7 @@ remember that bool is a subclass of int: test classes with `is`, never isinstanc
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
 from planner.foundation.values.numbers import parse_number, same_number
@@ -389,20 +389,25 @@ def _same_number(a: Value, b: Value) -> bool:
     return same_number(a, b)
 
 
+def with_parts(value: Value, change: Callable[[Value], Value]) -> Value:
+    """The value with each of its parts changed, and with its own marks; itself where it has no parts."""
+    cls = value.__class__
+    if cls is dict:
+        return {name: change(part) for name, part in value.items()}
+    if cls is tuple:
+        return tuple(map(change, value))
+    if cls is List or cls is Set:
+        return cls(value.element, tuple(map(change, value.items)))
+    if cls is Map:
+        return Map(value.element, {key: change(part) for key, part in value.items.items()})
+    return mark(with_parts(value.value, change), value.marks) if cls is Marked else value
+
+
 def without_refinements(value: Value) -> Value:
     """The value with nothing known of its unknown parts but their types. Marks must be gone."""
-    cls = value.__class__
-    if cls is Unknown:
+    if value.__class__ is Unknown:
         return value if value.refinement is None else Unknown(value.type)
-    if cls is dict:
-        return {k: without_refinements(v) for k, v in value.items()}
-    if cls is tuple:
-        return tuple(map(without_refinements, value))
-    if cls is List or cls is Set:
-        return cls(value.element, tuple(map(without_refinements, value.items)))
-    if cls is Map:
-        return Map(value.element, {k: without_refinements(v) for k, v in value.items.items()})
-    return value
+    return with_parts(value, without_refinements)
 
 
 def same_but_refinements(a: Value, b: Value) -> bool:

@@ -38,9 +38,12 @@ def start_provider(
         return running
     if locate is None or is_builtin(address):
         raise Failure(unavailable(address))
+    return _plugin(address, locate(address).binary)
+
+
+def _plugin(address: str, binary: str) -> Provider:
     from planner.world.provider.plugin.provider import PluginProvider
 
-    binary = locate(address).binary
     return PluginProvider(address, [binary], binary)
 
 

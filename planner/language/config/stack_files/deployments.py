@@ -56,8 +56,6 @@ _UPSTREAM = BodySchema({"type": True, "source": True})
 _STORE = BodySchema(dict.fromkeys(("id", "name", "category"), False))
 STORES = ("varset",)
 CATEGORIES = ("terraform", "env")
-EMPTY_PLAN = "empty_plan"
-"""the rule that is always there: the plan has no changes"""
 
 
 class DeploymentFiles:
