@@ -41,7 +41,7 @@ def start_provider(
     return _plugin(address, locate(address).binary)
 
 
-def _plugin(address: str, binary: str) -> Provider:
+def _plugin(address: str, binary: str) -> interface.Provider:
     from planner.world.provider.plugin.provider import PluginProvider
 
     return PluginProvider(address, [binary], binary)
