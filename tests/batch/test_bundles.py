@@ -18,7 +18,7 @@ from state.backends.servers import SERVERS, Server
 
 from planner.foundation.vocabulary.diagnostic import Failure
 from planner.workflows.batch.bundles import host
-from planner.workflows.batch.bundles.lease import take
+from planner.workflows.batch.bundles.host import take
 from planner.workflows.batch.bundles.pack import Bundle, pack, stays_here
 from planner.workflows.batch.bundles.parcel import (
     BadParcel,

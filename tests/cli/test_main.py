@@ -197,7 +197,6 @@ def test_start_imports_only_what_version_needs():
         "planner.render",
         "planner.cli.commands",
         "planner.cli.commands.version",
-        "planner.render.version",
         "planner.foundation",
         "planner.foundation.support",
         "planner.foundation.support.process_exit",

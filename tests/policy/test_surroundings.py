@@ -14,8 +14,8 @@ import pytest
 from provider.plugins import ROOT, SOURCE, override
 
 from planner import __version__
-from planner.foundation.support.git_head import head_commit
 from planner.logic.model.plan import PolicyRecord
+from planner.operations.plan_context import head_commit
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 AROUND = f"""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
+import sys
 
 from planner import COMPATIBLE_VERSION, __version__
 from planner.cli.flags import Arguments, Flag
 from planner.render.terminal import Terminal
-from planner.render.version import VERSION, platform
 
 USAGE = "[options]"
 HELP = """Shows the version of planner, the compatible version of OpenTofu, and the locked providers.
@@ -67,3 +67,17 @@ def locked_providers() -> dict[str, str]:
         elif words[:2] == ["version", "="] and len(words) > 2 and address:
             table[address] = words[2].strip('"')
     return dict(sorted(table.items()))
+
+
+_OWN = ".".join(__version__.split(".")[:2])
+VERSION = f"{COMPATIBLE_VERSION}-planner{_OWN}"
+"""the version as clients see it (a SemVer)"""
+
+_MACHINES = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64", "i686": "386", "i386": "386"}
+
+
+def platform() -> str:
+    """`linux_amd64`: operating system and architecture as provider packages name them."""
+    machine = os.uname().machine.lower() if hasattr(os, "uname") else os.environ.get("PROCESSOR_ARCHITECTURE", "")
+    system = "windows" if sys.platform.startswith("win") else sys.platform
+    return f"{system}_{_MACHINES.get(machine.lower(), machine.lower())}"

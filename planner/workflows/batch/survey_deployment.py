@@ -4,20 +4,28 @@ whose outputs it reads."""
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure
 from planner.foundation.vocabulary.span import Span
+from planner.language.config.model import Expr
 from planner.language.config.stack_files.model import StackConfig
+from planner.language.syntax import nodes
+from planner.language.syntax.body import variables
 from planner.workflows.batch.files_read import RECORDER
 from planner.workflows.batch.model import FileLocation, Linked, Published, PublishedRead, Request, Survey
 from planner.workflows.batch.unit_setup import NOT_INSTALLED
 from planner.workflows.stacks.init import init_stack
-from planner.workflows.stacks.links import mentioned
 from planner.workflows.stacks.loading import component_configs, read_stack
 from planner.workflows.stacks.names import PromiseName
 from planner.workflows.stacks.settings import FILE, place_of
 from planner.workflows.stacks.states import workspace_of
 from planner.world.state.backend import state_identity
+
+if TYPE_CHECKING:
+    from planner.language.config.stack_files.model import Deployments
+
 
 _INSTANCE = PromiseName("component", "an0instance0of0a0component")
 _LOCKS = (".terraform.lock.hcl", FILE)
@@ -116,3 +124,31 @@ def _published(stack: StackConfig, deployment: str, folder: str) -> list[Publish
 
 def _place(span: Span, folder: str) -> FileLocation:
     return FileLocation.of(span, os.path.normpath(os.path.join(folder, span.filename)))
+
+
+def mentioned(said: Deployments, expr: Expr | None, root: str) -> Iterator[tuple[str, str, Span]]:
+    """The references of an expression, with the locals that it uses, to objects below `root` (upstream_input or
+    deployment): the name, its attribute ("" where it is taken as a whole), and where."""
+    waiting = [] if expr is None else [expr]
+    seen: set[str] = set()
+    while waiting:
+        one = waiting.pop()
+        for node in variables(one.node):
+            if not isinstance(node, nodes.Traversal) or not isinstance(node.steps[0], nodes.GetAttr):
+                continue
+            name = node.steps[0].name
+            if node.root == "local" and name in said.locals and name not in seen:
+                seen.add(name)
+                waiting.append(said.locals[name].expr)
+            elif node.root == root:
+                yield name, _attribute(node.steps[1:]), Span(one.source, node.start, node.end)
+
+
+def _attribute(steps: tuple[nodes.Step, ...]) -> str:
+    if not steps:
+        return ""
+    first = steps[0]
+    if isinstance(first, nodes.GetAttr):
+        return first.name
+    key = getattr(first, "key", "")
+    return key if isinstance(key, str) else ""

@@ -8,6 +8,7 @@ sources in the settings of this machine. States have to be in services: a file h
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import shutil
 import tempfile
@@ -17,9 +18,8 @@ from pathlib import Path
 
 from planner.foundation.support.archive import unpack
 from planner.foundation.support.problem import InstallError
-from planner.foundation.vocabulary.diagnostic import Failure, error
+from planner.foundation.vocabulary.diagnostic import Failure, ServiceError, error
 from planner.foundation.vocabulary.records import evolve
-from planner.workflows.batch.bundles.lease import take
 from planner.workflows.batch.bundles.parcel import BadParcel, Parcel, ParcelResult, received, result_bytes
 from planner.workflows.batch.bundles.stores import fetched, open_store
 from planner.workflows.batch.executor import Unmet
@@ -27,7 +27,37 @@ from planner.workflows.batch.files_read import RECORDER
 from planner.workflows.batch.model import Request, UnitResult, diagnostics_json
 from planner.workflows.batch.unit_setup import set_up_unit, store_of_unit
 from planner.workflows.batch.worker import run_unit
+from planner.world.state.backend import Store
 from planner.world.state.lock import myself
+
+NAME = "planner.lease"
+
+
+def take(store: Store, run: str, attempt: int) -> bool:
+    """Begin an execution; whether it may. Where nothing can be kept next to a state the lock alone decides. Raises
+    Failure when the service does not answer: nothing is begun without an answer."""
+    client = getattr(store, "client", None)
+    if client is None or not client.has_place_beside:
+        return True
+    try:
+        kept = client.get_beside(NAME)
+        if kept is not None and _token(kept, run) >= attempt:
+            return False
+        client.put_beside(NAME, json.dumps({"run": run, "attempt": attempt}).encode())
+    except ServiceError as problem:
+        detail = f"{problem.text}. It is unknown whether this execution was started before, so it was not started."
+        raise Failure(error("batch.lease", "The lease on the unit's state cannot be taken", detail)) from None
+    return True
+
+
+def _token(kept: bytes, run: str) -> int:
+    """The number of the execution of this run that began last; 0 for another run's, or an unreadable one."""
+    try:
+        said = json.loads(kept)
+        return int(said["attempt"]) if said["run"] == run else 0
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
+        return 0
+
 
 FOLDER = "PLANNER_BUNDLE_DIR"
 """the variable with the directory for unpacking parcels (default: the temporary directory)"""
