@@ -11,8 +11,10 @@ import sys
 from collections.abc import Callable
 from types import FrameType, ModuleType
 
+from planner import COMPATIBLE_VERSION, __version__
 from planner.cli import index
 from planner.cli.flags import UsageError, deprecation_level, parse
+from planner.foundation.support import trace
 from planner.render.terminal import Terminal
 
 HELP = frozenset(("-h", "-help", "--help"))
@@ -31,7 +33,8 @@ def run(argv: list[str], leave: Callable[[int], object] | None = None) -> int:
     try:
         if leave is not None:
             _handle_interrupts()
-        code = terminal.close(dispatch(argv, terminal))
+        path = os.environ.get("TOFU_CPU_PROFILE", "")
+        code = terminal.close(_profiled(path, argv, terminal, as_pprof=True) if path else dispatch(argv, terminal))
         if leave is not None and (_is_stopped() or not _waits_for_threads()):
             leave(code)  # Python would free every object first, and handle an interrupt in its own way
         return code
@@ -117,12 +120,14 @@ def dispatch(argv: list[str], terminal: Terminal) -> int:
     return guarded(command, rest, terminal)
 
 
-def _profiled(path: str, words: list[str], terminal: Terminal) -> int:
-    from planner.cli.profile import profiled
+def _profiled(path: str, words: list[str], terminal: Terminal, as_pprof: bool = False) -> int:
+    from planner.cli.profile import profiled, with_pprof
     from planner.foundation.vocabulary.diagnostic import Failure
     from planner.render.diagnostics import show
 
     try:
+        if as_pprof:
+            return with_pprof(path, lambda: dispatch(words, terminal))
         return profiled(path, lambda: dispatch(words, terminal), terminal)
     except Failure as failure:
         show(failure.diagnostics, terminal)
@@ -161,6 +166,41 @@ def find(words: list[str]) -> tuple[str | None, list[str]]:
 
 def guarded(command: str, words: list[str], terminal: Terminal) -> int:
     """Run a command. Usage errors and Failures become diagnostics; so does any exception that should not be."""
+    if any(os.environ.get(name) for name in (*trace.LOG_VARIABLES, trace.TRACES_VARIABLE)):
+        return _observe(command, words, terminal)
+    return _run_command(command, words, terminal)
+
+
+def _observe(command: str, words: list[str], terminal: Terminal) -> int:
+    """Run a command with a log, or traced."""
+    remark = trace.start(os.environ)
+    if remark:
+        terminal.err(f"[WARN] {remark}")
+    trace.note("INFO", f"planner {__version__}, compatible with {COMPATIBLE_VERSION}", python=sys.version.split()[0])
+    trace.note("INFO", f"command {command}", words=_without_values(words), directory=os.getcwd())
+    try:
+        with trace.span(command, "INFO"):
+            code = _run_command(command, words, terminal)
+            if code and trace.RECORDER is not None:
+                trace.RECORDER.failed(f"exit code {code}")
+            return code
+    finally:
+        trace.stop()
+
+
+def _without_values(words: list[str]) -> list[str]:
+    """Words for a log: values of variables may be secret."""
+    shown, is_value = list[str](), False
+    for word in words:
+        flag, _, value = ("", "", word) if is_value else word.partition("=")
+        if is_value or (flag.lstrip("-") == "var" and value):
+            word = f"{flag}{'=' if flag else ''}{value.partition('=')[0]}=..."
+        is_value = flag.lstrip("-") == "var" and not value
+        shown.append(word)
+    return shown
+
+
+def _run_command(command: str, words: list[str], terminal: Terminal) -> int:
     module: ModuleType | None = None
     try:
         module = _load(command)

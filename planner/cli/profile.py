@@ -95,7 +95,7 @@ def profiled(path: str, command: Callable[[], int], terminal: Terminal) -> int:
     """Run a command, and report on standard error where its time went; with a path, write the whole profile there for
     speedscope (https://www.speedscope.app/file-format-schema.json). Raises Failure when the file cannot be written."""
     path = os.path.abspath(path) if path else ""
-    _write(path, "")
+    _write(path, b"")
     before = time.process_time()
     sampler = Sampler(_about)
     sampler.start()
@@ -104,15 +104,30 @@ def profiled(path: str, command: Callable[[], int], terminal: Terminal) -> int:
     finally:
         sampler.stop()
         terminal.err(_text(sampler, before))
-        _write(path, json_text(_document(sampler)) + "\n")
+        _write(path, f"{json_text(_document(sampler))}\n".encode())
 
 
-def _write(path: str, text: str) -> None:
+def with_pprof(path: str, command: Callable[[], int]) -> int:
+    """Run a command, and write its profile for `go tool pprof`. Raises Failure when the file cannot be written."""
+    from planner.cli.pprof import pprof
+
+    path, begin = os.path.abspath(path), time.time()
+    _write(path, b"")
+    sampler = Sampler(lambda frame: "")
+    sampler.start()
+    try:
+        return command()
+    finally:
+        sampler.stop()
+        _write(path, pprof(sampler, begin))
+
+
+def _write(path: str, data: bytes) -> None:
     if not path:
         return
     try:
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
+        with open(path, "wb") as file:
+            file.write(data)
     except OSError as problem:
         detail = f"{path}: {problem.strerror or problem}."
         raise Failure(error("cli.profile", "The profile cannot be written", detail)) from None

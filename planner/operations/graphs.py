@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Any
 
+from planner.foundation.support.trace import as_step
 from planner.foundation.values.schema import BlockSchema
 from planner.foundation.values.value import Value
 from planner.foundation.vocabulary.diagnostic import Failure, has_errors
@@ -105,6 +106,7 @@ def planning_facts(plan: Plan, loaded: Loaded[Any], queried_address: str | None 
     return graph_facts(walk_of("plan", plan.mode), loaded, plan.prior_state, plan.limits, (), queried_address)
 
 
+@as_step("order apply")
 def apply_graph(plan: Plan, loaded: Loaded[Any]) -> Graph:
     """The graph of applying a plan; the one that was checked while planning, if it was. Raises Failure when it cannot
     be walked."""

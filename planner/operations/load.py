@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from planner.foundation.support.trace import as_step
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure, has_errors
 from planner.foundation.vocabulary.records import define, field, fields, frozen
 from planner.language.config.load import load_config
@@ -110,6 +111,7 @@ def load_variables(options: Options) -> tuple[RawVariables, list[Diagnostic]]:
     return given, problems
 
 
+@as_step("load")
 def read_configuration(options: A) -> ConfigurationReading[A]:
     """The configuration of a working directory, right or wrong."""
     begun, problems = begin(options)

@@ -15,6 +15,7 @@ from planner.answers.policy.judge import judge
 from planner.answers.policy.model import Verdict, diagnostic
 from planner.answers.policy.program import Files, Policies
 from planner.foundation.support.disk import collector_paused
+from planner.foundation.support.trace import as_step
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure
 from planner.foundation.vocabulary.limits import walk_of
 from planner.foundation.vocabulary.records import evolve
@@ -63,6 +64,7 @@ def judged_plainly(made: MadePlan[L]) -> tuple[Verdict | None, PlainProofs | Non
     return verdict, PlainProofs(policies, facts), problems
 
 
+@as_step("judge")
 def judged(made: MadePlan[L]) -> tuple[MadePlan[L], Verdict | None, list[Diagnostic]]:
     """A plan with its policies and their results on record; no verdict when a policy is wrong."""
     from planner.operations.plan_context import record_rows

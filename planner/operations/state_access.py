@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from planner.foundation.support.signals import STOP, only_reading
+from planner.foundation.support.trace import as_step
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure, error, has_errors
 from planner.foundation.vocabulary.records import frozen
 from planner.language.config.variables import RootVariable
@@ -34,6 +35,7 @@ class Stored(Opened[O]):
     state: State
 
 
+@as_step("open backend")
 def open_backend(loaded: Loaded[O], told: Diagnostics) -> Opened[O]:
     """The backend that the configuration names. Raises Failure."""
     from planner.operations.backends import current_backend
@@ -58,6 +60,7 @@ def store_of(options: Any, backend: Backend, workspace: str) -> Store:
         raise Failure(error("state.store", "Error loading state", str(problem.strerror or problem))) from None
 
 
+@as_step("read state")
 def read_state(opened: Opened[O], told: Diagnostics) -> Stored[O]:
     """The state that is in the store. Raises Failure."""
     with only_reading():

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
+import inspect
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -53,5 +56,21 @@ def test_every_stage_is_found_by_its_function(stage: str) -> None:
     from importlib import import_module
 
     file, name = profile.STAGES[stage].split()
-    code = getattr(import_module(f"planner.{file[:-3].replace('/', '.')}"), name).__code__
+    code = inspect.unwrap(getattr(import_module(f"planner.{file[:-3].replace('/', '.')}"), name)).__code__
     assert profile._stage((code,), {profile.STAGES[stage]: stage}) == stage
+
+
+def test_a_profile_for_pprof(tmp_path: Path) -> None:
+    (tmp_path / "main.tf").write_text(MAIN)
+    environment = {**os.environ, "TOFU_CPU_PROFILE": "cpu.pprof"}
+    words = [sys.executable, "-m", "planner", "plan"]
+    done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0 and done.stderr == ""
+    data = gzip.decompress((tmp_path / "cpu.pprof").read_bytes())
+    assert b"make_plan" in data and b"nanoseconds" in data
+    if go := shutil.which("go"):
+        shown = subprocess.run([go, "tool", "pprof", "-top", "-cum", "cpu.pprof"], cwd=tmp_path, capture_output=True)
+        assert b"Type: wall" in shown.stdout and b"make_plan" in shown.stdout, shown
+    environment["TOFU_CPU_PROFILE"] = "no/cpu.pprof"
+    done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 1 and "The profile cannot be written" in done.stderr

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from provider.plugins import ROOT, is_alive, override, pids, write_plugin
 
+from planner.foundation.support import trace
 from planner.world.provider.plugin.process import (
     COOKIE,
     PluginError,
@@ -143,12 +144,14 @@ def test_logs_are_shown_on_request(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         process = PluginProcess(command, "example.com/test/test")
         process.how_it_ended()
         process.end()
+        trace.stop()
         assert (tmp_path / "log").exists() == shown
-    assert (tmp_path / "log").read_text() == "example.com/test/test: [DEBUG] something\n"
+    assert "[DEBUG] provider: something: provider=example.com/test/test\n" in (tmp_path / "log").read_text()
 
 
 HOLDER = """
 import sys, time
+from planner.foundation.support import trace
 from planner.world.provider.plugin.process import PluginProcess
 process = PluginProcess([sys.argv[1]], "test")
 print(process._directory, flush=True)

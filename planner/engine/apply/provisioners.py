@@ -16,6 +16,7 @@ from importlib.util import find_spec
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
+from planner.foundation.support import trace
 from planner.foundation.support.lines import Lines
 from planner.foundation.values.schema import AttributeSchema, BlockSchema
 from planner.foundation.values.sets import quote
@@ -179,7 +180,7 @@ def _local_exec(config: Value, output: Callable[[str], None], stop: Any) -> list
         output("local-exec: Executing: Suppressed by quiet=true")
     else:
         output(f"Executing: [{' '.join(map(quote, arguments))}]")
-    environment = dict(os.environ)
+    environment = {**os.environ, **trace.environment()}
     if config["environment"].__class__ is not Null:
         environment.update({k: v for k, v in config["environment"].items.items() if v.__class__ is str})
     try:

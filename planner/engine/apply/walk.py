@@ -33,6 +33,7 @@ from planner.engine.evaluation.variables import evaluate_output
 from planner.engine.walk.hooks import Hooks
 from planner.engine.walk.machine import WorkResult
 from planner.foundation.support.disk import collector_paused
+from planner.foundation.support.trace import as_step
 from planner.foundation.values.sets import unknown_as_null
 from planner.foundation.values.value import Null, Value, is_wholly_known, mark, type_of, unmark_deep
 from planner.foundation.vocabulary.address import AddressError, ResourceAddress, join, parse_resource_instance
@@ -63,6 +64,7 @@ class ApplyResult:
     """what tainted objects, by address"""
 
 
+@as_step("walk apply")
 def apply_walk(
     graph: Graph,
     plan: Plan,

@@ -16,6 +16,7 @@ from planner.engine.plan.moves import MoveResults, apply_moves, check_targets
 from planner.engine.plan.options import PlanOptions
 from planner.engine.plan.walk import plan_walk
 from planner.engine.walk.hooks import Hooks
+from planner.foundation.support.trace import as_step
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
 from planner.foundation.vocabulary.limits import Walk
 from planner.foundation.vocabulary.records import evolve
@@ -30,6 +31,7 @@ BuildGraph: TypeAlias = Callable[[Walk, State], Graph]
 """the graph of a walk (`plan` or `plan-destroy`) over a state whose objects have moved; raises Failure"""
 
 
+@as_step("make plan")
 def make_plan(
     config: Config,
     state: State,

@@ -34,6 +34,7 @@ from planner.engine.evaluation.variables import (
     evaluate_local,
     evaluate_output,
 )
+from planner.foundation.support.trace import as_step
 from planner.foundation.values.convert import ConversionError, convert
 from planner.foundation.values.schema import BlockSchema, implied_type
 from planner.foundation.values.types import BOOL
@@ -84,6 +85,7 @@ class Provisioners(Protocol):
         ...
 
 
+@as_step("validate")
 def validate_walk(
     graph: Graph,
     config: Config,

@@ -39,6 +39,7 @@ from planner.engine.walk.machine import (
     event_of,
     in_order,
 )
+from planner.foundation.support import trace
 from planner.foundation.vocabulary.address_set import Numbered
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, defect, has_errors
 
@@ -307,9 +308,17 @@ def run_guarded(work: Work, node: str) -> WorkResult:
     """The work's result; a `Failure` becomes its diagnostics, and so does a mistake of ours: what was done for other
     nodes must not be lost for it."""
     try:
-        return work.run(node)
+        return work.run(node) if trace.RECORDER is None else _with_recorder(work, node, trace.RECORDER)
     except Exception as problem:
         return WorkResult(said_by(problem, node))
+
+
+def _with_recorder(work: Work, node: str, recorder: trace.Recorder) -> WorkResult:
+    with recorder.span(node, "TRACE", {}):
+        result = work.run(node)
+        if has_errors(result.diagnostics):
+            recorder.failed(next(d.summary for d in result.diagnostics if d.is_error))
+        return result
 
 
 def said_by(problem: Exception, node: str) -> tuple[Diagnostic, ...]:
@@ -329,7 +338,8 @@ def walk_straight(dependencies: Mapping[str, Iterable[str]] | Numbered, work: Wo
     names, waits_for, dependents = graph.names, graph.waits_for.copy(), graph.dependents
     diagnosed: Diagnosed = {}
     ready = [number for number, count in enumerate(waits_for) if not count]  # in order, so it is a heap
-    run = work.run
+    recorder = trace.RECORDER
+    run = work.run if recorder is None else lambda name: _with_recorder(work, name, recorder)
     while ready:
         number = heappop(ready)
         name = names[number]

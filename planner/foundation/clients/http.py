@@ -24,6 +24,7 @@ from typing import Any
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
 from planner.foundation.support.signals import STOP, is_reading
+from planner.foundation.support.trace import note, span
 from planner.foundation.vocabulary.diagnostic import ServiceError
 from planner.foundation.vocabulary.records import define, field, frozen
 
@@ -181,7 +182,9 @@ class Http:
             if self._slower:
                 self.pause(self._slower)
             try:
-                answer = self._once(method, url, sent, body, self.timeout if timeout is None else timeout)
+                with span(f"request {method}", url=display_url(url).partition("?")[0]):  # which may have a signature
+                    answer = self._once(method, url, sent, body, self.timeout if timeout is None else timeout)
+                    note("DEBUG", f"response {answer.status}")
             except (OSError, http.client.HTTPException, ValueError) as problem:
                 if is_reading() and STOP.requested:
                     raise ServiceError(f'{_title(method)} "{display_url(url)}": interrupted') from None

@@ -9,6 +9,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from planner.foundation.support.disk import read_text
+from planner.foundation.support.trace import as_step
 from planner.foundation.vocabulary.address import AddressError, parse_address
 from planner.foundation.vocabulary.address_set import Addresses, AddressSet
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
@@ -121,6 +122,7 @@ ASKED = (*SPOKEN, *SPOKEN_AT_FIRST, "waits_for")
 """the relations that only questions need"""
 
 
+@as_step("derive graph")
 def build_graph(facts: FactBase, everything: bool = False, own: Files = (), more: tuple[str, ...] = ()) -> Graph:
     """The graph that the rules derive from the facts of one walk, with `more` relations than a walk needs; with
     `everything`, all of them. `own`: rule files of the user's."""

@@ -27,6 +27,7 @@ from planner.foundation.clients.cli_config import CliConfig
 from planner.foundation.clients.host_tokens import HostTokens
 from planner.foundation.clients.http import BoundedResponse, trust_the_system, user_agent
 from planner.foundation.support.problem import InstallError
+from planner.foundation.support.trace import note
 from planner.foundation.vocabulary.diagnostic import ServiceError
 from planner.foundation.vocabulary.records import field, frozen
 from planner.language.config.sources import without_secrets
@@ -156,6 +157,7 @@ class Web:
     def _ask(self, url: str, headers: dict[str, str], posted: bytes | None) -> Any:
         if urlsplit(url).scheme not in ("http", "https"):
             raise InstallError(f"{display_url(url)} is not a URL with http or https")
+        note("DEBUG", "request", url=display_url(url).partition("?")[0])
         try:
             return _opener().open(urllib.request.Request(url, posted, headers), timeout=self.timeout)
         except urllib.error.HTTPError as answer:

@@ -8,6 +8,7 @@ from threading import Lock
 from time import monotonic
 from typing import Any
 
+from planner.foundation.support.trace import span
 from planner.world.provider.plugin.http2 import OK, UNIMPLEMENTED, CallReply, Connection, Open, request_headers
 from planner.world.provider.plugin.messages import CALLS, messages, method
 from planner.world.provider.plugin.process import (
@@ -96,7 +97,7 @@ class PluginClient:
     def __init__(
         self, command: list[str], name: str, attachment: Attachment | None = None, transport: Open = Connections
     ) -> None:
-        limit = time_limit()
+        self.name, limit = name, time_limit()
         self._attached = attachment is not None
         self._process: PluginProcess | Attachment = attachment or PluginProcess(command, name, limit or START_SECONDS)
         self.version = self._process.handshake.version
@@ -127,7 +128,8 @@ class PluginClient:
                 raise ClientClosedError
             self._calls += 1
         try:
-            return self._answer(name, request, quick)
+            with span(f"provider call {name}", "TRACE", provider=self.name):
+                return self._answer(name, request, quick)
         finally:
             with self._lock:
                 self._calls -= 1

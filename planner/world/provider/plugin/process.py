@@ -12,7 +12,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 from collections import deque
 from collections.abc import Mapping
@@ -21,6 +20,7 @@ from queue import Empty, SimpleQueue
 from threading import Lock, Thread
 from typing import IO
 
+from planner.foundation.support import trace
 from planner.foundation.vocabulary.address import AddressError
 from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.foundation.vocabulary.provider_address import provider_source
@@ -70,6 +70,9 @@ class PluginProcess:
         self._lock = Lock()
         self._ended = False
         self._directory = _socket_directory()
+        if trace.RECORDER is None and _log_is_wanted():  # by a program that uses this library
+            trace.start(os.environ)
+        trace.note("DEBUG", "starting a plugin", provider=name, command=command)
         try:
             self._process, self._lifeline = _spawn(command, self._directory, name)
         except OSError as problem:
@@ -119,7 +122,7 @@ class PluginProcess:
 
     def _keep(self, line: str) -> None:
         self._lines.append(line)
-        log(self.name, line)
+        trace.plugin_line(self.name, line)
 
     def last_output(self) -> str:
         """The last output of the plugin, as the end of a message; "" when there was none."""
@@ -159,7 +162,7 @@ class PluginProcess:
             try:
                 self._process.wait(seconds)
             except subprocess.TimeoutExpired:
-                log(self.name, f"did not end within {seconds:g} seconds and is killed")
+                trace.plugin_line(self.name, f"did not end within {seconds:g} seconds and is killed")
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
@@ -246,22 +249,6 @@ def parse_handshake(line: str) -> Handshake:
 def _log_is_wanted() -> bool:
     level = os.environ.get("TF_LOG_PROVIDER") or os.environ.get("TF_LOG") or "OFF"
     return level.upper() != "OFF"
-
-
-def log(name: str, line: str) -> None:
-    """Write a line of a plugin's log, when requested with TF_LOG or TF_LOG_PROVIDER, to TF_LOG_PATH or stderr."""
-    if not _log_is_wanted():
-        return
-    text = f"{name}: {line}\n"
-    path = os.environ.get("TF_LOG_PATH")
-    try:
-        if path:
-            with open(path, "a", encoding="utf-8") as file:
-                file.write(text)
-        else:
-            sys.stderr.write(text)
-    except (OSError, ValueError):
-        pass  # a log that cannot be written must not stop the work
 
 
 # Plugins that run outside of planner, from TF_REATTACH_PROVIDERS: for debugging a provider.

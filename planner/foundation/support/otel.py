@@ -1,0 +1,88 @@
+"""Traces for OpenTelemetry, by its SDK (the extra `otel`); settings are its own variables, OTEL_*."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from planner import __version__
+
+if TYPE_CHECKING:
+    from opentelemetry.context import Context
+    from opentelemetry.sdk.trace import TracerProvider
+
+    from planner.foundation.support.log import Log
+
+
+TRACES = "OTEL_TRACES_EXPORTER"
+
+
+class Spans:
+    """Spans of one run of the program. Those of other threads continue the span in which the thread was started."""
+
+    def __init__(self, provider: TracerProvider, parent: Context) -> None:
+        from opentelemetry import context
+
+        self._provider, self._tracer = provider, provider.get_tracer("planner", __version__)
+        context.attach(parent)
+
+    @contextmanager
+    def step(self, name: str, attributes: Mapping[str, Any]) -> Iterator[None]:
+        with self._tracer.start_as_current_span(name, attributes={f"planner.{k}": v for k, v in attributes.items()}):
+            yield
+
+    def failed(self, reason: str) -> None:
+        """Mark the current span as failed."""
+        from opentelemetry.trace import Status, StatusCode, get_current_span
+
+        get_current_span().set_status(Status(StatusCode.ERROR, reason))
+
+    def environment(self) -> dict[str, str]:
+        """TRACEPARENT and TRACESTATE of the current span."""
+        from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+        carrier: dict[str, str] = {}
+        TraceContextTextMapPropagator().inject(carrier)
+        return {name.upper(): value for name, value in carrier.items()}
+
+    def close(self) -> None:
+        """Send what was not sent yet."""
+        self._provider.shutdown()
+
+
+def open_spans(environ: Mapping[str, str], log: Log | None) -> tuple[Spans | None, str]:
+    """The spans; or None, with the reason."""
+    protocol = environ.get("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL") or environ.get("OTEL_EXPORTER_OTLP_PROTOCOL")
+    kind = "grpc" if protocol == "grpc" else "http"
+    try:
+        from opentelemetry.sdk.resources import Resource
+        from opentelemetry.sdk.trace import TracerProvider
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor
+        from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+        exporter = import_module(f"opentelemetry.exporter.otlp.proto.{kind}.trace_exporter").OTLPSpanExporter
+    except ImportError:
+        package = "opentelemetry-exporter-otlp-proto-grpc" if kind == "grpc" else "planner[otel]"
+        return None, f'{TRACES} is "otlp", which needs more: pip install "{package}". Nothing is traced.'
+    _log_of_the_sdk(log)
+    name = environ.get("OTEL_SERVICE_NAME") or "planner"
+    provider = TracerProvider(resource=Resource.create({"service.name": name, "service.version": __version__}))
+    provider.add_span_processor(BatchSpanProcessor(exporter()))
+    carrier = {name.lower(): environ[name] for name in ("TRACEPARENT", "TRACESTATE") if environ.get(name)}
+    return Spans(provider, TraceContextTextMapPropagator().extract(carrier)), ""
+
+
+def _log_of_the_sdk(log: Log | None) -> None:
+    """Messages of the SDK go to the log, and not to the terminal."""
+    import logging
+
+    class Forwarding(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            if log is not None:
+                level = "ERROR" if record.levelno >= logging.ERROR else "WARN"
+                log.write("core", level, f"OpenTelemetry: {record.getMessage()}")
+
+    logger = logging.getLogger("opentelemetry")
+    logger.handlers, logger.propagate = [Forwarding(logging.WARNING)], False
