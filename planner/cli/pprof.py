@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from types import CodeType
 
-from planner.foundation.support.sampling import SECONDS, Sampler
+
+Stacks = Mapping[str, Iterable[tuple[tuple[CodeType | str, ...], float]]]
+"""by thread: stacks from the outside, with the seconds that each was seen for"""
 
 
-def pprof(sampler: Sampler, begin: float) -> bytes:
-    """The samples of all threads; `begin` in seconds since 1970."""
+def pprof(samples: Stacks, begin: float, duration: float, period: float) -> bytes:
+    """A profile; `begin` in seconds since 1970, `duration` and `period` in seconds."""
     strings: dict[str, int] = {"": 0}
     functions: dict[CodeType, int] = {}
     out = bytearray()
@@ -30,13 +32,13 @@ def pprof(sampler: Sampler, begin: float) -> bytes:
 
     value_type = _field(1, text("wall")) + _field(2, text("nanoseconds"))
     out.extend(_message(1, value_type))
-    for samples in sampler.samples.values():
-        for stack, seconds in samples:
+    for stacks in samples.values():
+        for stack, seconds in stacks:
             codes = [location(part) for part in reversed(stack) if isinstance(part, CodeType)]
             values = _packed(2, [int(seconds * 1e9)])
             out.extend(_message(2, _packed(1, codes) + values))
-    out.extend(_field(9, int(begin * 1e9)) + _field(10, int(sampler.seconds * 1e9)))
-    out.extend(_message(11, value_type) + _field(12, int(SECONDS * 1e9)))
+    out.extend(_field(9, int(begin * 1e9)) + _field(10, int(duration * 1e9)))
+    out.extend(_message(11, value_type) + _field(12, int(period * 1e9)))
     out.extend(b"".join(_message(6, value.encode()) for value in strings))
     return gzip.compress(bytes(out))
 

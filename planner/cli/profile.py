@@ -119,7 +119,7 @@ def with_pprof(path: str, command: Callable[[], int]) -> int:
         return command()
     finally:
         sampler.stop()
-        _write(path, pprof(sampler, begin))
+        _write(path, pprof(sampler.samples, begin, sampler.seconds, SECONDS))
 
 
 def _write(path: str, data: bytes) -> None:
