@@ -6,7 +6,6 @@ import gzip
 from collections.abc import Iterable, Mapping
 from types import CodeType
 
-
 Stacks = Mapping[str, Iterable[tuple[tuple[CodeType | str, ...], float]]]
 """by thread: stacks from the outside, with the seconds that each was seen for"""
 
