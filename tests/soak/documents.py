@@ -42,7 +42,7 @@ from planner.operations.options import OperationOptions
 from planner.operations.show import show, shown_json
 from planner.operations.state_journal import _shown
 from planner.workflows.batch import join, manifest, saved_plan
-from planner.workflows.batch.bundles import host, lease, parcel
+from planner.workflows.batch.bundles import host, parcel
 from planner.workflows.batch.model import Request, UnitResult
 from planner.workflows.batch.record import Record
 from planner.workflows.renew import kept
@@ -550,7 +550,7 @@ def of_fleets(fleet: Path, work: Path, state: bytes) -> list[Kind]:
     def leased(data: bytes) -> None:
         store = BesideStore()
         store.data = data
-        lease.take(store, "r", 1)  # type: ignore[arg-type]
+        host.take(store, "r", 1)  # type: ignore[arg-type]
 
     record_folder = max(p for p in (fleet / ".planner/batch").iterdir() if p.name.endswith("000"))
     run_json = (record_folder / "run.json").read_bytes()
