@@ -76,6 +76,23 @@ class Arguments:
         """The value of a flag that this command may not have."""
         return self.values.get(name, default)
 
+    def only_word(self, summary: str, detail: str = "") -> str:
+        """The only word. Raises UsageError when there is none, or more than one."""
+        if len(self.words) != 1:
+            raise UsageError(summary, detail)
+        return self.words[0]
+
+    def at_most_one_word(self, detail: str, default: str | None = None) -> Any:
+        """The word, or the default. Raises UsageError when there is more than one."""
+        if len(self.words) > 1:
+            raise UsageError("Too many words", detail)
+        return self.words[0] if self.words else default
+
+    def no_words(self, detail: str) -> None:
+        """Raises UsageError when there are words."""
+        if self.words:
+            raise UsageError("Too many words", detail)
+
 
 def parse(words: list[str], flags: tuple[Flag, ...]) -> Arguments:
     """Read the words of one command. Raises UsageError for unknown flags and unreadable values."""

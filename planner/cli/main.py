@@ -226,21 +226,28 @@ def _run_command(command: str, words: list[str], terminal: Terminal) -> int:
     except UsageError as problem:
         if any(word.lstrip("-") in ("no-color", "no-color=true") for word in words):
             terminal.set_colour(False)
-        json_errors = getattr(module, "usage_error", None)
-        if json_errors is not None and any(word in JSON_WORDS for word in words):
-            return int(json_errors(problem, terminal))
+        if any(word in JSON_WORDS for word in words) and _prints_json_problems(module):
+            from planner.cli.views import usage_error_lines
+
+            return int(getattr(module, "usage_error", usage_error_lines)(problem, terminal))
         return _usage_error(terminal, problem, command)
     except KeyboardInterrupt:
         raise
     except Exception as problem:
-        speaks_lines = any(flag.name == "json-into" for flag in getattr(module, "FLAGS", ()))
-        if speaks_lines and hasattr(module, "usage_error") and any(word in JSON_WORDS for word in words):
+        if any(word in JSON_WORDS for word in words) and _prints_json_problems(module):
             # Problems that end the command are JSON lines too.
             from planner.render.view import JsonView
 
             if terminal.view is None:
                 terminal.view = JsonView(terminal.stdout)
         return _failed(problem, terminal)
+
+
+def _prints_json_problems(module: ModuleType | None) -> bool:
+    """Whether the problems of a command are JSON too, as those of commands with JSON lines are."""
+    from planner.cli.options import JSON_LINES
+
+    return hasattr(module, "usage_error") or any(flag is JSON_LINES[0] for flag in getattr(module, "FLAGS", ()))
 
 
 def _look_for_settings(terminal: Terminal) -> None:

@@ -19,7 +19,7 @@ from planner.cli.options import (
     may_ask,
     operation_options,
 )
-from planner.cli.views import judge, may_tell_causes, open_view, told_causes, usage_error_lines
+from planner.cli.views import judge, may_tell_causes, open_view, told_causes
 from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.foundation.vocabulary.limits import Mode
 from planner.foundation.vocabulary.records import evolve
@@ -47,7 +47,6 @@ APPLY_FLAGS = (
     *JSON_LINES,
 )
 FLAGS = (DESTROY, *APPLY_FLAGS)
-usage_error = usage_error_lines
 
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
@@ -60,11 +59,9 @@ def apply(arguments: Arguments, terminal: Terminal, mode: Mode) -> int:
     from planner.operations.plan import plan, release
     from planner.operations.plan_files import open_saved_plan
 
-    if len(arguments.words) > 1:
-        raise UsageError("Too many words", "At most one plan file can be applied.")
+    path = arguments.at_most_one_word("At most one plan file can be applied.")
     settings = asking(operation_options(arguments, mode, needs_configuration=True), terminal, may_ask(arguments))
     settings = evolve(settings, keeps_values=may_tell_causes(arguments, terminal))
-    path = arguments.words[0] if arguments.words else None
     if path is None and arguments["json"] and not arguments["auto-approve"]:
         raise UsageError("Approval is required", "With -json, apply needs a plan file or -auto-approve.")
     view = open_view(arguments, terminal)

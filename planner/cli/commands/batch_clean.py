@@ -26,8 +26,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     """0; Failure if a record cannot be removed."""
     from planner.workflows.batch.remove_records import clean
 
-    if arguments.words:
-        raise UsageError("Too many words", "The records of the fleet in the working directory are removed.")
+    arguments.no_words("The records of the fleet in the working directory are removed.")
     if arguments["keep"] < 0:
         raise UsageError("Option -keep must not be negative")
     root = os.path.dirname(os.path.abspath(arguments["file"])) if arguments["file"] else os.getcwd()

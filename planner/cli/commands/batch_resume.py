@@ -6,7 +6,7 @@ import os
 
 from planner.cli.batch_options import REPORTS
 from planner.cli.commands.batch_apply import APPROVE, approval
-from planner.cli.flags import Arguments, Flag, UsageError
+from planner.cli.flags import Arguments, Flag
 from planner.foundation.support.signals import install
 from planner.render.terminal import Terminal
 
@@ -29,8 +29,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     from planner.cli.batch_view import conclude, listener
     from planner.workflows.batch.resume import resume
 
-    if len(arguments.words) > 1:
-        raise UsageError("Too many words", "Name one run: a directory below .planner/batch.")
+    name = arguments.at_most_one_word("Name one run: a directory below .planner/batch.", "")
     if terminal.owns_process:
         install()
 
@@ -42,6 +41,5 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
 
     root = os.path.dirname(os.path.abspath(arguments["file"])) if arguments["file"] else os.getcwd()
     ask = None if arguments["auto-approve"] else approval("apply", terminal)
-    name = arguments.words[0] if arguments.words else ""
     report = resume(name, root, listener(arguments, terminal), ask, began)
     return conclude(report, arguments, terminal)

@@ -33,8 +33,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     from planner.logic.graph.cycles import knot_lines
     from planner.operations.graph import cut
 
-    if arguments.words:
-        raise UsageError("Too many words", "cut takes no words; use -chdir=DIR before the command.")
+    arguments.no_words("cut takes no words; use -chdir=DIR before the command.")
     if arguments["type"] not in KINDS:
         raise UsageError(f"There is no graph of type {arguments['type']}", f"The types are: {', '.join(KINDS[1:])}.")
     knots, diagnostics = cut(operation_options(arguments), arguments["type"], arguments["plan"] or None)

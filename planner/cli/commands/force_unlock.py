@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planner.cli.approval import ask
-from planner.cli.flags import Arguments, Flag, UsageError
+from planner.cli.flags import Arguments, Flag
 from planner.cli.options import INPUT, JSON_LINES, VARIABLES, may_ask, state_options
-from planner.cli.views import open_plain_view, usage_error_lines
+from planner.cli.views import open_plain_view
 from planner.render.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -16,15 +16,13 @@ if TYPE_CHECKING:
 USAGE = "[options] LOCK_ID"
 HELP = "Removes the lock of the state with this id. Do this only if its holder is certainly not running any more."
 FLAGS = (Flag("force", "bool", "Unlock without a prompt for confirmation."), INPUT, *VARIABLES, *JSON_LINES)
-usage_error = usage_error_lines
 
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when the lock is not removed."""
     from planner.operations.force_unlock import force_unlock
 
-    if len(arguments.words) != 1:
-        raise UsageError("One lock id is needed", "The message of the failed command names it.")
+    lock_id = arguments.only_word("One lock id is needed", "The message of the failed command names it.")
     view = open_plain_view(arguments, terminal)
     settings = state_options(arguments)
 
@@ -38,7 +36,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         remark = f"{holder.describe()}\n\n{remark}"
         return ask("Do you really want to force-unlock?", remark, terminal, may_ask(arguments)) == "yes"
 
-    unlocked, diagnostics = force_unlock(settings, arguments.words[0], confirm)
+    unlocked, diagnostics = force_unlock(settings, lock_id, confirm)
     if unlocked:
         view.say(
             "planner state has been successfully unlocked!\n\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from planner.cli.flags import Arguments, Flag, no_directory
 from planner.cli.options import JSON_LINES, VARIABLES, load_options
-from planner.cli.views import open_view, usage_error_lines
+from planner.cli.views import open_view
 from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.render.download_line import DownloadLine, InitLines
 from planner.render.terminal import Terminal
@@ -17,7 +17,6 @@ FLAGS = (
     *VARIABLES,
     *JSON_LINES,
 )
-usage_error = usage_error_lines
 
 
 def run(arguments: Arguments, terminal: Terminal) -> int:

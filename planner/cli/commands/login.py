@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from planner.cli.approval import ask
-from planner.cli.flags import Arguments, UsageError
+from planner.cli.flags import Arguments
 from planner.cli.options import INPUT, JSON_LINES, VARIABLES, may_ask
-from planner.cli.views import open_plain_view, usage_error_lines
+from planner.cli.views import open_plain_view
 from planner.foundation.vocabulary.diagnostic import error
 from planner.render.terminal import Terminal
 
@@ -13,17 +13,15 @@ USAGE = "[options] HOST"
 HELP = """Gets an API token for a host, from its login service or from a prompt, and stores it with your credentials
 helper, or in credentials.tfrc.json in ~/.terraform.d (readable by you alone)."""
 FLAGS = (INPUT, *VARIABLES, *JSON_LINES)
-usage_error = usage_error_lines
 
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when there is no token."""
     from planner.operations.login import login
 
-    if len(arguments.words) != 1:
-        raise UsageError(
-            "Unexpected argument", "The login command expects exactly one argument: the host to log in to."
-        )
+    host = arguments.only_word(
+        "Unexpected argument", "The login command expects exactly one argument: the host to log in to."
+    )
     view = open_plain_view(arguments, terminal)
     if not may_ask(arguments):
         detail = (
@@ -40,4 +38,4 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         view.say(text)
         terminal.stdout.flush()
 
-    return view.finish(login(arguments.words[0], asked, say))
+    return view.finish(login(host, asked, say))

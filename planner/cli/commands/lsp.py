@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
-from planner.cli.flags import Arguments, Flag, UsageError
+from planner.cli.flags import Arguments, Flag
 from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.render.terminal import Terminal
 
@@ -17,8 +17,7 @@ FLAGS: tuple[Flag, ...] = ()
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0 when the editor has exited properly. Raises Failure without the extra."""
-    if arguments.words:
-        raise UsageError("Too many words", "An editor starts this command without any.")
+    arguments.no_words("An editor starts this command without any.")
     if find_spec("pygls") is None:
         detail = "The language server needs pygls: pip install 'planner[lsp]'."
         raise Failure(error("lsp.missing", "The extra lsp is not installed", detail))

@@ -31,11 +31,9 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     from planner.operations.show import outputs as outputs_of
     from planner.render.diagnostics import show
 
-    if len(arguments.words) > 1:
-        raise UsageError("Too many words", "output takes at most one name.")
+    name = arguments.at_most_one_word("output takes at most one name.", "")
     if arguments["json"] and arguments["raw"]:
         raise UsageError("Conflicting options", "-json and -raw are two different forms: choose one.")
-    name = arguments.words[0] if arguments.words else ""
     if arguments["raw"] and not name:
         raise UsageError("Option -raw needs a name", "Only a single output can be printed raw.")
     stream = open_json_into(arguments, terminal)

@@ -22,7 +22,7 @@ from planner.cli.options import (
     may_ask,
     operation_options,
 )
-from planner.cli.views import judge, may_tell_causes, open_view, show_summary, told_causes, usage_error_lines
+from planner.cli.views import judge, may_tell_causes, open_view, show_summary, told_causes
 from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.foundation.vocabulary.records import evolve
 from planner.operations.options import OperationOptions
@@ -64,7 +64,6 @@ FLAGS = (
     *VARIABLES,
     *JSON_LINES,
 )
-usage_error = usage_error_lines
 _PLAIN = frozenset(
     ("var", "var-file", "refresh", "lock", "lock-timeout", "no-color", "input", "parallelism", "detailed-exitcode",
      "compact-warnings", "consolidate-warnings", "consolidate-errors", "concise", "deprecation", "state", "why")

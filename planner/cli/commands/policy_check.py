@@ -60,8 +60,7 @@ FLAGS = (
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when something is denied or broken, or on errors."""
-    if arguments.words:
-        raise UsageError("Too many words", "A saved plan is named with -plan=FILE, policies with -policy=DIR.")
+    arguments.no_words("A saved plan is named with -plan=FILE, policies with -policy=DIR.")
     format = "json" if arguments["json"] else arguments["format"]
     if format not in FORMATS:
         raise UsageError(f"Unknown format {format}", f"There are {', '.join(FORMATS)}.")

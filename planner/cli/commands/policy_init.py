@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from planner.cli.finish import finish
-from planner.cli.flags import Arguments, Flag, UsageError
+from planner.cli.flags import Arguments, Flag
 from planner.operations.standing_policies import own
 from planner.render.terminal import Terminal
 
@@ -22,8 +22,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when a pack cannot be fetched or does not match."""
     from planner.operations import policy_packs
 
-    if len(arguments.words) > 1:
-        raise UsageError("Too many words", "Name one policy.toml, or none for .planner/policy.toml.")
+    arguments.at_most_one_word("Name one policy.toml, or none for .planner/policy.toml.")
     if not arguments.words and not os.path.lexists(policy_packs.OWN):
         if own(os.curdir):
             terminal.out("No pack comes from elsewhere.")

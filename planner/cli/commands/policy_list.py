@@ -19,8 +19,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     from planner.answers.policy.library import library
     from planner.operations.policies import pack_text
 
-    if len(arguments.words) > 1:
-        raise UsageError("Too many words", "Name one policy, or none for all of them.")
+    arguments.at_most_one_word("Name one policy, or none for all of them.")
     entries = library()
     if arguments.words:
         word = arguments.words[0].removeprefix("builtin:")

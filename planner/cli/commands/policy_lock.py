@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from planner.cli.finish import finish
-from planner.cli.flags import Arguments, Flag, UsageError
+from planner.cli.flags import Arguments, Flag
 from planner.render.terminal import Terminal
 
 USAGE = "[options] [FILE]"
@@ -16,7 +16,5 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when a pack cannot be fetched or does not match."""
     from planner.operations import policy_packs
 
-    if len(arguments.words) > 1:
-        raise UsageError("Too many words", "Name one policy.toml, or none for .planner/policy.toml.")
-    config = arguments.words[0] if arguments.words else policy_packs.OWN
+    config = arguments.at_most_one_word("Name one policy.toml, or none for .planner/policy.toml.", policy_packs.OWN)
     return finish(policy_packs.packs("lock", config, terminal.out), terminal)

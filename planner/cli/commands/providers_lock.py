@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import JSON_LINES, VARIABLES, load_options
-from planner.cli.views import open_view, usage_error_lines
+from planner.cli.views import open_view
 from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.render.download_line import DownloadLine
 from planner.render.terminal import Terminal
@@ -18,7 +18,6 @@ CHOICES = (
     Flag("platform", "list", "A platform to lock for (this one). May be repeated.", value="OS_ARCH"),
 )
 FLAGS = (*CHOICES, *VARIABLES, *JSON_LINES)
-usage_error = usage_error_lines
 
 
 def run(arguments: Arguments, terminal: Terminal) -> int:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from planner.cli.commands.providers_lock import checked_platforms
-from planner.cli.flags import Arguments, Flag, UsageError
+from planner.cli.flags import Arguments, Flag
 from planner.cli.options import JSON_LINES, VARIABLES, load_options
-from planner.cli.views import open_view, usage_error_lines
+from planner.cli.views import open_view
 from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.render.download_line import DownloadLine
 from planner.render.terminal import Terminal
@@ -18,21 +18,19 @@ FLAGS = (
     *VARIABLES,
     *JSON_LINES,
 )
-usage_error = usage_error_lines
 
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 on errors."""
     from planner.operations.provider_packages import mirror_providers
 
-    if len(arguments.words) != 1:
-        raise UsageError(
-            "No output directory", "providers mirror takes one directory, into which it copies the packages."
-        )
+    directory = arguments.only_word(
+        "No output directory", "providers mirror takes one directory, into which it copies the packages."
+    )
     platforms = checked_platforms(arguments["platform"])
     view = open_view(arguments, terminal)
     line = DownloadLine(terminal)
-    diagnostics = mirror_providers(load_options(arguments), arguments.words[0], platforms, view.log, progress=line)
+    diagnostics = mirror_providers(load_options(arguments), directory, platforms, view.log, progress=line)
     line.clear()
     view.diagnostics(diagnostics)
     return int(has_errors(diagnostics))

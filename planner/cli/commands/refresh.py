@@ -15,7 +15,7 @@ from planner.cli.options import (
     may_ask,
     operation_options,
 )
-from planner.cli.views import open_view, usage_error_lines
+from planner.cli.views import open_view
 from planner.foundation.vocabulary.records import evolve
 from planner.render.terminal import Terminal
 
@@ -23,7 +23,6 @@ USAGE = "[options]"
 HELP = """Reads all managed objects and records outside changes in the state. Better: `planner apply -refresh-only`,
 which shows the changes first and prompts for approval."""
 FLAGS = (DESTROY, INPUT, SHOW_SENSITIVE, *OPERATION, *STATE, *VARIABLES, *JSON_LINES)
-usage_error = usage_error_lines
 
 
 def run(arguments: Arguments, terminal: Terminal) -> int:

@@ -17,8 +17,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     from planner.operations import rulebook
     from planner.render import rules as render_rules
 
-    if len(arguments.words) > 1:
-        raise UsageError("Too many words", "Name one predicate, or none to list them all.")
+    arguments.at_most_one_word("Name one predicate, or none to list them all.")
     if arguments["markdown"] and (arguments.words or arguments["json"]):
         raise UsageError("Conflicting options", "-markdown prints the list of all predicates, and nothing else.")
     built_in = rulebook.built_in(*arguments.words)

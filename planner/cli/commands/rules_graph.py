@@ -19,10 +19,9 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     from planner.operations import rulebook
     from planner.render import rules as render_rules
 
-    if len(arguments.words) > 1:
-        raise UsageError("Too many words", "Name one predicate, or none.")
+    predicate = arguments.at_most_one_word("Name one predicate, or none.")
     if arguments["json"] and arguments["dot"]:
         raise UsageError("Conflicting options", "Choose -json or -dot.")
-    graphs = rulebook.dependency_graphs(arguments.words[0] if arguments.words else None)
+    graphs = rulebook.dependency_graphs(predicate)
     terminal.data(render_rules.graphs_json(graphs) if arguments["json"] else render_rules.graphs_dot(graphs))
     return 0

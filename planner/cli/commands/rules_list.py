@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planner.cli.flags import Arguments, UsageError
+from planner.cli.flags import Arguments
 from planner.cli.options import JSON
 from planner.render.terminal import Terminal
 
@@ -17,8 +17,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     from planner.operations import rulebook
     from planner.render.rules import document
 
-    if arguments.words:
-        raise UsageError("Too many words", "To see one predicate and its rules: planner rules doc PREDICATE")
+    arguments.no_words("To see one predicate and its rules: planner rules doc PREDICATE")
     if arguments["json"]:
         terminal.data(document(rules=[rulebook.rule_json(name, rule) for name, rule in rulebook.rules()]))
         return 0

@@ -27,11 +27,10 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     from planner.operations import rulebook
     from planner.render import rules as render_rules
 
-    if len(arguments.words) > 1:
-        raise UsageError("Too many words", "Name one directory, or none.")
+    directory = arguments.at_most_one_word("Name one directory, or none.", ".")
     if arguments["type"] not in KINDS:
         raise UsageError(f"There is no graph of type {arguments['type']}", f"The types are: {', '.join(KINDS)}.")
-    settings = operation_options(arguments, directory=arguments.words[0] if arguments.words else ".")
+    settings = operation_options(arguments, directory=directory)
     database, diagnostics = rulebook.evaluation(settings, arguments["type"])
     if database is None or has_errors(diagnostics):
         return finish(diagnostics, terminal) or 1

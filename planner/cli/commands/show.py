@@ -34,9 +34,8 @@ FLAGS = (
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when there is nothing to read."""
-    if len(arguments.words) > 1:
-        raise UsageError("Too many words", "show takes at most one file.")
-    path = arguments["plan"] or (arguments.words[0] if arguments.words else None)
+    file = arguments.at_most_one_word("show takes at most one file.")
+    path = arguments["plan"] or file
     chosen = [name for name in ("state", "plan", "config", "module") if arguments[name]]
     if len(chosen) > 1 or (chosen and arguments.words):
         raise UsageError("Conflicting options", "Only one of a state, a plan, a configuration and a module is shown.")

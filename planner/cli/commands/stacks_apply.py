@@ -10,7 +10,6 @@ from planner.cli.flags import Arguments, Flag
 from planner.cli.options import DESTROY, INPUT, JSON_LINES, may_ask
 from planner.cli.stack_options import REPORTS, SHARED, WORKERS
 from planner.cli.stack_work import DeploymentResult, StackWork, report_of, work_on
-from planner.cli.views import usage_error_lines
 from planner.foundation.vocabulary.diagnostic import Diagnostics, error
 from planner.foundation.vocabulary.limits import Mode
 from planner.foundation.vocabulary.records import evolve
@@ -38,7 +37,6 @@ FLAGS = (
     *SHARED,
     *JSON_LINES,
 )
-usage_error = usage_error_lines
 
 
 def run(arguments: Arguments, terminal: Terminal) -> int:

@@ -6,7 +6,6 @@ from planner.cli.commands.stacks_apply import apply
 from planner.cli.flags import Arguments, Flag
 from planner.cli.options import INPUT, JSON_LINES
 from planner.cli.stack_options import REPORTS, SHARED, WORKERS
-from planner.cli.views import usage_error_lines
 from planner.render.terminal import Terminal
 
 USAGE = "[options]"
@@ -20,7 +19,6 @@ FLAGS = (
     *SHARED,
     *JSON_LINES,
 )
-usage_error = usage_error_lines
 
 
 def run(arguments: Arguments, terminal: Terminal) -> int:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from planner.cli.flags import Arguments, Flag, UsageError
+from planner.cli.flags import Arguments, Flag
 from planner.cli.options import JSON_LINES
-from planner.cli.views import open_view, usage_error_lines
+from planner.cli.views import open_view
 from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.render.download_line import DownloadLine, InitLines
 from planner.render.terminal import Terminal
@@ -18,19 +18,17 @@ FLAGS = (
     Flag("lockfile", "string", "How to treat the lock file: readonly.", value="MODE"),
     *JSON_LINES,
 )
-usage_error = usage_error_lines
 
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 on errors."""
     from planner.workflows.stacks.init import init_stack
 
-    if len(arguments.words) > 1:
-        raise UsageError("Too many words", "stacks init takes at most one directory.")
+    directory = arguments.at_most_one_word("stacks init takes at most one directory.", ".")
     view = open_view(arguments, terminal)
     line = DownloadLine(terminal)
     diagnostics = init_stack(
-        arguments.words[0] if arguments.words else ".",
+        directory,
         upgrade=arguments["upgrade"],
         lockfile=arguments["lockfile"] or "",
         plugin_dirs=arguments["plugin-dir"],

@@ -8,7 +8,6 @@ from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import DESTROY, JSON_LINES, SINCE
 from planner.cli.stack_options import REPORTS, SHARED, WORKERS
 from planner.cli.stack_work import DeploymentResult, StackWork, Turn, report_of, work_on
-from planner.cli.views import usage_error_lines
 from planner.foundation.vocabulary.diagnostic import Diagnostics, has_errors
 from planner.foundation.vocabulary.limits import Mode
 from planner.foundation.vocabulary.records import evolve
@@ -42,7 +41,6 @@ FLAGS = (
     *SHARED,
     *JSON_LINES,
 )
-usage_error = usage_error_lines
 
 
 def run(arguments: Arguments, terminal: Terminal) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from planner.cli.commands.providers_lock import CHOICES, checked_choices
 from planner.cli.flags import Arguments
 from planner.cli.options import JSON_LINES
-from planner.cli.views import open_view, usage_error_lines
+from planner.cli.views import open_view
 from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.render.download_line import DownloadLine
 from planner.render.terminal import Terminal
@@ -14,7 +14,6 @@ USAGE = "[options] [PROVIDER...]"
 HELP = """Downloads the packages of the providers of all components (or the named ones) for each platform from their
 registries, whatever the installation settings, and records their checksums in the dependency lock file of the stack."""
 FLAGS = (*CHOICES, *JSON_LINES)
-usage_error = usage_error_lines
 
 
 def run(arguments: Arguments, terminal: Terminal) -> int:

@@ -8,7 +8,7 @@ from planner.cli.commands.state_list import instances
 from planner.cli.flags import Arguments
 from planner.cli.options import JSON_LINES
 from planner.cli.stack_options import DEPLOYMENTS
-from planner.cli.views import open_plain_view, usage_error_lines
+from planner.cli.views import open_plain_view
 from planner.foundation.vocabulary.diagnostic import Failure
 from planner.render.terminal import Terminal
 from planner.workflows.stacks.deployments import ServiceStandIns
@@ -23,7 +23,6 @@ HELP = """Lists the resource instances in the states of deployments, each after 
 component.web["eu"].aws_instance.server. With addresses, only those of these components, child stacks, modules and
 resources. With several deployments each line begins with its deployment."""
 FLAGS = (DEPLOYMENTS, *JSON_LINES)
-usage_error = usage_error_lines
 
 
 def run(arguments: Arguments, terminal: Terminal) -> int:

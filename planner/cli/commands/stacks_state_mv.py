@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import JSON_LINES, LOCK, state_options
 from planner.cli.stack_options import DEPLOYMENTS
-from planner.cli.views import open_plain_view, usage_error_lines
+from planner.cli.views import open_plain_view
 from planner.foundation.vocabulary.diagnostic import Diagnostics, Failure, error, has_errors
 from planner.foundation.vocabulary.nearest import word
 from planner.render.terminal import Terminal
@@ -21,7 +21,6 @@ HELP = """Moves a resource instance, a resource or a module in the state of a co
 component.web["eu"].aws_instance.old component.web["eu"].aws_instance.new. The real objects are not changed. Between
 components whose states are files, use `planner state mv -state=FILE -state-out=FILE`."""
 FLAGS = (DEPLOYMENTS, Flag("dry-run", "bool", "List what would be moved, and move nothing."), *LOCK, *JSON_LINES)
-usage_error = usage_error_lines
 
 
 def run(arguments: Arguments, terminal: Terminal) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import JSON_LINES, LOCK, state_options
 from planner.cli.stack_options import DEPLOYMENTS
-from planner.cli.views import open_plain_view, usage_error_lines
+from planner.cli.views import open_plain_view
 from planner.foundation.vocabulary.diagnostic import Diagnostics, has_errors
 from planner.render.terminal import Terminal
 
@@ -14,7 +14,6 @@ HELP = """Removes resource instances, resources or modules from the states of co
 component.web["eu"].aws_instance.server. The real objects continue to exist, unmanaged. A whole component is forgotten
 by a removed block with `lifecycle { destroy = false }`."""
 FLAGS = (DEPLOYMENTS, Flag("dry-run", "bool", "List what would be removed, and remove nothing."), *LOCK, *JSON_LINES)
-usage_error = usage_error_lines
 
 
 def run(arguments: Arguments, terminal: Terminal) -> int:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from planner.cli.flags import Arguments, UsageError
+from planner.cli.flags import Arguments
 from planner.cli.options import JSON_LINES, SHOW_SENSITIVE
 from planner.cli.stack_options import DEPLOYMENTS
-from planner.cli.views import open_plain_view, usage_error_lines
+from planner.cli.views import open_plain_view
 from planner.foundation.vocabulary.diagnostic import Diagnostics
 from planner.render.terminal import Terminal
 
@@ -13,7 +13,6 @@ USAGE = "[options] ADDRESS"
 HELP = """Shows the attributes of one resource instance of a deployment. `planner stacks state list` lists the
 addresses: component.web["eu"].aws_instance.server."""
 FLAGS = (DEPLOYMENTS, SHOW_SENSITIVE, *JSON_LINES)
-usage_error = usage_error_lines
 
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
@@ -23,8 +22,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     from planner.operations.state_edit import no_state
     from planner.workflows.stacks.deployment_state import schemas_of, stack_addresses
 
-    if len(arguments.words) != 1:
-        raise UsageError("One address is needed", "Write the address of a resource instance.")
+    arguments.only_word("One address is needed", "Write the address of a resource instance.")
     view = open_plain_view(arguments, terminal)
     told = Diagnostics()
     result = stack_addresses(arguments["deployment"], arguments.words, told)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from planner.cli.commands.validate import document, failure, report, usage_error
-from planner.cli.flags import Arguments, UsageError
+from planner.cli.flags import Arguments
 from planner.cli.options import JSON_DOCUMENT
 from planner.cli.views import open_json_into
 from planner.render.terminal import Terminal
@@ -19,10 +19,9 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     """0 when the stack is valid, else 1."""
     from planner.workflows.stacks.validate import validate_stack
 
-    if len(arguments.words) > 1:
-        raise UsageError("Too many words", "stacks validate takes at most one directory.")
+    directory = arguments.at_most_one_word("stacks validate takes at most one directory.", ".")
     stream = open_json_into(arguments, terminal)
-    result = validate_stack(arguments.words[0] if arguments.words else ".")
+    result = validate_stack(directory)
     if stream is not None:
         with stream:
             print(document(result), file=stream)

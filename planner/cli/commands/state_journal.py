@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import JSON_LINES, LOCK, VARIABLES, operation_options, state_options
-from planner.cli.views import open_plain_view, open_view, usage_error_lines
+from planner.cli.views import open_plain_view, open_view
 from planner.render.terminal import Terminal
 
 USAGE = "[options]"
@@ -20,15 +20,13 @@ FLAGS = (
     *VARIABLES,
     *JSON_LINES,
 )
-usage_error = usage_error_lines
 
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when a journal cannot be read or discarded."""
     from planner.operations.state_journal import state_journal
 
-    if arguments.words:
-        raise UsageError("Too many words", "The journals of the selected workspace are meant.")
+    arguments.no_words("The journals of the selected workspace are meant.")
     if arguments["adopt"] and arguments["discard"]:
         raise UsageError("Conflicting options", "Journals are either adopted or discarded.")
     if arguments["adopt"]:

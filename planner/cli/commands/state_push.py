@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 
-from planner.cli.flags import Arguments, Flag, UsageError
+from planner.cli.flags import Arguments, Flag
 from planner.cli.options import JSON_LINES, LOCK, VARIABLES, state_options
-from planner.cli.views import open_plain_view, usage_error_lines
+from planner.cli.views import open_plain_view
 from planner.foundation.support.disk import MOST_BYTES, read_given
 from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.render.terminal import Terminal
@@ -21,17 +21,14 @@ FLAGS = (
     *VARIABLES,
     *JSON_LINES,
 )
-usage_error = usage_error_lines
 
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when the state was refused."""
     from planner.operations.state_push import state_push
 
-    if len(arguments.words) != 1:
-        raise UsageError("One file is needed", 'Write the path of a state file, or "-".')
+    path = arguments.only_word("One file is needed", 'Write the path of a state file, or "-".')
     view = open_plain_view(arguments, terminal)
-    path = arguments.words[0]
     try:
         if path == "-":
             data = sys.stdin.buffer.read()

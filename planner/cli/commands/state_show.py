@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planner.cli.commands.state_list import instances, no_state
-from planner.cli.flags import Arguments, Flag, UsageError
+from planner.cli.flags import Arguments, Flag
 from planner.cli.options import JSON_LINES, SHOW_SENSITIVE, VARIABLES, state_options
-from planner.cli.views import open_plain_view, usage_error_lines
+from planner.cli.views import open_plain_view
 from planner.foundation.vocabulary.address import format_key
 from planner.foundation.vocabulary.diagnostic import Diagnostic, error
 from planner.foundation.vocabulary.records import evolve
@@ -27,7 +27,6 @@ FLAGS = (
     *VARIABLES,
     *JSON_LINES,
 )
-usage_error = usage_error_lines
 
 
 def only(resource: ResourceState, instance: InstanceState) -> State:
@@ -40,15 +39,14 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when the instance does not exist."""
     from planner.operations.show import stored_state
 
-    if len(arguments.words) != 1:
-        raise UsageError("One address is needed", "Write the address of a resource instance.")
+    address = arguments.only_word("One address is needed", "Write the address of a resource instance.")
     view = open_plain_view(arguments, terminal)
     shown, problems = stored_state(state_options(arguments))
     if shown is None:
         return view.finish(problems)
     if shown.state is None:
         return view.finish([no_state()])
-    return tell(shown, arguments.words[0], problems, view, arguments["show-sensitive"], terminal)
+    return tell(shown, address, problems, view, arguments["show-sensitive"], terminal)
 
 
 def tell(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from planner.cli.commands.state_list import no_state
-from planner.cli.flags import Arguments, Flag, UsageError
+from planner.cli.flags import Arguments, Flag
 from planner.cli.options import JSON_LINES, VARIABLES, state_options
-from planner.cli.views import open_plain_view, usage_error_lines
+from planner.cli.views import open_plain_view
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, has_errors
 from planner.render.terminal import Terminal
 from planner.render.view import View
@@ -15,15 +15,13 @@ USAGE = "[options]"
 HELP = """Checks the state file, its backup, and the journal of an interrupted apply: whether each can be read, and
 whether they belong together. Nothing is changed. The exit code is 1 when something is missing or damaged."""
 FLAGS = (Flag("state", "string", "Check this state file.", value="FILE"), *VARIABLES, *JSON_LINES)
-usage_error = usage_error_lines
 
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when something is lost or damaged."""
     from planner.operations.show import kept_state
 
-    if arguments.words:
-        raise UsageError("Too many words", "Another file is named with -state=FILE.")
+    arguments.no_words("Another file is named with -state=FILE.")
     view = open_plain_view(arguments, terminal)
     told = Diagnostics()
     with told.until_an_error():

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from planner.cli.flags import Arguments, Flag, UsageError
+from planner.cli.flags import Arguments, Flag
 from planner.cli.options import JSON_LINES, STATE, VARIABLES, state_options
-from planner.cli.views import open_plain_view, usage_error_lines
+from planner.cli.views import open_plain_view
 from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
 from planner.render.terminal import Terminal
 
@@ -19,7 +19,6 @@ FLAGS = (
     *VARIABLES,
     *JSON_LINES,
 )
-usage_error = usage_error_lines
 
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
@@ -31,10 +30,8 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
 
 def mark(arguments: Arguments, terminal: Terminal, change: Callable[..., list[Diagnostic]], sentence: str) -> int:
     """The common part of taint and untaint."""
-    if len(arguments.words) != 1:
-        raise UsageError("One address is needed", "Write the address of a resource instance.")
+    address = arguments.only_word("One address is needed", "Write the address of a resource instance.")
     view = open_plain_view(arguments, terminal)
-    address = arguments.words[0]
     diagnostics = change(state_options(arguments), address, allow_missing=arguments["allow-missing"])
     if not has_errors(diagnostics) and not diagnostics:
         text = sentence.format(address)

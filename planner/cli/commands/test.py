@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import JSON_LINES, POLICY, VARIABLES, policy_options
-from planner.cli.views import open_json_into, usage_error_lines
+from planner.cli.views import open_json_into
 from planner.foundation.support import signals
 from planner.foundation.support.signals import STOP
 from planner.foundation.vocabulary.diagnostic import error, has_errors
@@ -58,7 +58,6 @@ FLAGS = (
     *VARIABLES,
     *JSON_LINES,
 )
-usage_error = usage_error_lines
 
 
 def run(arguments: Arguments, terminal: Terminal) -> int:

@@ -5,10 +5,8 @@ from __future__ import annotations
 from planner.cli.commands.taint import FLAGS as FLAGS
 from planner.cli.commands.taint import mark
 from planner.cli.flags import Arguments
-from planner.cli.views import usage_error_lines
 from planner.render.terminal import Terminal
 
-usage_error = usage_error_lines
 USAGE = "[options] ADDRESS"
 HELP = "Removes the taint mark of a resource instance, so that it is not replaced."
 

@@ -23,9 +23,8 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     from planner.operations.validate import validate
     from planner.workflows.testing.validate import validate_with_tests
 
-    if len(arguments.words) > 1:
-        raise UsageError("Too many words", "validate takes at most one directory.")
-    settings = load_options(arguments, directory=arguments.words[0] if arguments.words else ".")
+    directory = arguments.at_most_one_word("validate takes at most one directory.", ".")
+    settings = load_options(arguments, directory=directory)
     stream = open_json_into(arguments, terminal)
     result = (
         validate(settings)

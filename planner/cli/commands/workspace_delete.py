@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from planner.cli.flags import Arguments, Flag, UsageError
+from planner.cli.flags import Arguments, Flag
 from planner.cli.options import JSON_LINES, LOCK, VARIABLES, state_options
-from planner.cli.views import open_plain_view, usage_error_lines
+from planner.cli.views import open_plain_view
 from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.render.terminal import Terminal
 
@@ -12,16 +12,13 @@ USAGE = "[options] NAME"
 HELP = "Deletes a workspace. A workspace whose state has objects is kept, unless -force is given."
 FORCE = Flag("force", "bool", "Delete it even if it manages objects; they continue to exist.")
 FLAGS = (FORCE, *LOCK, *VARIABLES, *JSON_LINES)
-usage_error = usage_error_lines
 
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when it is selected, does not exist or still manages objects."""
     from planner.operations.workspaces import workspace_delete
 
-    if len(arguments.words) != 1:
-        raise UsageError("One name is needed", "Write the name of a workspace.")
-    name = arguments.words[0]
+    name = arguments.only_word("One name is needed", "Write the name of a workspace.")
     view = open_plain_view(arguments, terminal)
     diagnostics = workspace_delete(state_options(arguments), name, force=arguments["force"])
     if not has_errors(diagnostics):

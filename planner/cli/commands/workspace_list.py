@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from planner.cli.flags import Arguments
 from planner.cli.options import JSON_LINES, VARIABLES, state_options
-from planner.cli.views import open_plain_view, usage_error_lines
+from planner.cli.views import open_plain_view
 from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.render.terminal import Terminal
 
 USAGE = "[options]"
 HELP = "Lists the workspaces; an asterisk marks the selected one."
 FLAGS = (*VARIABLES, *JSON_LINES)
-usage_error = usage_error_lines
 
 
 def run(arguments: Arguments, terminal: Terminal) -> int:

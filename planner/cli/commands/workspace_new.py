@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from planner.cli.flags import Arguments, Flag, UsageError
+from planner.cli.flags import Arguments, Flag
 from planner.cli.options import JSON_LINES, LOCK, VARIABLES, state_options
-from planner.cli.views import open_plain_view, usage_error_lines
+from planner.cli.views import open_plain_view
 from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.render.terminal import Terminal
 from planner.render.view import View
@@ -13,16 +13,13 @@ USAGE = "[options] NAME"
 HELP = "Creates a workspace with an empty state, and selects it."
 COPY = Flag("state", "string", "Start with a copy of this state file.", value="FILE")
 FLAGS = (COPY, *LOCK, *VARIABLES, *JSON_LINES)
-usage_error = usage_error_lines
 
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when it exists already or its name is not allowed."""
     from planner.operations.workspaces import workspace_new
 
-    if len(arguments.words) != 1:
-        raise UsageError("One name is needed", "Write the name of the new workspace.")
-    name = arguments.words[0]
+    name = arguments.only_word("One name is needed", "Write the name of the new workspace.")
     view = open_plain_view(arguments, terminal)
     diagnostics = workspace_new(state_options(arguments), name)
     if not has_errors(diagnostics):

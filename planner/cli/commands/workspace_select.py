@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from planner.cli.commands.workspace_new import say_created
-from planner.cli.flags import Arguments, Flag, UsageError
+from planner.cli.flags import Arguments, Flag
 from planner.cli.options import JSON_LINES, LOCK, VARIABLES, state_options
-from planner.cli.views import open_plain_view, usage_error_lines
+from planner.cli.views import open_plain_view
 from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.render.terminal import Terminal
 
@@ -13,16 +13,13 @@ USAGE = "[options] NAME"
 HELP = "Selects a workspace."
 CREATE = Flag("or-create", "bool", "Create the workspace when it does not exist.")
 FLAGS = (CREATE, *LOCK, *VARIABLES, *JSON_LINES)
-usage_error = usage_error_lines
 
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when it does not exist."""
     from planner.operations.workspaces import workspace_select
 
-    if len(arguments.words) != 1:
-        raise UsageError("One name is needed", "Write the name of a workspace.")
-    name = arguments.words[0]
+    name = arguments.only_word("One name is needed", "Write the name of a workspace.")
     view = open_plain_view(arguments, terminal)
     selected, diagnostics = workspace_select(state_options(arguments), name, create=arguments["or-create"])
     if has_errors(diagnostics):
