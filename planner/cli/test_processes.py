@@ -145,15 +145,12 @@ class FilesInProcesses:
         except KeyboardInterrupt:
             interrupted = True
             end_all()  # this process ends without a word to them
-        return _job_result(self.runner.results[index], written, interrupted)
-
-
-def _job_result(result: TestFileResult, written: list[tuple[int, str]], interrupted: bool) -> TestJobResult:
-    runs: list[Any] = [(run.status, run.began, run.seconds, run.texts) for run in result.runs]
-    reached = tuple(result.reached)
-    return TestJobResult(
-        tuple(written), result.status, tuple(runs), result.cleanup_failed, reached, result.read, interrupted
-    )
+        result = self.runner.results[index]
+        runs: list[Any] = [(run.status, run.began, run.seconds, run.texts) for run in result.runs]
+        reached = tuple(result.reached)
+        return TestJobResult(
+            tuple(written), result.status, tuple(runs), result.cleanup_failed, reached, result.read, interrupted
+        )
 
 
 # `test -watch`: what a change reaches is carried out again, each time in a process of its own.

@@ -68,10 +68,6 @@ def encryption_of_directory(directory: str, given: RawVariables, workspace: str)
     Failure."""
     if not is_secret_directory(directory):
         return encryption_of(None, given, workspace)
-    return _of_root(directory, given, workspace)
-
-
-def _of_root(directory: str, given: RawVariables, workspace: str) -> Encryption:
     config, problems = load_root(directory, variables=given, workspace=workspace)
     if config is None:
         raise Failure(problems)

@@ -87,11 +87,7 @@ class ConfigurationReading(Generic[O]):
 
 def grown(kind: type[Grown], step: RunInputs[Any], **more: Any) -> Grown:
     """The next step: all that the one before has, and more."""
-    return kind(**{name: getattr(step, name) for name in _fields(step.__class__)}, **more)
-
-
-def _fields(kind: type[RunInputs[Any]]) -> list[str]:
-    return [one.name for one in fields(kind)]
+    return kind(**{one.name: getattr(step, one.name) for one in fields(step.__class__)}, **more)
 
 
 def begin(options: A) -> tuple[RunInputs[A], list[Diagnostic]]:

@@ -13,7 +13,7 @@ from planner.answers.policy.facts.relations import PolicyFacts, PolicyInputs
 from planner.answers.policy.facts.surroundings import PlanSurroundings
 from planner.answers.policy.judge import judge
 from planner.answers.policy.model import Verdict, diagnostic
-from planner.answers.policy.program import Files, Policies
+from planner.answers.policy.program import Policies
 from planner.foundation.support.disk import collector_paused
 from planner.foundation.support.trace import as_step
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure
@@ -79,7 +79,10 @@ def judged(made: MadePlan[L]) -> tuple[MadePlan[L], Verdict | None, list[Diagnos
             verdict, _ = _judge(policies, made)
     except Failure as failure:
         return made, None, failure.diagnostics
-    record = _record(policies.files, _overrides(made.loaded.options, made.plan.policy), verdict, record_rows(made))
+    said = tuple((f.kind, f.code, f.address, f.message) for f in verdict.findings)
+    record = PolicyRecord(
+        policies.files, tuple(_overrides(made.loaded.options, made.plan.policy).items()), said, record_rows(made)
+    )
     return evolve(made, plan=evolve(made.plan, policy=record)), verdict, problems
 
 
@@ -160,10 +163,3 @@ def plan_graph(made: MadePlan[L]) -> Graph:
     if known is not None and not plan.limits.is_partial:
         return known
     return graphs.build(walk_of("plan", plan.mode), loaded, plan.prior_state)
-
-
-def _record(
-    files: Files, overrides: dict[str, str], verdict: Verdict, facts: tuple[tuple[str, ...], ...]
-) -> PolicyRecord:
-    said = tuple((f.kind, f.code, f.address, f.message) for f in verdict.findings)
-    return PolicyRecord(files, tuple(overrides.items()), said, facts)

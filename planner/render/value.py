@@ -153,10 +153,6 @@ def json_value(text: str | None) -> Value:
     """The value of a text that is a JSON object or array; MISSING for other texts."""
     if text is None or text[:1] not in ("{", "["):
         return MISSING
-    return _json_value(text)
-
-
-def _json_value(text: str) -> Value:
     import json
 
     try:

@@ -9,7 +9,6 @@ from urllib.parse import quote
 
 from planner import __version__
 from planner.answers.policy.model import Finding, Verdict
-from planner.foundation.vocabulary.span import Span
 from planner.render.proof import fact_text, is_tautology
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -99,16 +98,12 @@ def _subject(finding: Finding) -> dict[str, Any]:
     location: dict[str, Any] = {}
     span = finding.span or finding.rule_span
     if span is not None:
-        location["physicalLocation"] = _physical(span)
+        start, end = span.start_position, span.end_position
+        region = {"startLine": start.line, "startColumn": start.column, "endLine": end.line, "endColumn": end.column}
+        location["physicalLocation"] = {"artifactLocation": {"uri": uri(span.filename)}, "region": region}
     if finding.address:
         location["logicalLocations"] = [{"fullyQualifiedName": finding.address, "kind": "resource"}]
     return location
-
-
-def _physical(span: Span) -> dict[str, Any]:
-    start, end = span.start_position, span.end_position
-    region = {"startLine": start.line, "startColumn": start.column, "endLine": end.line, "endColumn": end.column}
-    return {"artifactLocation": {"uri": uri(span.filename)}, "region": region}
 
 
 def uri(path: str) -> str:

@@ -156,21 +156,17 @@ def _decode_number(raw: dict[str, Any]) -> Any:
     _expect(precision, int)
     if abs(exponent) > 1 << 40 or not 1 <= precision <= PRECISION:
         raise ValueError("number out of range")
-    return _scaled(mantissa, exponent, precision)
+    import gmpy2
+
+    with context(precision):
+        whole = gmpy2.mpfr(int(mantissa, 16), precision)
+        return gmpy2.mul_2exp(whole, exponent) if exponent >= 0 else gmpy2.div_2exp(whole, -exponent)
 
 
 def _float(word: str) -> Any:
     import gmpy2
 
     return gmpy2.mpfr(word, PRECISION)
-
-
-def _scaled(mantissa: str, exponent: int, precision: int) -> Any:
-    import gmpy2
-
-    with context(precision):
-        whole = gmpy2.mpfr(int(mantissa, 16), precision)
-        return gmpy2.mul_2exp(whole, exponent) if exponent >= 0 else gmpy2.div_2exp(whole, -exponent)
 
 
 def _decode_record(raw: dict[str, Any], records: dict[str, type]) -> Any:

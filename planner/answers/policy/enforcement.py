@@ -64,7 +64,8 @@ def settle(
         reason = finding.reason
         waiver = waived_by.get(number)
         if waiver is not None:
-            reason = _waiver_text(waiver)
+            ticket = f" ({waiver.ticket})" if waiver.ticket else ""
+            reason = f"{waiver.reason}{ticket}; waived by {waiver.owner} until {waiver.until}"
         elif kind == "overridden":
             reason = overrides[finding.code]
         settled.append(
@@ -182,11 +183,6 @@ def _groups(policies: Policies) -> Iterator[str]:
 
 
 # ---------------------------------------------------------------- reports
-
-
-def _waiver_text(waiver: Waiver) -> str:
-    ticket = f" ({waiver.ticket})" if waiver.ticket else ""
-    return f"{waiver.reason}{ticket}; waived by {waiver.owner} until {waiver.until}"
 
 
 def _remarks(database: Database, policies: Policies) -> Iterator[Finding]:

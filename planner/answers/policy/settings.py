@@ -269,17 +269,13 @@ def _uses(section: TomlTable, is_organisation: bool) -> Iterator[PackUse]:
             table.problem("source", f"{name} comes with planner and has no other source.")
         if version and not source and not name.startswith("planner."):
             table.problem("version", "A version needs a source that it comes from.")
-        _check_version(table, version)
+        try:
+            if version:
+                parse_constraints(version)
+        except ValueError as problem:
+            table.problem("version", f'"{version}" is not a valid version constraint: {problem}.')
         table.done()
         yield PackUse(name, source, version, policies, parameters, settable, table.span)
-
-
-def _check_version(table: TomlTable, version: str) -> None:
-    try:
-        if version:
-            parse_constraints(version)
-    except ValueError as problem:
-        table.problem("version", f'"{version}" is not a valid version constraint: {problem}.')
 
 
 def _policy_settings(section: TomlTable, root: TomlTable, is_organisation: bool) -> Iterator[PolicySetting]:

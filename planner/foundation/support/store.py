@@ -257,10 +257,6 @@ def seal(folder: str, name: str, *data: bytes | memoryview) -> bytes | None:
     key = _key_of(*_environment())
     if key is None:
         return None
-    return _sum(folder, name, data, key)
-
-
-def _sum(folder: str, name: str, data: tuple[bytes | memoryview, ...], key: bytes) -> bytes | None:
     made = blake2b(os.fsencode(f"{folder}/{name}\0"), key=key, digest_size=SEAL)
     for part in data:
         made.update(part)

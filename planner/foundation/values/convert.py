@@ -159,10 +159,6 @@ def number_text(value: Any) -> str:
     """A number as a string. Raises ConversionError for one with more digits than anyone can use."""
     if value.__class__ is int and -(1 << 500) < value < 1 << 500:
         return str(value)
-    return _number_text(value)
-
-
-def _number_text(value: Any) -> str:
     try:
         return number_to_text(value)
     except TooLong:

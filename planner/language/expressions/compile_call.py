@@ -113,10 +113,6 @@ def _arity(function: Function, count: int) -> Any:
     required = len(function.params)
     if count >= required and (function.variadic is not None or count == required):
         return None
-    return _arity_problem(function, count)
-
-
-def _arity_problem(function: Function, count: int) -> Any:
     try:
         call(function, [UNKNOWN] * count, None)  # type: ignore[arg-type]
     except FunctionError as problem:

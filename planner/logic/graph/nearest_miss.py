@@ -119,7 +119,8 @@ class _MissSearch:
             return
         lines, sources = [], []
         for row in rows[:_FEW]:
-            result = self.mention_source(row)
+            proof = self.prover.why("mentions", row)
+            result = next(iter(self.sources(proof)), None) if proof is not None else None
             sources += [result] if result else []
             how = "a rule of yours" if row[2] == ORDER else row[2]
             at = place(result)
@@ -140,10 +141,6 @@ class _MissSearch:
             yield Near("other-way", f"The other way round there is a path: {self.b} waits for {self.a}:", _steps(way))
 
     # -------- places
-
-    def mention_source(self, row: tuple[Any, ...]) -> dict[str, Any] | None:
-        proof = self.prover.why("mentions", row)
-        return next(iter(self.sources(proof)), None) if proof is not None else None
 
     def sources(self, proof: Proof) -> tuple[dict[str, Any], ...]:
         """The written sources of a proof."""

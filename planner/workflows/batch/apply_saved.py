@@ -139,7 +139,10 @@ def apply_saved(folder: str, options: BatchOptions, listener: BatchListener, app
             return evolve(report, seconds=time.monotonic() - started)
         run = _begin(batch, analysis, manifest, folder, plans, listener, approve is None, before.begun)
         _go_on(run, manifest, before)
-        _carry_out(run, command, approve, frozenset(before.begun))
+        waves = sorted({run.analysis.waves.get(unit, 0) for unit in run.order}, reverse=command == "destroy")
+        for number, level in enumerate(waves, 1):
+            units = [unit for unit in run.order if run.analysis.waves.get(unit, 0) == level]
+            _wave(run, command, units, f"wave {number} of {len(waves)}", approve, frozenset(before.begun))
     finally:
         batch.close()
     return finish(run, report, started, before.begun)
@@ -203,13 +206,6 @@ def _go_on(run: Run, manifest: SavedManifest, before: Before) -> None:
         run.record.finish(run.done[unit])
     if before.applied or before.begun:
         run.listener.goes_on(sorted(before.applied), list(before.begun))
-
-
-def _carry_out(run: Run, command: str, approve: Approve | None, begun: frozenset[str]) -> None:
-    waves = sorted({run.analysis.waves.get(unit, 0) for unit in run.order}, reverse=command == "destroy")
-    for number, level in enumerate(waves, 1):
-        units = [unit for unit in run.order if run.analysis.waves.get(unit, 0) == level]
-        _wave(run, command, units, f"wave {number} of {len(waves)}", approve, begun)
 
 
 def _wave(run: Run, command: str, units: list[str], title: str, approve: Approve | None, begun: frozenset[str]) -> None:

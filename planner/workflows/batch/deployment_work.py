@@ -93,19 +93,13 @@ def _open(request: Request, told: Diagnostics) -> OpenedStack:
     made = init_stack(".")
     if has_errors(made):
         raise Failure(made)
-    return _opened_at_last(around, told, coming)
-
-
-_NOT_SELECTED = "provider.not_installed"
-
-
-def _opened_at_last(
-    around: ServiceStandIns, told: Diagnostics, coming: Mapping[tuple[str, str], Mapping[str, Value]]
-) -> OpenedStack:
     try:
         return open_stack(".", around, told, coming=coming)
     except Failure as failure:
         raise Failure([*told, *failure.diagnostics]) from None
+
+
+_NOT_SELECTED = "provider.not_installed"
 
 
 def _around(request: Request) -> ServiceStandIns:

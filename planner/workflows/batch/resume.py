@@ -43,7 +43,11 @@ def resume(
     record = Record(root, name) if name else Record.last(root)
     asked = record.asked()
     command = str(asked["command"])
-    final = _final_outcomes(command)
+    facts = FactBuilder()
+    facts.add("command", command)
+    final = {
+        str(outcome) for (outcome,) in evaluate(batch_program(), facts.build(), ["final_outcome"])["final_outcome"]
+    }
     if not final:
         raise Failure(error("batch.resume", "Nothing to resume", f"A run of {command} cannot be resumed."))
     if asked.get("is_given_variables"):
@@ -89,13 +93,6 @@ def resume(
     else:
         carry_on(run, command, None if asked.get("at_once") else approve)
     return finish(run, report, started, tuple(in_flight))
-
-
-def _final_outcomes(command: str) -> set[str]:
-    """The outcomes with which units are left as they are."""
-    facts = FactBuilder()
-    facts.add("command", command)
-    return {str(outcome) for (outcome,) in evaluate(batch_program(), facts.build(), ["final_outcome"])["final_outcome"]}
 
 
 def _is_its_plan(folder: str, unit: str, last_event: float) -> bool:

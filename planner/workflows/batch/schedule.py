@@ -239,8 +239,11 @@ class Schedule:
     def _end(self, done: FinishedUnit) -> None:
         self.done[done.unit] = done
         if done.result is not None and done.attempts > 1 and done.outcome != "died":
-            note = _note(done)
-            done = self.done[done.unit] = evolve(done, result=evolve(done.result, diagnostics=note))
+            detail = f"A process that worked on {done.unit} was ended from outside; the unit was run again."
+            note = {"severity": "warning", "summary": "A process died", "detail": detail, "code": "batch.died"}
+            done = self.done[done.unit] = evolve(
+                done, result=evolve(done.result, diagnostics=(note, *done.result.diagnostics))
+            )
         self.record.finish(done)
         self.listener.ended(done)
         for other in self.after.get(done.unit, ()):
@@ -266,13 +269,6 @@ def earlier(
             changes = end.result is not None and bool(end.result.changed)
             result[other] = Earlier(end.outcome, other in read, changes, other in awaited)
     return result
-
-
-def _note(done: FinishedUnit) -> tuple[dict[str, Any], ...]:
-    assert done.result is not None
-    detail = f"A process that worked on {done.unit} was ended from outside; the unit was run again."
-    note = {"severity": "warning", "summary": "A process died", "detail": detail, "code": "batch.died"}
-    return (note, *done.result.diagnostics)
 
 
 def _died(unit: str, times: int) -> dict[str, Any]:

@@ -34,7 +34,10 @@ def why(
             raise Failure(error("stack.unknown", "Nothing to explain", f"{detail}{did_you_mean(word, known)}"))
     rows = [row for row in database.sorted(predicate) if row[0] == name and (not other or row[1] == other)]
     if predicate == "made_from" and not rows:
-        rows = _way(database, name, other)
+        # The path from an instance to another one that it is made from; empty when it is not.
+        edges = {(str(one), str(two)) for one, two in database["made_from"]}
+        waiting = Waiting({end for edge in edges for end in edge}, edges)
+        rows = [*pairwise(shortest_path(waiting, [name], [other]))]
     if predicate == "put_off" and not rows and not negated:
         rows, predicate = [row for row in database.sorted("put_off_in_part") if row[0] == name], "put_off_in_part"
     if negated:
@@ -43,13 +46,6 @@ def why(
     if not rows:
         raise Failure(error("stack.not_so", "Nothing to explain", _not_so(predicate, name, other)))
     return _proofs(database, predicate, rows)
-
-
-def _way(database: Database, name: str, other: str) -> list[Row]:
-    """The path from an instance to another one that it is made from; empty when it is not."""
-    edges = {(str(one), str(two)) for one, two in database["made_from"]}
-    waiting = Waiting({end for edge in edges for end in edge}, edges)
-    return [*pairwise(shortest_path(waiting, [name], [other]))]
 
 
 def why_approved(found: Approval, negated: bool = False) -> list[dict[str, Any]]:

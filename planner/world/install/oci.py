@@ -69,7 +69,9 @@ class Repository:
         if len(self._accepted(answer).body) > _LARGEST_MANIFEST:
             raise InstallError(f"the manifest {reference} of {self} is larger than {_LARGEST_MANIFEST >> 20} MiB")
         if ":" in reference:
-            _compare(answer.body, reference)
+            kind, _, value = reference.partition(":")
+            if hashlib.new(kind, answer.body).hexdigest() != value:
+                raise InstallError(f"the manifest does not have the digest {reference}")
         content = answer.json()
         got = content.get("mediaType") or answer.media_type if isinstance(content, dict) else ""
         if got != media_type or answer.media_type != media_type:
@@ -238,9 +240,3 @@ def _repository(address: str, web: Web, settings: OciSettings, environ: Mapping[
 
 def _member(value: Any, name: str) -> Any:
     return value.get(name) if isinstance(value, dict) else None
-
-
-def _compare(body: bytes, digest: str) -> None:
-    kind, _, value = digest.partition(":")
-    if hashlib.new(kind, body).hexdigest() != value:
-        raise InstallError(f"the manifest does not have the digest {digest}")

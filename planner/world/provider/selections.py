@@ -46,10 +46,6 @@ def unmanaged(environ: Mapping[str, str] | None = None) -> frozenset[str]:
     text = (os.environ if environ is None else environ).get("TF_REATTACH_PROVIDERS", "")
     if not text:
         return frozenset()
-    return _named_in(text)
-
-
-def _named_in(text: str) -> frozenset[str]:
     try:
         return frozenset(provider_source(address) for address in json.loads(text))
     except (ValueError, TypeError, AttributeError):

@@ -31,7 +31,11 @@ def read_state(data: bytes, name: str = "") -> tuple[State | None, list[Diagnost
         return None, []
     where = f"The state file {name}" if name else "The state"
     with collector_paused():
-        return _read(data, where)
+        try:
+            root = loads(data)
+        except JsonError as e:
+            return None, [_unsupported(f"{where} is not valid JSON: {e.reason}, at byte offset {e.offset}.")]
+        return _from(root, where)
 
 
 def read_with_texts(data: bytes, name: str) -> tuple[State | None, Texts | None, list[Diagnostic]]:
@@ -44,14 +48,6 @@ def read_with_texts(data: bytes, name: str) -> tuple[State | None, Texts | None,
         root, texts = pieces
         state, problems = _from(root, f"The state file {name}" if name else "The state")
         return state, None if state is None else texts_by_resource(state, texts), problems
-
-
-def _read(data: bytes, where: str) -> tuple[State | None, list[Diagnostic]]:
-    try:
-        root = loads(data)
-    except JsonError as e:
-        return None, [_unsupported(f"{where} is not valid JSON: {e.reason}, at byte offset {e.offset}.")]
-    return _from(root, where)
 
 
 def _from(root: Any, where: str) -> tuple[State | None, list[Diagnostic]]:

@@ -65,7 +65,10 @@ def prepare(place: str, package: SourcePackage | None, folder: str, copy: Copy, 
         taken = wanted.get(name)
         wanted[name] = ""
         _write(place, file, (taken,) if taken else ())
-    _keep(home, wanted)
+    data = orjson.dumps(wanted, option=orjson.OPT_SORT_KEYS)
+    path = os.path.join(home, _LIST)
+    if not _is_same(path, data):
+        _put(path, data)
 
 
 class Copy:
@@ -195,13 +198,6 @@ def _own_files(home: str) -> dict[str, str]:
     if not isinstance(result, dict):
         return {}
     return {k: v for k, v in result.items() if isinstance(v, str) and not os.path.isabs(k) and not k.startswith("..")}
-
-
-def _keep(home: str, wanted: dict[str, str]) -> None:
-    data = orjson.dumps(wanted, option=orjson.OPT_SORT_KEYS)
-    path = os.path.join(home, _LIST)
-    if not _is_same(path, data):
-        _put(path, data)
 
 
 def rewrite(place: str, files: Iterable[GenerateBlock]) -> None:

@@ -69,7 +69,8 @@ class PluginProcess:
         self._first: SimpleQueue[str | None] = SimpleQueue()
         self._lock = Lock()
         self._ended = False
-        self._directory = _socket_directory()
+        base = tempfile.gettempdir()
+        self._directory = tempfile.mkdtemp(prefix="planner-", dir=base if len(base) <= _LONGEST_DIRECTORY else "/tmp")
         if trace.RECORDER is None and _log_is_wanted():  # by a program that uses this library
             trace.start(os.environ)
         trace.note("DEBUG", "starting a plugin", provider=name, command=command)
@@ -216,11 +217,6 @@ def environment(directory: str, name: str = "") -> dict[str, str]:
         for variable in ("TF_LOG_SDK", f"TF_LOG_PROVIDER_{own}"):
             variables.setdefault(variable, "WARN")
     return variables
-
-
-def _socket_directory() -> str:
-    base = tempfile.gettempdir()
-    return tempfile.mkdtemp(prefix="planner-", dir=base if len(base) <= _LONGEST_DIRECTORY else "/tmp")
 
 
 def parse_handshake(line: str) -> Handshake:
