@@ -103,7 +103,7 @@ class FormerWorlds:
         elif change is not None:
             named = f"output.{change.name}"
         is_new = isinstance(change, ResourceChange) and change.before.__class__ is Null
-        key = (is_new and record.latest_whole) or record.run_of(named)
+        key = (is_new and (record.objects.get(named) or record.latest_whole)) or record.run_of(named)
         if key in record.runs and key not in self._worlds:
             self._worlds[key] = _of_record(self._made, record, record.runs[key], self._entry)
         return self._worlds.get(key)
@@ -145,13 +145,14 @@ def _of_record(
 
 
 def _applied_later(made: MadePlan[Any], record: InputRecord, run: ApplyInputs) -> frozenset[str]:
-    """The resources with an instance that a later apply came to, by the names that they had: what they were is not on
-    record."""
+    """The resources with an instance that a later apply changed or destroyed, by the names that they had: what they were
+    is not on record."""
+    state = made.plan.previous_state
+    there = (format_instance(of.module, of.mode, of.type, of.name, one.key) for of, one in state.instances())
     later: set[str] = set()
-    for resource, instance in made.plan.previous_state.instances():
-        address = format_instance(resource.module, resource.mode, resource.type, resource.name, instance.key)
+    for address in (*there, *record.objects):
         of = record.runs.get(record.run_of(address))
-        if of is not None and of.serial > run.serial:
+        if of is not None and of.serial > run.serial and not address.startswith("output."):
             later.add(str(parse_resource_instance(run.names.get(address, address)).resource))
     return frozenset(later)
 
@@ -215,6 +216,11 @@ def _world(
     state = moved_back(plan.previous_state, names) if names else plan.previous_state
     objects = StateObjects(state, loaded.schemas, later)
     context = LazyContext(config, values, loaded.schemas, objects, loaded.workspace, plan.timestamp or None)
+    for address in sorted(later):
+        resource = parse_resource_instance(address)
+        module = context.module(resource.module)
+        if module is not None and resource.relative in module.config.resources:
+            module.resource(resource.relative).hide()
     return FormerWorld(
         context, FormerNames.of(plan.changes, names or {}), tree, providers, is_whole, entry, lost, later
     )

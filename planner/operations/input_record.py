@@ -103,8 +103,9 @@ def keep_record(made: MadePlan[Start], before: State, after: State, whole: bool)
     sources = {keys[name]: text for name, text in recorded.texts.items()} | contents
     entries = StateEntries(after, loaded.schemas, known.salt).digests()
     left = () if whole else _instances_left(plan, before, after)
+    gone = () if whole else _objects(before).keys() - _objects(after).keys() - set(moves_of(plan).values())
     most = min(max(store.size, LEAST_BYTES), MOST_BYTES)
-    data = record_bytes(fitted(with_run(known, run, sources, left, entries), most))
+    data = record_bytes(fitted(with_run(known, run, sources, left, entries, gone), most))
     try:
         return store.put_beside(APPLIED, _key_seal(secret).seal_document(APPLIED, data) if secret else data)
     except Failure as failure:

@@ -138,6 +138,7 @@ class _Chains:
             self._worlds.name(name, number): units
             for number, one in enumerate(derived)
             for name, units in one.trace.checks.items()
+            if (owner := self._worlds.owner(name)) in (None, number) or name not in derived[owner].trace.checks
         }
         resources = _resources_of(derived)
         instances: dict[ChangedInput, list[str]] = {}
@@ -241,25 +242,26 @@ class _Worlds:
         for number, one in enumerate(derived):
             for predicate, rows in joined.items():
                 for row in one.relations[predicate]:
-                    owner = self._owner(row[0])
+                    owner = self.owner(row[0])
                     if owner in (None, number) or row[0] not in explained[owner]:
                         rest = (self.name(row[1], number),) if predicate in ("because", "forces") else row[1:]
                         rows.add((self.name(row[0], number), *rest))
         self.relations = joined
 
-    def _owner(self, name: str) -> int | None:
+    def owner(self, name: str) -> int | None:
+        """The world of an object, or of a value of one; None for others."""
         ends = (at for at in range(len(name), 0, -1) if at == len(name) or name[at] in ".[")
         return next((self._owners[name[:at]] for at in ends if name[:at] in self._owners), None)
 
     def name(self, name: str, number: int) -> str:
         """A name in the relations together."""
-        return name if self._is_single or self._owner(name) is not None else f"{name}{_WORLD}{number}"
+        return name if self._is_single or self.owner(name) is not None else f"{name}{_WORLD}{number}"
 
     def of(self, name: str, number: int) -> int:
         """The world of a name; `number` where it is that of every object."""
         if self._is_single:
             return 0
-        mark, owner = name.partition(_WORLD)[2], self._owner(name)
+        mark, owner = name.partition(_WORLD)[2], self.owner(name)
         return int(mark) if mark else number if owner is None else owner
 
 

@@ -18,8 +18,8 @@ from planner.answers.explain.places import LocationLookup, ValueLocation, repeat
 from planner.answers.explain.repetition import RepetitionLocation
 from planner.engine.evaluation.context import ModuleInstance
 from planner.engine.evaluation.ignore import reference_path
-from planner.engine.evaluation.lazy import LazyContext
-from planner.engine.evaluation.repetition import expand
+from planner.engine.evaluation.lazy import LazyContext, LazyModule
+from planner.engine.evaluation.repetition import expand, unknown_repetition
 from planner.engine.evaluation.scope import is_unrecorded
 from planner.foundation.support.disk import (
     ChangedError,
@@ -32,7 +32,7 @@ from planner.foundation.support.disk import (
 )
 from planner.foundation.values.convert import ConversionError, convert
 from planner.foundation.values.value import Value, is_wholly_known, type_of, unmark_deep
-from planner.foundation.vocabulary.address import InstanceKey, join
+from planner.foundation.vocabulary.address import InstanceKey, ModuleAddress, join
 from planner.foundation.vocabulary.diagnostic import Failure
 from planner.language.config.model import ModuleConfig, ModulePath, ResourceDecl
 from planner.language.syntax.body import variables
@@ -74,6 +74,7 @@ class FormerWorld:
         self.context, self.names, self.tree, self.providers = context, names, tree, providers or {}
         self.is_whole, self.entry, self.lost, self.later = is_whole, entry, lost, later
         self.places = LocationLookup(context)
+        self._unknown: dict[str, ModuleInstance] = {}
         self._keys: dict[tuple[int, str | None], tuple[Expression, dict[int, int]]] = {}
 
     def place(self, place: ValueLocation) -> ValueLocation | None:
@@ -83,8 +84,25 @@ class FormerWorld:
             address, name, key = self.names.resource(place.module.text, name, key)
         else:
             address = self.names.module(place.module.text)
-        module = self.context.module(address)
+        module = self._module(address)
         return place._replace(module=module, name=name, key=key) if module is not None else None
+
+    def _module(self, address: ModuleAddress) -> ModuleInstance | None:
+        """A module instance; one whose repetition is not known where the keys of its call are not."""
+        here: ModuleInstance | None = self.context.root
+        for name, key in address.steps:
+            if here is None or name not in here.config.children:
+                return None
+            if name in here.calls:
+                here = here.calls[name].get(key)
+                continue
+            inner = here.address.child(name, key)
+            if str(inner) not in self._unknown:
+                call = here.config.calls[name]
+                child = here.config.children[name]
+                self._unknown[str(inner)] = LazyModule(self.context, child, inner, here, unknown_repetition(call))
+            here = self._unknown[str(inner)]
+        return here
 
     def value(self, place: ValueLocation) -> tuple[Value, bool]:
         """The former value at a place of the plan (None: there was none), and whether it is known what it was."""

@@ -109,6 +109,9 @@ class Interventions:
                 return _NOTHING in (before, after)
             return not is_decided or _same(after, now)
 
+        if place.kind in ("each", "each_call") and _same(outcome(frozenset()), now):
+            raise UncheckedError  # the instance comes or goes, which does not show here
+
         is_decided = now is _NOTHING or is_wholly_known(now)
         is_new = outcome(frozenset()) is _NOTHING  # then it does not matter what it is
         return frozenset(unit for unit in units if any(matters(s, s | {unit}) for s in _subsets(units, unit)))

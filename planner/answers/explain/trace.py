@@ -172,7 +172,7 @@ class Trace(ValueTrace):
         """The arguments of a tainted object that differ, besides."""
         for step, value in parts(unmark(change.after)[0]):
             at, before = place.at((step,)), part_at(change.before, (step,))
-            if before is None or self.places.given(at) is None:
+            if before is None or not (self.places.given(at) is not None or self.places.is_in_blocks(at)):
                 continue
             if not is_wholly_known(value) or differing(before, value):
                 self._facts.add("changed_argument", change_name(change), str(step[1]), source=self._source(at))

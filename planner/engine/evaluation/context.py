@@ -122,6 +122,10 @@ class ResourceObjects:
         """The type of one object."""
         return self.context.schemas.object_type(self.module.config, self.decl)
 
+    def hide(self) -> None:
+        """From now on it is not known what the instances are."""
+        self._whole = UNKNOWN
+
     def whole(self) -> Value:
         """The value of `type.name`: an object, a tuple by count or an object by for_each key."""
         if self._whole is None:

@@ -10,11 +10,12 @@
      "objects": {"terraform_data.web": "77ab..."}, "entries": "...",
      "sources": "..."}
 
-A run is what one apply was made with. Objects were last applied in the latest run, but for those in `objects`, to which
-a later apply did not come. Of a file there is the key of its text without secrets in `sources`, which are compressed.
-Of a file that functions read there is also a digest, unless nothing that is recorded reads it: the salt of digests may
-be known, so there are none of secrets. `entries` has digests of what the runs left in the state, of objects without
-sensitive attributes, one after the other: an entry that has none was written by something else.
+A run is what one apply was made with. Objects were last applied in the latest run, but for those in `objects`: those to
+which a later apply did not come, and those that an apply destroyed while it left others. Of a file there is the key of
+its text without secrets in `sources`, which are compressed. Of a file that functions read there is also a digest, unless
+nothing that is recorded reads it: the salt of digests may be known, so there are none of secrets. `entries` has digests
+of what the runs left in the state, of objects without sensitive attributes, one after the other: an entry that has none
+was written by something else.
 
 Of ephemeral values there is nothing in it, nor of what only the configurations of providers, provisioners and
 connections read (planner.answers.documents.recorded_sources); of sensitive values only where it is encrypted.
@@ -45,7 +46,7 @@ _SIZE = 8
 
 @frozen(eq=False)
 class ApplyInputs:
-    """The inputs of an apply. `serial`: of the state that it wrote; `is_whole`: it did everything that the
+    """The inputs of an apply. `serial`: of the state that it wrote, or above that of the run before; `is_whole`: it did everything that the
     configuration declares; `files`: the keys of the recorded texts of the
     configuration's files, by name; `modules`: the directories of called modules by
     path; `variables`: root variables that had a value of their own, as {"type": ..., "value": ...}, or {} where it is
@@ -70,7 +71,8 @@ class ApplyInputs:
 
 @frozen(eq=False)
 class InputRecord:
-    """The document. `objects`: the keys of the runs of instances that the latest run left as they were; `sources`:
+    """The document. `objects`: the keys of the runs of instances that the latest run left as they were, or that it
+    destroyed where it left others; `sources`:
     texts by key; `entries`: the digests of attributes that objects had after their applies."""
 
     lineage: str
@@ -116,11 +118,19 @@ def with_run(
     sources: Mapping[str, str],
     left: Collection[str],
     entries: Mapping[str, str],
+    gone: Collection[str] = (),
 ) -> InputRecord:
     """The record after an apply. `left`: the instances that it left as they were; `entries`: digests of attributes by
-    address."""
+    address; `gone`: the instances that it destroyed while it left others."""
+    before = known.runs.get(known.latest)
+    if before is not None and run.serial <= before.serial:  # the apply left the state as it was
+        is_same = evolve(run, serial=before.serial).json == before.json
+        run = evolve(run, serial=before.serial + (not is_same))
     key = known.digest(orjson.dumps(run.json, option=orjson.OPT_SORT_KEYS))
     objects = {address: known.run_of(address) for address in left if known.run_of(address)}
+    if not run.is_whole:
+        earlier = {of: run for of, run in known.objects.items() if not of.startswith("output.") and of not in entries}
+        objects = {**earlier, **objects, **dict.fromkeys(gone, key)}
     used = {key, *objects.values(), *([] if run.is_whole else [known.latest_whole])}
     runs = {of: one for of, one in {**known.runs, key: run}.items() if of in used}
     wanted = {text for one in runs.values() for text in (*one.files.values(), *(key for _, key in one.read.values()))}
