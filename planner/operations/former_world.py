@@ -145,8 +145,8 @@ def _of_record(
 
 
 def _applied_later(made: MadePlan[Any], record: InputRecord, run: ApplyInputs) -> frozenset[str]:
-    """The resources with an instance that a later apply changed or destroyed, by the names that they had: what they were
-    is not on record."""
+    """The resources, by the names that they had, with an instance that a later apply changed or destroyed: what they
+    were is not on record."""
     state = made.plan.previous_state
     there = (format_instance(of.module, of.mode, of.type, of.name, one.key) for of, one in state.instances())
     later: set[str] = set()

@@ -13,7 +13,7 @@ from functools import reduce
 from itertools import zip_longest
 from typing import Any, Protocol
 
-from planner.answers.explain.changed_inputs import ChangedInput, ChangedInputs, changed_resource
+from planner.answers.explain.changed_inputs import ChangedInput, ChangedInputs
 from planner.answers.explain.checked_roots import CheckedRoots
 from planner.foundation.vocabulary.records import evolve, frozen
 from planner.foundation.vocabulary.span import Span
@@ -108,6 +108,9 @@ class Checks(Protocol):
 
     def unit(self, leaf: str) -> ChangedInput | None:
         """The input that a root cause is."""
+
+    def input_of(self, change: ResourceChange) -> ChangedInput:
+        """The input that the change of an instance is for others."""
 
     def describe(self, unit: ChangedInput) -> tuple[str, str, Any, str]:
         """The name of an input as a root cause, its kind as that, its place, and of a variable the origin of its
@@ -213,8 +216,13 @@ class _Chains:
 
 def _resources_of(derived: Sequence[Derivation]) -> dict[str, ChangedInput]:
     """The inputs that the instances which change are for others, by the names of these."""
-    changes = derived[0].trace.changes if derived else {}
-    return {name: changed_resource(change) for name, change in changes.items() if change.action != NO_OP}
+    inputs: dict[str, ChangedInput] = {}
+    for one in derived:
+        for name, change in one.trace.changes.items():
+            unit = one.trace.input_of(change) if change.action != NO_OP else None
+            if unit is not None and (name not in inputs or unit.kind == "object"):
+                inputs[name] = unit
+    return inputs
 
 
 _WORLD = "\0"

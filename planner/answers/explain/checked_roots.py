@@ -99,9 +99,10 @@ class CheckedRoots:
                     self._met.setdefault(name, set()).add(step)
                     is_checked = True
                 elif self._owner(step) is not None:
-                    # through a value that was not tried
-                    behind = self.roots(step) if at == name else None
-                    self._met.setdefault(name, set()).add(step)
+                    # not through a value that was not tried, unless the provider decides it
+                    is_own = at != name and self._object_of(at) == self._owner(step)
+                    behind = self.roots(step, is_own and at in self._steps.renewed) if at == name or is_own else None
+                    self._met.setdefault(name, set()).update((step, *([at] if self._is_noted(at) else [])))
                     is_checked = True
                 elif step not in seen:
                     seen.add(step)
@@ -150,7 +151,19 @@ class CheckedRoots:
                 through.add(instance)
                 roots |= behind
         missing = {unit for unit in units - met if unit.kind not in RESOURCES}
-        return roots | {self._name_of(unit, value) for unit in missing}
+        return roots | {self._found_name(unit, value) for unit in missing}
+
+    def _found_name(self, unit: ChangedInput, value: str) -> str:
+        """The name of an input as a root: of the only leaf behind the value that is about it, if there is one."""
+        seen, waiting = {value}, [value]
+        while waiting:
+            for step in self._further.get(waiting.pop(), ()):
+                if step not in seen:
+                    seen.add(step)
+                    waiting.append(step)
+        leaves = [leaf for leaf in seen if self._leaves.get(leaf) in _INPUTS]
+        known = [leaf for leaf in leaves if (of := self._unit(leaf)) is not None and covers(of, unit)]
+        return known[0] if len(known) == 1 else self._name_of(unit, value)
 
     def _nearest(self, value: str, units: ChangedInputs) -> tuple[set[str], dict[str, bool], set[str]]:
         """The leaves behind a value; the instances, each with whether only its replacement counts; and the known values

@@ -9,11 +9,12 @@ and what one of two causes hides is a cause, too.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import combinations
 from typing import Any, NamedTuple
 
 from planner.answers.explain.changed_inputs import RESOURCES, ChangedInput, ChangedInputs, block_of
+from planner.answers.explain.declared_instances import DeclaredInstances
 from planner.answers.explain.former_world import FormerWorld
 from planner.answers.explain.mixtures import MixedObjects, MixedTree, exchange, mixed_value, union_of
 from planner.answers.explain.origins import Path, differing, same_parts, uses_files
@@ -36,6 +37,7 @@ from planner.language.expressions.decode import decode_block
 from planner.language.expressions.evaluate import try_evaluate
 from planner.language.syntax.body import Block, NativeBody, function_calls, variables
 from planner.language.syntax.nodes import Expression
+from planner.logic.model.plan import ResourceChange
 
 MOST_ENUMERATED = 5
 """inputs of which all subsets are tried; of more the ends, and pairs"""
@@ -56,17 +58,19 @@ class UncheckedError(Exception):
 
 
 class Interventions:
-    """The inputs that matter to values of a plan. `places`: of the plan; `given`: its root variables; `changing`: the
-    resources with an instance that changes, or did so outside, as inputs."""
+    """The inputs that matter to values of a plan. `places`: of the plan; `given`: its root variables; `changes`: of its
+    objects, and those made outside."""
 
     def __init__(
         self,
         former: FormerWorld,
         places: LocationLookup,
         given: Mapping[str, RootVariable],
-        changing: Collection[ChangedInput],
+        changes: Iterable[ResourceChange],
     ) -> None:
-        self.former, self.places, self.given, self.changing = former, places, given, changing
+        self.former, self.places, self.given = former, places, given
+        self.declared = DeclaredInstances(places, former)
+        self._changing = frozenset(map(self.declared.input_of, changes))
         self._now = {module.path: module for module in places.context.config.root.walk()}
         was = {module.path: module for module in former.context.config.root.walk()}
         self._was = {path: was[one] for path in self._now if (one := self._former_path(path)) in was}
@@ -220,7 +224,10 @@ class Interventions:
         if ref.kind in ("var", "local"):
             return self._of_name(module, ref.kind, ref.name)
         if ref.kind == "resource":
-            units = frozenset(ChangedInput(kind, path, ref.name) for kind in RESOURCES) & frozenset(self.changing)
+            units = frozenset(ChangedInput(kind, path, ref.name) for kind in RESOURCES) & self._changing
+            if any(unit.kind == "instances" for unit in units) and self.declared.are_by_key(path, ref.name):
+                units = frozenset(unit for unit in units if unit.kind == "object")
+                units |= self._repetition(path, ref.name, module)
             if self.former.is_later(module, ref.name):
                 units |= {ChangedInput(_UNKNOWN, path, ref.name)}
             is_read = self._reads_otherwise(module, ref.name)
@@ -307,7 +314,7 @@ class Interventions:
                 outcome = self._evaluate(place, module, new)
             except Failure:
                 outcome = _INVALID
-        if tree.is_incomplete:
+        if tree.is_incomplete or (outcome is _INVALID and getattr(context.objects, "has_lost_ones", False)):
             raise UncheckedError
         return outcome
 
@@ -362,7 +369,8 @@ class Interventions:
             given = {name: self._mixed_variable(name, new) for name in self.given}
             config = Config(self._mixed_module(self._whole().root, old, None), {})
             former = self.former
-            objects = MixedObjects(self.places, former, {unit for unit in old if unit.kind in RESOURCES})
+            of_objects = {unit for unit in old if unit.kind in RESOURCES}
+            objects = MixedObjects(self.places, former, self.declared, of_objects)
             context = self.places.context
             tree = MixedTree(former.tree, {unit.name for unit in new if unit.kind == "file"})
             mixed = LazyContext(config, given, context.schemas, objects, context.workspace, context.plan_timestamp)

@@ -125,6 +125,11 @@ class MentionTrace:
             return ChangedInput("object", place.module.config.path, place.name)
         return unit_of(place) if place is not None else None
 
+    def input_of(self, change: ResourceChange) -> ChangedInput:
+        """The input that the change of an instance is for others."""
+        known = self._interventions
+        return known.declared.input_of(change) if known is not None else changed_resource(change)
+
     def describe(self, unit: ChangedInput) -> tuple[str, str, Any, str]:
         """The name of an input as a root cause, its kind as that, its place, and of a variable the origin of its value.
         What is written in a module with another source is that source."""
@@ -187,9 +192,8 @@ class MentionTrace:
         if self.former is None or not self.checks_causes:
             return
         if self._interventions is None:
-            changes = (*self.plan.changes, *self.plan.drift)
-            changing = {changed_resource(change) for change in changes if change.action != NO_OP}
-            self._interventions = Interventions(self.former, self.places, self.variables, changing)
+            changes = (change for change in (*self.plan.changes, *self.plan.drift) if change.action != NO_OP)
+            self._interventions = Interventions(self.former, self.places, self.variables, changes)
         units = self.checks[str(place)] = self._interventions.matters(place)
         if units is not None:
             self._facts.add("tried", str(place), source=self._source(place))

@@ -7,10 +7,12 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from planner.answers.explain.changed_inputs import ChangedInput
+from planner.answers.explain.declared_instances import DeclaredInstances
 from planner.answers.explain.former_world import FormerWorld
 from planner.answers.explain.origins import Path
 from planner.answers.explain.places import LocationLookup
 from planner.engine.evaluation.context import ModuleInstance
+from planner.engine.evaluation.repetition import expand
 from planner.foundation.support.disk import (
     ChangedError,
     Entry,
@@ -82,10 +84,19 @@ def exchange(tables: dict[str, Any], before: Any, block: str, argument: str) -> 
 
 
 class MixedObjects:
-    """The objects of a plan, but for some resources those of the state (planner.engine.evaluation.context)."""
+    """The objects of a plan, but for some resources those of the state (planner.engine.evaluation.context).
+    `has_lost_ones`: one was needed that the state lost."""
 
-    def __init__(self, places: LocationLookup, former: FormerWorld, old: Collection[ChangedInput]) -> None:
-        self._now, self._was, self._old = places.context, former, old
+    has_lost_ones = False
+
+    def __init__(
+        self,
+        places: LocationLookup,
+        former: FormerWorld,
+        declared: DeclaredInstances,
+        old: Collection[ChangedInput],
+    ) -> None:
+        self._now, self._was, self._declared, self._old = places.context, former, declared, old
 
     def _objects(self, module: ModuleInstance, resource: ResourceDecl, is_old: bool) -> Any:
         """The instances of a resource in one of the worlds, or in the other where that does not declare it."""
@@ -101,6 +112,8 @@ class MixedObjects:
         return ChangedInput(kind, module.config.path, resource.key) in self._old
 
     def keys(self, module: ModuleInstance, resource: ResourceDecl) -> Collection[InstanceKey] | None:
+        if self._declared.are_by_key(module.config.path, resource.key):
+            return expand(resource, module.scope, resource.key).instances.keys()
         there = self._objects(module, resource, self._is_old("instances", module, resource))
         if there is None:
             return None
@@ -112,9 +125,15 @@ class MixedObjects:
 
     def object(self, module: ModuleInstance, resource: ResourceDecl, key: InstanceKey) -> Value:
         is_old = self._is_old("object", module, resource)
-        worlds = [self._objects(module, resource, one) for one in (is_old, not is_old)]
-        instances = (there.instance(key) for there in worlds if there is not None)
-        return next((instance for instance in instances if instance is not None), None)
+        for world in (is_old, not is_old):
+            there = self._objects(module, resource, world)
+            instance = there.instance(key) if there is not None else None
+            if instance is not None:
+                return instance
+            if world and is_old and there is not None and self._declared.is_kept(module.address, resource.key, key):
+                self.has_lost_ones = True
+                return self._declared.lost_object(there.module, there.decl, key)
+        return None
 
 
 class MixedTree:

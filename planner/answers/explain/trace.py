@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from types import MappingProxyType
 
 from planner.answers.explain.former_world import FormerWorld
-from planner.answers.explain.origins import differing
+from planner.answers.explain.origins import differing, path_step
 from planner.answers.explain.places import ValueLocation
 from planner.answers.explain.repetition import RepetitionLocation, repeated
 from planner.answers.explain.value_trace import ValueTrace, part_at
@@ -211,8 +211,12 @@ class Trace(ValueTrace):
                 for other in self._resources.get(join(str(module.address.config), ref.name), ()):
                     same = other.module == change.module and (ref.key is None or other.key == ref.key)
                     if same and does(other.action, "stirs"):
-                        self._facts.add("watches", change_name(change), row[2], change_name(other), source=expr.span)
+                        name = change_name(change)
+                        self._facts.add("watches", name, row[2], change_name(other), source=expr.span)
                         self.change(other)
+                        place = ValueLocation(module, "resource", ref.name, other.key, tuple(map(path_step, ref.rest)))
+                        for at, _ in self.value(place) if ref.rest else ():
+                            self._facts.add("watches_value", name, row[2], str(at), source=expr.span)
 
     def _new_trigger(self, change: ResourceChange, module: ModuleInstance, decl: ResourceDecl, expr: Expr) -> None:
         """The fact about an element of replace_triggered_by that the former configuration did not have."""

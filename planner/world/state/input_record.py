@@ -12,10 +12,10 @@
 
 A run is what one apply was made with. Objects were last applied in the latest run, but for those in `objects`: those to
 which a later apply did not come, and those that an apply destroyed while it left others. Of a file there is the key of
-its text without secrets in `sources`, which are compressed. Of a file that functions read there is also a digest, unless
-nothing that is recorded reads it: the salt of digests may be known, so there are none of secrets. `entries` has digests
-of what the runs left in the state, of objects without sensitive attributes, one after the other: an entry that has none
-was written by something else.
+its text without secrets in `sources`, which are compressed. Of a file that functions read there is also a digest,
+unless nothing that is recorded reads it: the salt of digests may be known, so there are none of secrets. `entries` has
+digests of what the runs left in the state, of objects without sensitive attributes, one after the other: an entry that
+has none was written by something else.
 
 Of ephemeral values there is nothing in it, nor of what only the configurations of providers, provisioners and
 connections read (planner.answers.documents.recorded_sources); of sensitive values only where it is encrypted.
@@ -46,13 +46,13 @@ _SIZE = 8
 
 @frozen(eq=False)
 class ApplyInputs:
-    """The inputs of an apply. `serial`: of the state that it wrote, or above that of the run before; `is_whole`: it did everything that the
-    configuration declares; `files`: the keys of the recorded texts of the
-    configuration's files, by name; `modules`: the directories of called modules by
-    path; `variables`: root variables that had a value of their own, as {"type": ..., "value": ...}, or {} where it is
-    not recorded; `read`: files that functions read, each with its digest and the key of its content ("": none);
-    `listed`: the names in directories that functions list; `providers`: versions by source address; `names`: the
-    addresses that objects which were moved since had then, by the present ones."""
+    """The inputs of an apply. `serial`: of the state that it wrote, or above that of the run before; `is_whole`: it did
+    everything that the configuration declares; `files`: the keys of the recorded texts of the configuration's files, by
+    name; `modules`: the directories of called modules by path; `variables`: root variables that had a value of their
+    own, as {"type": ..., "value": ...}, or {} where it is not recorded; `read`: files that functions read, each with
+    its digest and the key of its content ("": none); `listed`: the names in directories that functions list;
+    `providers`: versions by source address; `names`: the addresses that objects which were moved since had then, by the
+    present ones."""
 
     serial: int
     is_whole: bool

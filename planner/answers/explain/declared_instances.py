@@ -1,0 +1,98 @@
+"""The instances of resources by what they are declared with: their repetition, now and in the former world."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from planner.answers.explain.changed_inputs import ChangedInput, changed_resource
+from planner.answers.explain.former_world import FormerWorld
+from planner.answers.explain.places import LocationLookup, ValueLocation
+from planner.engine.evaluation.context import ModuleInstance
+from planner.engine.evaluation.repetition import expand
+from planner.foundation.support.disk import view
+from planner.foundation.values.types import DYNAMIC, STRING
+from planner.foundation.values.value import Unknown, Value, is_wholly_known
+from planner.foundation.vocabulary.address import InstanceKey, ModuleAddress, parse_module
+from planner.foundation.vocabulary.diagnostic import Failure
+from planner.language.config.model import ModulePath, ResourceDecl
+from planner.logic.model.plan import ResourceChange
+
+Keys = Collection[InstanceKey]
+
+
+class DeclaredInstances:
+    """`places`: of the plan."""
+
+    def __init__(self, places: LocationLookup, former: FormerWorld) -> None:
+        self._places, self._former = places, former
+        self._known: dict[tuple[str, str], tuple[Keys, Keys] | None] = {}
+        self._by_key: dict[tuple[ModulePath, str], bool] = {}
+
+    def input_of(self, change: ResourceChange) -> ChangedInput:
+        """The input that the change of an instance is for others: another object where one that was declared, and still
+        is, left the state or is gone."""
+        unit = changed_resource(change)
+        if unit.kind != "instances" or change.deposed:
+            return unit
+        is_kept = self.is_kept(parse_module(change.module), unit.name, change.key)
+        return unit._replace(kind="object") if is_kept else unit
+
+    def are_by_key(self, path: ModulePath, name: str) -> bool:
+        """Whether there are the instances of a resource that its repetition gives, now and in the former world, but for
+        those that the state lost."""
+        if (path, name) not in self._by_key:
+            instances = self._places.context.instances(path)
+            self._by_key[path, name] = all(self._is_by_key(module, name) for module in instances)
+        return self._by_key[path, name]
+
+    def _is_by_key(self, module: ModuleInstance, name: str) -> bool:
+        keys = self._keys(module, name)
+        was = self._former.place(ValueLocation(module, "resource", name))
+        if keys is None or was is None or module.config.resources[name].mode != "managed":
+            return False
+        if any(self._former.names.resource(module.text, name, key)[2] != key for key in keys[1]):
+            return False
+        return _present(module, name) == set(keys[1]) and _present(was.module, was.name) <= set(keys[0])
+
+    def _keys(self, module: ModuleInstance, name: str) -> tuple[Keys, Keys] | None:
+        """The former and the present keys; None where a block does not exist, or they are not known."""
+        if (module.text, name) not in self._known:
+            self._known[module.text, name] = self._found_keys(module, name)
+        return self._known[module.text, name]
+
+    def _found_keys(self, module: ModuleInstance, name: str) -> tuple[Keys, Keys] | None:
+        decl = module.config.resources.get(name)
+        was = self._former.place(ValueLocation(module, "resource", name)) if decl is not None else None
+        former = was.module.config.resources.get(was.name) if was is not None else None
+        if decl is None or was is None or former is None:
+            return None
+        try:
+            with view(self._former.tree):
+                before = expand(former, was.module.scope, was.name).instances.keys()
+            return before, expand(decl, module.scope, name).instances.keys()
+        except Failure:
+            return None
+
+    def is_kept(self, module: ModuleAddress, name: str, key: InstanceKey) -> bool:
+        """Whether an instance was declared, and still is."""
+        now = self._places.context.module(module)
+        keys = self._keys(now, name) if now is not None else None
+        return keys is not None and all(key in some for some in keys)
+
+    def lost_object(self, module: ModuleInstance, decl: ResourceDecl, key: InstanceKey) -> Value:
+        """Something in place of an object that the state lost: what its former configuration gave it, and strings
+        that nothing else is equal to."""
+        places, known = self._former.places, {}
+        for name, of in module.context.schemas.object_type(module.config, decl).attributes.items():
+            given = places.whole_text(ValueLocation(module, "resource", decl.key, key, (("attr", name),)))
+            value = given.evaluate(given.node) if given is not None else Unknown(of)
+            if not is_wholly_known(value) and of in (STRING, DYNAMIC):
+                value = f"the former {name} of {decl.key}"
+            known[name] = value
+        return known
+
+
+def _present(module: ModuleInstance, name: str) -> set[InstanceKey]:
+    resource = module.resource(name)
+    known = module.context.objects.keys(module, resource.decl) or ()
+    return {key for key in {*known, *resource.planned} if resource.instance(key) is not None}
