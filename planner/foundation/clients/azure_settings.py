@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 Reason = tuple[str, str]
 """a summary and a detail"""
+METADATA_HOST = ("ARM_METADATA_HOST", "ARM_METADATA_HOSTNAME")
 _VARIABLES = {
     "client_id": ("ARM_CLIENT_ID",),
     "client_id_file_path": ("ARM_CLIENT_ID_FILE_PATH",),
@@ -38,7 +39,7 @@ _VARIABLES = {
     ),
     "tenant_id": ("ARM_TENANT_ID",),
     "environment": ("ARM_ENVIRONMENT",),
-    "metadata_host": ("ARM_METADATA_HOST",),
+    "metadata_host": METADATA_HOST,
     "subscription_id": ("ARM_SUBSCRIPTION_ID",),
     "msi_endpoint": ("ARM_MSI_ENDPOINT", "MSI_ENDPOINT"),
 }

@@ -18,7 +18,7 @@ from urllib.parse import unquote
 
 from planner.foundation.clients.azure import AzureTokens, asked_program
 from planner.foundation.clients.azure_blobs import AzureError, Container, access_key
-from planner.foundation.clients.azure_settings import AzureAccount, Cloud, account_of, cloud_of, method_of
+from planner.foundation.clients.azure_settings import METADATA_HOST, AzureAccount, Cloud, account_of, cloud_of, method_of
 from planner.foundation.clients.http import Http, HttpResponse
 from planner.foundation.encryption.envelope import Base64Error, decode
 from planner.foundation.values.schema import BlockSchema
@@ -367,7 +367,7 @@ def _blob(key: str, workspace: str) -> str:
 def open(read: SettingsReading, seal: Seal) -> AzureBackend:
     """The backend with the settings of its block, and the variables ARM_*."""
     container, key, name = (read.required(n) for n in ("container_name", "key", "storage_account_name"))
-    environment, host = read.text("environment", "ARM_ENVIRONMENT"), read.text("metadata_host", "ARM_METADATA_HOST")
+    environment, host = read.text("environment", "ARM_ENVIRONMENT"), read.text("metadata_host", *METADATA_HOST)
     customer = read.text("customer_provided_key", "ARM_CUSTOMER_PROVIDED_KEY")
     scope = read.text("encryption_scope", "ARM_ENCYRPTION_SCOPE", "ARM_ENCRYPTION_SCOPE")
     for one, other, both in (
