@@ -1,9 +1,9 @@
 """OpenTofu's documented surface, row by row: what planner does about it, and a probe that finds it out.
 
 A table has the columns `item`, `documented` (the chapter of OpenTofu's documentation), `planner`, `probe` and `remark`.
-`planner` is same, better (different on purpose; DIFFERENCES.md lists these), none (there is nothing to do), hosted (needs
-runs in a hosted service) or next (part of 1.13, which is not released). Probes are the functions below; `test:FILE` is a
-file of tests that runs it.
+`planner` is same, better (different on purpose), none (there is nothing to do), hosted (needs runs in a hosted service)
+or next (part of 1.13, which is not released); DIFFERENCES.md lists all but the first. Probes are the functions below;
+`test:FILE` is a file of tests that runs it.
 """
 
 from __future__ import annotations

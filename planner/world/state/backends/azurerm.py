@@ -18,7 +18,14 @@ from urllib.parse import unquote
 
 from planner.foundation.clients.azure import AzureTokens, asked_program
 from planner.foundation.clients.azure_blobs import AzureError, Container, access_key
-from planner.foundation.clients.azure_settings import METADATA_HOST, AzureAccount, Cloud, account_of, cloud_of, method_of
+from planner.foundation.clients.azure_settings import (
+    METADATA_HOST,
+    AzureAccount,
+    Cloud,
+    account_of,
+    cloud_of,
+    method_of,
+)
 from planner.foundation.clients.http import Http, HttpResponse
 from planner.foundation.encryption.envelope import Base64Error, decode
 from planner.foundation.values.schema import BlockSchema
