@@ -12,14 +12,15 @@ from planner.foundation.vocabulary.span import Span
 from planner.language.config.model import Config, ModuleCall, ModuleConfig, ModulePath, ResourceDecl
 from planner.logic.model.plan import ResourceChange
 
-RESOURCES = ("instances", "object")
+RESOURCES = ("instances", "object", "renewed")
 """kinds of inputs that are about a resource"""
 
 
 class ChangedInput(NamedTuple):
     """An input that changed: a part of a root `variable`, a `file`, the text of an expression (`local`, `output`,
     `argument` of a module call or its default, `repetition`, `attribute`), or of a resource: which `instances` it has,
-    and what its `object`s are. `name`: within its module."""
+    what its `object`s are, and the attributes that are `renewed` because objects are replaced, which an update would
+    leave. `name`: within its module."""
 
     kind: str
     module: ModulePath

@@ -140,11 +140,13 @@ class CheckedRoots:
             if unit is None or fitting or not units:
                 roots.add(leaf)
                 met |= fitting
-        met_objects |= {owner for instance in objects if (owner := self._owner(instance)) in units}
-        unmet = (unit for unit in units - met - met_objects if unit.kind in RESOURCES)
-        objects |= {one: False for unit in unmet for one in self._instances.get(unit, ())}
+        met_objects |= {owner for instance in objects if (owner := self._owner(instance)) is not None}
+        for unit in units - met:
+            changed = _as_object(unit)
+            for instance in self._instances.get(changed, ()) if changed not in met_objects else ():
+                objects[instance] = changed not in units
         for instance, only_replaced in objects.items():
-            if self._owner(instance) in units:
+            if self._is_in(units, instance):
                 behind = self.roots(instance, only_replaced)
                 if behind is None:
                     return None
@@ -177,9 +179,9 @@ class CheckedRoots:
                 leaves.add(at)
             for step in self._further.get(at, ()):
                 owner = None
-                if self._owner(step) is not None:
-                    objects[step] = objects.get(step, True) and at in self._steps.renewed
-                    if self._is_noted(at) and self._owner(step) in units:
+                if (changed := self._owner(step)) is not None:
+                    objects[step] = changed not in units
+                    if self._is_noted(at) and self._is_in(units, step):
                         self._met[value].add(at)
                 elif step in self._checks and (owner := self._object_of(step)) in units:
                     if owner is not None and owner.kind == "object":
@@ -188,6 +190,10 @@ class CheckedRoots:
                     seen.add(step)
                     waiting.append(step)
         return leaves, objects, values
+
+    def _is_in(self, units: ChangedInputs, instance: str) -> bool:
+        """Whether the change of an instance matters, or its replacement."""
+        return any(_as_object(unit) == self._owner(instance) for unit in units)
 
     def _object_of(self, value: str) -> ChangedInput | None:
         """The input that the instance which has a value is for others."""
@@ -210,3 +216,8 @@ class CheckedRoots:
                     before[step] = at
                     waiting.append(step)
         return []
+
+
+def _as_object(unit: ChangedInput) -> ChangedInput:
+    """The input that an object is, for what its replacement renews."""
+    return unit._replace(kind="object") if unit.kind == "renewed" else unit

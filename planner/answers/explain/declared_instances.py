@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
 from planner.answers.explain.changed_inputs import ChangedInput, changed_resource
 from planner.answers.explain.former_world import FormerWorld
@@ -10,12 +10,14 @@ from planner.answers.explain.places import LocationLookup, ValueLocation
 from planner.engine.evaluation.context import ModuleInstance
 from planner.engine.evaluation.repetition import expand
 from planner.foundation.support.disk import view
+from planner.foundation.values.paths import parts
 from planner.foundation.values.types import DYNAMIC, STRING
-from planner.foundation.values.value import Unknown, Value, is_wholly_known
+from planner.foundation.values.value import Unknown, Value, is_wholly_known, unmark
 from planner.foundation.vocabulary.address import InstanceKey, ModuleAddress, parse_module
 from planner.foundation.vocabulary.diagnostic import Failure
 from planner.language.config.model import ModulePath, ResourceDecl
 from planner.logic.model.plan import ResourceChange
+from planner.logic.programs.actions import does
 
 Keys = Collection[InstanceKey]
 
@@ -36,6 +38,13 @@ class DeclaredInstances:
             return unit
         is_kept = self.is_kept(parse_module(change.module), unit.name, change.key)
         return unit._replace(kind="object") if is_kept else unit
+
+    def inputs_of(self, change: ResourceChange) -> Iterator[ChangedInput]:
+        """The input that the change of an instance is for others, and what its replacement renews."""
+        unit = self.input_of(change)
+        yield unit
+        if unit.kind == "object" and renewed_attributes(change):
+            yield unit._replace(kind="renewed")
 
     def are_by_key(self, path: ModulePath, name: str) -> bool:
         """Whether there are the instances of a resource that its repetition gives, now and in the former world, but for
@@ -90,6 +99,16 @@ class DeclaredInstances:
                 value = f"the former {name} of {decl.key}"
             known[name] = value
         return known
+
+
+def renewed_attributes(change: ResourceChange) -> Collection[str]:
+    """The attributes of a replaced object that are not known since it is replaced; none where that is not decided."""
+    if not does(change.action, "replaces") or any(row[0] == "tainted" for row in change.facts):
+        return ()
+    differing = {row[2] for row in change.facts if row[0] == "differs"}
+    renewed = {row[2] for row in change.facts if row[0] == "renews"}
+    unknown = {str(step[1]) for step, value in parts(unmark(change.after)[0]) if not is_wholly_known(value)}
+    return renewed & unknown | unknown - differing
 
 
 def _present(module: ModuleInstance, name: str) -> set[InstanceKey]:

@@ -77,24 +77,27 @@ class FormerWorld:
         self._unknown: dict[str, ModuleInstance] = {}
         self._keys: dict[tuple[int, str | None], tuple[Expression, dict[int, int]]] = {}
 
-    def place(self, place: ValueLocation) -> ValueLocation | None:
-        """The former place of a value; None where its module instance did not exist."""
+    def place(self, place: ValueLocation, exists: bool = True) -> ValueLocation | None:
+        """The former place of a value; None where its module instance did not exist, or without `exists` no instance of
+        the module."""
         name, key = place.name, place.key
         if place.kind in ("resource", "resources", "each"):
             address, name, key = self.names.resource(place.module.text, name, key)
         else:
             address = self.names.module(place.module.text)
-        module = self._module(address)
+        module = self._module(address, exists)
         return place._replace(module=module, name=name, key=key) if module is not None else None
 
-    def _module(self, address: ModuleAddress) -> ModuleInstance | None:
-        """A module instance; one whose repetition is not known where the keys of its call are not."""
+    def _module(self, address: ModuleAddress, exists: bool) -> ModuleInstance | None:
+        """A module instance; one whose repetition is not known where the keys of its call are not, or it need not
+        exist."""
         here: ModuleInstance | None = self.context.root
         for name, key in address.steps:
             if here is None or name not in here.config.children:
                 return None
-            if name in here.calls:
-                here = here.calls[name].get(key)
+            known = here.calls.get(name, {}).get(key)
+            if known is not None or (exists and name in here.calls):
+                here = known
                 continue
             inner = here.address.child(name, key)
             if str(inner) not in self._unknown:
@@ -177,7 +180,7 @@ class FormerWorld:
     def text(self, place: ValueLocation) -> GivenExpression | None:
         """The former expression that set the value at a place; None where there was none."""
         with view(self.tree):
-            was = self.place(place)
+            was = self.place(place, exists=False)
             try:
                 return self.places.whole_text(was) if was is not None else None
             except (Failure, KeyError):

@@ -14,7 +14,7 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 from planner.answers.explain.changed_inputs import RESOURCES, ChangedInput, ChangedInputs, block_of
-from planner.answers.explain.declared_instances import DeclaredInstances
+from planner.answers.explain.declared_instances import DeclaredInstances, renewed_attributes
 from planner.answers.explain.former_world import FormerWorld
 from planner.answers.explain.mixtures import MixedObjects, MixedTree, exchange, mixed_value, union_of
 from planner.answers.explain.origins import Path, differing, same_parts, uses_files
@@ -70,7 +70,9 @@ class Interventions:
     ) -> None:
         self.former, self.places, self.given = former, places, given
         self.declared = DeclaredInstances(places, former)
-        self._changing = frozenset(map(self.declared.input_of, changes))
+        changing = list(changes)
+        self._changing = frozenset(unit for change in changing for unit in self.declared.inputs_of(change))
+        self._renewed = {change.address: renewed_attributes(change) for change in changing}
         self._now = {module.path: module for module in places.context.config.root.walk()}
         was = {module.path: module for module in former.context.config.root.walk()}
         self._was = {path: was[one] for path in self._now if (one := self._former_path(path)) in was}
@@ -148,10 +150,12 @@ class Interventions:
             if now is None and was is None:
                 return self._in_blocks(place, unit)
             return self._text(unit, now, was, module, place.name)
-        if place.kind == "each":
-            return self._repetition(path, place.name, module)
-        if place.kind == "each_call":
-            return self._repetition(path, f"module.{place.name}", module)
+        if place.kind in ("each", "each_call"):
+            units = self._repetition(path, place.name if place.kind == "each" else f"module.{place.name}", module)
+            while module.parent is not None:
+                units |= self._repetition(module.parent.config.path, f"module.{module.config.path[-1]}", module.parent)
+                module = module.parent
+            return units
         if place.kind == "output":
             return self._of_name(module, "output", place.name)
         raise UncheckedError
@@ -226,7 +230,7 @@ class Interventions:
         if ref.kind == "resource":
             units = frozenset(ChangedInput(kind, path, ref.name) for kind in RESOURCES) & self._changing
             if any(unit.kind == "instances" for unit in units) and self.declared.are_by_key(path, ref.name):
-                units = frozenset(unit for unit in units if unit.kind == "object")
+                units = frozenset(unit for unit in units if unit.kind != "instances")
                 units |= self._repetition(path, ref.name, module)
             if self.former.is_later(module, ref.name):
                 units |= {ChangedInput(_UNKNOWN, path, ref.name)}
@@ -309,7 +313,7 @@ class Interventions:
         with view(tree):
             module = context.module(place.module.address)
             if module is None:
-                return _NOTHING
+                return _NOTHING if place.kind not in ("each", "each_call") else False if place.path else 0
             try:
                 outcome = self._evaluate(place, module, new)
             except Failure:
@@ -370,7 +374,7 @@ class Interventions:
             config = Config(self._mixed_module(self._whole().root, old, None), {})
             former = self.former
             of_objects = {unit for unit in old if unit.kind in RESOURCES}
-            objects = MixedObjects(self.places, former, self.declared, of_objects)
+            objects = MixedObjects(self.places, former, self.declared, of_objects, self._renewed)
             context = self.places.context
             tree = MixedTree(former.tree, {unit.name for unit in new if unit.kind == "file"})
             mixed = LazyContext(config, given, context.schemas, objects, context.workspace, context.plan_timestamp)

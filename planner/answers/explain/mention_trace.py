@@ -191,16 +191,22 @@ class MentionTrace:
         """Decide which inputs matter to the value at a place, by interventions."""
         if self.former is None or not self.checks_causes:
             return
-        if self._interventions is None:
-            changes = (change for change in (*self.plan.changes, *self.plan.drift) if change.action != NO_OP)
-            self._interventions = Interventions(self.former, self.places, self.variables, changes)
-        units = self.checks[str(place)] = self._interventions.matters(place)
+        units = self.checks[str(place)] = self._inputs(place)
         if units is not None:
             self._facts.add("tried", str(place), source=self._source(place))
         root = self.places.context.root
         for unit in units or ():
             if unit.kind == "variable":
                 self.value(ValueLocation(root, "var", unit.name, None, unit.path))
+
+    def _inputs(self, place: ValueLocation) -> ChangedInputs | None:
+        """The inputs that matter to the value at a place; None where that is not decided."""
+        if self.former is None or not self.checks_causes:
+            return None
+        if self._interventions is None:
+            changes = (change for change in (*self.plan.changes, *self.plan.drift) if change.action != NO_OP)
+            self._interventions = Interventions(self.former, self.places, self.variables, changes)
+        return self._interventions.matters(place)
 
     def _compare(self, place: ValueLocation, value: Value, source: Any) -> None:
         """Add whether the value is what it was, where that is known, and what it was."""

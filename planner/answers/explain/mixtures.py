@@ -95,8 +95,10 @@ class MixedObjects:
         former: FormerWorld,
         declared: DeclaredInstances,
         old: Collection[ChangedInput],
+        renewed: Mapping[str, Collection[str]],
     ) -> None:
         self._now, self._was, self._declared, self._old = places.context, former, declared, old
+        self._renewed = renewed
 
     def _objects(self, module: ModuleInstance, resource: ResourceDecl, is_old: bool) -> Any:
         """The instances of a resource in one of the worlds, or in the other where that does not declare it."""
@@ -125,6 +127,16 @@ class MixedObjects:
 
     def object(self, module: ModuleInstance, resource: ResourceDecl, key: InstanceKey) -> Value:
         is_old = self._is_old("object", module, resource)
+        names: Collection[str] = ()
+        if is_old != self._is_old("renewed", module, resource):
+            names = self._renewed.get(module.instance_address(resource, key), ())
+        value: Any = self._of_world(is_old, module, resource, key)
+        other: Any = self._of_world(not is_old, module, resource, key) if names else None
+        if value.__class__ is not dict or other.__class__ is not dict:
+            return value
+        return {**value, **{name: other[name] for name in names if name in other}}
+
+    def _of_world(self, is_old: bool, module: ModuleInstance, resource: ResourceDecl, key: InstanceKey) -> Value:
         for world in (is_old, not is_old):
             there = self._objects(module, resource, world)
             instance = there.instance(key) if there is not None else None

@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 from planner.answers.explain.former_world import FormerWorld
 from planner.answers.explain.origins import differing, path_step
-from planner.answers.explain.places import ValueLocation
+from planner.answers.explain.places import ValueLocation, repetition
 from planner.answers.explain.repetition import RepetitionLocation, repeated
 from planner.answers.explain.value_trace import ValueTrace, part_at
 from planner.engine.evaluation.context import ModuleInstance
@@ -129,6 +129,21 @@ class Trace(ValueTrace):
         place = self._repeats(at, goes) if at is not None else None
         if place is not None:
             self._facts.add("repeats", name, str(place), place.repeated, source=self._source(place))
+            if not goes and at is not None and at.place.kind == "each_call":
+                self._inner_repetition(change, name, place)
+
+    def _inner_repetition(self, change: ResourceChange, name: str, outer: ValueLocation) -> None:
+        """The repetition of a resource in a new module instance, where its key is new by itself."""
+        module = self.places.context.module(parse_module(change.module))
+        key = format_resource("", change.mode, change.type, change.name)
+        decl = module.config.resources.get(key) if module is not None else None
+        if module is None or decl is None or repetition(decl)[1] is None or self.former is None:
+            return
+        inner = ValueLocation(module, "each", key, None, (("index", change.key),), True)
+        beside = self._inputs(inner)
+        if beside is not None and not beside <= (self._inputs(outer) or frozenset()):
+            self._facts.add("repeats", name, str(inner), inner.repeated, source=self._source(inner))
+            self._new_instance(inner, f"{inner.repeated} has an instance {path_text(inner.path)} now, and had not")
 
     def _former_keys(self, at: RepetitionLocation) -> Collection[InstanceKey] | None:
         return self.former.instances(at) if self.former is not None else None

@@ -90,6 +90,10 @@ class ValueTrace(MentionTrace):
             if plain.__class__ is Unknown or plain.__class__ is Set:
                 self._unknown(place)
                 continue
+            change = self.changes.get(place.root_text) if place.kind == "resource" and place.path else None
+            before = part_at(change.before, place.path) if change is not None else None
+            if before is not None and any(part_at(before, path) is None for path in open_parts(value)):
+                self._state_differs(place, before)  # as a whole
             for path in open_parts(value):
                 for inner, _ in self.value(place.at((*place.path, *path))):
                     self._part(place, inner)
@@ -362,8 +366,7 @@ class ValueTrace(MentionTrace):
             return place
         if not self._repeats_otherwise(at):
             return None
-        self._seen.add(place)
-        text, source, value = str(place), self._source(place), self.places.value(place.whole)
+        value = self.places.value(place.whole)
         before: Value = None
         if at.argument == "count":
             before, (now, had) = len(at.before), at.counted()
@@ -373,10 +376,15 @@ class ValueTrace(MentionTrace):
         else:
             key = path_text((("index", at.key),))
             said = f"{of} has no instance {key} any more" if goes else f"{of} has an instance {key} now, and had not"
-        self._facts.add("altered", text, said, source=source)
-        self._check(place)
-        self._mentions(place, unknown=False, before=before, after=value if before is not None else None)
+        self._new_instance(place, said, before, value if before is not None else None)
         return place
+
+    def _new_instance(self, place: ValueLocation, said: str, before: Value = None, value: Value = None) -> None:
+        """The facts about a repetition by which an instance comes or goes."""
+        self._seen.add(place)
+        self._facts.add("altered", str(place), said, source=self._source(place))
+        self._check(place)
+        self._mentions(place, unknown=False, before=before, after=value)
 
 
 # ---------------------------------------------------------------- helpers
