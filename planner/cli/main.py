@@ -14,11 +14,12 @@ from types import FrameType, ModuleType
 from planner import COMPATIBLE_VERSION, __version__
 from planner.cli import index
 from planner.cli.flags import UsageError, deprecation_level, parse
-from planner.foundation.support import trace
 from planner.render.terminal import Terminal
 
 HELP = frozenset(("-h", "-help", "--help"))
 VERSION = frozenset(("-v", "-version", "--version"))
+OBSERVATION = ("TF_LOG", "TF_LOG_CORE", "TF_LOG_PROVIDER", "TF_LOG_CLOUD", "OTEL_TRACES_EXPORTER")
+"""variables that request a log, or traces"""
 JSON_WORDS = frozenset(("-json", "--json", "-json=true"))
 
 
@@ -166,13 +167,15 @@ def find(words: list[str]) -> tuple[str | None, list[str]]:
 
 def guarded(command: str, words: list[str], terminal: Terminal) -> int:
     """Run a command. Usage errors and Failures become diagnostics; so does any exception that should not be."""
-    if any(os.environ.get(name) for name in (*trace.LOG_VARIABLES, trace.TRACES_VARIABLE)):
+    if any(os.environ.get(name) for name in OBSERVATION):
         return _observe(command, words, terminal)
     return _run_command(command, words, terminal)
 
 
 def _observe(command: str, words: list[str], terminal: Terminal) -> int:
     """Run a command with a log, or traced."""
+    from planner.foundation.support import trace
+
     remark = trace.start(os.environ)
     if remark:
         terminal.err(f"[WARN] {remark}")
@@ -203,6 +206,9 @@ def _without_values(words: list[str]) -> list[str]:
 def _run_command(command: str, words: list[str], terminal: Terminal) -> int:
     module: ModuleType | None = None
     try:
+        wanted = os.environ.get("PLANNER_COMPATIBILITY", "")
+        if wanted not in ("", "1.12", "1.13"):
+            raise UsageError("Unknown version", f"PLANNER_COMPATIBILITY is {wanted}, which is neither 1.12 nor 1.13.")
         module = _load(command)
         arguments = parse(words, module.FLAGS)
         arguments.command = command

@@ -4,6 +4,7 @@ lock`), copy them into a mirror (`providers mirror`)."""
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -12,6 +13,8 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from planner.foundation.clients.cli_config import CliConfig, InstallMethod, load_cli_config
+from planner.foundation.clients.oci import check_template
+from planner.foundation.clients.settings_syntax import SettingsError
 from planner.foundation.support.problem import InstallError
 from planner.foundation.support.put_files import locked
 from planner.foundation.support.signals import STOP
@@ -255,8 +258,10 @@ def lock_providers(
     net_mirror: str = "",
     progress: Progress | None = None,
     others: Iterable[Config] = (),
+    oci_mirror: str = "",
 ) -> list[Diagnostic]:
-    """Record checksums of the providers' packages for several platforms, from their registries or from a mirror."""
+    """Record checksums of the providers' packages for several platforms, from their registries or from a mirror.
+    `oci_mirror`: a template such as `example.com/{namespace}/{type}`."""
     try:
         wanted = _select({a: w for a, w in requirements(config, None, others).items() if lockable(a)}, addresses)
         before, problems = read_locks(directory)
@@ -268,8 +273,18 @@ def lock_providers(
     if net_mirror and not net_mirror.lower().startswith("https://"):
         detail = f"-net-mirror must be an https: URL, not {net_mirror}."
         return [*problems, error("install.net_mirror", "Invalid network mirror URL", detail)]
+    template = re.sub(r"\{(\w*)\}", r"${\1}", oci_mirror)
+    try:
+        if template:
+            check_template(template)
+    except SettingsError as bad:
+        return [*problems, error("install.oci_mirror", "Invalid OCI mirror template", f"-oci-mirror: {bad}.")]
     source: PackageSource = Registry(net.web, net.hosts)
-    if fs_mirror:
+    if template:
+        from planner.world.install.oci import OciMirror
+
+        source = OciMirror(template, net.web, net.config.oci, os.environ)
+    elif fs_mirror:
         source = MirrorDirectory(fs_mirror)
     elif net_mirror:
         source = NetworkMirror(f"{net_mirror.rstrip('/')}/", net.web, net.hosts)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
+from planner import follows_next
 from planner.answers.explain.renames import same_objects
 from planner.foundation.values.value import SENSITIVE, mark
 from planner.foundation.vocabulary.address import format_key, parse_resource_instance
@@ -265,8 +266,9 @@ class PlanText:
             return
         sentence, remark = NOTHING[plan.mode]
         self.terminal.out(f"{self.paint('No changes.', 'bold', 'green')} {self.paint(sentence, 'bold')}")
-        self.terminal.out()
-        self._say(remark)
+        if not follows_next():
+            self.terminal.out()
+            self._say(remark)
 
     def _rule(self) -> None:
         self.terminal.out()

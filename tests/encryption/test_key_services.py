@@ -259,3 +259,37 @@ def test_azure_vault(double: str, symmetric: bool, monkeypatch: pytest.MonkeyPat
     assert Double.asked[0][1]["scope"] == "https://vault.azure.net/.default"
     with pytest.raises(ProviderError, match="no version or no algorithm"):
         azure_vault.build(settings).provide({**kept, "key_version": "../../other"})
+
+
+# ---------------------------------------------------------------- arguments of the next version
+
+
+def test_data_that_must_agree(kms: str, double: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    aws = {"kms_key_id": kms, "region": "us-east-1", "key_spec": "AES_256", "encryption_context": {"team": "a"}}
+    monkeypatch.setenv(gcp_kms.ENDPOINT, double)
+    google = {"kms_encryption_key": KEY, "key_length": 32, "access_token": "a-token"}
+    google["additional_authenticated_data"] = b64encode(b"more").decode()
+    for module, settings in ((aws_kms, aws), (gcp_kms, google)):
+        with pytest.raises(ProviderError, match=r"PLANNER_COMPATIBILITY=1\.13"):
+            module.build(settings)
+    monkeypatch.setenv("PLANNER_COMPATIBILITY", "1.13")
+    kept = round_trip(aws_kms.build(aws), 32)
+    assert kept["encryption_context"] == {"team": "a"}
+    with pytest.raises(ProviderError, match="failed to decrypt key"):
+        aws_kms.build(aws).provide(decoded(members({**kept, "encryption_context": {"team": "b"}})))
+    round_trip(gcp_kms.build(google), 32)
+    assert {body.get("additionalAuthenticatedData") for path, body in Double.asked if ":" in path} == {"bW9yZQ=="}
+    with pytest.raises(ProviderError, match="must be valid Base64"):
+        gcp_kms.build({**google, "additional_authenticated_data": "%"})
+    with pytest.raises(ProviderError, match="64 KiB"):
+        gcp_kms.build({**google, "additional_authenticated_data": b64encode(b"x" * 70000).decode()})
+    with pytest.raises(ProviderError, match="must be valid Base64"):
+        openbao.build({"key_name": "tk", "associated_data": "%"})
+
+
+def test_associated_data_of_openbao(bao: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PLANNER_COMPATIBILITY", "1.13")
+    kept = round_trip(openbao.build({"key_name": "tk", "associated_data": b64encode(b"more").decode()}), 32)
+    assert kept["associated_data"] == "bW9yZQ=="
+    with pytest.raises(ProviderError, match="failed to decrypt"):
+        openbao.build({"key_name": "tk"}).provide(decoded(members({"ciphertext": kept["ciphertext"]})))

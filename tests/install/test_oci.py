@@ -216,3 +216,13 @@ def test_settings_that_are_wrong(text: str, said: str, tmp_path: Path) -> None:
         login_for(load_cli_config(environ).oci, "r.io", "x", environ)
     problem = caught.value
     assert said in (problem.diagnostics[0].detail if isinstance(problem, Failure) else problem.text)
+
+
+def test_checksums_from_a_mirror(project: Project, registry: RegistryServer) -> None:
+    project.settings(settings(registry))
+    project.requires(version="~> 1.0")
+    template = f"{registry.domain}/mirror/{{namespace}}/{{type}}"
+    assert "the checksums for" in project.run("providers", "lock", f"-oci-mirror={template}")
+    assert "zh:" in project.lock
+    assert "no other expressions" in project.run("providers", "lock", "-oci-mirror=r.io/{name}", code=1)
+    assert "not from several" in project.run("providers", "lock", "-oci-mirror=r.io/x", "-fs-mirror=.", code=1)

@@ -11,13 +11,18 @@ from planner.render.terminal import Terminal
 
 USAGE = "[options] [PROVIDER...]"
 HELP = """Downloads the packages of the providers (all of the configuration, or the named ones) for each platform
-from their registries, whatever the installation settings, and records their checksums in the dependency lock file."""
+from their registries, whatever the installation settings, and records their checksums in the dependency lock file.
+
+A template of OCI repositories may have {hostname}, {namespace} and {type}: example.com/mirror/{namespace}/{type}."""
 CHOICES = (
     Flag("fs-mirror", "string", "Take the packages from this mirror directory.", value="DIR"),
     Flag("net-mirror", "string", "Take the packages from this network mirror.", value="URL"),
     Flag("platform", "list", "A platform to lock for (this one). May be repeated.", value="OS_ARCH"),
 )
-FLAGS = (*CHOICES, *VARIABLES, *JSON_LINES)
+OCI_MIRROR = Flag(
+    "oci-mirror", "string", "Take the packages from the OCI repositories of a template.", value="TEMPLATE"
+)
+FLAGS = (*CHOICES, OCI_MIRROR, *VARIABLES, *JSON_LINES)
 
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
@@ -34,6 +39,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         view.say,
         fs_mirror=arguments["fs-mirror"],
         net_mirror=arguments["net-mirror"],
+        oci_mirror=arguments["oci-mirror"],
         progress=line,
     )
     line.clear()
@@ -43,8 +49,8 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
 
 def checked_choices(arguments: Arguments) -> tuple[str, ...]:
     """The platforms. Raises UsageError when options do not fit together."""
-    if arguments["fs-mirror"] and arguments["net-mirror"]:
-        detail = "Packages come from -fs-mirror or from -net-mirror, not from both."
+    if sum(bool(arguments.get(name)) for name in ("fs-mirror", "net-mirror", "oci-mirror")) > 1:
+        detail = "Packages come from one of -fs-mirror, -net-mirror and -oci-mirror, not from several."
         raise UsageError("Options exclude each other", detail)
     return checked_platforms(arguments["platform"])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from planner import COMPATIBLE_VERSION, __version__
+from planner import COMPATIBLE_VERSION, NEXT_VERSION, __version__, follows_next
 from planner.cli.flags import Arguments, Flag
 from planner.render.terminal import Terminal
 
@@ -31,7 +31,8 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     terminal.out(f"{name[0] if name else 'planner'} v{VERSION}\non {platform()}")
     for provider, version in providers.items():
         terminal.out(f"+ provider {provider} v{version}")
-    terminal.out(f"compatible with OpenTofu v{COMPATIBLE_VERSION}")
+    more = f", and with the language of v{NEXT_VERSION} as announced" if follows_next() else ""
+    terminal.out(f"compatible with OpenTofu v{COMPATIBLE_VERSION}{more}")
     return 0
 
 
@@ -44,6 +45,7 @@ def _json(providers: dict[str, str]) -> str:
         "provider_selections": providers,
         "planner_version": __version__,
         "compatible_with": {"product": "OpenTofu", "version": COMPATIBLE_VERSION},
+        **({"language_of": NEXT_VERSION} if follows_next() else {}),
     }
     return json.dumps(answer, indent=2, ensure_ascii=False)
 

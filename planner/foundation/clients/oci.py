@@ -56,15 +56,16 @@ def repository_address(text: str, prefix: bool = False) -> tuple[str, str]:
     return match[1], match[2] or ""
 
 
-def check_template(template: str, include: tuple[str, ...]) -> None:
-    """Raises SettingsError where the template of a mirror makes no address, or the same one for several providers."""
+def check_template(template: str, include: tuple[str, ...] | None = None) -> None:
+    """Raises SettingsError where the template of a mirror makes no address, or the same one for several of the included
+    providers (None: for a few that were named)."""
     names = re.findall(r"\$\{\s*(\w*)\s*\}", template)
     if "%{" in template or template.count("${") != len(names) or not set(names) <= set(_SYMBOLS):
         raise SettingsError(
             "a repository_template may have ${hostname}, ${namespace} and ${type}, and no other expressions"
         )
-    patterns = [[DEFAULT_HOST, *pattern.split("/")][-3:] for pattern in include]
-    for at, name in enumerate(_SYMBOLS):
+    patterns = [[DEFAULT_HOST, *pattern.split("/")][-3:] for pattern in include or ()]
+    for at, name in enumerate(_SYMBOLS if include is not None else ()):
         if name not in names and len({pattern[at] for pattern in patterns} - {"*"}) != 1:
             raise SettingsError(
                 f"the repository_template needs ${{{name}}}, as include does not name exactly one {name}"

@@ -16,6 +16,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Protocol
 
+from planner import NEXT_VERSION, follows_next
 from planner.foundation.encryption.envelope import Base64Error, decode
 from planner.foundation.support.exact_json import JsonError, loads
 from planner.foundation.values.types import STRING, Type
@@ -26,6 +27,22 @@ Metadata = Mapping[str, Any]
 
 class ProviderError(Exception):
     """A key provider has no key, and why. Its text is shown."""
+
+
+def check_next(settings: Given, name: str) -> None:
+    """An argument of the next version of OpenTofu must be requested. Raises ProviderError."""
+    if settings.get(name) and not follows_next():
+        raise ProviderError(
+            f"{name} is an argument of OpenTofu {NEXT_VERSION}: set PLANNER_COMPATIBILITY=1.13 to use it"
+        )
+
+
+def check_base64(settings: Given, name: str) -> bytes:
+    """The bytes that an argument encodes. Raises ProviderError."""
+    try:
+        return decode(str(settings.get(name) or ""))
+    except Base64Error as bad:
+        raise ProviderError(f"{name} must be valid Base64: {bad}") from None
 
 
 class MetadataError(Exception):

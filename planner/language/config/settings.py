@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from planner import COMPATIBLE_VERSION, NEXT_VERSION, follows_next
 from planner.foundation.vocabulary.span import Span
 from planner.foundation.vocabulary.version_constraints import parse_constraints
 from planner.language.config.model import BackendDecl, RequiredProvider
@@ -14,8 +15,6 @@ from planner.language.syntax.body import Attribute, Block, Body, BodySchema, Exp
 if TYPE_CHECKING:
     from planner.language.config.encryption_model import EncryptionDecl
 
-COMPATIBLE_VERSION = "1.12.6"
-"""the OpenTofu version whose language this is"""
 
 EDITION = "tofu2024"
 
@@ -110,8 +109,8 @@ def _check_version(attribute: Attribute | None, problems: Problems) -> None:
     if prerelease:
         detail = f"A constraint may not name a prerelease: {', '.join(prerelease)}."
         problems.error("prerelease_constraint", "Invalid required_version constraint", detail, attribute.span)
-    elif not constraints.allows(COMPATIBLE_VERSION):
-        detail = f"The module wants version {text}; this program is compatible with {COMPATIBLE_VERSION}."
+    elif not constraints.allows(version := NEXT_VERSION if follows_next() else COMPATIBLE_VERSION):
+        detail = f"The module wants version {text}; this program is compatible with {version}."
         problems.error("incompatible_module", "Incompatible module", detail, attribute.span)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from planner import follows_next
 from planner.foundation.values.convert import ConversionError, convert
 from planner.foundation.values.types import DYNAMIC, ListType, SetType, TupleType
 from planner.foundation.values.value import UNKNOWN, List, Null, Set, Unknown, Value, mark, unmark
@@ -17,6 +18,7 @@ from planner.language.expressions.environment import Compiler, Environment, Run,
 from planner.language.functions import Function, FunctionError, call, names
 from planner.language.syntax import nodes
 
+CONVERT = ("convert", "core::convert")
 LAZY = ("try", "can", "core::try", "core::can")
 
 
@@ -25,6 +27,8 @@ class EvaluationError(Failure):
 
 
 def compile_call(compiler: Compiler, node: nodes.Call) -> Run:
+    if node.name in CONVERT and follows_next() and len(node.arguments) == 2 and not node.expand:
+        return _compile_conversion(compiler, node)
     lazy = node.name in LAZY
     compiler.laziness += lazy
     arguments = [compiler.compile(a) for a in node.arguments]
@@ -56,6 +60,31 @@ def compile_call(compiler: Compiler, node: nodes.Call) -> Run:
             _check_arguments(env, node, function, values, places)
             return UNKNOWN
         return _call(env, node, function, values, places)
+
+    return run
+
+
+def _compile_conversion(compiler: Compiler, node: nodes.Call) -> Run:
+    """A call of `convert`, whose second argument is a type."""
+    argument, type_node = compiler.compile(node.arguments[0]), node.arguments[1]
+
+    def run(env: Environment) -> Value:
+        from planner.language.expressions.constraints import parse_type_constraint
+
+        before = len(env.errors)
+        value = argument(env)
+        constraint, problems = parse_type_constraint(type_node, env.source)
+        env.errors.extend(problems)
+        if env.scope.function(node.name) is None:
+            _report_unknown(env, node)
+        if constraint is None or len(env.errors) > before:
+            return UNKNOWN
+        try:
+            return constraint.convert(value)
+        except ConversionError as problem:
+            start, end = start_range(node.arguments[0], env.source)
+            _argument_error(env, node.name, "value", str(problem), start, end)
+            return UNKNOWN
 
     return run
 

@@ -8,14 +8,18 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from planner import follows_next
 from planner.language.functions.protocol import CallContext, Function, FunctionError, Param, call
 
 __all__ = ["CallContext", "Function", "FunctionError", "Param", "call", "lookup", "metadata", "names"]
 
 FAMILIES = {
+    "assumptions": "assumeequal assumelistlength assumelistlengthmax assumelistlengthmin assumemaplength "
+    "assumemaplengthmax assumemaplengthmin assumenotnull assumesetlength assumesetlengthmax assumesetlengthmin "
+    "assumestringprefix",
     "collections": "alltrue anytrue coalesce coalescelist contains element index length one",
-    "conversion": "can ephemeralasnull issensitive nonsensitive sensitive tobool tolist tomap tonumber toset tostring "
-    "try",
+    "conversion": "can convert ephemeralasnull issensitive nonsensitive sensitive tobool tolist tomap tonumber toset "
+    "tostring try",
     "crypto": "base64sha256 base64sha512 bcrypt md5 rsadecrypt sha1 sha256 sha512 uuid uuidv5",
     "dates": "formatdate plantimestamp timeadd timecmp timestamp",
     "encoding": "base64decode base64encode base64gunzip base64gzip csvdecode jsondecode jsonencode textdecodebase64 "
@@ -37,6 +41,8 @@ FAMILIES = {
 }
 FAMILY_OF = {name: family for family, members in FAMILIES.items() for name in members.split()}
 REMOVED = frozenset(FAMILIES["removed"].split())
+NEXT = frozenset(("convert", *FAMILIES["assumptions"].split()))
+"""functions of the next version of OpenTofu"""
 CORE = "core::"
 
 _loaded: dict[str, Function] = {}
@@ -46,6 +52,8 @@ def lookup(name: str) -> Function | None:
     """The function of this name, with or without `core::`; None when there is none."""
     if name.startswith(CORE):
         name = name[len(CORE) :]
+    if name in NEXT and not follows_next():
+        return None
     function = _loaded.get(name)
     if function is None:
         family = FAMILY_OF.get(name)
@@ -63,7 +71,8 @@ def _load(family: str) -> None:
 
 def names() -> list[str]:
     """All function names, sorted, each also under `core::`."""
-    return sorted([*FAMILY_OF, *(CORE + name for name in FAMILY_OF)])
+    own = [name for name in FAMILY_OF if name not in NEXT or follows_next()]
+    return sorted([*own, *(CORE + name for name in own)])
 
 
 def metadata() -> dict[str, Any]:

@@ -62,7 +62,7 @@ def anytrue(values: List) -> Value:
 
 @function(
     Param("list", DYNAMIC, "The list, tuple or set to search."),
-    Param("value", DYNAMIC, "The value to look for."),
+    Param("value", DYNAMIC, "The value to look for.", next_allows_null=True),
     result=BOOL,
     into=FUNCTIONS,
 )
@@ -72,7 +72,7 @@ def contains(values: Value, wanted: Value) -> Value:
         raise FunctionError("The first argument must be a list, tuple or set.")
     answer: Value = False
     for value in items(values):
-        same = equal(wanted, value)
+        same = value.__class__ is Null if wanted.__class__ is Null else equal(wanted, value)
         if same:
             return True
         if same is None:

@@ -29,6 +29,19 @@ from planner.language.functions.protocol import Function, FunctionError, Param, 
 FUNCTIONS: list[Function] = []
 
 
+@function(
+    Param("value", DYNAMIC, "The value to convert.", allow_null=True, allow_unknown=True, allow_marked=True),
+    Param("type", DYNAMIC, "A type, written as for variables."),
+    result=DYNAMIC,
+    not_null=False,
+    name="convert",
+    into=FUNCTIONS,
+)
+def _convert_to_type(value: Value, constraint: Value) -> Value:
+    """Returns a value converted to a type."""
+    raise FunctionError("The type must be written out in the call.", 1)  # the compiler of calls evaluates all others
+
+
 def _conversion(name: str, wanted: Type, what: str) -> None:
     def result(value: Value) -> Type:
         given = type_of(value)

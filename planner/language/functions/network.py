@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from ipaddress import IPv4Address, IPv6Address
 
+from planner import follows_next
 from planner.foundation.values.numbers import whole_text
 from planner.foundation.values.types import BOOL, NUMBER, STRING, ListType
 from planner.foundation.values.value import List, Value
@@ -228,7 +229,7 @@ def cidrsubnets(prefix: str, *new_bits: Value) -> Value:
     end = network.first  # where the free addresses begin
     for index, bits in enumerate(new_bits, 1):
         extension = small_int(bits, index)
-        if not 1 <= extension <= 32:
+        if not 1 <= extension <= (128 if follows_next() and network.bits == 128 else 32):
             raise FunctionError("A prefix can be extended by 1 to 32 bits.", index)
         length = network.prefix + extension
         if length > network.bits:

@@ -11,6 +11,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias
 
+from planner import follows_next
 from planner.foundation.support.disk import UnrecordedError
 from planner.foundation.values.convert import convert
 from planner.foundation.values.numbers import is_infinite
@@ -59,9 +60,19 @@ class FunctionError(Exception):
 
 
 class Param:
-    """A parameter. `allow_dynamic`: the type of the result is known although this argument's type is not."""
+    """A parameter. `allow_dynamic`: the type of the result is known although this argument's type is not;
+    `next_allows_null`: null is allowed in the next version of OpenTofu."""
 
-    __slots__ = ("allow_dynamic", "allow_marked", "allow_null", "allow_unknown", "description", "name", "type")
+    __slots__ = (
+        "allow_dynamic",
+        "allow_marked",
+        "allow_null",
+        "allow_unknown",
+        "description",
+        "name",
+        "next_allows_null",
+        "type",
+    )
 
     def __init__(
         self,
@@ -73,7 +84,9 @@ class Param:
         allow_unknown: bool = False,
         allow_marked: bool = False,
         allow_dynamic: bool = False,
+        next_allows_null: bool = False,
     ) -> None:
+        self.next_allows_null = next_allows_null
         self.name = name
         self.type = type
         self.description = description
@@ -294,6 +307,8 @@ def _check_values(function: Function, values: Sequence[Value]) -> bool:
             param = params[index] if index < fixed else function.variadic
             assert param is not None
             if cls is Null and not param.allow_null:
+                if param.next_allows_null and follows_next():
+                    continue
                 raise FunctionError("It must not be null.", index)
             if value.type is DYNAMIC and not param.allow_dynamic:
                 return True

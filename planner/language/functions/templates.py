@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from planner import follows_next
 from planner.foundation.values.types import DYNAMIC, STRING
 from planner.foundation.values.value import Marked, Value, mark, unmark
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, has_errors
@@ -56,6 +57,9 @@ def templatefile(path: Value, variables: Value, *, context: CallContext) -> Valu
 def templatestring(template: Value, variables: Value, *, context: CallContext) -> Value:
     """Renders a string as a template, with nothing but the given variables in scope."""
     template, marks = unmark(template)
+    if follows_next():
+        variables, more = unmark(variables)
+        marks |= more
     return mark(_render(template, STRING_FILENAME, variables, context), marks)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 
 from planner.foundation.clients.aws import Service
 from planner.foundation.clients.aws_settings import aws_of
@@ -16,6 +17,7 @@ from planner.foundation.encryption.keys import (
     ProviderError,
     Setting,
     bytes_of,
+    check_next,
 )
 from planner.foundation.values.types import BOOL, NUMBER, STRING, ListType, MapType, ObjectType, Type
 from planner.foundation.vocabulary.diagnostic import ServiceError
@@ -66,6 +68,7 @@ SETTINGS = EncryptionArguments(
         **{name: Setting() for name in _TEXTS},
         **{name: Setting(BOOL) for name in _FLAGS},
         **{name: Setting(_LIST, nullable=True) for name in _LISTS},
+        "encryption_context": Setting(MapType(STRING), nullable=True),
         "max_retries": Setting(NUMBER),
         "http_proxy": Setting(nullable=True),
         "https_proxy": Setting(nullable=True),
@@ -85,10 +88,11 @@ class AwsKms:
     service: Service
     key_id: str
     key_spec: str
+    context: Mapping[str, str]
 
     def provide(self, metadata: Metadata | None) -> tuple[Keys, Metadata]:
         try:
-            made = self._call("GenerateDataKey", KeyId=self.key_id, KeySpec=self.key_spec)
+            made = self._call("GenerateDataKey", self.context, KeyId=self.key_id, KeySpec=self.key_spec)
         except ServiceError as problem:
             raise ProviderError(f"failed to generate key: {problem.text}") from None
         encryption, blob = _bytes(made, "Plaintext"), _bytes(made, "CiphertextBlob")
@@ -96,14 +100,22 @@ class AwsKms:
         decryption = b""
         if known:
             try:
-                result = self._call("Decrypt", KeyId=self.key_id, CiphertextBlob=encode(known))
+                context = metadata.get("encryption_context") if metadata is not None else None
+                result = self._call(
+                    "Decrypt",
+                    context if isinstance(context, Mapping) else {},
+                    KeyId=self.key_id,
+                    CiphertextBlob=encode(known),
+                )
             except ServiceError as problem:
                 raise ProviderError(f"failed to decrypt key: {problem.text}") from None
             decryption = _bytes(result, "Plaintext")
-        return Keys(Key.of(encryption), Key.of(decryption)), {"ciphertext_blob": encode(blob)}
+        more = {"encryption_context": dict(self.context)} if self.context else {}
+        return Keys(Key.of(encryption), Key.of(decryption)), {"ciphertext_blob": encode(blob), **more}
 
-    def _call(self, operation: str, **body: str) -> dict[str, object]:
-        return self.service.target(operation, "TrentService", body, "1.1")
+    def _call(self, operation: str, context: Mapping[str, str], **body: str) -> dict[str, object]:
+        more = {"EncryptionContext": dict(context)} if context else {}
+        return self.service.target(operation, "TrentService", {**body, **more}, "1.1")
 
 
 def _bytes(answer: dict[str, object], name: str) -> bytes:
@@ -115,6 +127,7 @@ def _bytes(answer: dict[str, object], name: str) -> bytes:
 
 def build(settings: Given) -> AwsKms:
     """Raises ProviderError."""
+    check_next(settings, "encryption_context")
     if not settings.get("kms_key_id"):
         raise ProviderError("no kms_key_id provided")
     spec = settings.get("key_spec")
@@ -140,4 +153,4 @@ def build(settings: Given) -> AwsKms:
         aws.check_account()
     except ServiceError as problem:
         raise ProviderError(f"errors were encountered in aws kms configuration\n{problem.text}") from None
-    return AwsKms(aws.service("kms", "KMS"), settings["kms_key_id"], spec)
+    return AwsKms(aws.service("kms", "KMS"), settings["kms_key_id"], spec, settings.get("encryption_context") or {})

@@ -17,6 +17,8 @@ from planner.foundation.encryption.keys import (
     ProviderError,
     Setting,
     bytes_of,
+    check_base64,
+    check_next,
 )
 from planner.foundation.values.types import NUMBER, STRING, ListType
 from planner.foundation.vocabulary.diagnostic import ServiceError
@@ -26,6 +28,7 @@ SETTINGS = EncryptionArguments(
     {
         "kms_encryption_key": Setting(required=True),
         "key_length": Setting(NUMBER, required=True),
+        "additional_authenticated_data": Setting(),
         "credentials": Setting(),
         "access_token": Setting(),
         "impersonate_service_account": Setting(),
@@ -34,6 +37,7 @@ SETTINGS = EncryptionArguments(
 )
 ENDPOINT = "CLOUDSDK_API_ENDPOINT_OVERRIDES_CLOUDKMS"
 """the variable that overrides the server of gcloud"""
+_MOST_ADDITIONAL = 64 << 10
 _SCOPE = "https://www.googleapis.com/auth/cloudkms"
 
 
@@ -46,6 +50,7 @@ class GcpKms:
     endpoint: str
     key_name: str
     key_length: int
+    additional: str
 
     def provide(self, metadata: Metadata | None) -> tuple[Keys, Metadata]:
         encryption = os.urandom(self.key_length)
@@ -62,8 +67,9 @@ class GcpKms:
 
     def _call(self, verb: str, given: str, data: bytes, wanted: str) -> bytes:
         url = f"{self.endpoint.rstrip('/')}/v1/{self.key_name}:{verb}"
+        body = {given: encode(data), **({"additionalAuthenticatedData": self.additional} if self.additional else {})}
         headers = {"Authorization": f"Bearer {self.tokens()}", "Content-Type": "application/json"}
-        answer = self.http.ask("POST", url, headers, json.dumps({given: encode(data)}).encode())
+        answer = self.http.ask("POST", url, headers, json.dumps(body).encode())
         if answer.status >= 300:
             raise ServiceError(f"status code {answer.status}: {answer.text[:1000]}")
         result = answer.json()
@@ -100,6 +106,11 @@ def build(settings: Given) -> GcpKms:
         raise ProviderError("key_length must be at least 1")
     if length > 1024:
         raise ProviderError("key_length must be less than the GCP limit of 1024")
+    check_next(settings, "additional_authenticated_data")
+    additional = settings.get("additional_authenticated_data") or ""
+    if len(check_base64(settings, "additional_authenticated_data")) > _MOST_ADDITIONAL:
+        raise ProviderError("additional_authenticated_data must be less than the GCP limit of 64 KiB")
     http = Http()
     endpoint = os.environ.get(ENDPOINT) or "https://cloudkms.googleapis.com"
-    return GcpKms(GoogleTokens(account, (_SCOPE,), http), http, endpoint, settings["kms_encryption_key"], length)
+    tokens = GoogleTokens(account, (_SCOPE,), http)
+    return GcpKms(tokens, http, endpoint, settings["kms_encryption_key"], length, additional)

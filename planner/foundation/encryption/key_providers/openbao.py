@@ -19,6 +19,8 @@ from planner.foundation.encryption.keys import (
     ProviderError,
     Setting,
     bytes_of,
+    check_base64,
+    check_next,
 )
 from planner.foundation.values.types import NUMBER
 from planner.foundation.vocabulary.diagnostic import ServiceError
@@ -31,6 +33,7 @@ SETTINGS = EncryptionArguments(
         "token": Setting(),
         "transit_engine_path": Setting(),
         "key_length": Setting(NUMBER),
+        "associated_data": Setting(),
     }
 )
 _LENGTHS = (16, 32, 64)
@@ -48,10 +51,13 @@ class OpenBao:
     engine: str
     key_name: str
     key_length: int
+    associated: str
 
     def provide(self, metadata: Metadata | None) -> tuple[Keys, Metadata]:
         try:
-            made = self._write("datakey request", "datakey/plaintext", {"bits": self.key_length * 8})
+            made = self._write(
+                "datakey request", "datakey/plaintext", {"bits": self.key_length * 8, **self._more(self.associated)}
+            )
             ciphertext, encryption = _text(made, "ciphertext"), _plaintext(made)
         except ServiceError as problem:
             raise ProviderError(f"failed to generate OpenBao data key {_HINT}: {problem.text}") from None
@@ -59,11 +65,16 @@ class OpenBao:
         decryption = b""
         if known:
             try:
-                request = {"ciphertext": known.decode("utf-8", "replace")}
+                stored = metadata.get("associated_data") if metadata is not None else None
+                request = {"ciphertext": known.decode("utf-8", "replace"), **self._more(stored)}
                 decryption = _plaintext(self._write("decryption request", "decrypt", request))
             except ServiceError as problem:
                 raise ProviderError(f"failed to decrypt ciphertext {_HINT}: {problem.text}") from None
-        return Keys(Key.of(encryption), Key.of(decryption)), {"ciphertext": encode(ciphertext.encode())}
+        made_with = {"ciphertext": encode(ciphertext.encode()), **self._more(self.associated)}
+        return Keys(Key.of(encryption), Key.of(decryption)), made_with
+
+    def _more(self, associated: object) -> dict[str, object]:
+        return {"associated_data": associated} if isinstance(associated, str) and associated else {}
 
     def _write(self, what: str, operation: str, body: Mapping[str, object]) -> Mapping[str, object]:
         """The response to an operation of the engine. Raises ServiceError."""
@@ -108,6 +119,8 @@ def build(settings: Given) -> OpenBao:
     """Raises ProviderError."""
     if not settings.get("key_name"):
         raise ProviderError("no key name found")
+    check_next(settings, "associated_data")
+    check_base64(settings, "associated_data")
     length = settings.get("key_length") or 32
     if length not in _LENGTHS:
         raise ProviderError(
@@ -121,7 +134,9 @@ def build(settings: Given) -> OpenBao:
     if namespace:
         headers["X-Vault-Namespace"] = namespace
     engine = settings.get("transit_engine_path") or "/transit"
-    return OpenBao(_http(), address, headers, engine, settings["key_name"], length)
+    return OpenBao(
+        _http(), address, headers, engine, settings["key_name"], length, settings.get("associated_data") or ""
+    )
 
 
 def _http() -> Http:
