@@ -14,6 +14,7 @@ from planner.foundation.values.types import DYNAMIC, ListType, SetType, TupleTyp
 from planner.foundation.values.value import UNKNOWN, List, Null, Set, Unknown, Value, mark, unmark
 from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.foundation.vocabulary.span import Span
+from planner.language.expressions import environment
 from planner.language.expressions.environment import Compiler, Environment, Run, constant, start_range
 from planner.language.functions import Function, FunctionError, call, names
 from planner.language.syntax import nodes
@@ -69,11 +70,10 @@ def _compile_conversion(compiler: Compiler, node: nodes.Call) -> Run:
     argument, type_node = compiler.compile(node.arguments[0]), node.arguments[1]
 
     def run(env: Environment) -> Value:
-        from planner.language.expressions.constraints import parse_type_constraint
-
         before = len(env.errors)
         value = argument(env)
-        constraint, problems = parse_type_constraint(type_node, env.source)
+        assert environment.parse_type is not None
+        constraint, problems = environment.parse_type(type_node, env.source)
         env.errors.extend(problems)
         if env.scope.function(node.name) is None:
             _report_unknown(env, node)

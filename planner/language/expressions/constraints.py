@@ -27,6 +27,7 @@ from planner.foundation.values.value import UNKNOWN, List, Map, Null, Set, Value
 from planner.foundation.vocabulary.diagnostic import Diagnostic, error
 from planner.foundation.vocabulary.records import field, frozen
 from planner.foundation.vocabulary.span import Source, Span
+from planner.language.expressions import environment
 from planner.language.expressions.scope import ConstantScope
 from planner.language.syntax import nodes
 
@@ -135,6 +136,9 @@ def parse_type_constraint(node: nodes.Expression, source: Source) -> tuple[TypeC
     parser = _Parser(source)
     t, defaults = parser.parse(node)
     return (None if parser.diagnostics else TypeConstraint(t, defaults)), parser.diagnostics
+
+
+environment.parse_type = parse_type_constraint
 
 
 class _Parser:

@@ -19,6 +19,11 @@ from planner.language.syntax import nodes
 NO_SOURCE = Source("<expression>", "")
 
 
+parse_type: Callable[[Any, Any], tuple[Any, list[Diagnostic]]] | None = None
+"""how type constraints in expressions are read; set by planner.language.expressions.constraints, which evaluates their
+defaults"""
+
+
 class Environment:
     """`node` is the expression that `program` was compiled from (a program that referred to it would make a cycle).
     `errors`: problems found so far. `refused`: references that are wrong in themselves, which must not be dropped.
