@@ -18,6 +18,7 @@ from planner.foundation.vocabulary.nearest import did_you_mean
 from planner.foundation.vocabulary.records import evolve, frozen
 from planner.foundation.vocabulary.span import Source, Span
 from planner.language.config.model import Expr, Reference
+from planner.language.expressions.environment import start_range
 from planner.language.expressions.scope import ConstantScope
 from planner.language.syntax import nodes
 from planner.language.syntax.body import Attribute, Body, BodySchema, Content, function_calls, variables
@@ -57,8 +58,6 @@ class ExpressionPiece:
     @property
     def start_span(self) -> Span:
         """The beginning of an expression: the span of diagnostics about its type."""
-        from planner.language.expressions.environment import start_range
-
         if self.json and isinstance(self.node, nodes.Literal):
             return self.span
         return Span(self.source, *start_range(self.node, self.source))
