@@ -23,7 +23,9 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure
 from planner.foundation.vocabulary.provider_address import parse_provider_configuration
 from planner.language.config.variables import RootVariable
 from planner.language.expressions.evaluate import try_evaluate
+from planner.language.functions.filesystem import located
 from planner.language.syntax.body import variables as mentions
+from planner.language.syntax.nodes import Call
 from planner.logic.model.plan import Plan
 from planner.operations.plan import MadePlan, Start
 from planner.operations.taint_record import keep_taints, taints_of
@@ -231,7 +233,7 @@ def _files_read(
     nothing, unless the record is encrypted. The content of a small text is recorded, if an expression shows it."""
     directory = made.loaded.options.directory
     used = _files_of(made, readers)
-    shown = _files_of(made, [reader for reader in readers if reader.shows])
+    shown = _files_of(made, readers, is_shown=True)
     digests: dict[str, tuple[str, str]] = {}
     contents: dict[str, str] = {}
     for path in made.plan.files:
@@ -249,8 +251,9 @@ def _files_read(
     return digests, contents
 
 
-def _files_of(made: MadePlan[Start], readers: list[FileReader]) -> set[str]:
-    """The absolute paths of the files that some expressions read themselves, in all instances."""
+def _files_of(made: MadePlan[Start], readers: list[FileReader], is_shown: bool = False) -> set[str]:
+    """The absolute paths of the files that some expressions read themselves, in all instances; of those with `is_shown`
+    whose contents are in the results."""
     if not readers:
         return set()
     loaded = made.loaded
@@ -266,9 +269,14 @@ def _files_of(made: MadePlan[Start], readers: list[FileReader]) -> set[str]:
             for scope in scopes:
                 for mention in mentions(reader.expression):
                     try_evaluate(mention, scope)  # which may read files itself
-                with files_used() as used:
-                    try_evaluate(reader.expression, scope)
-                files |= used.read
+                for node in reader.shown if is_shown else (reader.expression,):
+                    if isinstance(node, Call) and is_shown and node is not reader.expression:
+                        named, _ = try_evaluate(node.arguments[0], scope)
+                        files |= {located(named, "")} if named.__class__ is str else set()
+                        continue
+                    with files_used() as used:
+                        try_evaluate(node, scope)
+                    files |= used.read
     return {os.path.abspath(path) for path in files}
 
 

@@ -26,6 +26,7 @@ from planner.foundation.vocabulary.span import Source
 from planner.language.config.model import Config, ModuleConfig, ModulePath, ResourceDecl
 from planner.language.config.references import Ref, parse_reference
 from planner.language.config.sources import without_secrets
+from planner.language.functions.filesystem import HASHES, shown_reads
 from planner.language.syntax.body import Attribute, Block, NativeBody, function_calls, variables
 from planner.language.syntax.files import load_text
 from planner.language.syntax.lexer import BRACKETS, tokenize
@@ -45,21 +46,18 @@ _KEPT = {
 
 _READS = ("file", "templatefile")
 """beginnings of the names of functions that read files"""
-_CONTENTS = ("file", "filebase64", "templatefile")
-"""functions that return the contents of files"""
-_HASHES = ("md5", "sha", "base64sha", "bcrypt", "filemd5", "filesha", "filebase64sha")
-"""beginnings of the names of functions whose results do not show their arguments"""
 
 
 @frozen
 class FileReader:
-    """An expression that reads files, in a module; of an argument of a resource its declaration. `shows`: the contents
-    are in the result, as far as can be seen."""
+    """An expression that reads files, in a module; of an argument of a resource its declaration. `shown`: the
+    expressions in it which read the contents that are in the result, as far as can be seen; calls where that are not
+    all files that they read, but only those that they name."""
 
     module: ModulePath
     expression: Expression
     resource: ResourceDecl | None
-    shows: bool
+    shown: tuple[Expression, ...]
 
 
 @frozen(eq=False)
@@ -221,8 +219,10 @@ class _ReadValues:
         hidden = self.hidden(expr)
         calls = [call.name.removeprefix("core::") for call in function_calls(expr)]
         if not hidden and any(call.startswith(_READS) for call in calls):
-            shows = any(call in _CONTENTS for call in calls) and not any(call.startswith(_HASHES) for call in calls)
-            self.readers.append(FileReader(module.path, expr, decl, shows or self._secrets))
+            shown: tuple[Expression, ...] = tuple(shown_reads(function_calls(expr)))
+            if self._secrets or (shown and not any(call.startswith(HASHES) for call in calls)):
+                shown = (expr,)
+            self.readers.append(FileReader(module.path, expr, decl, shown))
         for mention in variables(expr):
             if any(call.start <= mention.start < call.end for call in hidden):
                 continue

@@ -9,6 +9,7 @@ and what one of two causes hides is a cause, too.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -35,6 +36,7 @@ from planner.language.config.references import Ref, parse_reference
 from planner.language.config.variables import RootVariable
 from planner.language.expressions.decode import decode_block
 from planner.language.expressions.evaluate import try_evaluate
+from planner.language.functions.filesystem import HASHES, located, shown_reads
 from planner.language.syntax.body import Block, NativeBody, function_calls, variables
 from planner.language.syntax.nodes import Expression
 from planner.logic.model.plan import ResourceChange
@@ -80,6 +82,9 @@ class Interventions:
         self._texts: dict[tuple[ModulePath, str, str], ChangedInputs] = {}
         self._contexts: dict[ChangedInputs, tuple[LazyContext, MixedTree]] = {}
         self._union: Config | None = None
+        self._shown: set[str] = set()
+        """the files whose contents are in results"""
+        self._hashed: set[str] = set()
 
     def matters(self, place: ValueLocation) -> ChangedInputs | None:
         """The inputs that matter to the value at a place; None where that cannot be decided."""
@@ -301,7 +306,18 @@ class Interventions:
         files = self.former.files(lambda: try_evaluate(node, scope, source))
         if "unknown" in files.values():
             raise UncheckedError
+        calls = function_calls(node)
+        named = [try_evaluate(call.arguments[0], scope, source)[0] for call in shown_reads(calls) if call.arguments]
+        if all(name.__class__ is str for name in named):
+            self._shown |= {os.path.abspath(located(name, "")) for name in named}
+            if any(call.name.removeprefix("core::").startswith(HASHES) for call in calls):
+                self._hashed |= set(map(os.path.abspath, files))
+        else:
+            self._shown |= set(map(os.path.abspath, files))
         return frozenset(ChangedInput("file", (), name) for name, status in sorted(files.items()) if status == "other")
+
+    def _is_digested(self, path: str) -> bool:
+        return path in self._hashed and path not in self._shown
 
     # ---------------------------------------------------------------- mixtures
 
@@ -376,7 +392,8 @@ class Interventions:
             of_objects = {unit for unit in old if unit.kind in RESOURCES}
             objects = MixedObjects(self.places, former, self.declared, of_objects, self._renewed)
             context = self.places.context
-            tree = MixedTree(former.tree, {unit.name for unit in new if unit.kind == "file"})
+            new_files = {unit.name for unit in new if unit.kind == "file"}
+            tree = MixedTree(former.tree, new_files, self._is_digested)
             mixed = LazyContext(config, given, context.schemas, objects, context.workspace, context.plan_timestamp)
             self._contexts[key] = mixed, tree
         return self._contexts[key]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from planner.answers.explain.changed_inputs import ChangedInput
@@ -149,13 +149,15 @@ class MixedObjects:
 
 
 class MixedTree:
-    """The former files, but for some the present ones. `is_incomplete`: some content was needed that is not known."""
+    """The former files, but for some the present ones. `is_digested`: whether of a file only digests are used;
+    `is_incomplete`: some content was needed that is not known."""
 
     root = "/"
     is_incomplete = False
 
-    def __init__(self, former: Tree, new: Collection[str]) -> None:
+    def __init__(self, former: Tree, new: Collection[str], is_digested: Callable[[str], bool]) -> None:
         self._former, self._new = former, {os.path.abspath(name) for name in new}
+        self._is_digested = is_digested
 
     def read(self, name: str) -> bytes:
         """As planner.foundation.support.disk.Tree."""
@@ -163,7 +165,7 @@ class MixedTree:
             try:
                 return read_whole(f"/{name}")
             except UnrecordedError as problem:
-                if isinstance(problem, ChangedError) and is_hashed():
+                if isinstance(problem, ChangedError) and (is_hashed() or self._is_digested(f"/{name}")):
                     return f"the former content of {name}".encode()
                 self.is_incomplete = True
                 raise

@@ -29,8 +29,21 @@ from planner.foundation.values.value import Value, mark, unmark
 from planner.language.functions.crypto import base64, hexadecimal
 from planner.language.functions.encoding import base64_text
 from planner.language.functions.protocol import CallContext, Function, FunctionError, Param, function, text
+from planner.language.syntax.nodes import Call
 
 FUNCTIONS: list[Function] = []
+CONTENTS = ("file", "filebase64", "templatefile")
+"""functions that return the contents of files"""
+HASHES = ("md5", "sha", "base64sha", "bcrypt", "filemd5", "filesha", "filebase64sha")
+"""beginnings of the names of functions whose results do not show their arguments"""
+
+
+def shown_reads(calls: Sequence[Call]) -> list[Call]:
+    """Of the calls in an expression those that return the contents of files, with no digest around them."""
+    names = {call: call.name.removeprefix("core::") for call in calls}
+    digests = [call for call in calls if names[call].startswith(HASHES)]
+    reads = [call for call in calls if names[call] in CONTENTS]
+    return [call for call in reads if not any(around.start <= call.start < around.end for around in digests)]
 
 
 def clean(path: str) -> str:
