@@ -7,10 +7,11 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from planner.engine.walk.hooks import Hooks
-from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, has_errors
 from planner.language.config.directory import Manifest, ModuleRecord, fits, module_key, read_manifest
 from planner.language.config.model import ModuleCall, ModulePath
 from planner.language.config.reading import Problems
+from planner.language.config.sources import split_subdirectory
 from planner.operations.load import begin
 from planner.operations.options import Options
 from planner.world.state.workspace import data_directory
@@ -29,8 +30,10 @@ def get(
     hooks: Hooks | None = None,
     progress: Progress | None = None,
     tests: TestFiles | None = None,
+    records: bool = True,
 ) -> list[Diagnostic]:
-    """Install the modules that the configuration calls, and those that runs of tests are about."""
+    """Install the modules that the configuration calls, and those that runs of tests are about. `records`: whether
+    checksums of modules go to the lock file."""
     from planner.language.config.module_installer import install_modules
 
     begun, problems = begin(options)
@@ -46,9 +49,25 @@ def get(
             fetch=fetch,
             others=() if tests is None else _calls(tests),
         )
+    if fetch.installer is not None and fetch.installer.installed and records and not has_errors(item):
+        item += _record(options.directory, data_dir, fetch.installer)
     for record in installed:
         say(f"- {record.key} in {record.directory}")
     return problems + item
+
+
+def _record(directory: str, data_dir: str, installer: ModuleInstaller) -> list[Diagnostic]:
+    """Record the checksums of modules in the lock file: of those that are in use."""
+    from planner.world.provider.lock_file import write_module_hashes
+
+    manifest, _ = read_manifest(directory, data_dir)
+    used = {(split_subdirectory(r.source)[0], r.version) for r in manifest.values()}
+    hashes = {**installer.installed, **installer.known}
+    try:
+        write_module_hashes(directory, {key: checksum for key, checksum in hashes.items() if key in used})
+    except Failure as failure:
+        return failure.diagnostics
+    return []
 
 
 def get_stack(directory: str, *, upgrade: bool, hooks: Hooks | None, progress: Progress | None) -> list[Diagnostic]:

@@ -81,7 +81,8 @@ def init(
         told.check(() if tests is None else tests.problems)
         if install_modules and (from_module or root.config.root.calls or has_modules(tests)):
             say("Upgrading modules..." if upgrade else "Initializing modules...")
-            told.check(get(options, upgrade=upgrade, hooks=hooks, progress=progress, tests=tests))
+            records = lockfile != "readonly"
+            told.check(get(options, upgrade=upgrade, hooks=hooks, progress=progress, tests=tests, records=records))
         whole = read if read is not None and stays_as_it_is(read) else read_configuration(options)
         told.check(d for d in whole.problems if d not in told)
         if whole.config is None:

@@ -37,6 +37,7 @@ from planner.world.provider.lock_file import (
     lock,
     lockable,
     read_locks,
+    read_module_hashes,
     same_selections,
     upgraded,
     write_locks,
@@ -229,7 +230,7 @@ def module_installer(directory: str, data_dir: str, say: Say, progress: Progress
     """The installer of modules that are not local. Raises Failure when the settings cannot be read."""
     net = connections()
     fetcher = Fetcher(net.web, progress, oci=net.config.oci)
-    return ModuleInstaller(Path(directory), data_dir, net.web, net.hosts, fetcher, say)
+    return ModuleInstaller(Path(directory), data_dir, net.web, net.hosts, fetcher, say, read_module_hashes(directory))
 
 
 @contextmanager

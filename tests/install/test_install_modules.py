@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -355,3 +356,41 @@ def test_path_module_is_that_of_the_ecosystem(project: Project, world: World, re
     assert f'o = "{place}/abs/in"' in project.run("plan", "-out=plan")
     (place / "abs" / "in" / "main.tf").write_text("nothing that could be read")
     assert f'o = "{place}/abs/in"' in project.run("apply", "plan")  # as it was when the plan was made
+
+
+def test_a_version_has_the_same_files_each_time(project: Project, world: World) -> None:
+    world.module("acme/net/any", ("1.0.0", "1.1.0"))
+    source = "mods.example.com/acme/net/any"
+    project.write(f'module "a" {{\n  source  = "{source}"\n  version = "1.0.0"\n}}\n')
+    project.run("init")
+    (line,) = [line for line in project.lock.splitlines() if "acme/net" in line]
+    assert line.startswith(f"# module {source} 1.0.0 h1:")
+    shutil.rmtree(project.work / ".terraform")
+    project.run("init")
+    path = "/archives/acme/net/any/1.0.0.zip"
+    world.files[path] = Reply(package({"main.tf": b"# other\n"}), media_type="application/zip")
+    shutil.rmtree(project.work / ".terraform")
+    said = project.run("init", code=1)
+    assert "Module package has changed" in said and "version 1.0.0 has other files than before" in said
+    assert not (project.work / ".terraform/modules/a").exists() and line in project.lock
+    project.run("get", code=1)
+    project.write(f'module "a" {{\n  source  = "{source}"\n  version = "1.1.0"\n}}\n')
+    project.run("init", "-lockfile=readonly")
+    assert line in project.lock
+    shutil.rmtree(project.work / ".terraform")
+    project.run("get")
+    assert f"# module {source} 1.1.0 h1:" in project.lock and line not in project.lock
+
+
+def test_checksums_of_modules_and_providers(project: Project, world: World) -> None:
+    world.module("acme/net/any")
+    world.provider("acme/box")
+    project.requires()
+    project.write('module "a" {\n  source = "mods.example.com/acme/net/any"\n}\n', "a.tf")
+    project.run("init")
+    first = project.lock
+    assert first.count("provider ") == 1 and first.count("# module ") == 1
+    project.run("providers", "lock", "-platform=plan9_arm", code=1)
+    world.provider("acme/box", "1.1.0")
+    project.run("init", "-upgrade")
+    assert '"1.1.0"' in project.lock and project.lock.splitlines()[-1] == first.splitlines()[-1]

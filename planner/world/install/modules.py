@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import posixpath
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from planner.foundation.support.archive import unpack
@@ -19,6 +19,7 @@ from planner.language.config.sources import SourceError, parse_module_source, sp
 from planner.world.install.answers import list_in
 from planner.world.install.getters import Fetcher, below
 from planner.world.install.web import MODULES, Hosts, Web, resolve, status_text
+from planner.world.provider.package_hashes import module_hash
 from planner.world.provider.selections import VersionSet
 
 
@@ -35,7 +36,8 @@ class _Origin:
 
 @frozen(eq=False)
 class ModuleInstaller:
-    """Installs modules below the data directory of a root module, each package once. The caller keeps others out."""
+    """Installs modules below the data directory of a root module, each package once. The caller keeps others out.
+    `known`: checksums of packages from registries, by source and version; `installed`: those of packages fetched."""
 
     root: Path
     data_directory: str
@@ -43,6 +45,8 @@ class ModuleInstaller:
     hosts: Hosts
     fetcher: Fetcher
     say: Callable[[str], None]
+    known: Mapping[tuple[str, str], str] = field(factory=dict)
+    installed: dict[tuple[str, str], str] = field(factory=dict)
     _versions: dict[str, list[Version]] = field(factory=dict)
     _fetched: dict[str, Path] = field(factory=dict)
 
@@ -66,6 +70,7 @@ class ModuleInstaller:
                 "registry": "Error accessing remote module registry",
                 "no_service": "Error accessing remote module registry",
                 "subdirectory": "Module subdirectory not found",
+                "module_checksum": "Module package has changed",
             }.get(problem.kind, "Failed to download module")
             detail = f"Module {call.name} cannot be installed from {without_secrets(call.source)}: {problem}."
             problems.error(f"install_{problem.kind or 'module'}", title, detail, where)
@@ -90,6 +95,8 @@ class ModuleInstaller:
                 unpack(archive, fresh, _sniffed(archive))
             else:
                 self.fetcher.fetch(origin.address, fresh)
+            if version is not None:
+                self._compare(split_subdirectory(call.source)[0], version, fresh)
             inner = below(fresh, origin.sub) if origin.sub else fresh
             if not inner.is_dir():
                 raise InstallError(f"there is no directory {origin.sub} in it", "subdirectory")
@@ -98,6 +105,17 @@ class ModuleInstaller:
             os.replace(fresh, place)
             self._fetched[origin.address] = place
         return ModuleRecord(key, call.source, posixpath.normpath(posixpath.join(relative, sub)), version)
+
+    def _compare(self, source: str, version: str, folder: Path) -> None:
+        """A version of a registry has the same files each time. Raises InstallError."""
+        checksum = self.installed[source, version] = module_hash(folder)
+        wanted = self.known.get((source, version), checksum)
+        if checksum != wanted:
+            raise InstallError(
+                f"version {version} has other files than before: their checksum is {checksum}, and the lock file has "
+                f"{wanted}. If the new files are as they should be, remove that line of the lock file",
+                "module_checksum",
+            )
 
     # ------------------------------------------------------------ registries
 

@@ -7,6 +7,7 @@ selections; read without loading the grammar of configurations.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from planner.foundation.vocabulary.records import evolve, frozen
 from planner.foundation.vocabulary.version_constraints import Version, normal_constraints, parse_constraints
 
 NAME = ".terraform.lock.hcl"
+_MODULE = "module"
 _HEADER = """# This file is maintained automatically by "tofu init".
 # Manual edits may be lost in future updates.
 """
@@ -105,7 +107,21 @@ def _lock(address: str, given: dict[str, Any]) -> Lock:
     return lock(address, version, constraints, hashes)
 
 
-def lock_text(locks: Locks) -> str:
+ModuleHashes = Mapping[tuple[str, str], str]
+"""checksums of modules by source and version, in comments: OpenTofu ignores these"""
+
+
+def read_module_hashes(directory: str) -> dict[tuple[str, str], str]:
+    """The checksums of modules recorded next to a configuration."""
+    try:
+        text = read_whole(Path(directory) / NAME).decode("utf-8", "replace")
+    except OSError:
+        return {}
+    found = re.findall(rf"^# {_MODULE} (\S+) (\S+) (h1:\S+)$", text, re.M)
+    return {(source, version): checksum for source, version, checksum in found}
+
+
+def lock_text(locks: Locks, modules: ModuleHashes | None = None) -> str:
     """The file with these selections."""
     blocks = [_HEADER]
     for address in sorted(locks, key=lambda a: a.split("/")):
@@ -116,6 +132,11 @@ def lock_text(locks: Locks) -> str:
         if one.hashes:
             rows.append(("hashes", "[\n" + "".join(f'    "{h}",\n' for h in one.hashes) + "  ]"))
         blocks.append(f'\nprovider "{address}" {{\n{_aligned(rows)}}}\n')
+    if modules:
+        blocks.append("\n# Checksums of modules, which planner compares:\n")
+        blocks += [
+            f"# {_MODULE} {source} {version} {modules[source, version]}\n" for source, version in sorted(modules)
+        ]
     return "".join(blocks)
 
 
@@ -125,14 +146,21 @@ def _aligned(rows: list[tuple[str, str]]) -> str:
     return "".join(f"  {name:<{0 if chr(10) in value else width}} = {value}\n" for name, value in rows)
 
 
-def write_locks(directory: str, locks: Locks) -> None:
-    """Replace the lock file atomically. Raises Failure."""
+def write_module_hashes(directory: str, modules: ModuleHashes) -> None:
+    """Record the checksums of modules, and no others. Raises Failure."""
+    if modules != read_module_hashes(directory):
+        write_locks(directory, read_locks(directory)[0], modules)
+
+
+def write_locks(directory: str, locks: Locks, modules: ModuleHashes | None = None) -> None:
+    """Replace the lock file atomically; checksums of modules stay if none are given. Raises Failure."""
+    modules = read_module_hashes(directory) if modules is None else modules
     path = Path(directory) / NAME
     fresh = path.with_name(f"{NAME}.{os.getpid()}.new")
     try:
         try:
             with fresh.open("w", encoding="utf-8", newline="\n") as file:
-                file.write(lock_text(locks))
+                file.write(lock_text(locks, modules))
                 file.flush()
                 os.fsync(file.fileno())
             fresh.replace(path)

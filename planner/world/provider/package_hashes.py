@@ -31,6 +31,15 @@ def content_hash(package: Path) -> str:
         raise InstallError(f"{package} cannot be read: {problem}") from None
 
 
+def module_hash(folder: Path) -> str:
+    """The h1: checksum of a module's files, without those that git and Mercurial keep of their own. Raises
+    InstallError."""
+    try:
+        return _directory(folder.resolve(), without=(".git", ".hg"))
+    except OSError as problem:
+        raise InstallError(f"{folder} cannot be read: {problem}") from None
+
+
 def archive_hash(archive: Path) -> str:
     """The zh: checksum of an archive. Raises InstallError."""
     try:
@@ -56,10 +65,10 @@ def matching(package: Path, hashes: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(sums & wanted))
 
 
-def _directory(folder: Path) -> str:
+def _directory(folder: Path, without: tuple[str, ...] = ()) -> str:
     names = {}
     for base, folders, files in os.walk(folder):
-        folders.sort()
+        folders[:] = sorted(name for name in folders if name not in without)
         for name in files:
             path = os.path.join(base, name)
             names[os.path.relpath(path, folder).replace(os.sep, "/")] = path
