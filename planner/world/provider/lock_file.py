@@ -117,8 +117,8 @@ def read_module_hashes(directory: str) -> dict[tuple[str, str], str]:
         text = read_whole(Path(directory) / NAME).decode("utf-8", "replace")
     except OSError:
         return {}
-    found = re.findall(rf"^# {_MODULE} (\S+) (\S+) (h1:\S+)$", text, re.M)
-    return {(source, version): checksum for source, version, checksum in found}
+    lines = re.findall(rf"^# {_MODULE} (\S+) (\S+) (h1:\S+)$", text, re.M)
+    return {(source, version): checksum for source, version, checksum in lines}
 
 
 def lock_text(locks: Locks, modules: ModuleHashes | None = None) -> str:
