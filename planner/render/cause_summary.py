@@ -53,6 +53,9 @@ _THEMSELVES = {
     "everything": "-destroy",
     "delete": "To be destroyed",
     "forget": "To be forgotten",
+    "left-state": "Applied, and not in the state any more",
+    "not-in-state": "Declared before, and not in the state",
+    "gone": "Removed outside",
 }
 _MODULE = re.compile(r'module\.[\w-]+(?:\[(?:"(?:[^"\\]|\\.)*"|[^\]"])*\])?\.')
 _MODULES = re.compile(rf"(?:{_MODULE.pattern})+")

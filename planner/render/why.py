@@ -23,6 +23,11 @@ FORCED = "forced_create_before_destroy"
 """the goal that the chain explains completely"""
 
 
+def in_words(text: str, name: str, action: str) -> str:
+    """The text of a decision with the words for the action of an object."""
+    return text.replace(f"the planned action of {name} is {action}", f"{name} {words_for(action).is_planned}", 1)
+
+
 def causes_text(document: dict[str, Any], paint: Paint, width: int) -> str:
     """The decision about a change, and the hops from there to its causes, one a line; "" where the proof is more
     informative: without causes but the change itself, or with mere candidates."""
@@ -30,11 +35,8 @@ def causes_text(document: dict[str, Any], paint: Paint, width: int) -> str:
     _, name, action = document["goal"]
     if not steps or not document["because_is_certain"] or steps[0]["what"] == name or action == "read":
         return ""
-    reason = document["proofs"][document["root"]]["reason"]
-    reason = _CODE.sub(
-        "", reason.replace(f"the planned action of {name} is {action}", f"{name} {words_for(action).is_planned}")
-    )
-    lines = [paint(reason, "bold")]
+    reason = in_words(document["proofs"][document["root"]]["reason"], name, action)
+    lines = [paint(_CODE.sub("", reason), "bold")]
     module = ""
     hops = list(reversed(steps))
     wholes = [after["what"].startswith((f"{hop['what']}.", f"{hop['what']}[")) for hop, after in pairwise(hops)]

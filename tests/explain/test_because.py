@@ -181,8 +181,8 @@ def test_an_object_that_stays(applied: Path, planner: Run) -> None:
     (applied / "data.txt").write_text("two")
     said = planner("why", "terraform_data.stays").out
     assert said.startswith(
-        "the planned action of terraform_data.stays is no-op: terraform_data.file.id, which terraform_data.stays.input "
-        "is made of, stays as it is, though the planned action of terraform_data.file is update"
+        "terraform_data.stays does not change: terraform_data.file.id, which terraform_data.stays.input is made of, "
+        "stays as it is, though the planned action of terraform_data.file is update"
     )
 
 

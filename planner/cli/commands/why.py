@@ -96,7 +96,16 @@ def _text(proof: dict[str, Any], arguments: Arguments, terminal: Terminal) -> st
 def _one_text(proof: dict[str, Any], arguments: Arguments, terminal: Terminal) -> str:
     from planner.answers.explain.why import more_causes
     from planner.render.proof import proof_text
-    from planner.render.why import FORCED, VERDICTS, causes_text, chains_text, unknown_text, verdict_text, why_text
+    from planner.render.why import (
+        FORCED,
+        VERDICTS,
+        causes_text,
+        chains_text,
+        in_words,
+        unknown_text,
+        verdict_text,
+        why_text,
+    )
 
     full, depth, expand = arguments["full"], arguments["depth"], arguments["expand"]
     if proof["goal"][0] in VERDICTS and "rule" in proof:
@@ -117,6 +126,8 @@ def _one_text(proof: dict[str, Any], arguments: Arguments, terminal: Terminal) -
             return "\n".join(filter(None, (text, chains_text({"chains": rest}, terminal.paint))))
     try:
         text = proof_text(proof, terminal.paint, full, depth, expand)
+        if not full and not depth and not expand and proof["goal"][0] == "explained":
+            text = in_words(text, *proof["goal"][1:])
         return f"{text}\n{chains}" if chains and not expand else text
     except KeyError:
         detail = f"The steps of this proof are p1 to p{len(proof['proofs'])}."
