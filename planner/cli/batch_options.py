@@ -22,7 +22,7 @@ SELECT = (
     Flag("group", "list", "Only units of one of these groups. May be repeated.", value="GROUP"),
     Flag("changed", "string", "Only units that read a file which differs from this git revision.", value="REV"),
     Flag("exclude", "list", "Leave out these units: a set, as WORDS are. May be repeated.", value="WORD"),
-    Flag("rules", "list", "Rules of yours about the fleet (.planner/batch-rules).", value="DIR"),
+    Flag("rules", "list", "Your rules about the fleet (.planner/batch-rules).", value="DIR"),
     *AROUND,
 )
 RUN = (

@@ -1,4 +1,4 @@
-"""The command line: which command is meant, with which words; and the guard that no traceback passes.
+"""The command line: finds the command and its words, and turns exceptions into messages.
 
 Exit codes: 0 done, 1 any error, 2 only from `plan -detailed-exitcode`, 127 when no command was given.
 """

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from planner.workflows.batch.reports.deployments import DeploymentReport
 
 FEW = 3
-"""so many deployments are quicker in this process than others are begun"""
+"""this process works on so few deployments faster than others start"""
 
 
 # Plans for a query: nothing is shown while they are made, nothing locked or applied.

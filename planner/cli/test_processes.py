@@ -125,7 +125,9 @@ class FilesInProcesses:
         result.status = "error"
         for run in result.runs:
             run.status = "error"
-        detail = f"The process that carried out {result.name} ended before it was done. What its runs made may be left."
+        detail = (
+            f"The process that ran {result.name} ended before it was done. Objects that its runs created may remain."
+        )
         view.file(result)
         view.diagnostics([error("test.process_ended", "Test process ended", detail)], result)
 

@@ -364,5 +364,5 @@ def _select(how: BackendInit, backend: Backend, workspace: str) -> list[Diagnost
         f"The number of one of these selects it; `workspace new` creates others.\n\n{lines}",
     )
     if not answer.isdecimal() or not 1 <= int(answer) <= len(names):
-        return [error("backend.workspace", "Failed to select workspace", f'"{answer}" is none of the numbers.')]
+        return [error("backend.workspace", "Failed to select workspace", f'"{answer}" is not one of the numbers.')]
     return select_workspace(how.options.directory, os.environ, names[int(answer) - 1])

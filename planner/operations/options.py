@@ -32,7 +32,7 @@ class Options:
     directory: str = "."
     var_args: tuple[tuple[str, str], ...] = ()
     rules: tuple[str, ...] = ()
-    """folders with rules of the user's own"""
+    """folders with the user's own rules"""
     ask_variable: Callable[[str, str, bool], str | None] | None = field(default=None, eq=False)
     """prompts for the value of a variable (name, description, whether it is sensitive); None: no prompt possible, or
     no value entered"""
@@ -154,5 +154,5 @@ def _unknown(name: str, known: list[str]) -> Diagnostic:
 
 
 def _ambiguous(name: str, found: list[str]) -> Diagnostic:
-    detail = f"{name} is the type of several providers: {', '.join(found)}. Name the one that is meant by its address."
+    detail = f"{name} is the type of several providers: {', '.join(found)}. Name one of them by its address."
     return error("cli.provider_parallelism", "Ambiguous provider in -provider-parallelism", detail)

@@ -103,7 +103,7 @@ def _plan(
     reading = read_configuration(options)
     loaded = reading.loaded()
     if options.needs_configuration and not loaded.config.files and options.mode != "destroy":
-        detail = "Without configuration everything would be planned to be destroyed. Use destroy if that is meant."
+        detail = "Without configuration everything would be planned to be destroyed. If you want that, use destroy."
         raise Failure(error("plan.no_configuration", "No configuration files", detail))
     # warnings of the root module come from finding the backend and from loading: readers of the JSON lines expect both
     told += [*override_warnings(loaded.config), *loaded.config.root_warnings, *reading.problems]

@@ -53,7 +53,7 @@ def check(
 
 
 def judged_plainly(made: MadePlan[L]) -> tuple[Verdict | None, PlainProofs | None, list[Diagnostic]]:
-    """The result of policies for a plan, with proofs by the rules as they are written; no verdict when a policy is
+    """The result of policies for a plan, with proofs by the rules as written; no verdict when a policy is
     wrong, or there is none. Raises Failure."""
     from planner.answers.policy.two_valued import PlainProofs
 

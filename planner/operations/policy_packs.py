@@ -61,7 +61,7 @@ def packs(verb: Verb, config: str, say: Callable[[str], None]) -> list[Diagnosti
                 continue
             except (InstallError, OSError) as problem:
                 said = str(problem) if isinstance(problem, InstallError) else f"{problem.strerror or problem}"
-                detail = f"{use.name} cannot be had from {without_secrets(use.source)}: {said}."
+                detail = f"{use.name} cannot be fetched from {without_secrets(use.source)}: {said}."
                 problems.append(error("policy.install", "Failed to download a pack", detail, use.span))
                 continue
             changed |= is_new

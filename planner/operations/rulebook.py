@@ -1,4 +1,4 @@
-"""The rules of the product as a book to look things up in: its programs, their rules, predicates and costs."""
+"""The reference of the product's rules: its programs, their rules, predicates and costs."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def rule_json(name: str, rule: Rule) -> dict[str, Any]:
 @frozen
 class PredicateEntry:
     """A predicate with all that derives and reads it, and the programs that have it: in those that `given` names, its
-    facts come from outside. It is described as it is in the first one."""
+    facts come from outside. Its description is that of the first one."""
 
     programs: tuple[str, ...]
     given: tuple[str, ...]

@@ -181,7 +181,7 @@ def _mark(options: StateOptions, text: str, tainted: bool, allow_missing: bool) 
             problem = unknown(str(address))
             return state, [], [warning("state.missing", problem.summary, problem.detail) if allow_missing else problem]
         if not tainted and not current.tainted:
-            return state, [], [error("state.not_tainted", "Not tainted", f"{address} has no mark to take away.")]
+            return state, [], [error("state.not_tainted", "Not tainted", f"{address} is not tainted.")]
         marked = evolve(instance, current=evolve(current, tainted=tainted))
         changed = evolve(resource, instances={**resource.instances, address.key: marked})
         return evolve(state, resources={**state.resources, resource.address: changed}), [str(address)], []

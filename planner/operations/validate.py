@@ -1,4 +1,4 @@
-"""`validate`: is the configuration right by itself, whatever the state and the world are?"""
+"""`validate`: check the configuration alone, without a state or real objects."""
 
 from __future__ import annotations
 

@@ -258,7 +258,7 @@ def _obstacles(document: dict[str, Any], paint: Paint, full: bool) -> str:
 
 
 def own_rule_text(step: dict[str, Any]) -> str:
-    """A rule of the user's: its name, if it has one, and its place."""
+    """A rule of the user: its name, if it has one, and its place."""
     at = step["rule_at"]
     place = f"{at['file']}:{at['line']}"
     return place if step["rule"].startswith(at["file"].removesuffix(".dl") + ".") else f"{step['rule']}, {place}"

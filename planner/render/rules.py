@@ -77,9 +77,9 @@ def _standing(entry: PredicateEntry) -> Iterator[str]:
     if predicate.is_output:
         yield "Output: read from outside the rules."
     if predicate.is_open:
-        yield "Open: rules of yours may add to it."
+        yield "Open: your rules may add to it."
     elif predicate.is_core:
-        yield "Rules of yours may read it, not add to it."
+        yield "Your rules may read it, not add to it."
 
 
 def built_in_index_text(one: BuiltinPredicate, paint: Paint) -> str:

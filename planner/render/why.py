@@ -188,7 +188,7 @@ def _decisive(proofs: dict[str, Any], name: str) -> str:
 
 
 def _ordered(proofs: dict[str, Any], name: str) -> list[str]:
-    """The steps from a mention that a rule of the user's makes down to that rule; none for mentions in the
+    """The steps from a mention that a rule of the user makes down to that rule; none for mentions in the
     configuration."""
 
     def below(at: str, predicate: str) -> list[str]:

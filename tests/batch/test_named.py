@@ -79,7 +79,7 @@ def test_what_a_unit_leaves_behind_is_told(tmp_path: Path) -> None:
     write(tmp_path, {"old/main.tf": PLAIN})  # its block is gone
     told = batch(tmp_path, "plan")
     assert told.code == 0
-    assert "A unit is gone and its objects are not" in told.out and "old is no longer a unit" in told.out
+    assert "A removed unit still has objects" in told.out and "old is no longer a unit" in told.out
     assert "A unit is gone" not in batch(tmp_path, "plan", "a").out  # nobody looked for it there
     (tmp_path / "old" / "main.tf").unlink()
     assert "A unit is gone" in batch(tmp_path, "plan").out

@@ -246,7 +246,7 @@ def test_a_renamed_deployment_is_told(tmp_path: Path) -> None:
 def test_a_folder_and_a_deployment_of_one_name(tmp_path: Path) -> None:
     write(tmp_path, {**NET, "net/eu/main.tf": 'terraform {\n  backend "local" {}\n}\n'})
     ran = batch(tmp_path, "plan")
-    assert ran.code == 1 and "Two units of one name" in ran.errors
+    assert ran.code == 1 and "Two units have the same name" in ran.errors
 
 
 def test_a_stuck_deployment_has_failed(tmp_path: Path) -> None:

@@ -130,7 +130,7 @@ def test_doc_of_policies_of_yours(planner, tmp_path, monkeypatch):
         )
     ran = planner("rules", "doc", "two")
     assert ran.code == 0 and "acme.two.two(a: instance)" in ran.out and "policies/two/r.dl:2" in ran.out
-    assert "acme.two/r.3" in ran.out and "Rules of yours" not in ran.out
+    assert "acme.two/r.3" in ran.out and "Your rules" not in ran.out
     assert "acme.one.one(a: instance)" in planner("rules", "doc", "acme.one.one").out
     ran = planner("rules", "doc", "both")
     assert ran.code == 1 and "acme.one.both and acme.two.both" in ran.err

@@ -1,4 +1,4 @@
-"""Rules of the user's own: what they add to graph, questions and advice, and what is said when they are wrong."""
+"""The user's own rules: what they add to graph, questions and advice, and what is said when they are wrong."""
 
 from __future__ import annotations
 

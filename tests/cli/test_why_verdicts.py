@@ -89,7 +89,7 @@ def test_what_is_undecided_or_broken(planner):
 
 
 def test_no_machinery_of_three_values(planner):
-    """Proofs are by the rules as they are written."""
+    """Proofs are by the rules as written."""
     for words in (("deny", "owner"), ("deny", "size"), ("warn", "ssh")):
         document = json.loads("\n".join(lines(planner, *words, "-json")))
         text = json.dumps(document["proofs"])

@@ -1,7 +1,7 @@
 """Undecided only when it is: over many policies and plans with unknown values, what is undecided is denied in one way
 in which these can turn out and not in another; what is denied is denied in all of them, and what passes in none.
 
-The ways are made from the constants that the policies compare with, and are evaluated by the rules as they are written.
+The ways are made from the constants that the policies compare with, and are evaluated by the rules as written.
 """
 
 from __future__ import annotations

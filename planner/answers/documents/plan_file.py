@@ -217,8 +217,7 @@ def _head(data: bytes, path: str) -> tuple[dict[str, Any], Diagnostic | None]:
             "plan_file.version",
             "Plan file of another version",
             f"{path} was written by planner {head.get('planner_version')} (format {head.get('version')}); this is "
-            f"{__version__} (format {VERSION}). Plan files are meant for the version that wrote them: make the plan "
-            "again.",
+            f"{__version__} (format {VERSION}). Only the version that wrote a plan file can read it: plan again.",
         )
     return head, None
 

@@ -1,6 +1,6 @@
 """The causes of all changes of a plan at once: for each the chain of steps to its cause, and all root causes.
 
-`chains_of` reads the relations of rules/plan/because.dl. Of several chains the one without guesses comes first, then
+`chains_of` reads the relations of rules/plan/because.dl. Among several chains the one without guesses comes first, then
 the shortest, then the first by name.
 """
 

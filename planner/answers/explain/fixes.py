@@ -40,7 +40,7 @@ def unknown_fixes(explainer: Explainer, text: str) -> Fixes:
 
 
 class _Unknown:
-    """Derivations of one unknown value. A value is known when everything is gone that it was unknown because of."""
+    """Derivations of one unknown value. A value is known when all causes of its being unknown are removed."""
 
     def __init__(self, base: FactBase, goal: str) -> None:
         self.base, self.goal = base, goal

@@ -1,10 +1,9 @@
 """Interventions: what a value would be if only some of the inputs that changed since the former world had changed.
 
-An input matters if it makes the value what it is now, with some of the others: it is another one with it than without
-it. To a value that is not known yet an input matters if it makes a difference at all, and to one that there was not, if
-there is none without it. The value is evaluated with subsets of the changes, by the same engine. So
-`length(var.names)` does not depend on a name that was replaced by another one, `c ? a : b` on `b` only if c chooses it,
-and what one of two causes hides is a cause, too.
+An input matters if, in combination with some of the others, the value differs with it and without it. For a value that
+is not known yet, an input matters if it makes any difference; for a new value, if there is none without it. The value
+is evaluated with subsets of the changes, by the same engine. So `length(var.names)` does not depend on a name that was
+replaced by another one, `c ? a : b` on `b` only if c chooses it, and what one of two causes hides is a cause, too.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Explanations of policy findings: the rule, and the wrong values, each with its line.
 
-A document in the format of proofs (by the rules as they are written), with `culprits` added: the expression that sets
+A document in the format of proofs (by the rules as written), with `culprits` added: the expression that sets
 the value itself, not the block around it, followed through mere copies to the source.
 """
 

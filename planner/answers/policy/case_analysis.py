@@ -1,7 +1,7 @@
 """Decisions by cases about verdicts that are undecided by their parts: whether a verdict holds however unknown values
 turn out, or never.
 
-The rules are evaluated as they are written, top down from one verdict, with symbols in the place of unknown values
+The rules are evaluated as written, top down from one verdict, with symbols in the place of unknown values
 (symbols.py). Where the evaluation depends on such a value, both cases are looked at: a value is there or not, a test
 of it holds or not. When the verdict holds in all cases it is certain, when in none it is excluded; as soon as two
 cases differ it stays undecided. Every way in which the values can turn out is in one of the cases, and in it the rules

@@ -29,7 +29,7 @@ __all__ = ["LOST", "Files", "Policies", "load_policies"]
 
 
 class Policies:
-    """Checked policies. `program` is as they are written: rules by name with their places. `modal_program` has the same
+    """Checked policies. `program` has the rules as written, by name, with their locations. `modal_program` has the same
     predicates for what certainly holds, and `modal.could` for what could. `given` are the facts of packs, `settings`
     those of policy.toml and waivers.toml; the files `closed` are the organisation's."""
 

@@ -34,7 +34,7 @@ def visible_rows(policies: Policies, names: Collection[str], facts: PolicyFacts)
 
 
 class Relation:
-    """One relation, with proofs of its rows by the rules as they are written."""
+    """One relation, with proofs of its rows by the rules as written."""
 
     def __init__(self, policies: Policies, name: str, facts: PolicyFacts) -> None:
         self.name = name

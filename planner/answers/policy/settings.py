@@ -353,7 +353,7 @@ def _parameters(configs: Iterable[PolicyConfig], packs: Packs) -> Settings:
                 final.setdefault(use.name, use)
                 settable[use.name] = settable.get(use.name, set(use.settable)) & set(use.settable)
             elif use.name in final and use.source and use.source != final[use.name].source:
-                detail = f"The organisation has {use.name} from elsewhere ({final[use.name].span})."
+                detail = f"The organisation has {use.name} from another source ({final[use.name].span})."
                 problems.append(error("policy.final", "Pack of the organisation", detail, use.span))
     if problems:
         raise Failure(problems)

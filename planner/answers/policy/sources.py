@@ -1,4 +1,4 @@
-"""Sources of policies: directories, packs and files of the user's, those that a policy.toml names, the library."""
+"""Sources of policies: the user's directories, packs and files, those that a policy.toml names, and the library."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ would deny a plan whose tag is merely not known yet, and `planned(A, "port", 22)
 22. So the users' rules are rewritten, once, into rules of the same language, which the same engine runs and explains:
 
 - A predicate p that reads values (directly, or by way of others) keeps its name for what holds **however the unknown
-  values turn out**. Its rules stay as they are, except that `not q` becomes `not could_q`, and an absent value must
+  values turn out**. Its rules are unchanged, except that `not q` becomes `not could_q`, and an absent value must
   certainly be absent: no unknown path lies at or above its path. An aggregate holds only where no unknown could change
   what it ranges over (`doubt_N`).
 - could_p is what holds **for some** outcome, and more: it over-approximates. Each literal that reads a value may be
@@ -20,12 +20,12 @@ holds in every outcome (if it is derived), could_p in every outcome in which p w
 literal of the sure rule implies the literal in every outcome, and a literal that holds in some outcome implies, after
 losing variables, the literal of a could rule. The plan's statements about itself are not in three values: actions,
 reasons, unknown_after, sensitive_at. Not found here: outcomes that deny one way or another whatever happens (`x` and
-`not x`); verdicts that stay undecided are decided by cases (case_analysis.py). And one liberty: elements of a set with
-unknown parts keep the numbers that the plan gives them, although unknown elements may come to stand before them; only
-rules that name a number see it.
+`not x`); verdicts that stay undecided are decided by cases (case_analysis.py). One simplification: elements of a set
+with unknown parts keep the numbers that the plan gives them, although unknown elements may later precede them; only
+rules that name a number are affected.
 
-A rule with n literals about values has 2^n ways to hold. One with many is taken apart first: each part reads a few of
-them and passes on what the others need.
+A rule with n literals about values has 2^n ways to hold. A rule with many is split first: each part reads a few of them
+and passes on what the others need.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Findings without three values: proofs by the policies as they are written, and the culprits in them.
+"""Findings without three values: proofs by the policies as written, and the culprits in them.
 
 A certain conclusion also follows from the rules as written, where unknown values count as absent: the rules of the
 rewritten program only require more (planner.answers.policy.three_valued). So a certain verdict has a proof by the
@@ -50,7 +50,7 @@ class Culprit:
 
 
 class PlainProofs:
-    """Proofs of one verdict's findings by the rules as they are written."""
+    """Proofs of one verdict's findings by the rules as written."""
 
     def __init__(self, policies: Policies, facts: PolicyFacts) -> None:
         self.policies, self.facts = policies, facts

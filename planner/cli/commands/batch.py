@@ -1,4 +1,4 @@
-"""`batch`: the family of commands about many root modules; by itself it only lists them."""
+"""`batch`: the family of commands about many root modules; alone it only lists them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from planner.render.terminal import Terminal
 
 USAGE = "COMMAND [options]"
 HELP = """Plans and applies many root modules as one graph. Each root module is a unit; the order of units is derived
-from the remote states that they read, from the fleet's file planner.batch.hcl, and from rules of yours."""
+from the remote states that they read, from the fleet's file planner.batch.hcl, and from your rules."""
 FLAGS: tuple[Flag, ...] = ()
 
 

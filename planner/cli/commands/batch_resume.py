@@ -1,4 +1,4 @@
-"""`batch resume`: go on with a run that was cut off."""
+"""`batch resume`: continue an interrupted run."""
 
 from __future__ import annotations
 

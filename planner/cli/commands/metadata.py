@@ -1,4 +1,4 @@
-"""`metadata`: facts about this program for other programs; by itself it only lists them."""
+"""`metadata`: facts about this program for other programs; alone it only lists them."""
 
 from __future__ import annotations
 

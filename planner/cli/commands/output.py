@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 USAGE = "[options] [NAME]"
 HELP = "Shows the output values of the root module as recorded in the state: all, or the named one."
 FLAGS = (
-    Flag("raw", "bool", "Print a string, number or bool as it is, without a line break."),
+    Flag("raw", "bool", "Print a string, number or bool without quotes and line break."),
     Flag("state", "string", "Read the state from this file.", value="FILE"),
     SHOW_SENSITIVE,
     *VARIABLES,

@@ -1,4 +1,4 @@
-"""`policy`: the family of commands about policies; by itself it only lists them."""
+"""`policy`: the family of commands about policies; alone it only lists them."""
 
 from __future__ import annotations
 

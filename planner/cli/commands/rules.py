@@ -1,4 +1,4 @@
-"""`rules`: the family of commands about the rules; by itself it only lists them."""
+"""`rules`: the family of commands about the rules; alone it only lists them."""
 
 from __future__ import annotations
 

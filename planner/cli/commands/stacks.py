@@ -1,4 +1,4 @@
-"""`stacks`: the family of commands about stacks; by itself it only lists them."""
+"""`stacks`: the family of commands about stacks; alone it only lists them."""
 
 from __future__ import annotations
 

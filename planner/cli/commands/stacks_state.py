@@ -1,4 +1,4 @@
-"""`stacks state`: the commands about the states of deployments; by itself it only lists them."""
+"""`stacks state`: the commands about the states of deployments; alone it only lists them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`state`: the family of commands about the state; by itself it only lists them."""
+"""`state`: the family of commands about the state; alone it only lists them."""
 
 from __future__ import annotations
 

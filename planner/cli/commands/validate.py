@@ -1,4 +1,4 @@
-"""`validate`: check the configuration by itself, without state and without looking at real objects."""
+"""`validate`: check the configuration alone, without state and without looking at real objects."""
 
 from __future__ import annotations
 

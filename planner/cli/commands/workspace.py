@@ -1,4 +1,4 @@
-"""`workspace`: the family of commands about workspaces; by itself it only lists them."""
+"""`workspace`: the family of commands about workspaces; alone it only lists them."""
 
 from __future__ import annotations
 

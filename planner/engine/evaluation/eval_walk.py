@@ -1,4 +1,4 @@
-"""The evaluation walk: variables, locals and outputs as they are now, resources as the state has them. For the console,
+"""The evaluation walk: current variables, locals and outputs, and resources as the state has them. For the console,
 and for commands that evaluate values without planning anything."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The object as it is: read from the state, refreshed by its provider, or imported."""
+"""The current object: read from the state, refreshed by its provider, or imported."""
 
 from __future__ import annotations
 

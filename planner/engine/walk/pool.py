@@ -7,9 +7,9 @@ without a thread.
 
 A deadlock is impossible by construction. The machine starts or skips every node (it finds cycles when nothing runs). A
 node that was instructed to start is in exactly one place: in one of the two queues, waiting in `Slots` behind a
-running node of its group, or running. The walk goes on while a queue has a node or one runs; a thread takes no lock of
-the walk and waits for nothing but its work, so a running node ends when its work does, and then the node behind it is
-queued again.
+running node of its group, or running. The walk continues while a queue has a node or one runs; a thread takes no lock
+of the walk and waits for nothing but its work, so a running node ends when its work does, and then the node behind it
+is queued again.
 """
 
 from __future__ import annotations

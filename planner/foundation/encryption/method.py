@@ -8,7 +8,7 @@ from typing import Protocol
 
 
 class InvalidMethodError(Exception):
-    """A method cannot be as it is configured."""
+    """The configuration of a method is not valid."""
 
 
 class EncryptionError(Exception):

@@ -14,7 +14,7 @@ LEAST = 1 << 20
 
 
 class Ahead:
-    """The content of a file that the user named, at most so many bytes; reading has begun already, if it is long."""
+    """The content of a file that the user named, up to a maximum size; a long one is read in the background."""
 
     def __init__(self, path: str, most: int) -> None:
         self._path, self._most = path, most

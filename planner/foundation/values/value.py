@@ -99,8 +99,8 @@ class Refinement:
 
 
 class Unknown:
-    """A value that will be known later; `refinement` narrows it (None: nothing is known but the type). Of a string that
-    is the JSON of a value with unknown parts, `document` is that value, without marks. It is for policies, and makes no
+    """A value that will be known later; `refinement` narrows it (None: nothing is known but the type). `document`: for
+    a string that is the JSON of a value with unknown parts, that value without marks. It is for policies, and makes no
     difference when two values are compared."""
 
     __slots__ = ("document", "refinement", "type")

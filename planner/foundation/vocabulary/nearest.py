@@ -1,4 +1,4 @@
-"""The known name that a misspelt one most likely meant, for messages."""
+"""The known name that is closest to a misspelt one, for messages."""
 
 from __future__ import annotations
 

@@ -20,7 +20,8 @@ _VERSION = (
 
 @total_ordering
 class Version:
-    """A version: numbers (at least three), prerelease and metadata texts. Raises ValueError when a text is none."""
+    """A version: numbers (at least three), prerelease and metadata texts. Raises ValueError when a string is not a
+    version."""
 
     __slots__ = ("given", "metadata", "numbers", "prerelease", "text")
 

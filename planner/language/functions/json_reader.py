@@ -1,6 +1,6 @@
 """Reading JSON as values, with the rules of Go's decoder and go-cty's implied types.
 
-Of several properties with one name the last one counts, if all are of one type. Closing brackets after the document do
+The last of several properties with one name counts, if all have one type. Closing brackets after the document do
 no harm; half of a surrogate pair becomes U+FFFD.
 """
 

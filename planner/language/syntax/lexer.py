@@ -68,7 +68,7 @@ _KEYWORDS = {"for": "FOR", "in": "IN", "if": "IF"}
 class _Patterns:
     """The compiled expressions, with or without block comments.
 
-    After a `/*` that is never closed the lexer goes on without them: the search for the end must not be repeated."""
+    After a `/*` that is never closed the lexer continues without them: the search for the end must not be repeated."""
 
     def __init__(self, comments: bool) -> None:
         comment = _COMMENT if comments else ""

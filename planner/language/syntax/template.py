@@ -125,7 +125,7 @@ def _join(flat: list[_Flat]) -> list[_Flat]:
 
 
 class _Open:
-    """A directive that is not closed yet: where its parts go on."""
+    """A directive that is not closed yet, and the place where its parts continue."""
 
     __slots__ = ("directive", "other", "otherwise", "parts")
 

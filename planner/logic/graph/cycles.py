@@ -18,7 +18,7 @@ from planner.logic.model.graph import Graph, source_json
 REFERENCES = ("reference", "validation_reference", "import_reference", "destroy_reference")
 """predicates whose facts are what people wrote"""
 ORDER = "order_before"
-"""the source of a mention that comes from a rule of the user's, not from the configuration"""
+"""the source of a mention that comes from a rule of the user, not from the configuration"""
 
 
 @frozen(eq=False)
@@ -34,7 +34,7 @@ class CycleEdge:
 
 @frozen(eq=False)
 class EdgeRemoval:
-    """The references of `object` to `targets`, with their places; `rules`: the rules of the user's that make them."""
+    """The references of `object` to `targets`, with their places; `rules`: the user's rules that make them."""
 
     object: str
     targets: tuple[str, ...]
@@ -107,7 +107,7 @@ def own_rule(proof: Proof) -> Proof | None:
 
 def decisive(proof: Proof) -> Proof:
     """The last step that is still about the same things: above it, steps only pass the relation on. Where a rule of the
-    user's orders them, that is the mention, not a written reference."""
+    user orders them, that is the mention, not a written reference."""
     while True:
         further = [x for x in proof.body if isinstance(x, Proof) and x.row == proof.row and x.rule is not None]
         if len(further) != 1:

@@ -114,7 +114,7 @@ def _below(proof: Proof, predicate: str) -> Proof | None:
 
 
 def _written(graph: Graph, proof: Proof) -> Iterator[dict[str, Any]]:
-    """The lines behind a link: mentions, entries of the state, or a rule of the user's."""
+    """The lines behind a link: mentions, entries of the state, or a rule of the user."""
     seen: set[str] = set()
     for leaf in proof.leaves():
         source = graph.database.facts.source(leaf.predicate, leaf.row)

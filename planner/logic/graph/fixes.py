@@ -1,5 +1,5 @@
 """Fixes that remove an edge, a path or another fact of a graph: the smallest sets of lines, options of the command line
-and rules of the user's, found by deriving again without them."""
+and the user's rules, found by deriving again without them."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ class _Removals:
             waiting += [entry for entry in at.body if isinstance(entry, Proof)]
 
     def without(self, rules: Collection[Rule]) -> RuleProgram:
-        """The program without rules of the user's: their text is left blank."""
+        """The program without the user's rules: their text is left blank."""
         if not rules:
             return self.program
         files = []

@@ -1,8 +1,8 @@
 """The smallest sets of places that make something go away: minimal hitting sets over the places of all its proofs.
 
-Reiter's tree, level by level: a proof of what is left when places are taken away names the places that one more has to
-be chosen from; where nothing is left to prove, the places taken away are a set. So every set was checked by deriving
-again, and since sets are met by size, none has a part that would do.
+Reiter's tree, level by level: a proof that remains when places are removed has the candidates for the next place; where
+no proof remains, the removed places are a set. So every set was checked by deriving again, and since sets are met by
+size, none has a part that would do.
 """
 
 from __future__ import annotations

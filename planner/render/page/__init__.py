@@ -1,1 +1,1 @@
-"""A page to explore a graph: its data, where things are drawn, and the one file that needs nothing else."""
+"""A page to explore a graph: its data, its layout, and the self-contained file."""

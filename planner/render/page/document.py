@@ -47,7 +47,7 @@ Place = tuple[str, str]
 
 @frozen
 class Reason:
-    """Why an edge is there. `text` may name the nodes as they are."""
+    """Why an edge is there. `text` may name the nodes."""
 
     rule: str
     text: str

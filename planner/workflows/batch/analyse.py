@@ -200,7 +200,7 @@ def _problems(fleet: Fleet, surveys: Mapping[str, Survey], database: Database) -
             "Restore the unit (or name its directory) and destroy it, or add a `removed` block to the fleet's file, "
             "which destroys or forgets it."
         )
-        yield warning("batch.orphaned", "A unit is gone and its objects are not", detail)
+        yield warning("batch.orphaned", "A removed unit still has objects", detail)
     for variable, place in database.sorted("idle_offer"):
         detail = f"A group gives the variable {variable} ({place}), and none of its units declares it."
         yield warning("batch.idle_input", "An input is for no unit", detail)

@@ -86,7 +86,7 @@ def _add_stacks(units: dict[str, Unit], stacks: dict[str, StackFolder]) -> tuple
                     f"{name} is a directory with configuration, and the deployment {unit.deployment} of the stack in "
                     f"{folder}. Name them in a file {NAME}."
                 )
-                problems.append(error("batch.same_name", "Two units of one name", detail))
+                problems.append(error("batch.same_name", "Two units have the same name", detail))
             units[name] = unit
     return tuple(problems)
 

@@ -59,7 +59,7 @@ def open_executor(text: str, workers: int, is_small: bool = False, ships: Ships 
 
         return _shipping(Command(text.removeprefix("command:"), workers), ships)
     known = "processes, inline, dask://HOST:PORT, dask+tls://HOST:PORT, ray://HOST:PORT, command:WORDS"
-    detail = f'"{text}" is none of: {known}.'
+    detail = f'"{text}" is not one of: {known}.'
     raise Failure(error("batch.executor", "Unknown executor", detail))
 
 
@@ -88,7 +88,7 @@ class Inline(Workplace):
 
 
 class Few(Workplace):
-    """Does the first pieces of work in this process, which is quicker than starting others; the rest in processes."""
+    """Runs the first jobs in this process, which is faster than starting others, and the rest in processes."""
 
     def __init__(self, workers: int) -> None:
         self.workers, self.left = workers, FEW

@@ -47,7 +47,7 @@ class Died(BrokenExecutor):
 
 
 class Processes(Workplace):
-    """A pool of so many processes at most. They listen at two pipes besides their own: one requests them to begin
+    """A pool with a maximum number of processes. They listen at two pipes besides their own: one requests them to begin
     nothing more, the other one to end."""
 
     def __init__(self, workers: int) -> None:

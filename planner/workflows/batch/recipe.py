@@ -34,8 +34,8 @@ class Retry:
 
 @frozen
 class Role:
-    """A role of AWS to assume, for so many seconds (0: the default). `token`: a web identity token, or the file of one;
-    without, the keys of the environment are the credentials."""
+    """An AWS role to assume, for a number of seconds (0: the default). `token`: a web identity token, or the file of
+    one; without, the keys of the environment are the credentials."""
 
     arn: str
     session: str = ""
@@ -45,7 +45,7 @@ class Role:
 
 @frozen
 class RecipeSource:
-    """The source of a unit's configuration, when that is a file of Terragrunt's: `answers` are the answers from outside
+    """The source of a unit's configuration, when that is a Terragrunt file: `answers` are the answers from outside
     during the reading, `units` (directory, unit) whose outputs it may use."""
 
     config: str

@@ -36,15 +36,15 @@ def with_removals(fleet: Fleet) -> tuple[dict[str, Unit], list[Diagnostic]]:
     for removal in fleet.removals:
         if removal.unit.rpartition("/")[0] in stacks:
             detail = (
-                f"{removal.unit} is a deployment of a stack. Declare it there once more, with destroy = true, and "
-                f"apply that; then take it and this block away ({removal.place})."
+                f"{removal.unit} is a deployment of a stack. Declare it there again, with destroy = true, and apply "
+                f"that; then remove it and this block ({removal.place})."
             )
             told.append(error("batch.removed", "A deployment is not removed here", detail))
             continue
         entry = known.get(removal.unit)
         if entry is None or (os.path.isabs(entry.state) and not has_objects(entry.state)):
             hint = did_you_mean(removal.unit, (n for n in known if n not in fleet.units and n != removal.unit))
-            detail = f"Of {removal.unit} nothing is left: take the block away ({removal.place}).{hint}"
+            detail = f"Nothing of {removal.unit} is left: remove the block ({removal.place}).{hint}"
             told.append(warning("batch.removed", "Nothing to remove", detail))
             continue
         if entry.backend is not None and not _is_backend(*entry.backend):

@@ -60,9 +60,7 @@ def resume(
         return apply_saved(_folder(record, asked), options, listener, None if asked.get("at_once") else approve)
     told: list[Diagnostic] = []
     if options.out and os.path.exists(os.path.join(options.out, saved_plan.NAME)):
-        detail = (
-            f"{options.out} has a saved plan already, which stays as it is: what is planned now is not saved there."
-        )
+        detail = f"{options.out} has a saved plan already, which is kept: the new plans are not saved there."
         told.append(warning("batch.out", "A saved plan is left alone", detail))
         options = evolve(options, out="")
     last_event = record.last_event()

@@ -81,7 +81,7 @@ class Saved:
 
 @frozen(eq=False)
 class Shard:
-    """Of which shard a saved plan is, of how many, and a digest of the fleet that was shared out; `beside` are the
+    """The shard of a saved plan, the number of shards, and a digest of the distributed fleet; `beside` are the
     units that were planned for their values alone, as seen (`seen_as`)."""
 
     number: int

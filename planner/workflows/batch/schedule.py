@@ -1,8 +1,7 @@
-"""Running units in their order: who comes next is in the relations, what happens to it the rules decide
-(unit_decisions.py).
+"""Runs units in order: relations determine the next one, rules its outcome (unit_decisions.py).
 
-A unit begins when all that come before it have ended. Among those that may begin, the first by name does. What a
-process that dies had in work may be run once more; nothing else is touched by that.
+A unit begins when all that come before it have ended. Among those that may begin, the first by name does. The unit of a
+process that dies may be run again; no other unit is affected.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """One command whose units are distributed among jobs that share only the configuration (-shard=3/20).
 
-Every job computes by itself the units of each: the selected units form a line, in which connected ones are adjacent,
-and rules/batch/shards.dl cut it. A unit whose outputs another shard's unit reads is planned there as well, for its
-values alone, without a lock and without a report; joining (join.py) checks that both saw the same.
+Every job computes the units of all shards on its own: the selected units form a line, in which connected ones are
+adjacent, and rules/batch/shards.dl cut it. A unit whose outputs another shard's unit reads is planned there as well,
+for its values alone, without a lock and without a report; joining (join.py) checks that both saw the same.
 """
 
 from __future__ import annotations

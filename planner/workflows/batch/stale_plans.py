@@ -53,8 +53,8 @@ def refusals(
         facts.add("begun_before", unit)
         if not manifest.units[unit].goes_on:
             text = (
-                "Applying it was cut off, and what is left of it cannot be planned with the options that it had "
-                "then: -replace would replace once more, and some values are not in the manifest."
+                "Its apply was interrupted, and the rest cannot be planned with the same options: -replace would "
+                "replace again, and some values are not in the manifest."
             )
             moved.append((unit, "options", "of the command line", text))
     moved += _states(batch, there, states, manifest.made)

@@ -1,5 +1,5 @@
-"""The decisions about one unit, as rules/batch derives them. Of other units only the kinds of their facts matter, and
-not their names, so each shape is derived once and remembered."""
+"""The decisions about one unit, as rules/batch derives them. Only the kinds of facts of other units matter, not their
+names, so each shape is derived once and remembered."""
 
 from __future__ import annotations
 

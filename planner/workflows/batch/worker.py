@@ -1,4 +1,4 @@
-"""One unit's work, in whatever process it happens: a request in, a result out, nothing else kept."""
+"""The work on one unit, in any process: it takes a request, returns a result, and keeps nothing else."""
 
 from __future__ import annotations
 

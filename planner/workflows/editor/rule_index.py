@@ -1,6 +1,6 @@
 """An index of the rule files of one directory while they are edited: relations, functions, their places.
 
-Files that are open in the editor are read as they are there, the others from disk. The readable statements of a file
+Files that are open are read from the editor, the others from disk. The readable statements of a file
 with mistakes are still known.
 """
 

@@ -1,7 +1,7 @@
 """The data kept of one plan: all its inputs, its output, and, where an edit can be followed, its parts: texts of files,
 planned objects, references, and the output for each object.
 
-    index (marshal) | standard output, in UTF-8 | objects of resources, each by itself
+    index (marshal) | standard output, in UTF-8 | objects of resources, separately
 
 It is in the user's cache (planner.foundation.support.store), which is trusted only when this user wrote it.
 """
@@ -22,7 +22,7 @@ _LENGTH = 8
 
 @frozen(eq=False)
 class RenewableParts:
-    """Of a plan that can be renewed in part."""
+    """The data of a plan that can be renewed in part."""
 
     files: dict[str, str]
     """texts of the files of the root module, by name"""

@@ -252,7 +252,7 @@ class _Applying:
         if step is None and declaration(asked.name) in self.later:  # it has just turned out to be there
             return dict.fromkeys(asked.config.root.outputs, UNKNOWN)
         if step is None:
-            detail = f"{asked.name} was no part of the plan that was approved: plan again."
+            detail = f"{asked.name} was not part of the approved plan: plan again."
             raise Failure(error("stack.not_planned", "Not what was approved", detail, asked.span))
         if step.what == "defer" or step.planned is None or step.plan is None:
             return dict.fromkeys(asked.config.root.outputs, UNKNOWN)

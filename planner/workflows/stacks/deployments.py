@@ -161,7 +161,7 @@ class _Scope(Scope):
         names = [step.name for step in steps if isinstance(step, nodes.GetAttr)]
         count = 2 if root == "store" else 1
         if root not in ("local", "identity_token", "store", "upstream_input", "deployment") or len(names) < count:
-            detail = f"{root} means nothing by itself here."
+            detail = f"{root} cannot be used alone here."
             raise Failure(error("stack.reference", "Invalid reference", detail, span))
         if root == "upstream_input" and len(names) > 1 and isinstance(steps[1], nodes.GetAttr):
             result = self.flow.upstream(names[0])

@@ -160,8 +160,8 @@ def _as_configured(flow: Flow, name: PromiseName) -> tuple[PromiseName, ...]:
 
 def _damaged(deployment: str) -> Diagnostic:
     detail = (
-        f"What was noted about the instances of the deployment {deployment} when they were made cannot be read. They "
-        "are destroyed in the order that follows from the configuration as it is now."
+        f"The records about the instances of the deployment {deployment} cannot be read. They are destroyed in the "
+        "order that follows from the current configuration."
     )
     return warning("stack.notes", "Notes of a deployment are damaged", detail)
 

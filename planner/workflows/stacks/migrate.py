@@ -210,7 +210,10 @@ def _write(converted: ConvertedModule, deployment: str, stored: Stored[Operation
         _, problems = stored.store.write(State())
         told += problems
     if has_errors(told):
-        detail = "The root module's state is as it was. Do the same again when that is mended: it goes on from there."
+        detail = (
+            "The state of the root module is unchanged. Fix the problem and run the command again: it continues from "
+            "there."
+        )
         told.append(error("stack.half_written", "The stack could not be written", detail))
     return list(told)
 

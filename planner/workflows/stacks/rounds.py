@@ -59,7 +59,7 @@ class Rounds:
             if stalled
             else f"After {MOST_ROUNDS} rounds there is more to do"
         )
-        detail = f"{said} in the deployment {plan.deployment}, and these wait still:{lines}"
+        detail = f"{said} in the deployment {plan.deployment}, and these are still waiting:{lines}"
         return [error("stack.no_progress", "Deployment does not come to an end", detail)]
 
 

@@ -1,4 +1,4 @@
-"""`stacks validate`: is a stack right by itself, and are the modules that it calls?"""
+"""`stacks validate`: check a stack and the modules that it calls."""
 
 from __future__ import annotations
 

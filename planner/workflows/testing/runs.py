@@ -115,7 +115,7 @@ class _Kept:
 
 
 class FileRunner:
-    """Carries out the runs of one file."""
+    """Executes the runs of one file."""
 
     def __init__(
         self,

@@ -61,7 +61,7 @@ def unavailable(address: str) -> Diagnostic:
     if is_builtin(address):
         detail = f"There is no builtin provider {address}; the only one is {BUILTIN}."
         return error("provider.unknown_builtin", "Provider not found", detail)
-    detail = f"{address} runs as a plugin, and where that is depends on a directory, which there is none of here."
+    detail = f"{address} runs as a plugin, which is found through a working directory; there is none here."
     return error("provider.not_found", "Provider not found", detail)
 
 

@@ -56,7 +56,7 @@ def unmanaged(environ: Mapping[str, str] | None = None) -> frozenset[str]:
 
 
 class VersionSet:
-    """The version constraints of all modules for one provider. Raises ValueError when a text is none."""
+    """The version constraints of all modules for one provider. Raises ValueError when a string is not a version."""
 
     def __init__(self, texts: Iterable[str] = ()) -> None:
         self.texts = tuple(sorted(set(texts)))

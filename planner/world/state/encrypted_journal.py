@@ -1,5 +1,5 @@
 """Journals of encrypted states: the first line has a key, encrypted like the state; with it each further line is
-encrypted by itself, so that the lines on disk can be read after a crash, with access to the state's keys.
+encrypted separately, so that the lines on disk can be read after a crash, with access to the state's keys.
 
     {"key": ENVELOPE}
     {"line": 1, "data": "BASE64"}     AES-256-GCM: a nonce of 12 bytes, the line, a tag; the number is authenticated
@@ -68,7 +68,7 @@ def line_seal(head: dict[str, Any], seal: Seal) -> LineSeal | None:
         raise Failure(error("state.journal", "Cannot read the journal", detail))
     key = seal.unseal_document(KIND, dumps(envelope)).data
     if len(key) != _LENGTH:
-        raise Failure(error("state.journal", "Cannot read the journal", "What should be its key is none."))
+        raise Failure(error("state.journal", "Cannot read the journal", "Its key does not have the right length."))
     return LineSeal(key)
 
 

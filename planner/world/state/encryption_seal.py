@@ -38,7 +38,7 @@ class Seal(Protocol):
 
 
 class PlainSeal:
-    """Bytes are kept as they are."""
+    """Bytes are kept unchanged."""
 
     def seal(self, data: bytes) -> bytes:
         return data

@@ -55,6 +55,6 @@ def rescue(store: Store, state: State) -> tuple[list[Diagnostic], bytes]:
 def _kept_in_journal(journal: Journal, more: str) -> Diagnostic:
     detail = (
         f"What was done is in the journal {journal.path}. Remove the cause: then the next command that writes "
-        f"the state takes it in by itself. {more}"
+        f"the state adopts it. {more}"
     )
     return warning("state.in_journal", "The state is kept in the journal", detail)

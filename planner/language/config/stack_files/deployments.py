@@ -59,7 +59,7 @@ CATEGORIES = ("terraform", "env")
 
 
 class DeploymentFiles:
-    """The declarations of deployment files, as they are found; duplicates are reported."""
+    """The declarations of deployment files, in the order read; duplicates are reported."""
 
     def __init__(self) -> None:
         self.found: dict[str, dict[str, Any]] = {

@@ -207,7 +207,7 @@ def _module(target: Reference, problems: Problems) -> tuple[str, ...] | None:
         problems.error("invalid_target", bad.summary, bad.detail, where)
         return None
     if not isinstance(address, ModuleAddress) or not address.steps:
-        detail = "It is not a module, as it is expected to be here: module.NAME."
+        detail = "A module is expected here: module.NAME."
         problems.error("invalid_target", "Invalid module address", detail, target.span)
         return None
     if any(key is not None for _, key in address.steps):

@@ -37,8 +37,7 @@ class PlanSettings:
 
 @frozen(eq=False)
 class RunModule:
-    """`module` of a run: the module that is run instead of the root module. `written` is the source as it is
-    written."""
+    """`module` of a run: the module that is run instead of the root module. `written` is the source as written."""
 
     source: str
     source_kind: str

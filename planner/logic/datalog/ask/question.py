@@ -3,7 +3,7 @@
     edge(A, "terraform_data.web"), not pruned(A)
 
 The answer is a table: a column for each variable in the order of appearance, a row for each way in which all literals
-hold. A query that begins at a constant is answered by pyDatalog, goal-directed over the relations as they are
+hold. A query that begins at a constant is answered by pyDatalog, goal-directed over the derived relations
 (pydatalog_goal.py). One about everything, with an aggregate or with a computed value is answered by our own evaluator,
 bottom up. Recursion is in the relations, not in queries.
 """

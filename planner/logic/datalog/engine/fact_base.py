@@ -73,8 +73,7 @@ _NOTHING: Rows = {}
 class FactBuilder:
     """Collects facts: `builder.add("edge", "a", "b", source=span)`, then `builder.build()`.
 
-    With `base`, begins with its facts and leaves it as it is: of a relation that is not added to, the two share the
-    rows."""
+    With `base`, begins with its facts, which do not change: the two share the rows of relations without additions."""
 
     __slots__ = ("_base", "_relations", "_sources")
 

@@ -9,7 +9,7 @@
 
 The entries of a body are in the order of the rule's literals. In a negation null means any value. An aggregate is
 `{"aggregate": "count : { edge(A, _) }", "value": 3}`. A leaf that a native operator decided has the source `{"native":
-"reduction"}`. A rule of the user's also has `"rule_at": {"file": ".planner/rules/own.dl", "line": 3}`. A sub-proof
+"reduction"}`. A rule of the user also has `"rule_at": {"file": ".planner/rules/own.dl", "line": 3}`. A sub-proof
 that is used several times is listed once.
 """
 

@@ -32,10 +32,9 @@ KINDS = {
 
 
 class BuiltinPredicate(NamedTuple):
-    """`inputs` and `outputs` are names with types or kinds. Of a test `result` is None and there are no outputs; of a
-    relation there are. `may_fail`: it has no value for some arguments of the right types; `seeks`: then the value that
-    it searches for is not there, which is not a mistake. `function` is in `module` of this package under
-    `attribute`."""
+    """`inputs` and `outputs` are names with types or kinds. A test has no outputs, and its `result` is None.
+    `may_fail`: it has no value for some arguments of the right types; `seeks`: then the value that it searches for is
+    not there, which is not a mistake. `function` is in `module` of this package under `attribute`."""
 
     name: str
     family: str

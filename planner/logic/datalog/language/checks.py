@@ -360,7 +360,7 @@ def _constants(rule: Rule, builtin: Entry, arguments: Sequence[syntax.Term]) -> 
                 detail = f"The pattern has more than {MOST_NESTED:,} nested groups."
             yield error("rules.pattern", "Invalid pattern", detail, at(rule, argument))
         else:
-            detail = f"{builtin.name} takes {_KINDS[kind]} here; {argument} is none."
+            detail = f"{builtin.name} takes {_KINDS[kind]} here; {argument} is not one."
             yield error("rules.constant", "Text of another kind", detail, at(rule, argument))
 
 
@@ -541,7 +541,7 @@ def _flows(stratum: Stratum, rules: list[Rule]) -> Iterator[Diagnostic]:
             reported.add(rule.number)
             detail = (
                 f"{argument} is computed from {place[0]}, and {place[0]} depends on {rule.head.predicate}: such a rule "
-                "could go on for ever. Compute the value outside the recursion."
+                "might never end. Compute the value outside the recursion."
             )
             yield error("rules.computed_recursion", "Computation within a recursion", detail, at(rule, argument))
 

@@ -128,7 +128,7 @@ class _Resolver:
             return syntax.Declaration(self._here(s.name), columns, s.operator, inputs, s.doc, s.source, s.start, s.end)
         if isinstance(s, syntax.Directive):
             if s.kind == "export" and not self.own:
-                detail = "Only files of a pack export names; all others see them as it is."
+                detail = "Only files of a pack export names; names of other files are visible anyway."
                 self._error("rules.export", "Export without a pack", detail, s.span)
                 return None
             names = tuple(map(self._here, s.names))
@@ -154,7 +154,7 @@ class _Resolver:
             detail = f"There is no pack {space}.{_nearest(space, self.world.names)}{known}"
             self._error("rules.unknown_import", "Unknown import", detail, s.within(s.space))
         elif space == self.own:
-            detail = "A pack's own names need no import: write them as they are."
+            detail = "A pack's own names need no import: write them without a prefix."
             self._error("rules.unknown_import", "Import of the pack itself", detail, s.span)
         elif alias in self.imports:
             detail = f"{alias} is already the name of {self.imports[alias].space}."

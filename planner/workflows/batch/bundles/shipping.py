@@ -27,7 +27,7 @@ ROUNDS = 8
 
 
 class Carrier(Protocol):
-    """Brings parcels to workers. An engine that runs lost work again by itself may do so: the lease sees to it."""
+    """Brings parcels to workers. An engine may run lost work again on its own: the lease sees to it."""
 
     def send(self, unit: str, parcel: bytes) -> Future[bytes]:
         """The answer that `planner.workflows.batch.bundles.host.work` gives for a parcel, once it is there. A worker

@@ -16,7 +16,7 @@
 
 `age` is how many seconds ago real objects were looked at, where that was in an earlier run and may matter; `state_age`
 how many seconds ago the state was written that was used instead, where they were not looked at (-refresh=false) and
-that is known. `shard` is there where several jobs share the work (-shard): `units` are so many in all, `fleet` is a
+that is known. `shard` is there where several jobs share the work (-shard): `units` is their number, `fleet` is a
 digest of them and their files, `beside` are units of other shards that were planned for their values; `made_as`
 identifies the state and the outputs that a plan used. Units are in the order of waves and names. `because` is the unit
 whose outcome decided this one's. `way` is all, named, dependency or dependent. `changed_outputs` and `unknown_outputs`

@@ -1,4 +1,4 @@
-"""Lists of commands that Terragrunt's functions give, and the errors that it tries again by itself."""
+"""Lists of commands that Terragrunt's functions give, and the errors after which it retries automatically."""
 
 _VARS = ("apply", "console", "destroy", "import", "plan", "push", "refresh")
 _LOCKING = ("apply", "destroy", "import", "init", "plan", "refresh", "taint", "untaint")

@@ -1,4 +1,4 @@
-"""One file of Terragrunt's as it is written: its arguments and blocks; unknown ones are reported."""
+"""One Terragrunt file as written: its arguments and blocks; unknown ones are reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers from outside for the functions of Terragrunt's files: programs, sops, AWS.
+"""Answers from outside for the functions of Terragrunt files: programs, sops, AWS.
 
 Where they are not available (no credentials, no sops), the answer is an unknown value while the fleet is looked at,
 and a run of the unit is rejected with the reason.

@@ -1,4 +1,4 @@
-"""The units of a repository of Terragrunt's: the directories with a terragrunt.hcl, and those that stacks generate."""
+"""The units of a Terragrunt repository: the directories with a terragrunt.hcl, and those that stacks generate."""
 
 from __future__ import annotations
 

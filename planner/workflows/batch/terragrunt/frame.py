@@ -1,4 +1,4 @@
-"""A file of Terragrunt's during its evaluation: the names and functions for one unit.
+"""A Terragrunt file during its evaluation: the names and functions for one unit.
 
 A file that is included is evaluated for the unit that includes it: its directory is the unit's. One that
 `read_terragrunt_config` reads is evaluated for itself. Names are evaluated on first use, so that the order of blocks
@@ -353,7 +353,7 @@ class Frame(Scope):
             return self.block(parts[0])
         if name in SCALARS or name in UNIT.blocks:
             return {} if name in ("inputs", "generate") else Null(DYNAMIC)
-        detail = f"A file of Terragrunt's has no part {name}.{did_you_mean(name, (*SCALARS, *UNIT.blocks, 'locals'))}"
+        detail = f"A Terragrunt file has no part {name}.{did_you_mean(name, (*SCALARS, *UNIT.blocks, 'locals'))}"
         raise Failure(error("terragrunt.unknown_part", "Unknown part", detail, span))
 
     def _own_blocks(self) -> Value:

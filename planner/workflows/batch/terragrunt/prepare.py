@@ -1,4 +1,4 @@
-"""A unit of Terragrunt's right before it is run, in the worker: read once more, now with the outputs of the units that
+"""A Terragrunt unit right before it is run, in the worker: read once more, now with the outputs of the units that
 it waits for. Answers from outside during the first reading are still valid."""
 
 from __future__ import annotations

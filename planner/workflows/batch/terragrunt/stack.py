@@ -32,7 +32,7 @@ _DEPTH = 20
 
 
 class StackFrame(Frame):
-    """A stack's file as it is evaluated."""
+    """The evaluation of a stack file."""
 
     def __init__(self, session: UnitSession, path: str) -> None:
         super().__init__(session, path, form=FORM)

@@ -1,4 +1,5 @@
-"""`backend "inmem"`: states in this process alone, gone with it. Of use in tests, also those of programs around."""
+"""`backend "inmem"`: states in the memory of this process. Useful in tests, also in those of programs that run
+planner."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ LONGEST = 300.0
 
 @frozen(repr=False)
 class StateTable:
-    """A table with states, and what is made of it where there is none."""
+    """A table of states, and how it is created."""
 
     connection: str
     schema: str

@@ -1,4 +1,4 @@
-"""Documents of ours next to a state in a service, in parts that every service takes.
+"""planner's documents next to a state in a service, in parts that every service takes.
 
 The first part begins with a line with the length and the checksum of the whole: a document that was written in part, or
 is being replaced, is not read.

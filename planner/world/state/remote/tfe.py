@@ -79,7 +79,7 @@ class Organization:
 
 @frozen
 class WorkspaceSettings:
-    """With what a workspace is made that there is not: tags, and the name of a project."""
+    """The tags and the project of a workspace that has to be created."""
 
     tags: tuple[str, ...] = ()
     project: str = ""
