@@ -1,4 +1,5 @@
-"""`why -fix`: the smallest sets of places that make something go away, each checked or with a word why not."""
+"""`why -fix`: the smallest sets of places that make something go away, each checked or with the reason why it was
+not."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ Body: TypeAlias = tuple[syntax.Literal, ...]
 
 
 class _Beginning(frozenset[Any]):
-    """All texts that begin with one."""
+    """All strings with a common beginning."""
 
     text: str
 

@@ -26,7 +26,7 @@ Metadata = Mapping[str, Any]
 
 
 class ProviderError(Exception):
-    """A key provider has no key, and why. Its text is shown."""
+    """A key provider has no key. The text has the reason, and is shown."""
 
 
 def check_next(settings: Given, name: str) -> None:

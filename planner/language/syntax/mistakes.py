@@ -517,7 +517,7 @@ _INVALID = {
 
 _LITERAL = {
     "short_escape": ("escape", "Incomplete escape", "Four hexadecimal digits follow \\u, eight follow \\U."),
-    "no_character": ("escape", "Escape of no character", "{text} is not a character that a text can hold."),
+    "no_character": ("escape", "Escape of no character", "{text} is not a character that a string can contain."),
     "unknown_escape": (
         "escape",
         "Unknown escape",

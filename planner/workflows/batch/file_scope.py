@@ -123,10 +123,10 @@ class FleetScope(Scope):
         try:
             result = convert(value, STRING)
         except ConversionError as problem:
-            problems.error("text_required", "Invalid expression", f"A text is required here: {problem}.", expr.span)
+            problems.error("text_required", "Invalid expression", f"A string is required here: {problem}.", expr.span)
             return None
         if result.__class__ is not str:
-            problems.error("text_required", "Invalid expression", "A text is required here, not null.", expr.span)
+            problems.error("text_required", "Invalid expression", "A string is required here, not null.", expr.span)
             return None
         return str(result)
 

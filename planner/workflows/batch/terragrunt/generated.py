@@ -107,7 +107,7 @@ def backend_file(state: Mapping[str, Value], span: Span) -> GenerateBlock:
     """The file with the backend block of a `remote_state` block. Raises Failure."""
     kind = state.get("backend")
     if kind.__class__ is not str:
-        raise Failure(error("terragrunt.backend", "Unknown backend", "The backend has to be a text.", span))
+        raise Failure(error("terragrunt.backend", "Unknown backend", "The backend must be a string.", span))
     given = state.get("config")
     config: Mapping[str, Value] = given if isinstance(given, dict) else getattr(given, "items", None) or {}
     config = {name: v for name, v in config.items() if name not in OWN.get(str(kind), "").split() and not is_null(v)}
