@@ -58,12 +58,12 @@ class TomlTable:
             return default
         result = self.data[key]
         if not isinstance(result, kind) or (isinstance(result, bool) and kind is not bool):
-            self.problem(key, f"{key} is {kind_of(result)}; it has to be {called}.")
+            self.problem(key, f"{key} is {kind_of(result)}; it must be {called}.")
             return default
         return result
 
     def text(self, key: str, default: str = "") -> str:
-        result = self.value(key, str, "a text", default)
+        result = self.value(key, str, "a string", default)
         if any(c < " " and c not in "\n\t" for c in result):
             self.problem(key, f"{key} has a control character.")
             return default
@@ -103,7 +103,7 @@ class TomlTable:
             if isinstance(within.data[name], dict):
                 yield name, TomlTable(within.data[name], (*within.path, name), self.file)
             else:
-                within.problem(name, f"{name} is {kind_of(within.data[name])}; it has to be a table.")
+                within.problem(name, f"{name} is {kind_of(within.data[name])}; it must be a table.")
 
     def several(self, key: str) -> Iterator[TomlTable]:
         """The tables of an array of tables, `[[key]]`."""
@@ -177,7 +177,7 @@ def kind_of(value: Any) -> str:
     if isinstance(value, int | Decimal):
         return f"the number {value}"
     if isinstance(value, str):
-        return "a text"
+        return "a string"
     if isinstance(value, list):
         return "a list"
     return "a table" if isinstance(value, dict) else "a time"
