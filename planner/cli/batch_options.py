@@ -6,6 +6,8 @@ import os
 
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import JSON, LOCK, named_values, revision
+from planner.foundation.vocabulary.limits import Mode
+from planner.operations.options import OperationOptions
 from planner.workflows.batch.saved_plan import MOST_SHARDS
 from planner.workflows.batch.session import BatchOptions
 from planner.workflows.batch.unit_options import UnitArguments
@@ -96,14 +98,17 @@ def batch_options(arguments: Arguments) -> BatchOptions:
         arguments.get("bundles", ""),
         arguments.get("workers", 0),
         not arguments.get("no-cache", False),
-        arguments.get("refresh", True),
-        arguments.get("lock", True),
-        arguments.get("lock-timeout", 0.0),
-        arguments.get("parallelism", 10),
+        OperationOptions(
+            mode=_mode(arguments),
+            refresh=arguments.get("refresh", True),
+            lock=arguments.get("lock", True),
+            lock_timeout=arguments.get("lock-timeout", 0.0),
+            parallelism=arguments.get("parallelism", 10),
+            since=revision(arguments)[1],
+        ),
         tuple(arguments["rules"]),
         bool(arguments.get("show") or arguments.get("html")),
         arguments.get("reuse", 0.0),
-        _mode(arguments),
         shard=_shard(arguments.get("shard", "")),
         asked=UnitArguments(
             tuple(arguments.ordered),
@@ -112,7 +117,6 @@ def batch_options(arguments: Arguments) -> BatchOptions:
             *_judging(arguments),
         ),
         around=_around(arguments),
-        since=revision(arguments)[1],
     )
 
 
@@ -155,7 +159,7 @@ def _shard_of(text: str) -> tuple[int, int]:
     raise UsageError("Option -shard is not K/N", f"{text}: 3/20 is the third of twenty, of at most {MOST_SHARDS:,}.")
 
 
-def _mode(arguments: Arguments) -> str:
+def _mode(arguments: Arguments) -> Mode:
     """The kind of plan. Raises UsageError."""
     if arguments.get("destroy") and arguments.get("refresh-only"):
         raise UsageError("Conflicting options", "-destroy and -refresh-only are two kinds of plans: choose one.")

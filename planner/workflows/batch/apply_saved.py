@@ -11,8 +11,6 @@ import os
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 
-from attrs import asdict
-
 from planner.foundation.vocabulary.diagnostic import Failure, error, has_errors
 from planner.foundation.vocabulary.records import evolve
 from planner.logic.datalog.engine.evaluate import evaluate
@@ -23,7 +21,7 @@ from planner.workflows.batch import saved_plan
 from planner.workflows.batch.analyse import Analysis
 from planner.workflows.batch.apply import Approve, decline, deferred, end_stuck, is_overtaken, may_apply
 from planner.workflows.batch.earlier_runs import Before, state_request
-from planner.workflows.batch.model import FinishedUnit, UnitResult
+from planner.workflows.batch.model import FinishedUnit, UnitResult, to_json
 from planner.workflows.batch.record import Record
 from planner.workflows.batch.run import BatchReport, Run, finish
 from planner.workflows.batch.saved_plan import Saved, SavedManifest
@@ -74,7 +72,8 @@ def save(run: Run) -> None:
         }
         shard = saved_plan.Shard(part.number, part.count, part.fleet, beside)
     saved_plan.write(
-        options.out, SavedManifest(options.mode, options.words, units, key.hex(), options.refresh, shard=shard)
+        options.out,
+        SavedManifest(options.operation.mode, options.words, units, key.hex(), options.operation.refresh, shard=shard),
     )
 
 
@@ -124,7 +123,8 @@ def apply_saved(folder: str, options: BatchOptions, listener: BatchListener, app
         detail = f"{folder} is {which}: planner batch join makes one plan of all of them."
         raise Failure(error("batch.shard", "A part of a saved plan is not applied", detail))
     command = "destroy" if manifest.mode == "destroy" else "apply"
-    options = evolve(options, words=manifest.words, mode=manifest.mode, refresh=manifest.refresh)
+    operation = evolve(options.operation, mode=manifest.mode, refresh=manifest.refresh)
+    options = evolve(options, words=manifest.words, operation=operation)
     batch = Batch(options, command, keeps_pool=True)
     batch.hold()
     try:
@@ -173,7 +173,7 @@ def _begin(
         "saved_plan_sum": manifest.sum,
         "at_once": at_once,
         "directory": os.getcwd(),
-        "options": asdict(batch.options),
+        "options": to_json(batch.options),
         "by": myself(),
     }
     record = Record.new(batch.fleet.root, document)

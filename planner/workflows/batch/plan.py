@@ -26,7 +26,7 @@ def plan(
 def complete_run(run: Run, report: BatchReport, command: str) -> BatchReport:
     """Plan or validate the remaining units, and save the plan of all if requested."""
     options = run.batch.options
-    way = "destroy" if command == "plan" and options.mode == "destroy" else command
+    way = "destroy" if command == "plan" and options.operation.mode == "destroy" else command
     run.plan(run.order, way, way)
     if options.out and not any(done.outcome in BAD for done in run.done.values()):
         report = evolve(report, diagnostics=(*report.diagnostics, *_save(run)))

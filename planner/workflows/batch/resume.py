@@ -54,7 +54,8 @@ def resume(
         detail = "The run was given values with -var or -var-file, which are on no record. Begin it anew with these."
         raise Failure(error("batch.resume_variables", "Nothing to resume", detail))
     options = _options(record, asked)
-    options = evolve(options, lock_timeout=max(options.lock_timeout, PATIENCE), is_brief=False)
+    operation = evolve(options.operation, lock_timeout=max(options.operation.lock_timeout, PATIENCE))
+    options = evolve(options, operation=operation, is_brief=False)
     if "saved_plan" in asked:
         began(record.name, [])
         return apply_saved(_folder(record, asked), options, listener, None if asked.get("at_once") else approve)
@@ -85,7 +86,7 @@ def resume(
     began(record.name, in_flight)
     done = {u: d for u, d in kept.items() if u in analysis.selected}
     run = Run(batch, analysis, record, listener, done, cut_off=frozenset(in_flight))
-    report = BatchReport(command, analysis, diagnostics=problems, mode=options.mode)
+    report = BatchReport(command, analysis, diagnostics=problems, mode=options.operation.mode)
     if command in ("plan", "validate"):
         report = complete_run(run, report, command)
     else:

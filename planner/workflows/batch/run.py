@@ -7,8 +7,6 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import attrs
-
 from planner.foundation.support.signals import STOP
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 from planner.foundation.vocabulary.records import evolve, field, frozen
@@ -16,7 +14,17 @@ from planner.operations.options import OperationOptions
 from planner.workflows.batch.analyse import Analysis
 from planner.workflows.batch.executors import FEW
 from planner.workflows.batch.manifest import keep_manifest
-from planner.workflows.batch.model import BAD, FinishedUnit, Reads, Request, ShardSummary, Share, UnitResult, Upstream
+from planner.workflows.batch.model import (
+    BAD,
+    FinishedUnit,
+    Reads,
+    Request,
+    ShardSummary,
+    Share,
+    UnitResult,
+    Upstream,
+    to_json,
+)
 from planner.workflows.batch.passed_outputs import Handed, changed_outputs
 from planner.workflows.batch.record import Record, json_path
 from planner.workflows.batch.remove_records import retain
@@ -271,20 +279,17 @@ class Run:
 
     def _options(self, unit: str) -> OperationOptions:
         """The options of the command line for one unit."""
-        options, asked = self.batch.options, self.asked.get(unit, NOTHING)
-        return OperationOptions(
+        options, asked = self.batch.options.operation, self.asked.get(unit, NOTHING)
+        return evolve(
+            options,
             mode="refresh-only" if options.mode == "refresh-only" else "normal",  # destroying is a command
-            refresh=options.refresh,
             lock=options.lock and unit not in self.beside,  # the job whose it is has the lock
-            lock_timeout=options.lock_timeout,
-            parallelism=options.parallelism,
             var_args=asked.variables,
             limits=asked.limits,
             policies=asked.policies,
             standing_policies=self.batch.policies,
             policy_overrides=asked.overrides,
             policy_reason=asked.reason,
-            since=options.since,
         )
 
     def plan_path(self, unit: str) -> str:
@@ -319,7 +324,13 @@ class Run:
         options, surveyed = self.batch.options, {unit: self.batch.surveyed(unit) for unit in self.analysis.selected}
         given = options.asked.variables
         names = [[kind, text if kind == "var-file" else text.partition("=")[0]] for kind, text in given]
-        asked = [options.mode, options.refresh, names, options.asked.targets, options.asked.replace]
+        asked: list[Any] = [
+            options.operation.mode,
+            options.operation.refresh,
+            names,
+            options.asked.targets,
+            options.asked.replace,
+        ]
         root = self.analysis.fleet.root
         judges = [os.path.relpath(word, root) if os.path.isabs(word) else word for word in options.asked.policies]
         asked += [judges, options.asked.overrides]
@@ -340,7 +351,9 @@ def begin(
     batch.hold()
     analysis = batch.analysis(asks=facts is not None or options.text)  # pages with texts have edge reasons
     problems = (*batch.fleet.diagnostics, *analysis.diagnostics)
-    report = BatchReport(command, analysis, diagnostics=problems, seconds=time.monotonic() - started, mode=options.mode)
+    report = BatchReport(
+        command, analysis, diagnostics=problems, seconds=time.monotonic() - started, mode=options.operation.mode
+    )
     if has_errors(problems):
         batch.close()
         batch.cache.save()
@@ -354,7 +367,7 @@ def begin(
     except Failure:
         batch.close()
         raise
-    said = attrs.asdict(evolve(options, asked=evolve(options.asked, variables=())))  # values may be secret
+    said = to_json(evolve(options, asked=evolve(options.asked, variables=())))  # values may be secret
     document = {"command": command, "options": said, "directory": os.getcwd(), **asked}
     if command not in HARMLESS:
         document["by"] = myself()

@@ -32,6 +32,7 @@ from planner.foundation.support.disk import replace_file
 from planner.foundation.support.exact_json import dumps
 from planner.foundation.support.fast_json import orjson
 from planner.foundation.vocabulary.diagnostic import Failure, error
+from planner.foundation.vocabulary.limits import Mode
 from planner.foundation.vocabulary.records import evolve, field, frozen
 from planner.workflows.batch.files_read import A_FOLDER, digest
 from planner.workflows.batch.model import FinishedUnit, UnitResult, from_json, to_json
@@ -95,7 +96,7 @@ class SavedManifest:
     """A saved plan. `mode`: normal, destroy or refresh-only; `words`: the directories that the fleet was looked for
     in."""
 
-    mode: str
+    mode: Mode
     words: tuple[str, ...]
     units: dict[str, Saved]
     key: str = ""
@@ -300,7 +301,7 @@ _SHAPE: dict[str, type] = {
 def _manifest(document: dict[str, Any]) -> SavedManifest:
     mode, words = document["mode"], document["words"]
     if mode not in ("normal", "destroy", "refresh-only"):
-        raise ValueError("its mode is none")
+        raise ValueError("its mode is unknown")
     if words.__class__ is not list or any(w.__class__ is not str or not is_inside(w) for w in words):
         raise ValueError("it looks for units outside the working directory")
     if document["units"].__class__ is not dict:

@@ -12,6 +12,7 @@ from planner.foundation.vocabulary.limits import UNLIMITED
 from planner.foundation.vocabulary.records import evolve, frozen
 from planner.logic.graph.build import user_files
 from planner.logic.programs.rule_programs import Files
+from planner.operations.options import OperationOptions
 from planner.operations.standing_policies import organisation
 from planner.workflows.batch.analyse import Analysis, analyse, environment, from_plain, survey_request, to_plain
 from planner.workflows.batch.cache import Cache, survey_of
@@ -19,7 +20,7 @@ from planner.workflows.batch.discover import find_fleet
 from planner.workflows.batch.executor import Workplace, is_death
 from planner.workflows.batch.executors import FEW, Ships, open_executor, warm_up, work
 from planner.workflows.batch.manifest import damaged_manifest, known_units
-from planner.workflows.batch.model import Fleet, Request, Survey, UnitResult
+from planner.workflows.batch.model import NO_OPTIONS, Fleet, Request, Survey, UnitResult
 from planner.workflows.batch.record import Hold, take
 from planner.workflows.batch.schedule import HARMLESS
 from planner.workflows.batch.selectors import Selection
@@ -48,16 +49,12 @@ class BatchOptions:
     bundles: str = ""
     workers: int = 0
     cache: bool = True
-    refresh: bool = True
-    lock: bool = True
-    lock_timeout: float = 0.0
-    parallelism: int = 10
+    operation: OperationOptions = NO_OPTIONS
+    """options of the operation on each unit: its mode (normal, destroy or refresh-only), -refresh, locks and others"""
     rules: tuple[str, ...] = ()
     text: bool = False
     reuse: float = 0.0
     """seconds up to which it may be ago that objects were looked at"""
-    mode: str = "normal"
-    """the kind of plan: normal, destroy or refresh-only"""
     asked: UnitArguments = NOTHING_ASKED
     """options for single units"""
     out: str = ""
@@ -68,8 +65,6 @@ class BatchOptions:
     """which part of what is selected is done here, from 1, and of how many; (0, 0): all of it"""
     around: tuple[tuple[str, str, str], ...] = ()
     """replacements of services for stacks, as in Request"""
-    since: str = ""
-    """the git commit with the former configuration, which changes are explained by"""
     is_brief: bool = False
     """whether numbers will do for units that are not planned again, and no report names their changes"""
 
@@ -107,9 +102,9 @@ class Batch:
 
     def hold(self) -> None:
         """Keep other batches off the fleet until `close`, unless both only look at it. Raises Failure."""
-        if self.options.lock:
+        if self.options.operation.lock:
             alone = self.command not in HARMLESS
-            self.held = take(self.fleet.root, self.command, alone, self.options.lock_timeout)
+            self.held = take(self.fleet.root, self.command, alone, self.options.operation.lock_timeout)
 
     def warm_up(self) -> None:
         warm_up(self.options.executor)
@@ -147,7 +142,7 @@ class Batch:
         self.survey()
         left = self._left()
         key = "" if asks or want or selection != Selection() or self.own else self._analysis_key()
-        command = "destroy" if options.mode == "destroy" else self.command
+        command = "destroy" if options.operation.mode == "destroy" else self.command
         known = self.cache.analysis(command, key) if key else None
         if known is not None:
             return self._shared(from_plain(known, self.fleet, command, self.own))
