@@ -170,7 +170,7 @@ _UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6,
 
 
 def duration(text: str) -> float | None:
-    """Seconds of a Go duration (`1h2m3.5s`, `300ms`, `0`); None when it is none."""
+    """Seconds of a Go duration (`1h2m3.5s`, `300ms`, `0`); None when it is not one."""
     sign = -1.0 if text.startswith("-") else 1.0
     rest = text.lstrip("+-") if text[:1] in ("+", "-") else text
     if rest == "0":

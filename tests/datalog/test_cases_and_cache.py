@@ -63,7 +63,7 @@ def test_cases() -> None:
         ('.case "x" .want edgy("a").', "Did you mean edge("),
         ('.case "x" .want none edgy.', "Did you mean edge("),
         ('.case "x" .want none edge. edge("a").', "The declaration is edge(a: symbol, b: symbol)."),
-        ('.case "x" .want none edge. edge("a", X).', "X is none"),
+        ('.case "x" .want none edge. edge("a", X).', "X is not one"),
         ('.case "x" .want none edge. size("a", "1").', 'size.n is a number; "1" is not.'),
         ('.want edge("a", "b").', "Statement that does not belong in a case"),
         ('.case "x" .want none edge. edge("a", "b") :- edge("b", "a").', "no rules"),

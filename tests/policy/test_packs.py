@@ -136,7 +136,7 @@ def test_what_is_set_takes_the_place_of_a_default_wherever_it_is_set() -> None:
 @pytest.mark.parametrize(
     ("value", "said"),
     [
-        ('"Owner"', "p.toml:2: tag is of the type list(string), and a text is not a list."),
+        ('"Owner"', "p.toml:2: tag is of the type list(string), and a string is not a list."),
         ('["a",\n 5]', "p.toml:3: tag is of the type string, and the number 5 is not a string."),
         ("[true]", "p.toml:2: tag is of the type string, and true is not a string."),
         ("[2026-01-01]", "p.toml:2: tag is of the type string, and a time is not a string."),
@@ -301,8 +301,8 @@ def test_tables(name: str, text: str, types: dict[str, str], found: list[tuple[o
         ("d.yaml", "a: {size: 1}\nb: {}\n", "d.yaml:2: The entry has no size."),
         ("d.yaml", "a: {size: 1}\nb: {size: null}\n", "d.yaml:2: The entry has no size."),
         ("d.json", '[{"name": "a", "size": 1},\n{}]', "d.json:2: The entry has no name."),
-        ("d.json", '[{"name": "a", "size": "1"}]', 'd.json:1: size is a number; "1" is none.'),
-        ("d.json", '[{"name": "a", "size": true}]', 'd.json:1: size is a number; "True" is none.'),
+        ("d.json", '[{"name": "a", "size": "1"}]', 'd.json:1: size is a number; "1" is not one.'),
+        ("d.json", '[{"name": "a", "size": true}]', 'd.json:1: size is a number; "True" is not one.'),
         ("d.json", '[{"name": ["a"], "size": 1}]', "d.json:1: name is not a string, number or truth value."),
         ("d.json", '[{"name": [], "size": 1}]', "d.json:1: name is not a string, number or truth value."),
         ("d.json", '["a"]', "d.json:1: Here an object with name and size is expected."),
@@ -324,7 +324,7 @@ def test_what_is_no_table_is_an_error_with_its_line(name: str, text: str, said: 
         ("d.csv", "a,a\n", "d.csv:1: There are two columns a."),
         ("d.csv", ",".join(f"a{i}" for i in range(251)) + "\n", "d.csv:1: A data file has at most 250 columns."),
         ("d.csv", "a b\n", 'd.csv:1: The first line names the columns, and "a b" is not a valid name'),
-        ("d.csv", "size\nmany\n", 'd.csv:2: size is a number; "many" is none.'),
+        ("d.csv", "size\nmany\n", 'd.csv:2: size is a number; "many" is not one.'),
         ("d.csv", "", "The file is empty."),
         ("d.csv", 'a\n"x\n', "d.csv:2: This is not CSV"),
         ("d.csv", "a\nx\x07\n", "d.csv:2: The file contains a control character"),
@@ -446,7 +446,7 @@ def test_a_waiver_holds_to_the_end_of_its_day(written: str, seconds: int) -> Non
         (WAIVER.replace("expires = {}\n", ""), "A waiver needs an expiry date"),
         (WAIVER.format("2026-01-01") + 'until = "x"\n', "until means nothing here"),
         (WAIVER.format("2026-01-01").replace('"r"', '" "'), "A waiver has a reason"),
-        (WAIVER.format("2026-01-01").replace("[[waiver]]", "[waiver]"), "it has to be an array of tables"),
+        (WAIVER.format("2026-01-01").replace("[[waiver]]", "[waiver]"), "it must be an array of tables"),
         ("[[waivers]]\n", 'Did you mean "waiver"?'),
     ],
 )

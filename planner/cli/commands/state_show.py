@@ -52,7 +52,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
 def tell(
     shown: ShownState, wanted: str, problems: list[Diagnostic], view: View, show_sensitive: bool, terminal: Terminal
 ) -> int:
-    """Show one instance of a state that there is. Raises Failure for an address that is none."""
+    """Show one instance of a state that there is. Raises Failure for one that is not an address of the state."""
     from planner.operations.show import ShownState, shown_json
     from planner.render.state import StateText
 

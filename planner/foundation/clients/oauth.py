@@ -161,7 +161,7 @@ def _listening(ports: tuple[int, int], state: str) -> _Callback:
 
 
 def as_object(said: Any) -> Mapping[str, Any] | None:
-    """The object that a service is described by: of JSON, or of the user's settings; None when it is none."""
+    """The object that a service is described by: of JSON, or of the user's settings; None when it is not one."""
     if isinstance(said, list) and all(isinstance(item, tuple) and len(item) == 2 for item in said):
         return {key[0]: value for key, value in said}
     return said if isinstance(said, dict) else None

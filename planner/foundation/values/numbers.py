@@ -89,7 +89,7 @@ def is_infinite(x: Any) -> bool:
 def parse_number(text: str) -> Any:
     """The number that a decimal text denotes, as Go's big.ParseFloat reads it (`1e3`, `.5`, `1p4`, `Inf`).
 
-    Raises ValueError when it is none."""
+    Raises ValueError when it is not one."""
     match = re.fullmatch(r"([+-]?)(?:([0-9]*)(?:\.([0-9]*))?(?:([eEpP])([+-]?[0-9]+))?|([iI]nf))", text, re.ASCII)
     if match is None:
         raise ValueError(f"{text!r} is not a number")

@@ -177,7 +177,7 @@ def elements(expr: ExpressionPiece, problems: Problems) -> list[ExpressionPiece]
 
 
 def pairs(expr: ExpressionPiece) -> list[tuple[ExpressionPiece, ExpressionPiece, bool]] | None:
-    """The keys and values of an object written out, and whether the key is a bare name; None when it is none."""
+    """The keys and values of an object written out, and whether the key is a bare name; None when it is not one."""
     if not isinstance(expr.node, nodes.Object):
         return None
     items = []

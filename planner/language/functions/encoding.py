@@ -31,7 +31,7 @@ FUNCTIONS: list[Function] = []
 
 
 def base64_bytes(string: str) -> bytes | None:
-    """The bytes that Base64 (RFC 4648 section 4) encodes, None when it is none. Line breaks do not count; bits that
+    """The bytes that Base64 (RFC 4648 section 4) encodes, None when it is not one. Line breaks do not count; bits that
     are left over may be anything."""
     plain = string.replace("\r", "").replace("\n", "")
     if len(plain) % 4 or not plain.isascii():

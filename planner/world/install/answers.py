@@ -9,12 +9,12 @@ from planner.foundation.support.problem import InstallError
 
 
 def object_in(body: Any, name: str, where: str) -> Mapping[str, Any]:
-    """The object with this name in an answer, empty where there is none. Raises InstallError when it is none."""
+    """The object with this name in an answer, empty where there is none. Raises InstallError when it is not one."""
     return _part(body, name, where, dict, "object")  # type: ignore[no-any-return]
 
 
 def list_in(body: Any, name: str, where: str) -> list[Any]:
-    """The list with this name in an answer, empty where there is none. Raises InstallError when it is none."""
+    """The list with this name in an answer, empty where there is none. Raises InstallError when it is not one."""
     return _part(body, name, where, list, "list")  # type: ignore[no-any-return]
 
 

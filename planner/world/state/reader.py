@@ -271,7 +271,7 @@ class StateReader:
         return results
 
     def address(self, parse: Callable[[str], Any], text: str) -> str | None:
-        """The normal text of an address, parsed once per file; None (and a diagnostic) when it is none."""
+        """The normal text of an address, parsed once per file; None (and a diagnostic) when it is not one."""
         known = self._known.setdefault(parse, {})
         if text in known:
             return known[text]

@@ -175,7 +175,7 @@ class _CaseReader:
         row = []
         for argument, column in zip(atom.arguments, predicate.columns, strict=True):
             if not isinstance(argument, syntax.Constant):
-                self._problem(statement, argument, f"A tuple in a case has constants only, and {argument} is none.")
+                self._problem(statement, argument, f"A tuple in a case has constants only, and {argument} is not one.")
                 return None
             if not fits_column(argument, column.type):
                 self._problem(
