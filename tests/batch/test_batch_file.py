@@ -330,7 +330,7 @@ WRONG = {
     'unit "a" { environment = { "a=b" = "c" } }\n': "cannot be a variable",
     'unit "a" { environment = ["x"] }\n': "An object is required",
     'unit "a" { auth = "x" }\n': "A list in brackets",
-    'unit "a" { tags = [null] }\n': "A text is required",
+    'unit "a" { tags = [null] }\n': "A string is required",
     'unit "a" { tagz = [] }\n': 'Did you mean "tags"?',
     'unitt "a" {}\n': 'Did you mean "unit"?',
     'unit "a" {}\ngroup "g" { inputs = { up = unit.b.id } }\n': 'The argument "units" is required',

@@ -30,7 +30,7 @@ def test_named_folders_are_units_whatever_their_blocks_say(tmp_path: Path) -> No
     assert "No units below" not in batch(tmp_path, "plan", "a", "b").out
     (tmp_path / "a" / "main.tf").unlink()  # told as one that is gone, which says more
     gone = batch(tmp_path, "plan", "a", "b").out
-    assert "A unit is gone" in gone and "No units below" not in gone
+    assert "A removed unit still has objects" in gone and "No units below" not in gone
 
 
 def test_reads_of_repeated_blocks_are_edges(tmp_path: Path) -> None:
@@ -75,19 +75,19 @@ data "terraform_remote_state" "m" {
 def test_what_a_unit_leaves_behind_is_told(tmp_path: Path) -> None:
     chain(tmp_path, "a", "old")
     assert batch(tmp_path, "apply", "-auto-approve").code == 0
-    assert "A unit is gone" not in batch(tmp_path, "plan").out
+    assert "A removed unit still has objects" not in batch(tmp_path, "plan").out
     write(tmp_path, {"old/main.tf": PLAIN})  # its block is gone
     told = batch(tmp_path, "plan")
     assert told.code == 0
     assert "A removed unit still has objects" in told.out and "old is no longer a unit" in told.out
-    assert "A unit is gone" not in batch(tmp_path, "plan", "a").out  # nobody looked for it there
+    assert "A removed unit still has objects" not in batch(tmp_path, "plan", "a").out  # nobody looked for it there
     (tmp_path / "old" / "main.tf").unlink()
-    assert "A unit is gone" in batch(tmp_path, "plan").out
+    assert "A removed unit still has objects" in batch(tmp_path, "plan").out
     for file in (tmp_path / ".planner" / "batch").glob("cache*"):
         file.unlink()
-    assert "A unit is gone" in batch(tmp_path, "plan").out  # its state says so as well
+    assert "A removed unit still has objects" in batch(tmp_path, "plan").out  # its state says so as well
     (tmp_path / "old" / "terraform.tfstate").unlink()
-    assert "A unit is gone" not in batch(tmp_path, "plan").out
+    assert "A removed unit still has objects" not in batch(tmp_path, "plan").out
 
 
 def test_a_unit_whose_block_in_the_fleets_file_is_gone(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_a_unit_whose_block_in_the_fleets_file_is_gone(tmp_path: Path) -> None:
     write(tmp_path, {"planner.batch.hcl": 'unit "a" {}\nunit "old" {}\n'})
     assert batch(tmp_path, "apply", "-auto-approve").code == 0
     write(tmp_path, {"planner.batch.hcl": 'unit "a" {}\nunit "renamed" { path = "old" }\n'})
-    assert "A unit is gone" not in batch(tmp_path, "plan").out
+    assert "A removed unit still has objects" not in batch(tmp_path, "plan").out
     write(tmp_path, {"planner.batch.hcl": 'unit "a" {}\n'})
     assert "old is no longer a unit" in batch(tmp_path, "plan").out
 

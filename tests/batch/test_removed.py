@@ -74,7 +74,7 @@ def test_they_are_destroyed_in_order_when_the_file_says_so(fleet: Path) -> None:
     assert objects(fleet, "old-db") == objects(fleet, "old-app") == 0
     assert sorted(manifest(fleet)) == ["a"]
     ran = batch(fleet, "plan")
-    assert ran.code == 0 and "Of old-db nothing is left: take the block away" in " ".join(ran.out.split())
+    assert ran.code == 0 and "Nothing of old-db is left: remove the block" in " ".join(ran.out.split())
 
 
 def test_they_are_forgotten_when_the_file_says_so(fleet: Path) -> None:

@@ -180,7 +180,7 @@ def test_a_replacement_that_was_asked_for_is_not_made_twice(tmp_path: Path) -> N
     assert batch(tmp_path, "plan", "-out=saved", *words).code == 0
     cut_off(tmp_path)
     again = batch(tmp_path, "apply", "-auto-approve", "saved")
-    assert again.code == 1 and "-replace would replace once more" in said(again)
+    assert again.code == 1 and "-replace would replace again" in said(again)
 
 
 @pytest.mark.slow

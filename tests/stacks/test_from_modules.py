@@ -166,7 +166,7 @@ def test_what_cannot_be_written_is_said(folder: Path, planner: Planner) -> None:
     with holding(Path("stack-states/main.west/terraform.tfstate")):
         ran = planner("stacks", "from-modules", "-write")
     assert ran.code == 1 and "would change something" not in ran.out
-    assert "it goes on from there" in " ".join(ran.err.split())
+    assert "it continues from there" in " ".join(ran.err.split())
     assert (folder / "old.tfstate").read_bytes() == before
     (folder / "main.tfdeploy.hcl").mkdir()
     ran = planner("stacks", "from-modules", "-write")

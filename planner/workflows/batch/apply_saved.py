@@ -209,14 +209,18 @@ def _go_on(run: Run, manifest: SavedManifest, before: Before) -> None:
 
 
 def _wave(run: Run, command: str, units: list[str], title: str, approve: Approve | None, begun: frozenset[str]) -> None:
-    # decided in Python: which units of a saved plan are planned again or refused -- digests are compared
-    again = []
+    facts = FactBuilder()
+    moved = {unit: run.moved(unit) for unit in units}
     for unit in units:
-        moved = run.moved(unit) if run.done[unit].outcome in ("changes", "unchanged") else {}
-        if moved:
-            run.end(evolve(run.done[unit], outcome="failed", result=_turned_out(unit, moved)))
-        elif run.done[unit].outcome == "incomplete" or unit in begun or is_overtaken(run, unit):
-            again.append(unit)
+        facts.add("saved_plan", unit, run.done[unit].outcome)
+        about = {"turned_out": moved[unit], "begun_before": unit in begun, "overtaken": is_overtaken(run, unit)}
+        for name in filter(about.get, about):
+            facts.add(name, unit)
+    derived = evaluate(batch_program(), facts.build(), ("outdated", "planned_again"))
+    for unit in units:
+        if (unit,) in derived["outdated"]:
+            run.end(evolve(run.done[unit], outcome="failed", result=_turned_out(unit, moved[unit])))
+    again = [unit for unit in units if (unit,) in derived["planned_again"]]
     approved = {u: run.done[u].result for u in again if run.done[u].outcome == "incomplete" or u in begun}
     run.approved = {unit: result.plan_file for unit, result in approved.items() if result is not None}
     for unit in again:
