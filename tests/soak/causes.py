@@ -8,10 +8,11 @@ A configuration of random_changes.py is applied, one to four edits are made, and
 are compared with the truth. An edit is a *possible* root of a change if it makes a difference to the action or the
 reason of the change for some set of the other edits, or to the planned object as it is with all edits. It is a
 *required* one if the difference is between existing and not existing, or changing and not changing, as the object does
-with all edits; and if the change would not be quite the same without it, or comes out as it is by the edit and some of
-the others alone: an edit of the branch that a condition leaves is possible and not required, and neither is one that
-another undoes, so that the object is the same without both. Edits of the state and -replace need not be felt. Of what
-comes or goes with its block, and of what that changes, the block is the root.
+with all edits; and if it belongs to a set of edits that is enough for the change as it is, and of which none can be
+left out: an edit of the branch that a condition leaves is possible and not required, and neither is one that another
+undoes. What is not known of an object is what the changes are that it is made of. Edits of the state and -replace need
+not be felt, but for -replace of what is not there. Of what comes or goes with its block, and of what that changes, the
+block is the root.
 
 Situations: the user who applied (same), with a saved plan (saved), another user (other), no record but git (since), a
 pull request in CI (ci), neither (none). With -case everything about one case is printed; with -list every case that is
@@ -53,7 +54,7 @@ from planner.cli import main
 from planner.cli.flags import parse
 from planner.cli.options import DESTROY, OPERATION, SINCE, STATE, VARIABLES, operation_options
 from planner.engine.walk.hooks import Hooks
-from planner.foundation.values.value import unmark_deep
+from planner.foundation.values.value import is_wholly_known, unmark_deep
 from planner.foundation.vocabulary.diagnostic import Failure
 from planner.foundation.vocabulary.span import Span
 from planner.language.config.module_installer import install_modules
@@ -211,19 +212,72 @@ class Planned:
     whole: dict[str, str]
 
 
-def _planned(made: Plan, edits: Collection[Edit]) -> Planned:
-    """The changes by the names that they have without renames."""
-    signatures, whole = {}, {}
+def _planned(made: Plan, edits: Collection[Edit], main: str) -> Planned:
+    """The changes by the names that they have without renames. `main`: the text of the configuration."""
+    signatures, whole, open_ones = {}, {}, set()
     for change in made.changes:
         if change.action != "no-op":
             name = _canonical(change_name(change), edits)
+            after = unmark_deep(change.after)[0]
             signatures[name] = (change.action, "" if change.action == "create" else change.reason)
-            whole[name] = repr((change.action, change.reason, unmark_deep(change.after)[0], change.replace_paths))
+            whole[name] = repr((change.action, change.reason, after, change.replace_paths))
+            given = [after.get(argument) for argument in _ARGUMENTS] if isinstance(after, dict) else []
+            if change.reason == "replace_by_triggers" or change.mode == "data" or not all(map(_is_known, given)):
+                open_ones.add(name)
     for output in made.outputs:
         if output.action != "no-op":
+            after = unmark_deep(output.after)[0]
             signatures[f"output.{output.name}"] = (output.action, "")
-            whole[f"output.{output.name}"] = repr((output.action, unmark_deep(output.after)[0]))
-    return Planned(signatures, whole)
+            whole[f"output.{output.name}"] = repr((output.action, after))
+            if not _is_known(after):
+                open_ones.add(f"output.{output.name}")
+    return Planned(signatures, _with_what_is_behind(whole, open_ones, _mentions(main, edits)))
+
+
+_ARGUMENTS = ("input", "triggers_replace", "name", "note", "region", "label")
+"""arguments of the resources; the rest providers decide"""
+_NAME = r"(?:data\.)?(?:terraform_data|test_thing|terraform_remote_state)\.\w+|(?:module|local|output)\.\w+"
+_BLOCK = re.compile(r'(?:(resource|data|module|output) "(\w+)"(?: "(\w+)")?|locals) \{\n(.*?)^\}', re.M | re.S)
+
+
+def _is_known(value: Any) -> bool:
+    return value is None or is_wholly_known(value)
+
+
+def _mentions(main: str, edits: Collection[Edit]) -> dict[str, set[str]]:
+    """The names that each block of a configuration mentions."""
+    mentions: dict[str, set[str]] = {}
+    for kind, first, second, body in _BLOCK.findall(main):
+        name = f"{first}.{second}" if kind == "resource" else ".".join(filter(None, (kind, first, second)))
+        if not kind:
+            name = f"local.{body.split()[0]}"
+        mentions[_canonical(name, edits)] = {_canonical(one, edits) for one in re.findall(rf"\b{_NAME}", body)} - {name}
+    return mentions
+
+
+def _with_what_is_behind(
+    whole: Mapping[str, str], open_ones: Collection[str], mentions: Mapping[str, set[str]]
+) -> dict[str, str]:
+    """The changes, each with those that it is not known because of, or triggered by."""
+    by_block: dict[str, list[str]] = defaultdict(list)
+    for name in whole:
+        block = re.match(_NAME, name)
+        by_block[block.group() if block is not None else name].append(name)
+
+    def behind(block: str, seen: frozenset[str]) -> Iterator[str]:
+        for other in sorted(mentions.get(block, set()) - seen):
+            for name in sorted(by_block[other]):
+                yield deep(name, seen | {other})
+            if other.startswith(("local.", "module.")):
+                yield from behind(other, seen | {other})
+
+    def deep(name: str, seen: frozenset[str] = frozenset()) -> str:
+        block = re.match(_NAME, name)
+        if name not in open_ones or block is None:
+            return whole[name]
+        return " <- ".join((whole[name], *behind(block.group(), seen | {block.group()})))
+
+    return {name: deep(name) for name in whole}
 
 
 def _canonical(name: str, edits: Collection[Edit]) -> str:
@@ -247,26 +301,30 @@ def truths(
     """The truth about all changes that the edits make: of those that are not planned without any edit. `written`: the
     edits with a text in the files."""
     requests = {number for number in edits if known[number].is_request}
+    lost = {known[number].subjects for number in requests if "leaves the state" in known[number].about}
+    requests -= {
+        n for n in requests if known[n].options[1] and known[n].subjects in lost
+    }  # nothing is there to replace
     full, found = plans[edits], {}
     for name in full.signatures.keys() - plans[frozenset()].signatures.keys():
         required, possible = set(), set()
+        enough = [some for some, made in plans.items() if made.whole.get(name) == full.whole[name]]
+        needed = {edit for some in enough if not any(other < some for other in enough) for edit in some}
         for edit in edits:
-            matters = leads = is_undone = False
+            matters = False
             for some in map(frozenset, subsets(edits - {edit})):
                 if some not in plans or some | {edit} not in plans:
                     continue
                 without, within = plans[some], plans[some | {edit}]
-                is_whole = within.whole.get(name) == full.whole[name]
-                is_undone = is_undone or (not is_whole and without.whole.get(name) == full.whole[name])
-                if is_whole and without.whole.get(name) not in (None, full.whole[name]):
+                if within.whole.get(name) == full.whole[name] and without.whole.get(name) not in (
+                    None,
+                    full.whole[name],
+                ):
                     possible.add(edit)  # the change is what it is by it
                 if without.signatures.get(name) != within.signatures.get(name):
                     possible.add(edit)
                     matters = matters or _fate(within.signatures.get(name)) == _fate(full.signatures[name])
-                    leads = leads or is_whole
-            rest = plans.get(edits - {edit})
-            is_felt = edit in requests or leads or rest is None or rest.whole.get(name) != full.whole[name]
-            if matters and is_felt and not is_undone:
+            if matters and (edit in requests or edit in needed):
                 required.add(edit)
         # what another edit removes is not there to be named
         required -= {n for n in required if known[n].is_text and n not in written}
@@ -419,7 +477,9 @@ def run_case(seed: int, situations: Collection[str], bench: Bench) -> Case:
                 made = plan(_options([*rendered.options, *limit]), Hooks()).complete
             except Failure:
                 return None
-        return _planned(made.plan, [changes.edits[n] for n in numbers]) if made is not None else None
+        if made is None:
+            return None
+        return _planned(made.plan, [changes.edits[n] for n in numbers], rendered.files["main.tf"])
 
     random = Random(seed + 1)
     tried = random.sample(sorted(changes.edits), min(TRIED, len(changes.edits)))

@@ -24,7 +24,7 @@ from planner.logic.programs.actions import NO_OP
 
 RELATIONS = (
     *("because", "leaf", "unrecorded_value", "former_value"),
-    *("perhaps_edited", "forces", "renewed", "perhaps_renewed"),
+    *("perhaps_edited", "forces", "renewed", "perhaps_renewed", "changed_besides"),
 )
 """what chains_of reads of a derivation"""
 _NOTED = ("default", "environment", "input", "plan")
@@ -225,6 +225,8 @@ def _resources_of(derived: Sequence[Derivation]) -> dict[str, ChangedInput]:
     return inputs
 
 
+_STEPS = ("because", "forces", "changed_besides")
+"""relations between names"""
 _WORLD = "\0"
 """between a value and the number of the former world that it is compared with"""
 
@@ -252,7 +254,7 @@ class _Worlds:
                 for row in one.relations[predicate]:
                     owner = self.owner(row[0])
                     if owner in (None, number) or row[0] not in explained[owner]:
-                        rest = (self.name(row[1], number),) if predicate in ("because", "forces") else row[1:]
+                        rest = (self.name(row[1], number),) if predicate in _STEPS else row[1:]
                         rows.add((self.name(row[0], number), *rest))
         self.relations = joined
 
@@ -424,8 +426,10 @@ class _Ways:
         self.perhaps_renewed = {row[0] for row in relations["perhaps_renewed"]}
         self.doubtful = {row[0] for row in relations["perhaps_edited"]}
         self.forces: dict[str, list[str]] = {}
-        for what, whence in sorted(relations["forces"]):
-            self.forces.setdefault(what, []).append(whence)
+        self.besides: dict[str, list[str]] = {}
+        for table, relation in ((self.forces, "forces"), (self.besides, "changed_besides")):
+            for what, whence in sorted(relations[relation]):
+                table.setdefault(what, []).append(whence)
         guessed = {row[0] for row in relations["unrecorded_value"]}
         certain = self.leaves.keys() - guessed
         self._spread(sorted(certain), backwards, guessed)

@@ -14,13 +14,15 @@ _INPUTS = ("variable", "text", "file")
 
 class Steps(Protocol):
     """Relations of rules/plan/because.dl. `further`: the steps behind each name; `leaves`: where they end, with their
-    kinds; `forces`: of these steps those that would replace an instance by themselves; `renewed`: the values that are
+    kinds; `forces`: of these steps those that would replace an instance by themselves; `besides`: the values by which
+    an instance that is created would change otherwise; `renewed`: the values that are
     not known since their instance is replaced, `perhaps_renewed` those of which that is not decided; `doubtful`: the
     values whose causes may not be all."""
 
     further: dict[str, list[str]]
     leaves: dict[str, str]
     forces: dict[str, list[str]]
+    besides: dict[str, list[str]]
     renewed: set[str]
     perhaps_renewed: set[str]
     doubtful: set[str]
@@ -46,17 +48,21 @@ class CheckedRoots:
         self._steps, self._checks, self._unit, self._owner = steps, checks, unit, owner
         self._instances, self._name_of = instances, name_of
         self._further, self._leaves = steps.further, steps.leaves
-        self._known: dict[tuple[str, bool], frozenset[str] | None] = {}
+        self._known: dict[tuple[str, bool, bool], frozenset[str] | None] = {}
         self._met: dict[str, set[str]] = {}
         """the values and instances through which the roots of each were found"""
 
-    def roots(self, name: str, only_replaced: bool = False) -> frozenset[str] | None:
-        """The confirmed roots of a change; None where they cannot all be confirmed. `only_replaced`: of that it is a
-        replacement."""
-        key = name, only_replaced
+    def roots(self, name: str) -> frozenset[str] | None:
+        """The confirmed roots of a change; None where they cannot all be confirmed."""
+        return self._behind(name, False, for_others=False)
+
+    def _behind(self, name: str, only_replaced: bool, for_others: bool = True) -> frozenset[str] | None:
+        """The confirmed roots of a change. `only_replaced`: of that it is a replacement; `for_others`: of what others
+        have of it."""
+        key = name, only_replaced, for_others
         if key not in self._known:
             self._known[key] = frozenset()  # in a cycle
-            self._known[key] = self._roots(name, only_replaced)
+            self._known[key] = self._roots(name, only_replaced, for_others)
         return self._known[key]
 
     def is_guess(self, name: str) -> bool:
@@ -70,7 +76,7 @@ class CheckedRoots:
 
     def _is_doubtful(self, name: str) -> bool:
         if name in self._steps.perhaps_renewed:
-            return len({self.roots(step, only) for step in self._further.get(name, ()) for only in (False, True)}) > 1
+            return len({self._behind(step, only) for step in self._further.get(name, ()) for only in (False, True)}) > 1
         if name in self._steps.doubtful:
             return True
         return not (self._checks.get(name) or name in self._met) and self._steps.is_guess(name)
@@ -78,7 +84,7 @@ class CheckedRoots:
     def _is_noted(self, value: str) -> bool:
         return value in self._steps.perhaps_renewed or value in self._steps.doubtful
 
-    def _roots(self, name: str, only_replaced: bool) -> frozenset[str] | None:
+    def _roots(self, name: str, only_replaced: bool, for_others: bool) -> frozenset[str] | None:
         if name in self._checks:  # an output is both a change and a value
             units = self._checks[name]
             known = self._behind_value(name, units) if units is not None else None
@@ -89,7 +95,8 @@ class CheckedRoots:
         seen, waiting = {name}, [name]
         while waiting:
             at = waiting.pop()
-            for step in (further if at == name else self._further).get(at, ()):
+            own = [*further.get(name, ()), *(self._steps.besides.get(name, ()) if for_others else ())]
+            for step in own if at == name else self._further.get(at, ()):
                 behind: Collection[str] | None = ()
                 if step == name:  # mentioned as a whole
                     continue
@@ -101,7 +108,7 @@ class CheckedRoots:
                 elif self._owner(step) is not None:
                     # not through a value that was not tried, unless the provider decides it
                     is_own = at != name and self._object_of(at) == self._owner(step)
-                    behind = self.roots(step, is_own and at in self._steps.renewed) if at == name or is_own else None
+                    behind = self._behind(step, is_own and at in self._steps.renewed) if at == name or is_own else None
                     self._met.setdefault(name, set()).update((step, *([at] if self._is_noted(at) else [])))
                     is_checked = True
                 elif step not in seen:
@@ -147,7 +154,7 @@ class CheckedRoots:
                 objects[instance] = changed not in units
         for instance, only_replaced in objects.items():
             if self._is_in(units, instance):
-                behind = self.roots(instance, only_replaced)
+                behind = self._behind(instance, only_replaced)
                 if behind is None:
                     return None
                 through.add(instance)

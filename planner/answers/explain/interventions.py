@@ -79,7 +79,7 @@ class Interventions:
         self._was = {path: was[one] for path in self._now if (one := self._former_path(path)) in was}
         self._known: dict[ValueLocation, ChangedInputs | None] = {}
         self._texts: dict[tuple[ModulePath, str, str], ChangedInputs] = {}
-        self._contexts: dict[ChangedInputs, tuple[LazyContext, MixedTree]] = {}
+        self._contexts: dict[tuple[ChangedInputs, ChangedInputs], tuple[LazyContext, MixedTree]] = {}
         self._union: Config | None = None
         self._shown: set[str] = set()
         """the files whose contents are in results"""
@@ -382,9 +382,9 @@ class Interventions:
     def _context(self, new: ChangedInputs, units: ChangedInputs) -> tuple[LazyContext, MixedTree]:
         """The values of a mixture, and its files: of the inputs, these are new, the others old; all else is as it is
         now."""
-        key = frozenset((*new, ChangedInput("", (), ""), *(ChangedInput(f"old {u.kind}", *u[1:]) for u in units - new)))
+        new, old = (frozenset(unit for unit in some if unit.kind != "attribute") for some in (new, units - new))
+        key = new, old
         if key not in self._contexts:
-            old = units - new
             given = {name: self._mixed_variable(name, new) for name in self.given}
             config = Config(self._mixed_module(self._whole().root, old, None), {})
             former = self.former

@@ -93,6 +93,11 @@ class Trace(ValueTrace):
             self._facts.add("call_new", name, words, source=call.call.span if call.call is not None else None)
         elif (former.is_whole or self._has_applied()) and former.had(place):
             self._facts.add("lost_entry" if former.is_whole else "missing_entry", name, source=StateEntry(name))
+            for step, _ in parts(unmark(self.changes[name].after)[0]):
+                at = place.at((step,))
+                if self._is_configured(at) and self._inputs(at):
+                    self._facts.add("differs_besides", name, str(at), source=self._source(at))
+                    self._check(at)
 
     def _has_applied(self) -> bool:
         """Whether the state has objects."""
@@ -187,11 +192,15 @@ class Trace(ValueTrace):
         """The arguments of a tainted object that differ, besides."""
         for step, value in parts(unmark(change.after)[0]):
             at, before = place.at((step,)), part_at(change.before, (step,))
-            if before is None or not (self.places.given(at) is not None or self.places.is_in_blocks(at)):
+            if before is None or not self._is_configured(at):
                 continue
             if not is_wholly_known(value) or differing(before, value):
                 self._facts.add("changed_argument", change_name(change), str(step[1]), source=self._source(at))
                 self._attribute(at, change_name(change), str(step[1]))
+
+    def _is_configured(self, place: ValueLocation) -> bool:
+        """Whether an argument or nested blocks give the value at a place."""
+        return self.places.given(place) is not None or self.places.is_in_blocks(place)
 
     def _attribute(self, place: ValueLocation, instance: str, text: str) -> None:
         if self.places.given(place) is None and not self.places.is_in_blocks(place):
