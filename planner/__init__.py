@@ -7,16 +7,90 @@
 `workflows` are fleets, stacks, tests, renewed plans and the editor; `foundation` is below all of them.
 """
 
-import os
+from __future__ import annotations
 
-__version__ = "0.1.0"
+from typing import TYPE_CHECKING
 
-DEPTH = 4000  # expressions nested hundreds deep are rare, but the language sets no limit; the C stack bears this
-DIGITS = 20_000  # the language's whole numbers have up to 19,729; to read millions in some file would take minutes
-COMPATIBLE_VERSION = "1.12.6"  # of OpenTofu: planner follows its behaviour, files and flags
-NEXT_VERSION = "1.13.0"  # announced: its language is available where the variable PLANNER_COMPATIBILITY is 1.13
+from planner.foundation.vocabulary.release import RELEASE
+
+if TYPE_CHECKING:
+    from planner.answers.policy.model import Finding as Finding
+    from planner.answers.policy.model import Verdict as Verdict
+    from planner.api.configuration import Configuration as Configuration
+    from planner.api.configuration import State as State
+    from planner.api.configuration import load as load
+    from planner.api.configuration import read_plan as read_plan
+    from planner.api.events import Event as Event
+    from planner.api.fleet import Fleet as Fleet
+    from planner.api.fleet import FleetPlan as FleetPlan
+    from planner.api.fleet import Stack as Stack
+    from planner.api.fleet import fleet as fleet
+    from planner.api.fleet import stack as stack
+    from planner.api.judging import judge as judge
+    from planner.api.model import Cause as Cause
+    from planner.api.model import Explanation as Explanation
+    from planner.api.model import Fix as Fix
+    from planner.api.model import Graph as Graph
+    from planner.api.model import Proof as Proof
+    from planner.api.model import Rows as Rows
+    from planner.api.plan import Change as Change
+    from planner.api.plan import Plan as Plan
+    from planner.api.plan import UnsavedStateError as UnsavedStateError
+    from planner.api.session import Stop as Stop
+    from planner.api.tests import TestReport as TestReport
+    from planner.api.tests import run_tests as test  # noqa: F401
+    from planner.api.values import UNKNOWN as UNKNOWN
+    from planner.api.values import Sensitive as Sensitive
+    from planner.foundation.vocabulary.diagnostic import Diagnostic as Diagnostic
+    from planner.foundation.vocabulary.diagnostic import Failure as Failure
+__version__ = RELEASE
+
+_EXPORTS = {
+    "Cause": "model",
+    "Change": "plan",
+    "Configuration": "configuration",
+    "Diagnostic": "plan",
+    "Event": "events",
+    "Explanation": "model",
+    "Failure": "plan",
+    "Finding": "judging",
+    "Fix": "model",
+    "Fleet": "fleet",
+    "FleetPlan": "fleet",
+    "Graph": "model",
+    "Plan": "plan",
+    "Proof": "model",
+    "Rows": "model",
+    "Sensitive": "values",
+    "Stack": "fleet",
+    "State": "configuration",
+    "Stop": "session",
+    "TestReport": "tests",
+    "UNKNOWN": "values",
+    "UnsavedStateError": "plan",
+    "Verdict": "judging",
+    "fleet": "fleet",
+    "judge": "judging",
+    "load": "configuration",
+    "read_plan": "configuration",
+    "stack": "fleet",
+    "test": "tests.run_tests",
+}
+"""what `import planner` offers, by the module of planner.api that has it (and its name there, where that is another
+one): loaded when it is first used"""
 
 
-def follows_next() -> bool:
-    """Whether the language of the next version of OpenTofu is requested."""
-    return os.environ.get("PLANNER_COMPATIBILITY") == "1.13"
+def __getattr__(name: str) -> object:
+    module = _EXPORTS.get(name)
+    if module is None:
+        raise AttributeError(f"module 'planner' has no attribute {name!r}")
+    from importlib import import_module
+
+    module, _, other = module.partition(".")
+    value: object = getattr(import_module(f"planner.api.{module}"), other or name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_EXPORTS})

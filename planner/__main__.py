@@ -6,7 +6,7 @@ import gc
 import os
 import sys
 
-from planner import DEPTH, DIGITS
+from planner.foundation.vocabulary.release import DEPTH, DIGITS
 
 
 def main() -> int:

@@ -35,6 +35,20 @@ def run(command: str) -> str:
     return "".join(line.rstrip() + "\n" for line in text.strip("\n").split("\n"))
 
 
+PYTHON = re.compile(r"```python\n(.*?)```\n\n```text\n(.*?)```", re.S)
+
+
+def test_the_python_example() -> None:
+    text = README.read_text(encoding="utf-8")
+    ((program, wanted),) = PYTHON.findall(text)
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    found = "".join(f"{line.rstrip()}\n" for line in done.stdout.splitlines())
+    if os.environ.get("REFRESH"):
+        README.write_text(text.replace(f"```text\n{wanted}```", f"```text\n{found}```"), encoding="utf-8")
+    else:
+        assert found == wanted
+
+
 def test_there_is_something_to_try() -> None:
     assert len(COMMANDS) >= 3
 

@@ -11,9 +11,9 @@ import sys
 from collections.abc import Callable
 from types import FrameType, ModuleType
 
-from planner import COMPATIBLE_VERSION, __version__
 from planner.cli import index
 from planner.cli.flags import UsageError, deprecation_level, parse
+from planner.foundation.vocabulary.release import COMPATIBLE_VERSION, RELEASE
 from planner.render.terminal import Terminal
 
 HELP = frozenset(("-h", "-help", "--help"))
@@ -179,7 +179,7 @@ def _observe(command: str, words: list[str], terminal: Terminal) -> int:
     remark = trace.start(os.environ)
     if remark:
         terminal.err(f"[WARN] {remark}")
-    trace.note("INFO", f"planner {__version__}, compatible with {COMPATIBLE_VERSION}", python=sys.version.split()[0])
+    trace.note("INFO", f"planner {RELEASE}, compatible with {COMPATIBLE_VERSION}", python=sys.version.split()[0])
     trace.note("INFO", f"command {command}", words=_without_values(words), directory=os.getcwd())
     try:
         with trace.span(command, "INFO"):

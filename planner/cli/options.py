@@ -129,8 +129,7 @@ def operation_options(
         provider_parallelism=tuple(map(_provider_bound, arguments.get("provider-parallelism", ()))),
         generate_config_out=arguments.get("generate-config-out") or None,
         needs_configuration=needs_configuration,
-        policies=_policies(arguments, directory),
-        standing_policies=_standing(arguments),
+        **policy_options(arguments, directory),
         policy_overrides=tuple(arguments.get("policy-override", ())),
         policy_reason=arguments.get("reason", "").strip(),
         suppress_forget_errors=bool(arguments.get("suppress-forget-errors")),
@@ -159,7 +158,21 @@ def _loading(arguments: Arguments, directory: str) -> dict[str, Any]:
 
 def policy_options(arguments: Arguments, directory: str = ".") -> dict[str, Any]:
     """The options of commands that also check plans by policies."""
-    return {"policies": _policies(arguments, directory), "standing_policies": _standing(arguments)}
+    named, standing = _policies(arguments, directory), _standing(arguments)
+    if not any(word.endswith(".py") for word in (*named, *standing)):
+        return {"policies": named, "standing_policies": standing}
+    return {
+        "policies": named,
+        "standing_policies": standing,
+        "more_policies": _python_policies(named, standing, directory),
+    }
+
+
+def _python_policies(named: tuple[str, ...], standing: tuple[str, ...], directory: str) -> Any:
+    from planner.api.plan import Judged
+    from planner.api.policies import python_policies
+
+    return python_policies((*named, *standing), os.path.abspath(directory), Judged.of)
 
 
 def _storing(arguments: Arguments) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from planner.engine.walk.hooks import Hooks
-from planner.foundation.support.signals import STOP
+from planner.foundation.support.signals import current_stop
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure, error, has_errors, warning
 from planner.foundation.vocabulary.provider_address import parse_provider_configuration
 from planner.foundation.vocabulary.records import evolve, frozen
@@ -86,7 +86,7 @@ def _apply(made: MadePlan[Start], hooks: Hooks, guard: PolicyGuard | None, told:
     from planner.world.state.snapshots import Snapshots, persist_interval
 
     plan, start, store = made.plan, made.loaded, made.loaded.store
-    snapshots = Snapshots(store, persist_interval(os.environ), STOP)
+    snapshots = Snapshots(store, persist_interval(os.environ), current_stop())
     stored, problems = store.read()
     told.check([*problems, *stale(plan, stored)])
     graph = apply_graph(plan, start)
@@ -97,7 +97,7 @@ def _apply(made: MadePlan[Start], hooks: Hooks, guard: PolicyGuard | None, told:
     options = ApplyOptions(
         parallelism=start.options.parallelism,
         workspace=start.workspace,
-        stop=STOP,
+        stop=current_stop(),
         suppress_forget_errors=start.options.suppress_forget_errors,
         journal=journal,
         snapshots=snapshots,

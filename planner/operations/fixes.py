@@ -186,7 +186,8 @@ def _attempt(
             mode = "normal"
         else:
             replace = tuple(address for address in replace if str(address) != what)
-    again = open_or_make_plan(evolve(options, inputs=inputs, limits=evolve(options.limits, replace=replace), mode=mode))
+    limits = evolve(options.limits, replace=replace)
+    again = open_or_make_plan(evolve(options, inputs=inputs, limits=limits, mode=mode, made=None))
     how = f" with {', '.join(said)}" if said else " without it"
     action = changed_actions(again.complete).get(asked.name, "no-op") if again.complete is not None else None
     if action == "no-op":

@@ -41,7 +41,7 @@ def graph(
     itself builds it, with moves done and import blocks read; otherwise as it is drawn, from the unchanged configuration
     and state, and only with the parts that a walk needs. `queried_address`: the vertex whose waiting vertices are
     requested. Problems are in the graph's diagnostics."""
-    if plan_file is not None:
+    if plan_file is not None or options.made is not None:
         return _of_plan(options, kind, plan_file, queried_address)
     told = Diagnostics()
     with told.until_an_error():
@@ -62,7 +62,7 @@ def graph(
     return _none(told)
 
 
-def _of_plan(options: OperationOptions, kind: str, plan_file: str, queried_address: str | None) -> Graph:
+def _of_plan(options: OperationOptions, kind: str, plan_file: str | None, queried_address: str | None) -> Graph:
     answer = open_or_make_plan(options, plan_file)
     made = answer.complete
     if made is None:

@@ -11,7 +11,15 @@ from planner.engine.evaluation.context import NoObjects
 from planner.engine.evaluation.lazy import LazyContext
 from planner.engine.evaluation.repetition import expand
 from planner.engine.evaluation.schemas import Schemas
-from planner.foundation.support.disk import files_used, is_directory, list_directory, looked_at, read_whole
+from planner.foundation.support.disk import (
+    absolute_path,
+    files_used,
+    is_directory,
+    list_directory,
+    looked_at,
+    on_disk,
+    read_whole,
+)
 from planner.foundation.support.exact_json import dumps
 from planner.foundation.support.fast_json import orjson
 from planner.foundation.values.json_codec import CodecError, to_json
@@ -237,11 +245,11 @@ def _files_read(
     digests: dict[str, tuple[str, str]] = {}
     contents: dict[str, str] = {}
     for path in made.plan.files:
-        if not encrypted and os.path.abspath(path) not in used:
+        if not encrypted and absolute_path(path) not in used:
             continue
         with suppress(OSError, ValueError):
             data, key = read_whole(path, MOST_BYTES), ""
-            is_text = encrypted or (os.path.abspath(path) in shown and b"PRIVATE KEY" not in data)
+            is_text = encrypted or (absolute_path(path) in shown and b"PRIVATE KEY" not in data)
             if is_text and len(data) <= _LONGEST_VALUE:
                 with suppress(UnicodeDecodeError):
                     text = data.decode("utf-8")
@@ -277,7 +285,7 @@ def _files_of(made: MadePlan[Start], readers: list[FileReader], is_shown: bool =
                     with files_used() as used:
                         try_evaluate(node, scope)
                     files |= used.read
-    return {os.path.abspath(path) for path in files}
+    return {absolute_path(path) for path in files}
 
 
 def _names_listed(directory: str) -> dict[str, list[str]]:
@@ -293,7 +301,7 @@ def _names_listed(directory: str) -> dict[str, list[str]]:
 
 def relative_name(path: str, directory: str) -> str:
     """The name of a file relative to the root module."""
-    return os.path.relpath(os.path.realpath(path), os.path.realpath(directory))
+    return os.path.relpath(os.path.realpath(on_disk(path)), os.path.realpath(directory))
 
 
 def locked_versions(directory: str) -> dict[str, str]:

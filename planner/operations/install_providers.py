@@ -17,7 +17,7 @@ from planner.foundation.clients.oci import check_template
 from planner.foundation.clients.settings_syntax import SettingsError
 from planner.foundation.support.problem import InstallError
 from planner.foundation.support.put_files import locked
-from planner.foundation.support.signals import STOP
+from planner.foundation.support.signals import current_stop
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
 from planner.foundation.vocabulary.records import frozen
 from planner.language.config.model import Config
@@ -145,6 +145,8 @@ def init_providers(
 def _installer(
     net: InstalledConnections, source: PackageSource, directory: Path, say: Say, progress: Progress | None
 ) -> Installer:
+    interruption = current_stop()
+
     def placer(base: Path) -> Placer:
         return Placer(
             base.absolute(),
@@ -154,7 +156,7 @@ def _installer(
             net.config.download_retries,
             progress,
             waiting=lambda: say(f"- Waiting for another process that installs into {base}..."),
-            stop=lambda: STOP.requested,
+            stop=lambda: interruption.requested,
         )
 
     return Installer(
@@ -238,8 +240,9 @@ def lock_modules(directory: str, data_dir: str, say: Say) -> Iterator[None]:
     """Keep other processes from installing modules into a directory. Raises Failure."""
     path = Path(directory, data_dir, "modules", ".lock")
     waiting = partial(say, "- Waiting for another process that installs modules here...")
+    interruption = current_stop()
     try:
-        with locked(path, waiting, lambda: STOP.requested):
+        with locked(path, waiting, lambda: interruption.requested):
             yield
     except InstallError as problem:
         detail = f"Modules cannot be installed: {problem}."

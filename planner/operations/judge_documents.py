@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from planner.answers.documents.kind import STDIN
 from planner.answers.policy.enforcement import without_policy
@@ -23,10 +23,10 @@ from planner.foundation.vocabulary.records import evolve
 from planner.language.config.load import load_config
 from planner.language.config.model import Config
 from planner.logic.model.plan import PolicyRecord
-from planner.operations.load import load_variables
+from planner.operations.load import load_variables, selected_workspace
 from planner.operations.options import NAME_POLICIES, OperationOptions
 from planner.world.provider.lock_file import read_locks
-from planner.world.state.workspace import current_workspace, data_directory
+from planner.world.state.workspace import data_directory
 
 
 def judged_document(
@@ -97,7 +97,7 @@ def _has_configuration(options: OperationOptions) -> bool:
 
 
 def _loaded(options: OperationOptions) -> Config | None:
-    workspace, _, _ = current_workspace(options.directory, os.environ)
+    workspace, _ = selected_workspace(options)
     given, _ = load_variables(options)
     config, problems = load_config(
         options.directory, variables=given, workspace=workspace, data_dir=data_directory(os.environ)
@@ -143,15 +143,21 @@ def _judged(
 
 
 def policies_of(
-    options: OperationOptions, record: PolicyRecord | None, workspace: str = ""
+    options: OperationOptions, record: PolicyRecord | None, workspace: str = "", made: Any = None
 ) -> tuple[Policies | None, list[Diagnostic]]:
     """The organisation's policies, those on record and those that the options name, as they count in a workspace (the
-    selected one, if none is named). Raises Failure."""
+    selected one, if none is named); those in Python for the plan `made` (MadePlan). Raises Failure."""
     from planner.answers.policy.sources import policy_files
 
-    workspace = workspace or current_workspace(options.directory, os.environ)[0]
-    standing = policy_files(options.standing_policies, workspace)
-    named = policy_files(options.policies, workspace)
+    workspace = workspace or selected_workspace(options)[0]
+    python = [word for word in (*options.policies, *options.standing_policies) if word.endswith(".py")]
+    if python and (options.more_policies is None or made is None):
+        detail = f"{python[0]}: policies in Python judge plans that planner makes, one at a time, and no documents."
+        raise Failure(error("policy.python", "Python policies cannot be used here", detail))
+    standing = policy_files((word for word in options.standing_policies if word not in python), workspace)
+    named = policy_files((word for word in options.policies if word not in python), workspace)
+    if options.more_policies is not None and made is not None:
+        named = (*named, *options.more_policies(made))
     texts = {text for _, text in standing}
     recorded = superseded(dict(record.files if record is not None else ()), {**dict(named), **dict(standing)})
     recorded = {name: text for name, text in recorded.items() if text not in texts}

@@ -81,7 +81,7 @@ class ConfigurationReading(Generic[O]):
             raise Failure(self.problems)
         options, begun = self.begun.options, self.begun
         encryption = encryption_of(self.config, begun.given, begun.workspace)
-        schemas = new_schemas(options.directory, self.config, options.offline, encryption)
+        schemas = new_schemas(options.directory, self.config, options.offline, encryption, options.mocked)
         return grown(Loaded, begun, config=self.config, encryption=encryption, schemas=schemas, rules=self.rules)
 
 
@@ -92,9 +92,16 @@ def grown(kind: type[Grown], step: RunInputs[Any], **more: Any) -> Grown:
 
 def begin(options: A) -> tuple[RunInputs[A], list[Diagnostic]]:
     """The workspace and the supplied values, and their problems."""
-    workspace, _, problems = current_workspace(options.directory, os.environ)
+    workspace, problems = selected_workspace(options)
     given, more = load_variables(options)
     return RunInputs(options, workspace, given), [*problems, *more]
+
+
+def selected_workspace(options: Options) -> tuple[str, list[Diagnostic]]:
+    """The workspace that the options name, else the one that is selected in the directory; and its problems."""
+    environment = {**os.environ, "TF_WORKSPACE": options.workspace} if options.workspace else os.environ
+    workspace, _, problems = current_workspace(options.directory, environment)
+    return workspace, problems
 
 
 def load_variables(options: Options) -> tuple[RawVariables, list[Diagnostic]]:
@@ -162,9 +169,11 @@ def new_schemas(
     config: Config | None = None,
     offline: bool = False,
     encryption: Encryption = UNENCRYPTED,
+    mocked: bool = False,
 ) -> Schemas:
     """Schemas by provider; plugins are looked for from a directory, in versions that the configuration allows.
-    `offline`: nothing but their schemas is used of them. `encryption`: of the states that data sources read."""
+    `offline`: nothing but their schemas is used of them; `mocked`: their objects are made up. `encryption`: of the
+    states that data sources read."""
     from planner.engine.evaluation.schemas import Schemas
     from planner.world.provider.registry import start_provider
 
@@ -172,7 +181,9 @@ def new_schemas(
 
     def start(address: str) -> Provider:
         provider = start_provider(address, locate, encryption.remote_state)
-        return _offline(provider) if offline and not provider.is_inline else provider
+        if provider.is_inline:
+            return provider
+        return _mocked(provider) if mocked else _offline(provider) if offline else provider
 
     def locate(address: str) -> Located:
         if not located:
@@ -187,6 +198,12 @@ def _offline(provider: Provider) -> Provider:
     from planner.world.provider.registry import OfflineProvider
 
     return OfflineProvider(provider)
+
+
+def _mocked(provider: Provider) -> Provider:
+    from planner.world.provider.mock import MockedProvider
+
+    return MockedProvider(provider, known_late=True, owns=True)
 
 
 def _locator(directory: str, config: Config | None) -> Locator:

@@ -42,6 +42,11 @@ class Options:
     """values like those of TF_VAR_ variables, which win over these; they may be unknown"""
     offline: bool = False
     """providers are not called"""
+    mocked: bool = False
+    """providers are replaced by ones that make objects up, but for those that are part of this program; the state is
+    the file `state_path`, whatever backend is configured"""
+    workspace: str = ""
+    """the workspace; "" for the one that is selected in the directory"""
 
 
 @frozen
@@ -81,6 +86,8 @@ class OperationOptions(StateOptions):
     """folders and files of policies, or builtin:NAME"""
     standing_policies: tuple[str, ...] = ()
     """the standing policies of the organisation: no other policies may extend their declarations"""
+    more_policies: Callable[[Any], tuple[tuple[str, str], ...]] | None = field(default=None, eq=False, repr=False)
+    """gives further rule files of policies for a plan (MadePlan): those that Python functions compute"""
     policy_overrides: tuple[str, ...] = ()
     """codes of denials that may pass"""
     policy_reason: str = ""
@@ -98,6 +105,9 @@ class OperationOptions(StateOptions):
     """no expression of the configuration is evaluated again after the plan is made"""
     since: str = ""
     """the git revision with the former configuration, which changes are explained by; "" for none"""
+    made: Any = field(default=None, eq=False, repr=False)
+    """the plan that questions are about (planner.operations.plan.MadePlan); None: one is made for each question, or
+    read from a file"""
     settled: Mapping[str, Settled] = field(factory=dict)
     """resources of the root module, by address, whose planned objects are known: they only answer to their names"""
 

@@ -9,7 +9,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from planner.foundation.support.disk import forget_files_read
-from planner.foundation.support.signals import STOP
+from planner.foundation.support.signals import current_stop
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure, error, has_errors
 from planner.foundation.vocabulary.limits import Walk
 from planner.foundation.vocabulary.records import evolve, frozen
@@ -306,7 +306,7 @@ def plan_options(start: Start) -> PlanOptions:
         moves=not options.adopts_journal,
         parallelism=options.parallelism,
         workspace=start.workspace,
-        stop=STOP,
+        stop=current_stop(),
         offline=options.offline,
         coming_states=options.coming_states,
         evaluates_once=options.evaluates_once,

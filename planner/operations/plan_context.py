@@ -9,12 +9,12 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from planner import __version__
 from planner.engine.evaluation.schemas import marked_by_schema
 from planner.foundation.values.value import Value
 from planner.foundation.vocabulary.address import format_key
 from planner.foundation.vocabulary.diagnostic import Failure
 from planner.foundation.vocabulary.provider_address import parse_provider_configuration
+from planner.foundation.vocabulary.release import RELEASE
 from planner.language.config.directory import read_manifest
 from planner.language.config.variables import RootVariable
 from planner.operations.plan import MadePlan
@@ -49,7 +49,7 @@ def _rows(made: MadePlan[Any]) -> Iterator[tuple[str, ...]]:
         ("command", loaded.options.command),
         ("user", _user()),
         ("commit", head_commit(directory)),
-        ("version", __version__),
+        ("version", RELEASE),
         *loaded.options.about,
     ):
         if value:

@@ -64,9 +64,11 @@ def save_plan(made: MadePlan[Unstored], path: str, mode: int = 0o666) -> list[Di
 def open_or_make_plan(
     options: OperationOptions, plan_file: str | None = None, hooks: Hooks | None = None
 ) -> Planned[Unstored]:
-    """The plan in a file, or one made to be explained: without locking the state."""
+    """The plan that the options have, the one in a file, or one made to be explained: without locking the state."""
     from planner.engine.walk.hooks import Hooks
 
+    if options.made is not None:
+        return Planned(options.made)
     if plan_file is None:
         return plan(evolve(options, lock=False, keeps_values=True), hooks or Hooks())
     told = Diagnostics()

@@ -57,7 +57,7 @@ def judged_plainly(made: MadePlan[L]) -> tuple[Verdict | None, PlainProofs | Non
     wrong, or there is none. Raises Failure."""
     from planner.answers.policy.two_valued import PlainProofs
 
-    policies, problems = policies_of(made.loaded.options, made.plan.policy, made.loaded.workspace)
+    policies, problems = policies_of(made.loaded.options, made.plan.policy, made.loaded.workspace, made)
     if policies is None:
         return None, None, problems
     verdict, facts = _judge(policies, made)
@@ -71,7 +71,7 @@ def judged(made: MadePlan[L]) -> tuple[MadePlan[L], Verdict | None, list[Diagnos
 
     try:
         with collector_paused():
-            policies, problems = policies_of(made.loaded.options, made.plan.policy, made.loaded.workspace)
+            policies, problems = policies_of(made.loaded.options, made.plan.policy, made.loaded.workspace, made)
             if policies is None:
                 return made, None, problems
             problems += [evolve(problem, severity="warning") for problem in misfits_of(policies, made.loaded)]
@@ -92,7 +92,7 @@ def apply_guard(made: MadePlan[L]) -> tuple[PolicyGuard | None, list[Diagnostic]
 
     options, record = made.loaded.options, made.plan.policy
     try:
-        policies, problems = policies_of(options, record, made.loaded.workspace)
+        policies, problems = policies_of(options, record, made.loaded.workspace, made)
         if policies is None:
             return None, problems
         # A waiver permits a change, and that is made now: what has expired since the plan was made permits nothing.

@@ -52,7 +52,8 @@ CLOSURE = "waits_for"
 @frozen
 class QueryTarget:
     """The subject of a query: an operation (`kind` as in `graph`) or plan file, or only a state file; its time limit in
-    seconds, the maximum number of paths, and whether to draw a picture."""
+    seconds (0: there is none, and it is answered in this process), the maximum number of paths, and whether to draw a
+    picture."""
 
     kind: str = ""
     plan_file: str | None = None
@@ -79,7 +80,7 @@ def query(
     if asked.state_file is not None:
         return _ask_state(options, words, asked, asked.state_file)
     made = None
-    if asked.plan_file is not None:
+    if asked.plan_file is not None or options.made is not None:
         opened = open_or_make_plan(options, asked.plan_file)
         made = opened.complete
         if made is None:
@@ -89,9 +90,13 @@ def query(
     if of_policies is not None:
         return _ask_policies(options, asked, made, program, of_policies, words[0])
     expression = node_set(words, program)
+    if options.made is not None and not asked.kind:
+        asked = evolve(asked, kind="plan")  # unless it is about changes
     if expression is not None:
         return _ask_graph(options, program, expression, asked, made)
     parsed, problems = _parsed(program, words[0])
+    if options.made is not None and reads(program, parsed.predicates, is_about_changes):
+        asked = evolve(asked, kind="apply")
     instances = reads(program, parsed.predicates, is_about_instances)
     ground, more = _ground(options, asked, made, reads(program, parsed.predicates, is_about_changes), instances)
     if ground is None:
@@ -149,7 +154,7 @@ def _ask_policies(
 
 
 def _limited(work: Any, asked: QueryTarget) -> Any:
-    return run_limited(work, asked.seconds)
+    return run_limited(work, asked.seconds) if asked.seconds else work()
 
 
 # ---------------------------------------------------------------- queries

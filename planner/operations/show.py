@@ -14,7 +14,14 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Fa
 from planner.foundation.vocabulary.records import evolve, frozen
 from planner.language.config.load import load_root, load_tree
 from planner.operations.encryption import Encryption, encryption_of, encryption_of_directory
-from planner.operations.load import begin, load, load_variables, new_schemas, read_configuration
+from planner.operations.load import (
+    begin,
+    load,
+    load_variables,
+    new_schemas,
+    read_configuration,
+    selected_workspace,
+)
 from planner.operations.options import OperationOptions, Options, StateOptions
 from planner.operations.plan import MadePlan
 from planner.operations.plan_files import Unstored, open_plan
@@ -22,7 +29,6 @@ from planner.operations.state_access import store_of
 from planner.world.state.backend import Backend, Store
 from planner.world.state.file import read_state
 from planner.world.state.model import OutputState, State
-from planner.world.state.workspace import current_workspace
 
 S = TypeVar("S", bound=StateOptions)
 
@@ -54,7 +60,7 @@ def kept_state(options: S, told: Diagnostics) -> StateLocation[S]:
     """The place of the selected workspace's state, which is not read yet. Raises Failure."""
     from planner.operations.backends import current_backend
 
-    workspace, _, problems = current_workspace(options.directory, os.environ)
+    workspace, problems = selected_workspace(options)
     told += problems
     config, given, schemas = None, dict[str, Any](), new_schemas(options.directory)
     encryption: Encryption | None = None

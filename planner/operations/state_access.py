@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from planner.foundation.support.signals import STOP, only_reading
+from planner.foundation.support.signals import current_stop, only_reading
 from planner.foundation.support.trace import as_step
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure, error, has_errors
 from planner.foundation.vocabulary.records import frozen
@@ -41,8 +41,16 @@ def open_backend(loaded: Loaded[O], told: Diagnostics) -> Opened[O]:
     from planner.operations.backends import current_backend
 
     options, given = loaded.options, loaded.given
+    if options.mocked:  # no made-up object may get into the real state
+        return with_backend(loaded, _local_backend(loaded))
     backend, problems = current_backend(options.directory, loaded.config, loaded.workspace, given, loaded.encryption)
     return with_backend(loaded, told.take((backend, problems)))
+
+
+def _local_backend(loaded: Loaded[Any]) -> Backend:
+    from planner.world.state.backends.local import LocalBackend
+
+    return LocalBackend(seal=loaded.encryption.state)
 
 
 def with_backend(loaded: Loaded[O], backend: Backend) -> Opened[O]:
@@ -100,7 +108,7 @@ def locked(
         if hooks is not None:
             hooks.log(f"Acquiring state lock{store.lock_holder()}. This may take a few moments...")
 
-    problems = store.lock(operation, options.lock_timeout, tell, STOP)
+    problems = store.lock(operation, options.lock_timeout, tell, current_stop())
     if has_errors(problems):
         raise Failure(problems)
     told += problems

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from planner.foundation.support.signals import STOP
+from planner.foundation.support.signals import current_stop
 from planner.foundation.vocabulary.address import Address, ModuleAddress, ResourceAddress
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, error, has_errors
 from planner.foundation.vocabulary.records import evolve
@@ -75,7 +75,7 @@ def _move_across(
 def _locked_write(store: Store, options: StateOptions, state: State) -> tuple[State, list[Diagnostic]]:
     if not options.lock:
         return store.write(state)
-    problems = store.lock("state-mv", options.lock_timeout, stop=STOP)
+    problems = store.lock("state-mv", options.lock_timeout, stop=current_stop())
     if has_errors(problems):
         return state, problems
     written, item = store.write(state)

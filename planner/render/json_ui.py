@@ -8,11 +8,11 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TextIO
 
-from planner import COMPATIBLE_VERSION, __version__
 from planner.engine.walk.hooks import Hooks, ObjectId
 from planner.foundation.support.exact_json import dumps
 from planner.foundation.vocabulary.address import AddressError, ResourceAddress, parse_address
 from planner.foundation.vocabulary.diagnostic import Diagnostic
+from planner.foundation.vocabulary.release import COMPATIBLE_VERSION, RELEASE
 from planner.logic.model.plan import Plan, ResourceChange, change_name
 from planner.logic.programs.actions import Counts, does, words_for
 from planner.render.diagnostics_json import diagnostic_json, sort_diagnostics
@@ -75,7 +75,7 @@ class JsonLines:
 
     def version(self) -> None:
         """The first line: who speaks, and in which format."""
-        self.message(f"planner {__version__}", "version", planner=__version__, tofu=COMPATIBLE_VERSION, ui=UI_VERSION)
+        self.message(f"planner {RELEASE}", "version", planner=RELEASE, tofu=COMPATIBLE_VERSION, ui=UI_VERSION)
 
     def log(self, text: str) -> None:
         self.message(text, "log")

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
-from planner import follows_next
 from planner.answers.explain.renames import same_objects
 from planner.foundation.values.value import SENSITIVE, mark
 from planner.foundation.vocabulary.address import format_key, parse_resource_instance
+from planner.foundation.vocabulary.release import follows_next
 from planner.logic.model.plan import OutputChange, Plan, ResourceChange, change_name
 from planner.logic.programs.actions import Counts, does, step_words
 from planner.render.diff import diff_dynamic, null_is_missing

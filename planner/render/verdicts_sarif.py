@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 from urllib.parse import quote
 
-from planner import __version__
 from planner.answers.policy.model import Finding, Verdict
+from planner.foundation.vocabulary.release import RELEASE
 from planner.render.proof import fact_text, is_tautology
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -40,7 +40,7 @@ def _run(verdict: Verdict) -> dict[str, Any]:
     codes = sorted({*verdict.codes, *(finding.code for finding in verdict.findings)})
     rules = [_rule(verdict, code) for code in codes]
     index = {code: i for i, code in enumerate(codes)}
-    driver = {"name": "planner", "version": __version__, "semanticVersion": __version__, "rules": rules}
+    driver = {"name": "planner", "version": RELEASE, "semanticVersion": RELEASE, "rules": rules}
     results = [_result(finding, index[finding.code]) for finding in verdict.findings]
     properties = {"properties": {"judged": verdict.judged}} if verdict.judged else {}
     return {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results, **properties}

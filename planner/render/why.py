@@ -10,7 +10,9 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
+from planner.answers.explain.why import more_causes
 from planner.logic.programs.actions import words_for
+from planner.render.alike import alike
 from planner.render.cause_line import KINDS, difference
 from planner.render.cause_summary import module_of, without_module
 from planner.render.proof import fact_text, own_rule_text, proof_text, source_text
@@ -26,6 +28,60 @@ FORCED = "forced_create_before_destroy"
 def in_words(text: str, name: str, action: str) -> str:
     """The text of a decision with the words for the action of an object."""
     return text.replace(f"the planned action of {name} is {action}", f"{name} {words_for(action).is_planned}", 1)
+
+
+MOST_LINES = 12
+"""lines of an answer about an order or an unknown value, unless all are requested"""
+
+
+def answer_text(
+    proof: dict[str, Any], paint: Paint, width: int, full: bool = False, depth: int = 0, expand: str = ""
+) -> str:
+    """The text of an answer; for several instances a part for each group with its own answer. `full`: the proof itself,
+    with its facts; `depth`: so many levels of it; `expand`: one step of it. Raises KeyError for an unknown step."""
+    if "instances" not in proof:
+        return _answer_text(proof, paint, width, full, depth, expand)
+    parts = []
+    for group in (proof, *proof.get("also", ())):
+        names = ", ".join(one.text for one in alike(group["instances"]))
+        number = len(group["instances"])
+        several = f" ({number} instances, the answer for the first)" if number > 1 else ""
+        text = (
+            _answer_text(group, paint, width, full, depth, expand)
+            if "proofs" in group
+            else f"  planner why {group['instances'][0]}"
+        )
+        parts.append(f"{paint(names, 'bold')}{several}:\n{text}")
+    return "\n\n".join(parts)
+
+
+def _answer_text(proof: dict[str, Any], paint: Paint, width: int, full: bool, depth: int, expand: str) -> str:
+    kind = proof["goal"][0]
+    if kind in VERDICTS and "rule" in proof:
+        return verdict_text(proof, paint, full)
+    chains = chains_text(proof, paint)
+    if not full and not depth and not expand:
+        if kind in (EDGE, CHAIN) and "proofs" in proof:
+            return _shortened(why_text(proof, paint))
+        if kind == FORCED and chains:
+            return chains
+        if kind == "unknown" and "proofs" in proof:
+            return _shortened(unknown_text(proof, paint, width))
+        if kind == "explained" and (text := causes_text(proof, paint, width)):
+            known = more_causes(proof["goal"][1])
+            rest = [chain for chain in proof.get("chains", ()) if chain["text"] != known]
+            return "\n".join(filter(None, (text, chains_text({"chains": rest}, paint))))
+    text = proof_text(proof, paint, full, depth, expand)
+    if not full and not depth and not expand and kind == "explained":
+        text = in_words(text, *proof["goal"][1:])
+    return f"{text}\n{chains}" if chains and not expand else text
+
+
+def _shortened(text: str) -> str:
+    lines = text.splitlines()
+    if len(lines) <= MOST_LINES:
+        return text
+    return "\n".join([*lines[: MOST_LINES - 1], f"... {len(lines) - MOST_LINES + 1} more lines (-full)"])
 
 
 def causes_text(document: dict[str, Any], paint: Paint, width: int) -> str:

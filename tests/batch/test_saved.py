@@ -16,8 +16,8 @@ import pytest
 from attrs import evolve
 from batch.fleets import BACKEND, Ran, batch, write
 
-from planner import __version__
 from planner.answers.documents.plan_file import read_plan
+from planner.foundation.vocabulary.release import RELEASE
 from planner.logic.model.plan import Plan
 from planner.workflows.batch import saved_plan
 from planner.workflows.batch.approval_check import compared
@@ -145,7 +145,7 @@ def serial(root: Path) -> None:
 
 
 DEEP_MANIFEST = json.dumps(
-    {"format": saved_plan.FORMAT, "version": saved_plan.VERSION, "planner_version": __version__, "units": 0}
+    {"format": saved_plan.FORMAT, "version": saved_plan.VERSION, "planner_version": RELEASE, "units": 0}
 ).replace(": 0}", ": " + "[" * 500 + "]" * 500 + "}")
 CHANGES: list[tuple[Callable[[Path], object], str]] = [
     (lambda root: change(root, "b", "three"), "The file b/main.tf has changed"),

@@ -8,9 +8,9 @@ import sys
 
 import pytest
 
-from planner import COMPATIBLE_VERSION
 from planner.cli import index, main
 from planner.cli.commands import version as version_command
+from planner.foundation.vocabulary.release import COMPATIBLE_VERSION
 
 
 def test_no_word_prints_the_commands_and_exits_127(planner):
@@ -201,6 +201,7 @@ def test_start_imports_only_what_version_needs():
         "planner.foundation.support",
         "planner.foundation.support.process_exit",
         "planner.foundation.vocabulary",
+        "planner.foundation.vocabulary.release",
     }
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from provider.plugins import ROOT, SOURCE, override
 
-from planner import __version__
+from planner.foundation.vocabulary.release import RELEASE
 from planner.logic.model.plan import PolicyRecord
 from planner.operations.plan_context import head_commit
 
@@ -150,7 +150,7 @@ def test_every_relation(place: Place) -> None:
         "workspace|prod",
         "command|policy check",
         f"commit|{COMMIT}",
-        f"version|{__version__}",
+        f"version|{RELEASE}",
         "is a time",
     }
     assert ("deny", "data.test_thing.d", "name=found") in said

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from planner.api import Failure, judge
+from planner import Failure, judge
 
 PRIVILEGED = "kind: Pod\nspec: {containers: [{securityContext: {privileged: true}}]}\n"
 

@@ -86,7 +86,7 @@ def test_one_key_scheme(monkeypatch: pytest.MonkeyPatch) -> None:
     made = Shelf("f", 1, made_by=("language/syntax", "config.lark"))
     before = made.name("x")
     assert before == made.name("x") != SHELF.name("x")
-    monkeypatch.setattr("planner.__version__", "another")
+    monkeypatch.setattr("planner.foundation.support.store.RELEASE", "another")
     store._stamp.cache_clear()
     assert made.name("x") != before
     store._stamp.cache_clear()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from planner import COMPATIBLE_VERSION
 from planner.answers.documents.json_config import config_json
 from planner.answers.documents.json_state import SchemaOf, module_tree, resource_head, resource_schema, state_json
 from planner.answers.documents.json_values import plain
@@ -17,6 +16,7 @@ from planner.foundation.values.value import Null, Unknown, Value, is_wholly_know
 from planner.foundation.vocabulary.address import parse_resource_instance
 from planner.foundation.vocabulary.provider_address import parse_provider_configuration
 from planner.foundation.vocabulary.records import evolve
+from planner.foundation.vocabulary.release import COMPATIBLE_VERSION
 from planner.language.config.model import Config
 from planner.logic.model.check_results import checks_json, plan_groups
 from planner.logic.model.plan import Importing, OutputChange, Plan, ResourceChange

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
-from planner import COMPATIBLE_VERSION
 from planner.answers.documents.json_values import plain
 from planner.engine.evaluation.objects import recorded_value
 from planner.engine.evaluation.schemas import marked_by_schema
@@ -16,6 +15,7 @@ from planner.foundation.values.value import SENSITIVE, Value
 from planner.foundation.vocabulary.address import ModuleAddress, ResourceAddress, format_key, parse_module
 from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.foundation.vocabulary.provider_address import parse_provider_configuration
+from planner.foundation.vocabulary.release import COMPATIBLE_VERSION
 from planner.logic.model.check_results import checks_json, state_groups
 from planner.world.provider.interface import ProviderSchema, ResourceSchema
 from planner.world.state.model import InstanceKey, ObjectState, OutputState, ResourceState, State

@@ -17,7 +17,6 @@ from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from planner import __version__
 from planner.answers.documents.encoding import decode, encode
 from planner.foundation.support.disk import collector_paused, read_given, remove_leftovers, replace_file
 from planner.foundation.support.exact_json import JsonError, dumps, loads
@@ -25,6 +24,7 @@ from planner.foundation.vocabulary.address import AddressError
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.foundation.vocabulary.limits import Limits
 from planner.foundation.vocabulary.records import fields
+from planner.foundation.vocabulary.release import RELEASE
 from planner.logic.model.plan import CheckResult, Importing, OutputChange, Plan, PolicyRecord, ResourceChange
 from planner.logic.programs.actions import actions
 from planner.world.state.encryption_seal import PLAIN, Seal
@@ -111,7 +111,7 @@ def _members(plan: Plan, sources: Mapping[str, bytes]) -> list[tuple[str, bytes]
     head = {
         "format": FORMAT,
         "version": VERSION,
-        "planner_version": __version__,
+        "planner_version": RELEASE,
         "sources": names,
         "states": [name for name, _ in states],
         "plan": raw,
@@ -212,12 +212,12 @@ def _head(data: bytes, path: str) -> tuple[dict[str, Any], Diagnostic | None]:
         )
     if not isinstance(head, dict) or head.get("format") != FORMAT:
         return {}, _not_a_plan(path, "another program wrote it")
-    if head.get("version") != VERSION or head.get("planner_version") != __version__:
+    if head.get("version") != VERSION or head.get("planner_version") != RELEASE:
         return {}, error(
             "plan_file.version",
             "Plan file of another version",
             f"{path} was written by planner {head.get('planner_version')} (format {head.get('version')}); this is "
-            f"{__version__} (format {VERSION}). Only the version that wrote a plan file can read it: plan again.",
+            f"{RELEASE} (format {VERSION}). Only the version that wrote a plan file can read it: plan again.",
         )
     return head, None
 

@@ -18,6 +18,7 @@ from planner.foundation.support.disk import (
     Entry,
     Tree,
     UnrecordedError,
+    absolute_path,
     is_hashed,
     list_directory,
     read_whole,
@@ -156,7 +157,7 @@ class MixedTree:
     is_incomplete = False
 
     def __init__(self, former: Tree, new: Collection[str], is_digested: Callable[[str], bool]) -> None:
-        self._former, self._new = former, {os.path.abspath(name) for name in new}
+        self._former, self._new = former, {absolute_path(name) for name in new}
         self._is_digested = is_digested
 
     def read(self, name: str) -> bytes:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import sys
 
-from planner import COMPATIBLE_VERSION, NEXT_VERSION, __version__, follows_next
 from planner.cli.flags import Arguments, Flag
+from planner.foundation.vocabulary.release import COMPATIBLE_VERSION, NEXT_VERSION, RELEASE, follows_next
 from planner.render.terminal import Terminal
 
 USAGE = "[options]"
@@ -43,7 +43,7 @@ def _json(providers: dict[str, str]) -> str:
         "terraform_version": COMPATIBLE_VERSION,
         "platform": platform(),
         "provider_selections": providers,
-        "planner_version": __version__,
+        "planner_version": RELEASE,
         "compatible_with": {"product": "OpenTofu", "version": COMPATIBLE_VERSION},
         **({"language_of": NEXT_VERSION} if follows_next() else {}),
     }
@@ -71,7 +71,7 @@ def locked_providers() -> dict[str, str]:
     return dict(sorted(table.items()))
 
 
-_OWN = ".".join(__version__.split(".")[:2])
+_OWN = ".".join(RELEASE.split(".")[:2])
 VERSION = f"{COMPATIBLE_VERSION}-planner{_OWN}"
 """the version as clients see it (a SemVer)"""
 

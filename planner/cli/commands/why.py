@@ -66,72 +66,15 @@ FLAGS = (
 )
 
 
-MOST_LINES = 12
-"""lines of an answer about an order or an unknown value, unless all are requested"""
-
-
-def _shortened(text: str) -> str:
-    lines = text.splitlines()
-    if len(lines) <= MOST_LINES:
-        return text
-    return "\n".join([*lines[: MOST_LINES - 1], f"... {len(lines) - MOST_LINES + 1} more lines (-full)"])
-
-
 def _text(proof: dict[str, Any], arguments: Arguments, terminal: Terminal) -> str:
-    """The text of an answer; for several instances a part for each group with its own answer."""
-    if "instances" not in proof:
-        return _one_text(proof, arguments, terminal)
-    from planner.render.alike import alike
+    from planner.render.why import answer_text
 
-    parts = []
-    for group in (proof, *proof.get("also", ())):
-        names = ", ".join(one.text for one in alike(group["instances"]))
-        number = len(group["instances"])
-        several = f" ({number} instances, the answer for the first)" if number > 1 else ""
-        text = _one_text(group, arguments, terminal) if "proofs" in group else f"  planner why {group['instances'][0]}"
-        parts.append(f"{terminal.paint(names, 'bold')}{several}:\n{text}")
-    return "\n\n".join(parts)
-
-
-def _one_text(proof: dict[str, Any], arguments: Arguments, terminal: Terminal) -> str:
-    from planner.answers.explain.why import more_causes
-    from planner.render.proof import proof_text
-    from planner.render.why import (
-        FORCED,
-        VERDICTS,
-        causes_text,
-        chains_text,
-        in_words,
-        unknown_text,
-        verdict_text,
-        why_text,
-    )
-
-    full, depth, expand = arguments["full"], arguments["depth"], arguments["expand"]
-    if proof["goal"][0] in VERDICTS and "rule" in proof:
-        return verdict_text(proof, terminal.paint, full)
-    if not full and not depth and not expand and proof["goal"][0] in ("edge", "waits_for") and "proofs" in proof:
-        return _shortened(why_text(proof, terminal.paint))
-    chains = chains_text(proof, terminal.paint)
-    if proof["goal"][0] == FORCED and chains and not full and not depth and not expand:
-        return chains
     width = terminal.width - 1 if is_terminal(terminal.stdout) else 0
-    if not full and not depth and not expand and proof["goal"][0] == "unknown" and "proofs" in proof:
-        return _shortened(unknown_text(proof, terminal.paint, width))
-    if not full and not depth and not expand and proof["goal"][0] == "explained":
-        text = causes_text(proof, terminal.paint, width)
-        if text:
-            known = more_causes(proof["goal"][1])
-            rest = [chain for chain in proof.get("chains", ()) if chain["text"] != known]
-            return "\n".join(filter(None, (text, chains_text({"chains": rest}, terminal.paint))))
     try:
-        text = proof_text(proof, terminal.paint, full, depth, expand)
-        if not full and not depth and not expand and proof["goal"][0] == "explained":
-            text = in_words(text, *proof["goal"][1:])
-        return f"{text}\n{chains}" if chains and not expand else text
+        return answer_text(proof, terminal.paint, width, arguments["full"], arguments["depth"], arguments["expand"])
     except KeyError:
         detail = f"The steps of this proof are p1 to p{len(proof['proofs'])}."
-        raise UsageError(f"The proof has no step {expand}", detail) from None
+        raise UsageError(f"The proof has no step {arguments['expand']}", detail) from None
 
 
 def _summary(arguments: Arguments, terminal: Terminal) -> int:

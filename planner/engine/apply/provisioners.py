@@ -12,11 +12,13 @@ import os
 import signal
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
 from importlib.util import find_spec
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from planner.foundation.support import trace
+from planner.foundation.support.disk import on_disk
 from planner.foundation.support.lines import Lines
 from planner.foundation.values.schema import AttributeSchema, BlockSchema
 from planner.foundation.values.sets import quote
@@ -49,6 +51,7 @@ def unsupported(type: str) -> AttributeDiagnostic | None:
     return None
 
 
+@cache
 def provisioner_schema(type: str) -> BlockSchema | None:
     """The schema of a provisioner's block without the meta-arguments; None when there is no such type."""
     if type == "file":
@@ -190,7 +193,7 @@ def _local_exec(config: Value, output: Callable[[str], None], stop: Any) -> list
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
-                cwd=_text(config["working_dir"]) or None,
+                cwd=on_disk(_text(config["working_dir"])) or None,
                 env=environment,
                 process_group=0,
             )

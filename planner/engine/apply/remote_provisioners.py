@@ -31,6 +31,7 @@ from planner.foundation.clients.ssh import (
     run_command,
     upload,
 )
+from planner.foundation.support.disk import on_disk
 from planner.foundation.support.lines import Lines
 from planner.foundation.values.value import Null, Value
 from planner.foundation.vocabulary.records import frozen
@@ -249,7 +250,7 @@ async def _copy(it: SshConnection, config: Value) -> None:
 
 
 def _expand_home(source: str) -> str:
-    return os.path.expanduser(source) if source == "~" or source.startswith("~/") else source
+    return on_disk(os.path.expanduser(source) if source == "~" or source.startswith("~/") else source)
 
 
 # ---------------------------------------------------------------- remote-exec
@@ -278,7 +279,7 @@ def _text(value: Value, name: str) -> str:
 
 def _read(path: str) -> bytes:
     try:
-        with open(path, "rb") as file:
+        with open(on_disk(path), "rb") as file:
             return file.read()
     except (OSError, ValueError) as e:
         raise SshError(f"Failed to open script '{path}': {reason(e)}") from None

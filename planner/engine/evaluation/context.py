@@ -18,6 +18,7 @@ from typing import ClassVar, Protocol
 from planner.engine.evaluation.repetition import NO_REPETITION, Argument, Expansion, Repetition, repetition_argument
 from planner.engine.evaluation.schemas import Schemas, deprecation_marks
 from planner.engine.evaluation.scope import ModuleScope, Resolver, ResolverKey
+from planner.foundation.support.disk import working_directory
 from planner.foundation.values.paths import apply_marks
 from planner.foundation.values.types import DYNAMIC, ListType, MapType, ObjectType, Type
 from planner.foundation.values.value import EPHEMERAL, SENSITIVE, UNKNOWN, Mark, Null, Unknown, Value, mark
@@ -422,7 +423,7 @@ class EvaluationContext:
     def working_directory(self) -> str:
         """The absolute directory that the program was started in, with slashes."""
         if self._working_directory is None:
-            self._working_directory = os.getcwd().replace(os.sep, "/")
+            self._working_directory = working_directory().replace(os.sep, "/")
         return self._working_directory
 
 

@@ -23,7 +23,8 @@ from threading import Lock
 from typing import Any
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
-from planner.foundation.support.signals import STOP, is_reading
+from planner.foundation.support.disk import on_disk
+from planner.foundation.support.signals import current_stop, is_reading
 from planner.foundation.support.trace import note, span
 from planner.foundation.vocabulary.diagnostic import ServiceError
 from planner.foundation.vocabulary.records import define, field, frozen
@@ -186,7 +187,7 @@ class Http:
                     answer = self._once(method, url, sent, body, self.timeout if timeout is None else timeout)
                     note("DEBUG", f"response {answer.status}")
             except (OSError, http.client.HTTPException, ValueError) as problem:
-                if is_reading() and STOP.requested:
+                if is_reading() and current_stop().requested:
                     raise ServiceError(f'{_title(method)} "{display_url(url)}": interrupted') from None
                 if last or not (rules.refused or not isinstance(problem, ConnectionRefusedError)) or _is_final(problem):
                     tries = f" giving up after {attempt + 1} attempt(s):" if attempt else ""
@@ -200,7 +201,7 @@ class Http:
                 wait = _asked_pause(answer)
             pause = max(wait, min(rules.first * 2.0**attempt, rules.longest))
             if is_reading():
-                STOP.wait(pause)
+                current_stop().wait(pause)
             else:
                 self.pause(pause)
         raise AssertionError
@@ -238,7 +239,7 @@ class Http:
             target = quote(url, safe=_KEPT)
             sent = {**sent, **_who(urlsplit(proxy), "Proxy-Authorization")}
         while True:
-            if is_reading() and STOP.requested:
+            if is_reading() and current_stop().requested:
                 raise ServiceError(f"the request to {parts.hostname} was not sent: interrupted")
             connection, is_fresh = self._connection(key, proxy, timeout)
             try:
@@ -331,11 +332,11 @@ def _ended_by_stop(connection: http.client.HTTPConnection) -> Iterator[None]:
             with suppress(OSError):
                 sock.shutdown(socket.SHUT_RDWR)
 
-    STOP.listen(end)
+    current_stop().listen(end)
     try:
         yield
     finally:
-        STOP.forget(end)
+        current_stop().forget(end)
 
 
 class _Final(BoundedResponse):
@@ -371,7 +372,7 @@ def tls_context(tls: Tls) -> ssl.SSLContext:
         if tls.authorities:
             is_text = "-----BEGIN" in tls.authorities
             context.load_verify_locations(
-                cadata=tls.authorities if is_text else None, cafile=None if is_text else tls.authorities
+                cadata=tls.authorities if is_text else None, cafile=None if is_text else on_disk(tls.authorities)
             )
         else:
             trust_the_system(context)
@@ -398,7 +399,7 @@ def trust_the_system(context: ssl.SSLContext) -> None:
 
 def _as_file(folder: str, name: str, text: str) -> str:
     if not text or "-----BEGIN" not in text:
-        return text
+        return text and on_disk(text)
     path = os.path.join(folder, name)
     with open(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "w", encoding="utf-8") as file:
         file.write(text)

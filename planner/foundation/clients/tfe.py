@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from urllib.parse import quote, urlencode, urljoin, urlsplit
 
-from planner import COMPATIBLE_VERSION
 from planner.foundation.clients.cli_config import CliConfig, load_cli_config
 from planner.foundation.clients.host_tokens import HostTokens
 from planner.foundation.clients.http import Http, HttpResponse, Retries
 from planner.foundation.vocabulary.diagnostic import Failure, ServiceError
+from planner.foundation.vocabulary.release import COMPATIBLE_VERSION
 
 DISCOVERY = "/.well-known/terraform.json"
 _HOST = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*(:[0-9]{1,5})?", re.ASCII)

@@ -16,11 +16,11 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Protocol
 
-from planner import NEXT_VERSION, follows_next
 from planner.foundation.encryption.envelope import Base64Error, decode
 from planner.foundation.support.exact_json import JsonError, loads
 from planner.foundation.values.types import STRING, Type
 from planner.foundation.vocabulary.records import field, frozen
+from planner.foundation.vocabulary.release import NEXT_VERSION, follows_next
 
 Metadata = Mapping[str, Any]
 

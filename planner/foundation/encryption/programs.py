@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
+from planner.foundation.support.disk import on_disk
 from planner.foundation.vocabulary.records import frozen
 
 SECONDS = 60.0
@@ -72,6 +73,7 @@ def _run(command: Sequence[str], request: bytes) -> tuple[bytes, bytes, str, boo
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
+            cwd=on_disk("") or None,
             start_new_session=True,
         )
     except (OSError, ValueError) as problem:

@@ -69,6 +69,35 @@ class Tree(Protocol):
         """The files and directories in a directory; `.` is the root. Raises OSError."""
 
 
+_DIRECTORY: ContextVar[str] = ContextVar("working directory", default="")
+
+
+@contextmanager
+def working_in(directory: str) -> Iterator[None]:
+    """Inside, relative paths of configurations start from this absolute directory instead of that of the process, which
+    all threads share."""
+    token = _DIRECTORY.set(directory)
+    try:
+        yield
+    finally:
+        _DIRECTORY.reset(token)
+
+
+def working_directory() -> str:
+    """The absolute directory that relative paths of configurations start from."""
+    return _DIRECTORY.get() or os.getcwd()
+
+
+def on_disk(path: str | os.PathLike[str]) -> str:
+    """The path by which the operating system finds a file: relative ones are of the working directory."""
+    return os.path.join(_DIRECTORY.get(), path)
+
+
+def absolute_path(path: str) -> str:
+    """The absolute path of a file, in its shortest spelling."""
+    return os.path.normpath(os.path.join(working_directory(), path))
+
+
 _TREE: ContextVar[Tree | None] = ContextVar("tree", default=None)
 
 
@@ -103,7 +132,7 @@ def is_hashed() -> bool:
 
 def _name_in(tree: Tree, path: str | os.PathLike[str]) -> str | None:
     """The name of a path in a tree; None for a path outside of it. Raises ValueError for an impossible name."""
-    absolute = os.path.join(os.getcwd(), os.fspath(path))
+    absolute = os.path.join(working_directory(), path)
     root = tree.root.rstrip("/")
     for candidate in (os.path.normpath(absolute), os.path.realpath(absolute)):
         if candidate == root:
@@ -146,7 +175,7 @@ def replace_file(
 
 
 def _replace(path: str, data: bytes, mode: int, ready: Callable[[int], bool] | None, durable: bool) -> None:
-    target = os.path.realpath(path)
+    target = os.path.realpath(on_disk(path))
     if os.path.exists(target) and not os.path.isfile(target):
         descriptor = os.open(target, os.O_WRONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a pipe without reader is refused
         try:
@@ -184,7 +213,7 @@ def read_whole(path: str | os.PathLike[str], most: int = MOST_BYTES) -> bytes:
     tree = _TREE.get()
     if tree is not None and (name := _name_in(tree, path)) is not None:
         return tree.read(name)
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    descriptor = os.open(on_disk(path), os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
         check_kind(descriptor, path)
         return _read(descriptor, most, path)
@@ -198,7 +227,7 @@ def read_given(path: str | os.PathLike[str], most: int = MOST_STREAMED) -> bytes
     mode = path_mode(path)
     if not stat.S_ISFIFO(mode) and not stat.S_ISCHR(mode):
         return read_whole(path)
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    descriptor = os.open(on_disk(path), os.O_RDONLY | os.O_CLOEXEC)
     try:
         return _read(descriptor, most, path)
     finally:
@@ -216,7 +245,7 @@ def list_directory(path: str) -> Sequence[Entry]:
     tree = _TREE.get()
     if tree is not None and (name := _name_in(tree, path)) is not None:
         return list(tree.entries(name))
-    with os.scandir(path) as entries:
+    with os.scandir(on_disk(path)) as entries:
         return list(entries)
 
 
@@ -229,7 +258,7 @@ def path_mode(path: str | os.PathLike[str]) -> int:
         if entry is None:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), os.fspath(path))
         return stat.S_IFDIR | 0o755 if entry.is_dir() else stat.S_IFREG | 0o644
-    return os.stat(path).st_mode
+    return os.stat(on_disk(path)).st_mode
 
 
 def is_directory(path: str) -> bool:
@@ -245,7 +274,7 @@ def path_exists(path: str) -> bool:
     tree = _TREE.get()
     if tree is not None and (name := _name_in(tree, path)) is not None:
         return _entry_in(tree, name) is not None
-    return os.path.lexists(path)
+    return os.path.lexists(on_disk(path))
 
 
 def real_path(path: str) -> str:
@@ -253,8 +282,8 @@ def real_path(path: str) -> str:
     spellings of one path)."""
     tree = _TREE.get()
     if tree is not None and _name_in(tree, path) is not None:
-        return os.path.abspath(path)
-    return os.path.realpath(path)
+        return absolute_path(path)
+    return os.path.realpath(on_disk(path))
 
 
 def check_kind(descriptor: int, path: str | os.PathLike[str]) -> None:
@@ -351,10 +380,31 @@ LOOKED = "planner.looked"
 """the audit event of a check for a file, which opens nothing"""
 LISTED = "planner.listed"
 """the audit event of listing the names in a directory, whatever they belong to"""
-_READ: dict[str, None] = {}
-_LOOKED: dict[str, None] = {}
-_TIME = [False]
-_SERVICES = [0]
+
+
+class Reads:
+    """Reads of the functions of one configuration."""
+
+    __slots__ = ("files", "looked_at", "services", "time")
+
+    def __init__(self) -> None:
+        self.files: dict[str, None] = {}
+        self.looked_at: dict[str, None] = {}
+        self.time = False
+        self.services = 0
+
+
+_READS: ContextVar[Reads] = ContextVar("reads", default=Reads())  # noqa: B039 -- of the process, which has one command
+
+
+@contextmanager
+def own_reads() -> Iterator[None]:
+    """Inside, reads are recorded apart from those of other threads."""
+    token = _READS.set(Reads())
+    try:
+        yield
+    finally:
+        _READS.reset(token)
 
 
 class FilesUsed:
@@ -392,19 +442,19 @@ def note_file_read(path: str) -> None:
     if (used := _USED.get()) is not None:
         used.read.add(path)
     if _TREE.get() is None:
-        _READ[path] = None
+        _READS.get().files[path] = None
 
 
 def files_read() -> tuple[str, ...]:
     """The files by the names that the operating system was given, sorted."""
-    return tuple(sorted(_READ))
+    return tuple(sorted(_READS.get().files))
 
 
 def note_look(path: str) -> None:
     """A function checks whether there is such a file."""
     if _TREE.get() is not None:
         return
-    _LOOKED[path] = None
+    _READS.get().looked_at[path] = None
     sys.audit(LOOKED, path)
 
 
@@ -412,39 +462,40 @@ def note_listing(path: str, are_all: bool) -> None:
     """A function lists names in a directory; `are_all`: those of our own files, too."""
     if _TREE.get() is not None:
         return
-    _LOOKED[path] = None
+    _READS.get().looked_at[path] = None
     if are_all:
         sys.audit(LISTED, path)
 
 
 def looked_at() -> tuple[str, ...]:
     """The files that functions looked up, whether they exist or not, and the directories that they listed, sorted."""
-    return tuple(sorted(_LOOKED))
+    return tuple(sorted(_READS.get().looked_at))
 
 
 def note_time() -> None:
     """A function read the time of the plan."""
     if _TREE.get() is None:
-        _TIME[0] = True
+        _READS.get().time = True
 
 
 def has_asked_time() -> bool:
     """Whether a function of this configuration read the time of the plan."""
-    return _TIME[0]
+    return _READS.get().time
 
 
 def note_service_read() -> None:
     """A state was read from a service."""
-    _SERVICES[0] += 1
+    _READS.get().services += 1
 
 
 def service_reads() -> int:
     """How many states this process has read from services."""
-    return _SERVICES[0]
+    return _READS.get().services
 
 
 def forget_files_read() -> None:
     """Another configuration begins."""
-    _READ.clear()
-    _LOOKED.clear()
-    _TIME[0] = False
+    reads = _READS.get()
+    reads.files.clear()
+    reads.looked_at.clear()
+    reads.time = False

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from planner import __version__
+from planner.foundation.vocabulary.release import RELEASE
 
 if TYPE_CHECKING:
     from opentelemetry.context import Context
@@ -25,7 +25,7 @@ class Spans:
     def __init__(self, provider: TracerProvider, parent: Context) -> None:
         from opentelemetry import context
 
-        self._provider, self._tracer = provider, provider.get_tracer("planner", __version__)
+        self._provider, self._tracer = provider, provider.get_tracer("planner", RELEASE)
         context.attach(parent)
 
     @contextmanager
@@ -68,7 +68,7 @@ def open_spans(environ: Mapping[str, str], log: Log | None) -> tuple[Spans | Non
         return None, f'{TRACES} is "otlp", which needs more: pip install "{package}". Nothing is traced.'
     _log_of_the_sdk(log)
     name = environ.get("OTEL_SERVICE_NAME") or "planner"
-    provider = TracerProvider(resource=Resource.create({"service.name": name, "service.version": __version__}))
+    provider = TracerProvider(resource=Resource.create({"service.name": name, "service.version": RELEASE}))
     provider.add_span_processor(BatchSpanProcessor(exporter()))
     carrier = {name.lower(): environ[name] for name in ("TRACEPARENT", "TRACESTATE") if environ.get(name)}
     return Spans(provider, TraceContextTextMapPropagator().extract(carrier)), ""

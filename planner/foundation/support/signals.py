@@ -14,6 +14,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from threading import Event, Lock, Thread, current_thread, get_ident, local, main_thread
 from time import sleep
 from types import FrameType
@@ -108,6 +109,24 @@ def is_reading() -> bool:
 
 STOP = StopSignal()
 """requested when the process is interrupted"""
+
+_STOP: ContextVar[StopSignal] = ContextVar("stop", default=STOP)
+
+
+@contextmanager
+def stopped_by(stop: StopSignal) -> Iterator[None]:
+    """Inside, work is stopped by this request instead of that of the process."""
+    token = _STOP.set(stop)
+    try:
+        yield
+    finally:
+        _STOP.reset(token)
+
+
+def current_stop() -> StopSignal:
+    """The request that stops the present work."""
+    return _STOP.get()
+
 
 _at_once = False
 """whether the first interrupt, too, ends what the main thread is doing"""

@@ -28,9 +28,9 @@ from functools import lru_cache
 from io import FileIO
 from typing import Any
 
-import planner
 from planner.foundation.support.assets import PACKAGE, cache_folder, grammar_file, is_closed, state_folder
 from planner.foundation.support.digests import blake2b
+from planner.foundation.vocabulary.release import RELEASE
 
 SEAL = 32
 """bytes of the sum that an entry begins with"""
@@ -203,7 +203,7 @@ def _stamp(made_by: tuple[str, ...]) -> bytes:
                 files += [(e.name, *_times(e.stat())) for e in entries if e.name.endswith(".py")]
         except OSError:  # inside a zip archive: the version has to do
             continue
-    return f"{planner.__version__} {sys.version} {made_by} {sorted(files)}".encode()
+    return f"{RELEASE} {sys.version} {made_by} {sorted(files)}".encode()
 
 
 def _times(status: os.stat_result) -> tuple[int, int]:

@@ -69,6 +69,13 @@ class Diagnostic:
     def is_error(self) -> bool:
         return self.severity == "error"
 
+    @property
+    def line(self) -> str:
+        """The diagnostic in one line: its place, title and the first sentence of its detail."""
+        place = f"{self.subject.place}: " if self.subject is not None else ""
+        first = self.detail.partition("\n")[0]
+        return f"{place}{self.summary}{': ' if first else ''}{first}"
+
     def at(self, address: str) -> Diagnostic:
         """This diagnostic, about the object with this address unless it already names one."""
         return self if self.address else evolve(self, address=address)
@@ -94,7 +101,12 @@ class Failure(Exception):
 
     def __init__(self, diagnostics: Iterable[Diagnostic] | Diagnostic) -> None:
         self.diagnostics = [diagnostics] if isinstance(diagnostics, Diagnostic) else list(diagnostics)
-        super().__init__("; ".join(d.summary for d in self.diagnostics))
+        super().__init__()
+
+    def __str__(self) -> str:
+        """A line for each error, as programs see it that do not catch it; for warnings where there is none."""
+        shown = [d for d in self.diagnostics if d.is_error] or self.diagnostics
+        return "\n".join(d.line for d in shown)
 
 
 # Diagnostics collected during an operation: one list on the way, with one way out.

@@ -257,8 +257,8 @@ class _ConfigLoader:
                 found = Problems()
                 known = (read_file(body, name, override, found) if body is not None else None, found)
                 if not diagnostics:
-                    while len(_lately_read) >= _MOST_FILES:
-                        _lately_read.pop(next(iter(_lately_read)), None)
+                    for oldest in list(_lately_read)[: 1 - _MOST_FILES]:  # other threads may do the same
+                        _lately_read.pop(oldest, None)
                     _lately_read[(shown, digest, override)] = known
             self.contents[shown] = known
         content, found = self.contents[shown]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planner import COMPATIBLE_VERSION, NEXT_VERSION, follows_next
+from planner.foundation.vocabulary.release import COMPATIBLE_VERSION, NEXT_VERSION, follows_next
 from planner.foundation.vocabulary.span import Span
 from planner.foundation.vocabulary.version_constraints import parse_constraints
 from planner.language.config.model import BackendDecl, RequiredProvider

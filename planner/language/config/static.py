@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from copy import copy
 from typing import TYPE_CHECKING
 
+from planner.foundation.support.disk import working_directory
 from planner.foundation.values.convert import ConversionError, convert
 from planner.foundation.values.types import STRING
 from planner.foundation.values.value import EPHEMERAL, SENSITIVE, UNKNOWN, Unknown, Value, is_null, mark, unmark_deep
@@ -176,7 +177,11 @@ class StaticScope:
             else:
                 value = self._variable(variable, stack, problems)
         elif ref.kind == "path":
-            paths = {"cwd": os.getcwd().replace(os.sep, "/"), "module": self.directory, "root": self.root_directory}
+            paths = {
+                "cwd": working_directory().replace(os.sep, "/"),
+                "module": self.directory,
+                "root": self.root_directory,
+            }
             if ref.name not in paths:
                 detail = f'"path" has no attribute {ref.name}.{did_you_mean(ref.name, paths)}'
                 problems.error("invalid_path_attribute", 'Invalid "path" attribute', detail, where)

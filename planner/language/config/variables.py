@@ -302,15 +302,17 @@ def finalize(value: Value, variable: VariableDecl, span: Span | None, problems: 
 
 
 def undeclared_values(declared: Mapping[str, VariableDecl], given: RawVariables) -> list[Diagnostic]:
-    """Values for names that are not declared: errors on the command line, warnings in files, nothing elsewhere."""
+    """Values for names that are not declared: errors where a user or program named them, warnings in files, nothing
+    in the environment."""
     problems = Problems()
     in_files = 0
     for name in sorted(given):
         raw = given[name]
         if name in declared or raw.origin == "environment" or raw.value(True, Problems()) is None:
             continue
-        if raw.origin == "command line":
-            detail = f"The root module declares no variable {name}. Declare it, or leave the option out."
+        if raw.origin in ("command line", "input"):
+            what = "option" if raw.origin == "command line" else "value"
+            detail = f"The root module declares no variable {name}. Declare it, or leave the {what} out."
             problems.error("undeclared_value", "Value for undeclared variable", detail)
             continue
         in_files += 1

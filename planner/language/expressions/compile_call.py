@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from planner import follows_next
 from planner.foundation.values.convert import ConversionError, convert
 from planner.foundation.values.types import DYNAMIC, ListType, SetType, TupleType
 from planner.foundation.values.value import UNKNOWN, List, Null, Set, Unknown, Value, mark, unmark
 from planner.foundation.vocabulary.diagnostic import Failure, error
+from planner.foundation.vocabulary.release import follows_next
 from planner.foundation.vocabulary.span import Span
 from planner.language.expressions import environment
 from planner.language.expressions.environment import Compiler, Environment, Run, constant, start_range

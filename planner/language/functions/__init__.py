@@ -8,7 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from planner import follows_next
+from planner.foundation.vocabulary.release import follows_next
 from planner.language.functions.protocol import CallContext, Function, FunctionError, Param, call
 
 __all__ = ["CallContext", "Function", "FunctionError", "Param", "call", "lookup", "metadata", "names"]

@@ -22,6 +22,7 @@ from planner.foundation.support.disk import (
     path_exists,
     path_mode,
     read_whole,
+    working_directory,
 )
 from planner.foundation.values.sets import make_set
 from planner.foundation.values.types import BOOL, STRING, SetType
@@ -103,7 +104,7 @@ def read_text(path: str, base_dir: str, hidden: bool = False) -> str:
 @function(Param("path", STRING), result=STRING, into=FUNCTIONS)
 def abspath(path: str) -> Value:
     """Gives the absolute path of a file named relative to the current directory."""
-    return text(clean(path if path.startswith("/") else f"{os.getcwd()}/{path}"))
+    return text(clean(path if path.startswith("/") else f"{working_directory()}/{path}"))
 
 
 @function(Param("path", STRING), result=STRING, into=FUNCTIONS)

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from ipaddress import IPv4Address, IPv6Address
 
-from planner import follows_next
 from planner.foundation.values.numbers import whole_text
 from planner.foundation.values.types import BOOL, NUMBER, STRING, ListType
 from planner.foundation.values.value import List, Value
+from planner.foundation.vocabulary.release import follows_next
 from planner.language.functions.protocol import Function, FunctionError, Param, big_int, function, small_int
 
 FUNCTIONS: list[Function] = []

@@ -11,7 +11,6 @@ import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias
 
-from planner import follows_next
 from planner.foundation.support.disk import UnrecordedError
 from planner.foundation.values.convert import convert
 from planner.foundation.values.numbers import is_infinite
@@ -34,6 +33,7 @@ from planner.foundation.values.value import (
     type_of,
     unmark_deep,
 )
+from planner.foundation.vocabulary.release import follows_next
 
 
 class FunctionError(Exception):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 
-from planner import follows_next
 from planner.foundation.values.types import DYNAMIC, STRING
 from planner.foundation.values.value import Marked, Value, mark, unmark
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, has_errors
+from planner.foundation.vocabulary.release import follows_next
 from planner.foundation.vocabulary.span import Source
 from planner.language.functions.filesystem import read_text
 from planner.language.functions.protocol import CallContext, Function, FunctionError, Param, entries, function, kind

@@ -68,12 +68,16 @@ def in_body(body: Body, schema: BlockSchema, prefix: str = "") -> Iterator[Menti
 
 
 _BODY_SCHEMAS: dict[int, tuple[BlockSchema, BodySchema]] = {}
+_MOST_SCHEMAS = 20_000
+"""that are kept: a process that makes many plans gets new ones for each"""
 
 
 def _body_schema(schema: BlockSchema) -> BodySchema:
     known = _BODY_SCHEMAS.get(id(schema))
     if known is not None and known[0] is schema:
         return known[1]
+    if len(_BODY_SCHEMAS) >= _MOST_SCHEMAS:
+        _BODY_SCHEMAS.clear()
     blocks = (*(BlockHeader(name) for name in schema.blocks), BlockHeader("dynamic", ("type",)))
     made = BodySchema(dict.fromkeys(schema.attributes, False), blocks)
     _BODY_SCHEMAS[id(schema)] = (schema, made)

@@ -25,8 +25,7 @@ from contextlib import contextmanager
 from types import CodeType
 from typing import Any
 
-import planner
-from planner.foundation.support.assets import cache_dir, rules_path
+from planner.foundation.support.assets import PACKAGE, cache_dir, rules_path
 from planner.foundation.support.digests import blake2b
 from planner.foundation.support.disk import LISTED, LOOKED, read_whole, remove_leftovers
 from planner.workflows.batch import FOLDER
@@ -78,7 +77,7 @@ class FileRecorder:
         if self._installed:
             return
         self._installed = True
-        homes = [sys.prefix, sys.base_prefix, os.path.dirname(planner.__file__), str(rules_path())]
+        homes = [sys.prefix, sys.base_prefix, PACKAGE, str(rules_path())]
         cache = cache_dir()
         homes += [str(cache)] if cache is not None else []
         self._ignored = tuple(f"{home}/" for home in (*homes, "/proc", "/sys", "/dev", "/usr/lib", "/usr/share"))

@@ -6,7 +6,7 @@ import gc
 import sys
 from types import TracebackType
 
-from planner import DEPTH, DIGITS
+from planner.foundation.vocabulary.release import DEPTH, DIGITS
 
 gc.disable()
 sys.setrecursionlimit(DEPTH)

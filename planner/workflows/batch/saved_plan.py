@@ -27,13 +27,13 @@ from typing import Any
 
 from attrs import asdict
 
-from planner import __version__
 from planner.foundation.support.disk import replace_file
 from planner.foundation.support.exact_json import dumps
 from planner.foundation.support.fast_json import orjson
 from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.foundation.vocabulary.limits import Mode
 from planner.foundation.vocabulary.records import evolve, field, frozen
+from planner.foundation.vocabulary.release import RELEASE
 from planner.workflows.batch.files_read import A_FOLDER, digest
 from planner.workflows.batch.model import FinishedUnit, UnitResult, from_json, to_json
 from planner.workflows.batch.record import safe_name
@@ -179,7 +179,7 @@ def write(folder: str, manifest: SavedManifest) -> None:
     document: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
-        "planner_version": __version__,
+        "planner_version": RELEASE,
         "made": manifest.made or time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "by": manifest.by or myself(),
         "mode": manifest.mode,
@@ -262,9 +262,9 @@ def read(folder: str) -> SavedManifest:
         raise _unusable(folder, f"{NAME} is not JSON ({bad})") from None
     if document.__class__ is not dict or document.get("format") != FORMAT:
         raise _unusable(folder, f"{NAME} is not a manifest of a planned fleet")
-    if document.get("version") != VERSION or document.get("planner_version") != __version__:
+    if document.get("version") != VERSION or document.get("planner_version") != RELEASE:
         said = f"planner {document.get('planner_version')} (format {document.get('version')}) wrote it"
-        raise _unusable(folder, f"{said}; this is {__version__} (format {VERSION}). Make the plan again")
+        raise _unusable(folder, f"{said}; this is {RELEASE} (format {VERSION}). Make the plan again")
     try:
         is_as_saved = document.get("sum") == _sum(document)
     except TypeError:  # it is nested deeper than anything that was ever written

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from hashlib import blake2b
 
-from planner import __version__
 from planner.foundation.support.fast_json import orjson
 from planner.foundation.vocabulary.records import evolve
+from planner.foundation.vocabulary.release import RELEASE
 from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.fact_base import FactBuilder
 from planner.logic.programs.rule_programs import batch_program
@@ -93,7 +93,7 @@ def part_of(
     units = analysis.fleet.units
     files = {unit: files_of(analysis.fleet.root, surveyed[unit], ()) for unit in sorted(analysis.selected)}
     said = [
-        [__version__, analysis.command, own.count, asked],
+        [RELEASE, analysis.command, own.count, asked],
         [[u, units[u].folder, units[u].workspace, sorted(analysis.before.get(u, ())), files[u]] for u in files],
     ]
     digest = blake2b(orjson.dumps(said), digest_size=16).hexdigest()

@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
-from planner import DEPTH, DIGITS
 from planner.engine.plan.options import ComingState
 from planner.foundation.vocabulary.diagnostic import Failure, has_errors
 from planner.foundation.vocabulary.records import evolve
+from planner.foundation.vocabulary.release import DEPTH, DIGITS
 from planner.language.config.variables import collect_variables
 from planner.operations.backends import data_folder
 from planner.operations.load import ConfigurationReading, read_configuration

@@ -22,7 +22,6 @@ from email.message import Message
 from typing import IO, Any
 from urllib.parse import quote, unquote, urljoin, urlsplit
 
-from planner import COMPATIBLE_VERSION
 from planner.foundation.clients.cli_config import CliConfig
 from planner.foundation.clients.host_tokens import HostTokens
 from planner.foundation.clients.http import BoundedResponse, trust_the_system, user_agent
@@ -30,6 +29,7 @@ from planner.foundation.support.problem import InstallError
 from planner.foundation.support.trace import note
 from planner.foundation.vocabulary.diagnostic import ServiceError
 from planner.foundation.vocabulary.records import field, frozen
+from planner.foundation.vocabulary.release import COMPATIBLE_VERSION
 from planner.language.config.sources import without_secrets
 
 LONGEST_PAUSE = 30.0

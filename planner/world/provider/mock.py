@@ -34,11 +34,17 @@ from planner.world.provider.conformity import without_removed
 class MockedProvider(interface.StandIn):
     """Replaces another provider, of which only the schema and the checks of configurations are used. `values` are those
     attributes of its objects that a test sets. `known_late`: generated values of a new object are known only when it is
-    applied. The other provider is not closed with it, but by its owner."""
+    applied. The other provider is closed with it only if it `owns` that."""
 
-    def __init__(self, of: interface.Provider, values: Mapping[str, Value] = {}, known_late: bool = False) -> None:
+    def __init__(
+        self, of: interface.Provider, values: Mapping[str, Value] = {}, known_late: bool = False, owns: bool = False
+    ) -> None:
         super().__init__(of)
-        self.values, self.known_late = values, known_late
+        self.values, self.known_late, self.owns = values, known_late, owns
+
+    def close(self) -> None:
+        if self.owns:
+            self.of.close()
 
     def validate_resource(self, mode: str, type: str, config: Value) -> list[interface.AttributeDiagnostic]:
         return self.of.validate_resource(mode, type, config)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from planner import COMPATIBLE_VERSION
 from planner.foundation.support.digests import random_uuid
 from planner.foundation.support.disk import collector_paused
 from planner.foundation.support.exact_json import JsonError, dumps, has_wide_numbers, loads, reader
@@ -17,6 +16,7 @@ from planner.foundation.values.types import type_to_json
 from planner.foundation.vocabulary.address import format_key, key_order
 from planner.foundation.vocabulary.diagnostic import Diagnostic, error, has_errors
 from planner.foundation.vocabulary.records import evolve, frozen
+from planner.foundation.vocabulary.release import COMPATIBLE_VERSION
 from planner.world.state.model import InstanceKey, ObjectState, OutputState, ResourceState, State
 from planner.world.state.reader import MalformedError, StateReader
 

@@ -16,12 +16,12 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Protocol
 
-from planner import COMPATIBLE_VERSION
 from planner.foundation.support.digests import random_uuid
 from planner.foundation.support.disk import check_kind, read_whole, remove_leftovers, replace_file
 from planner.foundation.support.exact_json import JsonError, dumps, loads
 from planner.foundation.vocabulary.diagnostic import Diagnostic, error, warning
 from planner.foundation.vocabulary.records import frozen
+from planner.foundation.vocabulary.release import COMPATIBLE_VERSION
 
 _MEMBERS = ("ID", "Operation", "Info", "Who", "Version", "Created", "Path")
 _MOST_INFO = 1 << 16

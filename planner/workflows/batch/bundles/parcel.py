@@ -14,8 +14,9 @@ from typing import Any
 
 import attrs
 
-import planner
+from planner.foundation.support.assets import PACKAGE
 from planner.foundation.vocabulary.records import evolve, field, frozen
+from planner.foundation.vocabulary.release import RELEASE
 from planner.workflows.batch.model import Request, UnitResult, from_json, to_json
 
 ROOT = "planner-root:"
@@ -70,14 +71,14 @@ class ParcelResult:
 @functools.cache
 def version() -> str:
     """The version that both sides have to agree on: the version number, and a digest of the program."""
-    said, folder = hashlib.blake2b(digest_size=8), os.path.dirname(planner.__file__)
+    said, folder = hashlib.blake2b(digest_size=8), PACKAGE
     for path, folders, files in os.walk(folder):
         folders.sort()
         for name in sorted(files):
             if name.endswith(".py"):
                 with open(os.path.join(path, name), "rb") as file:
                     said.update(file.read())
-    return f"{planner.__version__} ({said.hexdigest()})"
+    return f"{RELEASE} ({said.hexdigest()})"
 
 
 def parcel_bytes(parcel: Parcel, root: str) -> bytes:

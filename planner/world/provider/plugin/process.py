@@ -21,6 +21,7 @@ from threading import Lock, Thread
 from typing import IO
 
 from planner.foundation.support import trace
+from planner.foundation.support.disk import on_disk
 from planner.foundation.vocabulary.address import AddressError
 from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.foundation.vocabulary.provider_address import provider_source
@@ -193,6 +194,7 @@ def _spawn(command: list[str], directory: str, name: str) -> tuple[subprocess.Po
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=environment(directory, name),
+            cwd=on_disk("") or None,
             start_new_session=True,  # a Ctrl-C at the terminal is for us: we request the plugin to stop
         )
     except BaseException:

@@ -6,7 +6,6 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
-from planner import COMPATIBLE_VERSION
 from planner.foundation.support import exact_json
 from planner.foundation.support.digests import blake2b
 from planner.foundation.values.json_codec import CodecError
@@ -14,6 +13,7 @@ from planner.foundation.values.schema import implied_type
 from planner.foundation.values.types import DYNAMIC, Type
 from planner.foundation.values.value import Null, Value
 from planner.foundation.vocabulary.diagnostic import Failure, error
+from planner.foundation.vocabulary.release import COMPATIBLE_VERSION
 from planner.language.functions.protocol import Function, FunctionError
 from planner.world.provider import interface
 from planner.world.provider.conformity import without_removed

@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from planner.foundation.support.digests import sha256_of
-from planner.foundation.support.disk import note_look, read_whole, replace_file, sync_directory, write_all
+from planner.foundation.support.disk import note_look, on_disk, read_whole, replace_file, sync_directory, write_all
 from planner.foundation.values.schema import BlockSchema
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
 from planner.foundation.vocabulary.records import frozen
@@ -427,21 +427,21 @@ class LocalBackend:
         self, workspace: str = DEFAULT_WORKSPACE, state: str = "", state_out: str = "", backup: str = ""
     ) -> StateStore:
         """The store of a workspace; `-state`, `-state-out` and `-backup` ("-": none) take precedence."""
-        read_path = state or self.state_path(workspace)
-        path = state_out or read_path
+        read_path = on_disk(state or self.state_path(workspace))
+        path = on_disk(state_out) if state_out else read_path
         return StateStore(path, read_path, "" if backup == "-" else backup or f"{path}.backup", self.seal)
 
     def workspaces(self) -> list[str]:
         """The names of all workspaces: the default one first, the others sorted. Raises OSError."""
         try:
-            names = sorted(e.name for e in os.scandir(self.workspace_directory) if e.is_dir())
+            names = sorted(e.name for e in os.scandir(on_disk(self.workspace_directory)) if e.is_dir())
         except FileNotFoundError:
             names = []
         return [DEFAULT_WORKSPACE, *names]
 
     def create_workspace(self, workspace: str, with_lock: bool = True) -> None:
         """Make the directory of a workspace. Raises OSError."""
-        os.makedirs(os.path.join(self.workspace_directory, workspace), exist_ok=True)
+        os.makedirs(on_disk(os.path.join(self.workspace_directory, workspace)), exist_ok=True)
 
     def prepare(self, workspace: str, with_lock: bool = True) -> list[Diagnostic]:
         return []
@@ -450,7 +450,7 @@ class LocalBackend:
         """Remove a workspace and its state. Raises OSError."""
         import shutil
 
-        shutil.rmtree(os.path.join(self.workspace_directory, workspace))
+        shutil.rmtree(on_disk(os.path.join(self.workspace_directory, workspace)))
 
 
 def open(read: SettingsReading, seal: Seal) -> LocalBackend:

@@ -16,7 +16,7 @@ from threading import RLock, Timer
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
-from planner.foundation.support.signals import STOP, is_reading
+from planner.foundation.support.signals import current_stop, is_reading
 from planner.foundation.values.schema import BlockSchema
 from planner.foundation.vocabulary.diagnostic import ServiceError
 from planner.foundation.vocabulary.records import evolve, frozen
@@ -176,13 +176,13 @@ def _in_time(connection: Any) -> Iterator[None]:
     timer.daemon = True
     timer.start()
     if is_reading():
-        STOP.listen(end)
+        current_stop().listen(end)
     try:
         yield
     finally:
         timer.cancel()
         if is_reading():
-            STOP.forget(end)
+            current_stop().forget(end)
 
 
 def _patience(psycopg: Any, table: StateTable) -> dict[str, int]:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 
 from planner.foundation.support.digests import sha256_of
-from planner.foundation.support.disk import note_service_read, read_whole, replace_file
+from planner.foundation.support.disk import absolute_path, note_service_read, read_whole, replace_file
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, ServiceError, error, has_errors, warning
 from planner.world.state.backend import document_not_saved
 from planner.world.state.encryption_seal import PLAIN, Seal
@@ -197,7 +197,7 @@ class RemoteStore:
     def _beside(self, name: str) -> str:
         """A file in the working directory that belongs to this state."""
         digest = hashlib.sha256(self.client.place.encode()).hexdigest()[:20]
-        return os.path.join(os.path.abspath(data_directory(os.environ)), FOLDER, f"{digest}.{name}")
+        return os.path.join(absolute_path(data_directory(os.environ)), FOLDER, f"{digest}.{name}")
 
     def _is_at_work(self) -> bool:
         """Whether another process holds the lock: then the writer of the copied journal is at work."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from planner.api import Failure, judge
+from planner import Failure, judge
 
 RULE = 'deny("size", A, "is large") :- planned(A, "input.size", N), is_number(N), N > 10.\n'
 

@@ -1,11 +1,4 @@
-"""Policies from Python: `planner policy check` for programs that embed it.
-
-from planner.api import judge
-
-verdict = judge("plan.json", policies=["builtin:exposure", "policies"])
-for finding in verdict.findings:
-    print(finding.kind, finding.code, finding.address, finding.message)
-"""
+"""Policies from Python: `planner policy check` for programs that embed it."""
 
 from __future__ import annotations
 
@@ -13,15 +6,16 @@ import os
 from collections.abc import Sequence
 from typing import Literal
 
-from planner.answers.policy.model import Finding, Verdict
+from planner.answers.policy.model import Finding as Finding
+from planner.answers.policy.model import Verdict as Verdict
+from planner.api.plan import Judged
+from planner.api.policies import all_policies
+from planner.api.session import session
 from planner.engine.walk.hooks import Hooks
-from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure
+from planner.foundation.vocabulary.diagnostic import Failure
 from planner.operations.judge_documents import check_document
 from planner.operations.options import OperationOptions
 from planner.operations.policies import check
-from planner.operations.standing_policies import organisation, own
-
-__all__ = ["Diagnostic", "Failure", "Finding", "Verdict", "judge"]
 
 
 def judge(
@@ -39,14 +33,14 @@ def judge(
     as always. Nothing is printed, and nothing but a plan of one's own touches providers. Raises Failure, whose
     `diagnostics` are the problems of the document or the policies.
     """
-    folder = os.fspath(directory)
-    named = tuple(dict.fromkeys((*own(folder), *policies)))
-    standing = organisation("policies", os.environ)
-    options = OperationOptions(folder, policies=named, standing_policies=standing)
-    if document is not None and kind == "state":
-        verdict, problems = check_document(options, os.fspath(document), kind)
-    else:
-        verdict, problems = check(options, os.fspath(document) if document is not None else None, Hooks())
-    if verdict is None:
-        raise Failure(problems)
-    return verdict
+    folder = os.path.abspath(directory)
+    path = os.path.abspath(document) if document is not None else None
+    with session(folder):
+        options = OperationOptions(folder, **all_policies(folder, policies, Judged.of))
+        if path is not None and kind == "state":
+            verdict, problems = check_document(options, path, kind)
+        else:
+            verdict, problems = check(options, path, Hooks())
+        if verdict is None:
+            raise Failure(problems)
+        return verdict

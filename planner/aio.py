@@ -1,0 +1,50 @@
+"""The library in an asyncio program: `await planner.aio.plan("live")`. Each call runs in a thread; cancelling the task
+stops it as an interrupt stops a command, and waits until what runs has come to its end."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from planner.api.configuration import load
+from planner.api.plan import ApplyResult, Plan
+from planner.api.session import Stop
+from planner.api.tests import TestReport, run_tests
+from planner.api.threads import in_thread
+from planner.foundation.vocabulary.diagnostic import Diagnostic
+
+
+async def plan(
+    directory: str | os.PathLike[str] = ".",
+    *,
+    variables: Mapping[str, Any] | None = None,
+    var_files: Sequence[str | os.PathLike[str]] = (),
+    workspace: str = "",
+    **options: Any,
+) -> Plan:
+    """As planner.load(...).plan(...): `options` are those of Configuration.plan. Raises Failure."""
+
+    def work(stop: Stop) -> Plan:
+        configuration = load(directory, variables=variables, var_files=var_files, workspace=workspace)
+        return configuration.plan(stop=stop, **options)
+
+    return await in_thread(work)
+
+
+async def validate(directory: str | os.PathLike[str] = ".", **options: Any) -> tuple[Diagnostic, ...]:
+    """As planner.load(...).validate(): `options` are those of load."""
+    return await in_thread(lambda stop: load(directory, **options).validate())
+
+
+async def apply(plan: Plan, on_event: Callable[[Any], None] | None = None) -> ApplyResult:
+    """As Plan.apply; `on_event` is called in threads of the walk. Raises Failure."""
+    return await in_thread(lambda stop: plan.apply(on_event, stop))
+
+
+async def run(directory: str | os.PathLike[str] = ".", **options: Any) -> TestReport:
+    """As planner.test. Raises Failure."""
+    return await in_thread(lambda stop: run_tests(directory, stop=stop, **options))
+
+
+test = run

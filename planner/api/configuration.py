@@ -1,0 +1,250 @@
+"""Configurations: loaded from a directory, validated, planned; and the state that belongs to one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from planner.api.events import Event, EventHooks
+from planner.api.html import table_html
+from planner.api.model import Graph
+from planner.api.plan import Judged, Plan, limits_of, output_values, require, variable_inputs
+from planner.api.policies import all_policies
+from planner.api.session import Stop, session
+from planner.api.values import to_python
+from planner.foundation.vocabulary.address import format_key
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
+from planner.foundation.vocabulary.records import evolve, field, frozen
+from planner.operations.options import OperationOptions
+from planner.operations.plan import plan
+from planner.operations.plan_files import open_saved_plan
+from planner.operations.policies import diagnostics, judged
+from planner.operations.validate import validate
+from planner.world.state.model import State as StateModel
+
+if TYPE_CHECKING:
+    from planner.operations.show import ShownState
+
+Mode = Literal["normal", "destroy", "refresh-only"]
+
+
+@frozen(eq=False)
+class Resource:
+    """An object in a state: the current one of a resource instance, or a deposed one (`deposed` is its key then).
+    `attributes` are Python data (planner.api.values); `dependencies` the resources that it was created after."""
+
+    address: str
+    type: str = field(repr=False)
+    name: str = field(repr=False)
+    mode: str = field(repr=False)
+    provider: str = field(repr=False)
+    deposed: str = field(repr=False)
+    tainted: bool = field(repr=False)
+    attributes: Any = field(repr=False)
+    dependencies: tuple[str, ...] = field(repr=False)
+
+
+@frozen(eq=False)
+class State:
+    """A state: `resources` by address, root `outputs` by name, the number of writes
+    (`serial`) and the identity of their history (`lineage`)."""
+
+    resources: tuple[Resource, ...]
+    outputs: Mapping[str, Any]
+    serial: int
+    lineage: str
+
+    def resource(self, address: str) -> Resource:
+        """The current object at an address. Raises KeyError."""
+        for resource in self.resources:
+            if resource.address == address and not resource.deposed:
+                return resource
+        raise KeyError(address)
+
+    def _repr_html_(self) -> str:
+        return table_html(("object", "provider"), [(r.address, r.provider) for r in self.resources])
+
+
+class Configuration:
+    """A root module in a directory, with values for its variables. Nothing is read before a method needs it, and every
+    call reads the files as they are then."""
+
+    def __init__(self, options: OperationOptions) -> None:
+        self._options = options
+
+    @property
+    def directory(self) -> str:
+        """The absolute path of the root module."""
+        return self._options.directory
+
+    def init(
+        self, *, upgrade: bool = False, on_event: Callable[[Event], None] | None = None, stop: Stop | None = None
+    ) -> None:
+        """Install modules and providers and set up the backend, as `planner init` does; `upgrade` selects the newest
+        versions that are allowed. Raises Failure."""
+        from planner.operations.init import init
+
+        with session(self.directory, stop):
+            require(True, init(self._options, upgrade=upgrade, hooks=EventHooks(on_event)))
+
+    def validate(self) -> tuple[Diagnostic, ...]:
+        """Errors and warnings of the configuration by itself; empty when it is valid. Raises no Failure for these."""
+        with session(self.directory):
+            return tuple(validate(self._options))
+
+    def plan(
+        self,
+        *,
+        mode: Mode = "normal",
+        targets: Sequence[str] = (),
+        excludes: Sequence[str] = (),
+        replace: Sequence[str] = (),
+        refresh: bool = True,
+        since: str = "",
+        offline: bool = False,
+        parallelism: int = 10,
+        lock: bool = True,
+        lock_timeout: float = 0.0,
+        on_event: Callable[[Event], None] | None = None,
+        stop: Stop | None = None,
+    ) -> Plan:
+        """Compare configuration, state and real objects. Nothing is changed.
+
+        `mode`: "normal", "destroy" (of everything) or "refresh-only". `targets`, `excludes` and `replace` are
+        addresses. Without `refresh` objects are taken as the state has them; `offline` calls no provider at all, and
+        such a plan cannot be applied. `since` is the git revision whose configuration changes are explained by.
+        `parallelism` bounds the concurrent operations of providers; `lock_timeout` is in seconds. Raises Failure, with
+        all diagnostics, when there is an error."""
+        with session(self.directory, stop):
+            options = evolve(
+                self._options,
+                mode=mode,
+                limits=limits_of(targets, excludes, replace),
+                refresh=refresh,
+                offline=offline,
+                parallelism=parallelism,
+                lock=lock,
+                lock_timeout=lock_timeout,
+                since=self._commit(since),
+                keeps_values=True,
+                needs_configuration=True,
+                **all_policies(self.directory, (), Judged.of),
+            )
+            planned = plan(options, EventHooks(on_event))
+            made = require(planned.complete, planned.diagnostics)
+            if options.judges:
+                made, verdict, problems = judged(made)
+                require(verdict, problems)
+                problems += [d for d in diagnostics(verdict) if not d.is_error] if verdict is not None else []
+                return Plan(made, options, (*planned.diagnostics, *problems))
+            return Plan(made, options, planned.diagnostics)
+
+    def graph(self, kind: Literal["plan", "apply", "plan-destroy", "plan-refresh-only"] = "plan") -> Graph:
+        """The graph of an operation, as the operation itself walks it. Raises Failure."""
+        from planner.operations.graph import graph
+
+        with session(self.directory):
+            built = graph(self._options, kind, None, as_planned=True)
+            require(True, list(built.diagnostics))
+            return Graph.of(built)
+
+    def state(self) -> State:
+        """The state of the workspace; an empty one if there is none yet. Raises Failure when it cannot be read."""
+        from planner.operations.show import stored_state
+
+        with session(self.directory):
+            shown, problems = stored_state(self._options)
+            return _state(require(shown, problems))
+
+    def _commit(self, revision: str) -> str:
+        if not revision:
+            return ""
+        from planner.world.git.revisions import commit_of
+
+        commit_of(self.directory, revision)  # raises Failure
+        return revision
+
+    def __repr__(self) -> str:
+        return f"<Configuration {self.directory}>"
+
+
+def load(
+    directory: str | os.PathLike[str] = ".",
+    *,
+    variables: Mapping[str, Any] | None = None,
+    var_files: Sequence[str | os.PathLike[str]] = (),
+    workspace: str = "",
+    rules: Sequence[str | os.PathLike[str]] = (),
+    state: str | os.PathLike[str] = "",
+    mocked: bool = False,
+) -> Configuration:
+    """The configuration in a directory.
+
+    `variables` are values of root variables as Python data, which win over all others; `var_files` are files with
+    values, as of -var-file, relative to the directory. TF_VAR_ variables and the files that are loaded automatically
+    count as on the command line. `workspace` names the workspace; "" is the selected one. `rules` are directories with
+    rules of your own (`.planner/rules` of the directory otherwise). `state` is a state file to use instead of the
+    configured one, and `mocked` providers make objects up instead of calling a service: both are for tests. Raises
+    Failure for a value that the language does not have, and when a file cannot be read; what is wrong in the
+    configuration is found by validate and plan.
+    """
+    if mocked and not state:
+        detail = "Made-up objects must not get into the real state: name a state file of its own."
+        raise Failure(error("api.mocked", "Mocked providers need a state", detail))
+    folder = os.path.abspath(directory)
+    own = os.path.join(folder, ".planner", "rules")
+    chosen = tuple(os.path.join(folder, one) for one in rules) or ((own,) if os.path.isdir(own) else ())
+    options = OperationOptions(
+        folder,
+        tuple(("var-file", os.path.join(folder, one)) for one in var_files),
+        rules=chosen,
+        inputs=variable_inputs(variables),
+        workspace=workspace,
+        state_path=os.path.abspath(state) if state else None,
+        mocked=mocked,
+    )
+    return Configuration(options)
+
+
+def read_plan(
+    path: str | os.PathLike[str],
+    directory: str | os.PathLike[str] = ".",
+    *,
+    variables: Mapping[str, Any] | None = None,
+) -> Plan:
+    """The plan in a file that `Plan.save` or `planner plan -out` wrote, to be explained or applied in `directory`.
+    `variables` are needed for ephemeral ones only, which no file has. For plans of OpenTofu as JSON see `judge`.
+    Raises Failure for a file that is not a plan, or is one of another configuration."""
+    configuration = load(directory, variables=variables)
+    with session(configuration.directory):
+        options = evolve(configuration._options, **all_policies(configuration.directory, (), Judged.of))
+        opened = open_saved_plan(options, os.path.abspath(path))
+        made = require(opened.complete, opened.diagnostics)
+        return Plan(made, evolve(options, mode=made.plan.mode, limits=made.plan.limits), opened.diagnostics)
+
+
+def _state(shown: ShownState) -> State:
+    from planner.render.diff_block import SchemaLookup
+
+    state = shown.state or StateModel()
+    lookup = SchemaLookup(shown.schemas)
+    resources = []
+    for resource, instance in state.instances():
+        address = f"{resource.address}{format_key(instance.key)}"
+        objects = [("", instance.current)] if instance.current is not None else []
+        for key, obj in (*objects, *sorted(instance.deposed.items())):
+            resources.append(
+                Resource(
+                    address,
+                    resource.type,
+                    resource.name,
+                    resource.mode,
+                    resource.provider,
+                    key,
+                    obj.tainted,
+                    to_python(lookup.decode(resource, obj)),
+                    tuple(obj.dependencies),
+                )
+            )
+    return State(tuple(resources), output_values(state.outputs), state.serial, state.lineage)

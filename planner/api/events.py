@@ -1,0 +1,99 @@
+"""Events of a walk, for programs that show progress."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from planner.engine.walk.hooks import Hooks, ObjectId
+from planner.foundation.vocabulary.records import frozen
+
+
+@frozen
+class Event:
+    """One event of a plan or an apply.
+
+    `name` is one of: refresh_start, refresh_complete, apply_start, apply_complete, apply_errored, provision_start,
+    provision_progress, provision_complete, provision_errored, import_start, import_complete, ephemeral_start,
+    ephemeral_complete, walk_progress, stopping, log. `address` is the resource instance, `action` what is done to it,
+    `id` identifies the real object, `elapsed` is in seconds since the operation began, `text` is output or a remark,
+    and `done` of `total` vertices are finished (walk_progress).
+    """
+
+    name: str
+    address: str = ""
+    action: str = ""
+    id: str = ""
+    elapsed: float = 0.0
+    text: str = ""
+    done: int = 0
+    total: int = 0
+
+
+class EventHooks(Hooks):
+    """Hooks that pass each event on, from whichever thread it happens in. Without a listener they do nothing. An
+    exception of the listener ends the walk as a defect would: a listener catches its own."""
+
+    def __init__(self, listener: Callable[[Event], None] | None) -> None:
+        self._listener = listener
+
+    def _pass(self, name: str, address: str = "", **more: Any) -> None:
+        if self._listener is not None:
+            self._listener(Event(name, address, **more))
+
+    def shows_progress(self) -> bool:
+        return self._listener is not None
+
+    def refresh_start(self, address: str, identity: ObjectId | None = None, deposed: str = "") -> None:
+        self._pass("refresh_start", address, action="read", id=_id(identity))
+
+    def refresh_complete(self, address: str, identity: ObjectId | None = None, deposed: str = "") -> None:
+        self._pass("refresh_complete", address, action="read", id=_id(identity))
+
+    def apply_start(self, address: str, action: str, identity: ObjectId | None = None, deposed: str = "") -> None:
+        self._pass("apply_start", address, action=action, id=_id(identity))
+
+    def apply_complete(
+        self, address: str, action: str, identity: ObjectId | None = None, elapsed: float = 0.0, deposed: str = ""
+    ) -> None:
+        self._pass("apply_complete", address, action=action, id=_id(identity), elapsed=elapsed)
+
+    def apply_errored(self, address: str, action: str, elapsed: float = 0.0, deposed: str = "") -> None:
+        self._pass("apply_errored", address, action=action, elapsed=elapsed)
+
+    def provision_start(self, address: str, type: str) -> None:
+        self._pass("provision_start", address, action=type)
+
+    def provision_progress(self, address: str, type: str, output: str) -> None:
+        self._pass("provision_progress", address, action=type, text=output)
+
+    def provision_complete(self, address: str, type: str) -> None:
+        self._pass("provision_complete", address, action=type)
+
+    def provision_errored(self, address: str, type: str) -> None:
+        self._pass("provision_errored", address, action=type)
+
+    def import_start(self, address: str, id: str) -> None:
+        self._pass("import_start", address, action="import", id=id)
+
+    def import_complete(self, address: str, id: str) -> None:
+        self._pass("import_complete", address, action="import", id=id)
+
+    def ephemeral_start(self, address: str, phase: str) -> None:
+        self._pass("ephemeral_start", address, action=phase)
+
+    def ephemeral_complete(self, address: str, phase: str) -> None:
+        self._pass("ephemeral_complete", address, action=phase)
+
+    def walk_progress(self, done: int, total: int) -> None:
+        self._pass("walk_progress", done=done, total=total)
+
+    def stopping(self) -> None:
+        self._pass("stopping")
+
+    def log(self, message: str) -> None:
+        self._pass("log", text=message)
+
+
+def _id(identity: ObjectId | None) -> str:
+    return identity.value if identity is not None else ""

@@ -1,0 +1,180 @@
+"""Fleets: many root modules as one graph; and stacks, whose deployments are planned in the same way.
+
+Both run in a process of their own, with workers of its own: their units need a working directory and an environment
+each. This process only starts it and reads its report.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from planner.api.child import diagnostics_of, run_command
+from planner.api.configuration import read_plan
+from planner.api.html import table_html
+from planner.api.plan import Plan
+from planner.api.session import Stop, session
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.foundation.vocabulary.records import field, frozen
+from planner.logic.programs.actions import Counts
+
+_COUNTS = ("add", "change", "remove", "import", "forget")
+
+
+@frozen
+class UnitInfo:
+    """A unit of a fleet: its directory relative to the fleet's, tags, the units that it waits for, and the number of
+    its wave (units of wave 0 wait for none)."""
+
+    name: str
+    directory: str
+    tags: tuple[str, ...]
+    waits_for: tuple[str, ...]
+    wave: int
+
+
+@frozen(eq=False)
+class PlannedUnit:
+    """The result of planning a unit. `outcome` is unchanged, changes, incomplete (it needs values of another unit that
+    are known only after apply), failed, skipped, stopped or died; `because` names the units that decided that.
+    `changes` are (address, action, reason)."""
+
+    name: str
+    directory: str = field(repr=False)
+    outcome: str
+    counts: Counts
+    because: tuple[str, ...]
+    changes: tuple[tuple[str, str, str], ...] = field(repr=False)
+    outputs: tuple[tuple[str, str], ...] = field(repr=False)
+    """(name, action) of the root outputs that change"""
+    diagnostics: tuple[Diagnostic, ...] = field(repr=False)
+    reused: bool = field(repr=False)
+    """whether it is the plan of an earlier run, whose inputs are unchanged"""
+    plan_file: str = field(repr=False)
+
+    def plan(self) -> Plan:
+        """The plan of the unit, with its causes. Raises Failure for a unit without changes, or whose plan is not
+        complete."""
+        if not self.plan_file:
+            raise Failure(error("api.no_plan", "No plan", f"The outcome of {self.name} is {self.outcome}."))
+        return read_plan(self.plan_file, self.directory)
+
+
+@frozen(eq=False)
+class FleetPlan:
+    """The plans of a fleet, units in the order of waves and names. `report` is the document that `batch plan -json`
+    prints."""
+
+    units: tuple[PlannedUnit, ...]
+    diagnostics: tuple[Diagnostic, ...]
+    seconds: float
+    report: Mapping[str, Any] = field(repr=False)
+
+    @property
+    def failed(self) -> bool:
+        """Whether a unit failed, or the fleet itself is wrong."""
+        return has_errors(self.diagnostics) or not self.report.get("succeeded", False)
+
+    def unit(self, name: str) -> PlannedUnit:
+        """The unit of a name. Raises KeyError."""
+        for unit in self.units:
+            if unit.name == name:
+                return unit
+        raise KeyError(name)
+
+    def _repr_html_(self) -> str:
+        rows = [(u.name, u.outcome, *u.counts[:3], ", ".join(u.because)) for u in self.units]
+        return table_html(("unit", "outcome", "add", "change", "destroy", "because of"), rows)
+
+
+class Fleet:
+    """The root modules below a directory, or those that its planner.batch.hcl or Terragrunt files define."""
+
+    def __init__(self, directory: str) -> None:
+        self.directory = directory
+
+    def units(self, *words: str) -> tuple[UnitInfo, ...]:
+        """The units, in the order of waves and names; `words` select some, as of `planner batch graph`. Raises Failure
+        for a fleet with errors."""
+        document = self._run(["batch", "graph", "-json", *words])
+        waiting: dict[str, list[str]] = {}
+        for edge in document.get("edges", ()):
+            one, other = (edge[0], edge[1]) if isinstance(edge, list) else (edge["unit"], edge["waits_for"])
+            waiting.setdefault(one, []).append(other)
+        return tuple(
+            UnitInfo(n["unit"], n["folder"], tuple(n["tags"]), tuple(sorted(waiting.get(n["unit"], ()))), n["wave"])
+            for n in document["nodes"]
+        )
+
+    def plan(
+        self,
+        *words: str,
+        mode: Literal["normal", "destroy", "refresh-only"] = "normal",
+        changed: str = "",
+        workers: int = 0,
+        refresh: bool = True,
+        cache: bool = True,
+        stop: Stop | None = None,
+    ) -> FleetPlan:
+        """Plan the units in their order, several at a time; a unit gets the planned outputs of those that it reads.
+        `words` select units, `changed` those that read a file which differs from this git revision; `workers` 0 is one
+        for each processor; without `cache` nothing of earlier runs is used. A unit that fails has the outcome failed;
+        raises Failure only when the fleet itself is wrong."""
+        flags = ["-destroy"] if mode == "destroy" else ["-refresh-only"] if mode == "refresh-only" else []
+        flags += [f"-changed={changed}"] if changed else []
+        flags += [f"-workers={workers}"] if workers else []
+        flags += [] if refresh else ["-refresh=false"]
+        flags += [] if cache else ["-no-cache"]
+        document = self._run(["batch", "plan", "-json", *flags, *words], stop)
+        units = tuple(_unit(entry, self.directory) for entry in document["units"])
+        diagnostics = diagnostics_of(document["diagnostics"])
+        if not units and has_errors(diagnostics):
+            raise Failure(diagnostics)
+        return FleetPlan(units, diagnostics, float(document["seconds"]), document)
+
+    def _run(self, words: Sequence[str], stop: Stop | None = None) -> dict[str, Any]:
+        with session(self.directory, stop):
+            return run_command(self.directory, words, stop)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.directory}>"
+
+
+class Stack(Fleet):
+    """A stack: the deployments of its *.tfdeploy.hcl files are the units, `DIRECTORY/DEPLOYMENT`."""
+
+    def init(self, stop: Stop | None = None) -> None:
+        """Install what the components need, as `planner stacks init` does. Raises Failure."""
+        from planner.workflows.stacks.init import init_stack
+
+        with session(self.directory, stop):
+            problems = init_stack(self.directory)
+            if has_errors(problems):
+                raise Failure(problems)
+
+
+def fleet(directory: str | os.PathLike[str] = ".") -> Fleet:
+    """The fleet in a directory. Nothing is read before a method needs it."""
+    return Fleet(os.path.abspath(directory))
+
+
+def stack(directory: str | os.PathLike[str] = ".") -> Stack:
+    """The stack in a directory. Nothing is read before a method needs it."""
+    return Stack(os.path.abspath(directory))
+
+
+def _unit(entry: Mapping[str, Any], root: str) -> PlannedUnit:
+    counts = entry.get("counts") or {}
+    return PlannedUnit(
+        entry["unit"],
+        os.path.join(root, entry["folder"]),
+        entry["outcome"],
+        Counts(*(int(counts.get(name, 0)) for name in _COUNTS)),
+        tuple(entry.get("because_all") or ([entry["because"]] if entry.get("because") else [])),
+        tuple((c["address"], c["action"], c.get("reason", "")) for c in entry.get("changes", ())),
+        tuple((o["name"], o["action"]) for o in entry.get("outputs", ())),
+        diagnostics_of(entry.get("diagnostics", ())),
+        bool(entry.get("reused")),
+        str(entry.get("plan_file") or ""),
+    )

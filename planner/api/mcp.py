@@ -1,0 +1,325 @@
+"""planner for assistants: a server of the Model Context Protocol, over stdio or HTTP (extra `mcp`).
+
+Its tools answer questions about the configurations below one directory. They change nothing; `apply` exists only where
+it was allowed. Answers are bounded, and sensitive values are never in them.
+"""
+
+from __future__ import annotations
+
+import hmac
+import os
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+from planner.api.configuration import Configuration, load
+from planner.api.model import Cause, Explanation
+from planner.api.plan import Change, OutputChange, Plan
+from planner.api.session import Stop
+from planner.api.threads import in_thread
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
+from planner.foundation.vocabulary.release import RELEASE
+
+if TYPE_CHECKING:
+    from mcp.server import MCPServer
+
+MOST_ENTRIES = 100
+"""changes, rows or vertices in an answer"""
+MOST_CHARACTERS = 20_000
+"""of a text in an answer"""
+INSTRUCTIONS = """Answers about OpenTofu configurations: what a plan would change and why, with rules and lines as
+evidence. Nothing is changed. Directories are relative to the one that the server was started in. An explanation that is
+not certain names candidates: report it as such."""
+
+Answer = dict[str, Any]
+
+
+def server(root: str, allow_apply: bool = False) -> MCPServer:
+    """The server for the configurations below a directory. Raises ImportError without the extra."""
+    from mcp.server import MCPServer
+    from mcp.types import ToolAnnotations
+
+    made = MCPServer("planner", version=RELEASE, instructions=INSTRUCTIONS, log_level="ERROR")
+    tools = _Tools(os.path.realpath(root))
+    for work in tools.reading():
+        made.tool(annotations=ToolAnnotations(read_only_hint=True))(work)
+    if allow_apply:
+        made.tool(annotations=ToolAnnotations(destructive_hint=True))(tools.apply)
+    return made
+
+
+def with_token(app: Any, token: str) -> Any:
+    """An ASGI application that answers 401 to requests without the token (`Authorization: Bearer TOKEN`)."""
+    wanted = f"Bearer {token}".encode()
+
+    async def guarded(scope: Any, receive: Any, send: Any) -> None:
+        given = dict(scope.get("headers", ())).get(b"authorization", b"")
+        if scope["type"] != "http" or hmac.compare_digest(given, wanted):
+            await app(scope, receive, send)
+            return
+        headers = [(b"www-authenticate", b"Bearer"), (b"content-length", b"0")]
+        await send({"type": "http.response.start", "status": 401, "headers": headers})
+        await send({"type": "http.response.body", "body": b""})
+
+    return guarded
+
+
+class _Tools:
+    """The tools. Their names, parameters and docstrings are what an assistant sees."""
+
+    def __init__(self, root: str) -> None:
+        self._root = root
+
+    def reading(self) -> tuple[Callable[..., Awaitable[Answer]], ...]:
+        """The tools that change nothing."""
+        plans = (self.plan, self.why, self.why_not, self.what_if, self.query, self.blast, self.drift)
+        return (self.validate, *plans, self.relations, self.graph_slice, self.policy_check)
+
+    async def validate(self, directory: str = ".", variables: Answer | None = None) -> Answer:
+        """Errors and warnings of a configuration by itself, with file and line."""
+
+        def work(stop: Stop) -> Answer:
+            problems = self._load(directory, variables).validate()
+            return {"valid": not any(d.is_error for d in problems), "diagnostics": _diagnostics(problems)}
+
+        return await _answer(work)
+
+    async def plan(
+        self,
+        directory: str = ".",
+        variables: Answer | None = None,
+        targets: list[str] | None = None,
+        since: str = "",
+    ) -> Answer:
+        """The changes that applying a configuration would make, each with its action and its root causes (the input
+        that changed, with the former and the present value where they are known). `since`: a git revision to compare
+        with where nothing records the former values."""
+
+        def work(stop: Stop) -> Answer:
+            with self._load(directory, variables).plan(targets=targets or (), since=since, stop=stop) as plan:
+                return _summary(plan)
+
+        return await _answer(work)
+
+    async def why(self, words: list[str], directory: str = ".", variables: Answer | None = None) -> Answer:
+        """Why something is so, with the rules and lines of files that prove it. `words`: an address (why it changes);
+        two vertices (why the first waits for the second); ["unknown", "aws_vpc.a.id"]; ["replace", ADDRESS]."""
+        return await self._proved(words, directory, variables, False)
+
+    async def why_not(self, words: list[str], directory: str = ".", variables: Answer | None = None) -> Answer:
+        """Why something is not so: ["replace", ADDRESS], ["update", ADDRESS], or two vertices without an edge."""
+        return await self._proved(words, directory, variables, True)
+
+    async def what_if(
+        self,
+        directory: str = ".",
+        variables: Answer | None = None,
+        changed_variables: Answer | None = None,
+        replace: list[str] | None = None,
+        destroy: bool = False,
+    ) -> Answer:
+        """How the plan would differ with other values of variables (`changed_variables`), with a forced replacement, or
+        if everything were destroyed. `variables` are the values of both plans."""
+
+        def work(stop: Stop) -> Answer:
+            with self._load(directory, variables).plan(stop=stop) as plan:
+                rows = plan.what_if(changed_variables, replace=replace or (), destroy=destroy).differences
+                shown = [
+                    {"object": d.name, "now": d.before, "then": d.after, **_reasons(d.explanation)}
+                    for d in rows[:MOST_ENTRIES]
+                ]
+                return _bounded({"differences": shown}, len(rows), "differences")
+
+        return await _answer(work)
+
+    async def query(self, text: str, directory: str = ".", variables: Answer | None = None) -> Answer:
+        """The answer to a query in Datalog over the relations of a plan, for example `edge(X, "aws_vpc.main (expand)")`
+        or `action(X, "delete"), not resource(X, _, _, _)`, or to a set such as `rdeps("aws_vpc.main (expand)")`. The
+        tool `relations` lists what there is."""
+
+        return await self._rows((text,), directory, variables)
+
+    async def blast(self, address: str, directory: str = ".", variables: Answer | None = None) -> Answer:
+        """Everything that depends on an object, by distance, with what is planned for it."""
+        return await self._rows(("blast", address), directory, variables)
+
+    async def drift(self, directory: str = ".", variables: Answer | None = None) -> Answer:
+        """Objects that differ from what was recorded when they were last applied."""
+
+        def work(stop: Stop) -> Answer:
+            with self._load(directory, variables).plan(mode="refresh-only", stop=stop) as plan:
+                shown = [
+                    {"address": c.address, "action": c.action, "recorded": _plain(c.before), "real": _plain(c.after)}
+                    for c in plan.drift[:MOST_ENTRIES]
+                ]
+                return _bounded({"drift": shown}, len(plan.drift), "drift")
+
+        return await _answer(work)
+
+    async def relations(self, relation: str = "") -> Answer:
+        """The relations that queries and policies can read: of one the documentation of its columns, otherwise their
+        names with a first line each."""
+
+        def work(stop: Stop) -> Answer:
+            from planner.logic.graph.build import graph_program
+
+            known = graph_program().predicates
+            if relation and relation not in known:
+                raise Failure(error("query.unknown", "Unknown relation", f"There is no relation {relation}."))
+            if relation:
+                return {"name": relation, "documentation": known[relation].doc}
+            return {"relations": {n: one.doc.partition("\n")[0] for n, one in sorted(known.items()) if one.doc}}
+
+        return await _answer(work)
+
+    async def graph_slice(
+        self, vertex: str, directory: str = ".", depth: int = 1, variables: Answer | None = None
+    ) -> Answer:
+        """The part of the dependency graph around a vertex, as edges from dependents to dependencies. Vertices are
+        named as in `planner graph`, for example `aws_vpc.main (expand)`."""
+
+        def work(stop: Stop) -> Answer:
+            graph = self._load(directory, variables).graph()
+            if vertex not in graph.vertices:
+                near = [name for name in graph.vertices if vertex in name][:10]
+                raise Failure(error("graph.vertex", "Unknown vertex", f"There is no {vertex}. Similar: {near}"))
+            around = {vertex}
+            for _ in range(max(1, min(depth, 10))):
+                around |= {name for edge in graph.reduced if around & set(edge) for name in edge}
+            edges = [list(edge) for edge in graph.reduced if set(edge) <= around]
+            return _bounded({"edges": edges[:MOST_ENTRIES]}, len(edges), "edges")
+
+        return await _answer(work)
+
+    async def policy_check(
+        self, directory: str = ".", policies: list[str] | None = None, variables: Answer | None = None
+    ) -> Answer:
+        """The verdicts of policies about a plan: those of the directory, and `policies` (directories below the
+        server's, or builtin:NAME of the library)."""
+
+        def work(stop: Stop) -> Answer:
+            named = [one if one.startswith("builtin:") else self._path(one) for one in policies or ()]
+            with self._load(directory, variables).plan(stop=stop) as plan:
+                findings = plan.judge(named).findings
+                shown = [
+                    {"verdict": f.kind, "policy": f.code, "address": f.address, "message": f.message}
+                    for f in findings[:MOST_ENTRIES]
+                ]
+                return _bounded({"findings": shown}, len(findings), "findings")
+
+        return await _answer(work)
+
+    async def apply(self, directory: str = ".", variables: Answer | None = None, expected: str = "") -> Answer:
+        """Apply a configuration. `expected` is the line `plan` of an answer of the tool plan ("1 to add, 0 to change, 0
+        to destroy"): if the plan is another one now, nothing is applied."""
+
+        def work(stop: Stop) -> Answer:
+            with self._load(directory, variables).plan(stop=stop) as plan:
+                if _headline(plan) != expected:
+                    detail = f"Expected was {expected!r}, and the plan is now: {_headline(plan)}. Nothing was applied."
+                    raise Failure(error("api.expected", "The plan is another one", detail))
+                result = plan.apply(stop=stop)
+                return {
+                    "added": result.added,
+                    "changed": result.changed,
+                    "destroyed": result.destroyed,
+                    "outputs": _plain(dict(result.outputs)),
+                }
+
+        return await _answer(work)
+
+    # ---------------------------------------------------------------- parts
+
+    async def _rows(self, words: tuple[str, ...], directory: str, variables: Answer | None) -> Answer:
+        def work(stop: Stop) -> Answer:
+            with self._load(directory, variables).plan(stop=stop) as plan:
+                rows = plan.query(*words)
+                shown = [list(map(_plain, row)) for row in rows[:MOST_ENTRIES]]
+                return _bounded({"columns": list(rows.columns), "rows": shown}, len(rows), "rows")
+
+        return await _answer(work)
+
+    async def _proved(self, words: list[str], directory: str, variables: Answer | None, negated: bool) -> Answer:
+        def work(stop: Stop) -> Answer:
+            with self._load(directory, variables).plan(stop=stop) as plan:
+                proof = plan.why_not(*words) if negated else plan.why(*words)
+                return {"text": _cut(proof.text), "goal": list(proof.goal), "rules": list(proof.rules)}
+
+        return await _answer(work)
+
+    def _load(self, directory: str, variables: Answer | None) -> Configuration:
+        return load(self._path(directory), variables=variables)
+
+    def _path(self, name: str) -> str:
+        path = os.path.realpath(os.path.join(self._root, name))
+        if path != self._root and not path.startswith(self._root.rstrip("/") + "/"):
+            raise Failure(error("api.outside", "Outside of the directory", f"{name} is not below {self._root}."))
+        return path
+
+
+async def _answer(work: Callable[[Stop], Answer]) -> Answer:
+    """The answer of a tool; what is wrong is an answer, too."""
+    try:
+        return await in_thread(work)
+    except Failure as failure:
+        return {"errors": _diagnostics(failure.diagnostics)}
+
+
+def _summary(plan: Plan) -> Answer:
+    changes = [_change(c.address, c) for c in plan.changes[:MOST_ENTRIES]]
+    outputs = [_change(f"output.{o.name}", o) for o in plan.outputs if o.action != "no-op"][:MOST_ENTRIES]
+    document = {"plan": _headline(plan), "changes": changes, "outputs": outputs}
+    if plan.diagnostics:
+        document["warnings"] = _diagnostics(plan.diagnostics)
+    return _bounded(document, len(plan.changes), "changes")
+
+
+def _headline(plan: Plan) -> str:
+    return f"{plan.counts.add} to add, {plan.counts.change} to change, {plan.counts.remove} to destroy"
+
+
+def _change(name: str, change: Change | OutputChange) -> Answer:
+    return {"object": name, "action": change.action, **_reasons(change.explanation)}
+
+
+def _reasons(explanation: Explanation) -> Answer:
+    if not explanation.roots:
+        return {}
+    return {"causes": [_cause(root) for root in explanation.roots[:10]], "certain": explanation.certain}
+
+
+def _cause(cause: Cause) -> Answer:
+    place = f"{cause.file}:{cause.line}" if cause.file else ""
+    known = {"what": cause.what, "before": cause.before, "now": cause.value, "at": place}
+    return {name: value for name, value in known.items() if value}
+
+
+def _diagnostics(diagnostics: Any) -> list[Answer]:
+    shown: list[Diagnostic] = list(diagnostics)[:MOST_ENTRIES]
+    return [
+        {
+            "severity": d.severity,
+            "summary": d.summary,
+            "detail": _cut(d.detail),
+            "at": d.subject.place if d.subject else "",
+        }
+        for d in shown
+    ]
+
+
+def _bounded(document: Answer, total: int, what: str) -> Answer:
+    if total > MOST_ENTRIES:
+        document["note"] = f"The first {MOST_ENTRIES} of {total} {what}."
+    return document
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON has it: what is sensitive or unknown as the words for it."""
+    if isinstance(value, dict):
+        return {name: _plain(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    return value if value is None or isinstance(value, bool | int | float) else _cut(str(value))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}... ({len(text)} characters)"

@@ -1,0 +1,195 @@
+"""The records that answers consist of. All are frozen, and `attrs.asdict` understands them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, overload
+
+from planner.api.frames import to_networkx, to_pandas, to_polars
+from planner.api.html import graph_html, proof_html, table_html
+from planner.foundation.vocabulary.records import field, frozen
+
+if TYPE_CHECKING:
+    from planner.answers.explain.causes import Because, CauseStep
+    from planner.logic.model.graph import Graph as GraphModel
+
+
+@frozen
+class Cause:
+    """An input that a change comes from, or a step between the two.
+
+    `what` is a name as in `why`: `var.image`, `local.tags["a"]`, `file config/app.tpl`, `-replace`, or an object.
+    `kind` is the sort of input that a root is ("" for a step between). `before` and `value` are the former and the
+    present value as text, "" where they are not on record or must not be shown. `origin` is where the value of a
+    variable comes from, if not from a file. `file` and `line` (from 1; 0: none) are its place.
+    """
+
+    what: str
+    kind: str = ""
+    before: str = ""
+    value: str = ""
+    origin: str = ""
+    file: str = ""
+    line: int = 0
+
+    @classmethod
+    def of(cls, step: CauseStep) -> Cause:
+        """The cause that a step of an explanation is."""
+        place = step.json.get("source", {})
+        where = (str(place.get("file", "")), int(place.get("line", 0))) if "file" in place else ("", 0)
+        return cls(step.what, step.kind, step.before, step.value, step.note, *where)
+
+    def __str__(self) -> str:
+        values = f"   {self.before} -> {self.value}" if self.before or self.value else ""
+        place = f"   {self.file}:{self.line}" if self.file else ""
+        return f"{self.what}{values}{place}"
+
+
+@frozen
+class Explanation:
+    """Why something changes. `roots` are the inputs that changed. `chain` leads from the first of them to the change.
+    `certain`: these are the causes, and all of them; otherwise there are no former values to compare with, and the
+    roots are candidates. `checked`: evaluating with each root taken back confirmed it."""
+
+    roots: tuple[Cause, ...] = ()
+    chain: tuple[Cause, ...] = ()
+    certain: bool = False
+    checked: bool = False
+
+    @classmethod
+    def of(cls, because: Because) -> Explanation:
+        """The explanation that the answers of the engine are."""
+        chain = tuple(map(Cause.of, because.steps))
+        return cls(tuple(map(Cause.of, because.roots)), chain, not because.is_guess, because.is_checked)
+
+
+@frozen
+class Fix:
+    """Edits that together remove a change, an edge or a denial. `places` are (text, file, line) of each. `checked`:
+    planning with them confirmed it; `note`: how it was tried, or why it was not."""
+
+    places: tuple[tuple[str, str, int], ...]
+    checked: bool
+    note: str = ""
+
+
+@frozen
+class Difference:
+    """How the change of one object or output differs between two plans: its action in each ("no-op" for none)."""
+
+    name: str
+    before: str
+    after: str
+    explanation: Explanation = Explanation()
+
+
+@frozen(eq=False)
+class Proof:
+    """The derivation of an answer. `document` is it in the documented format (docs of `why -json`), `text` as
+    `planner why` prints it."""
+
+    document: Mapping[str, Any]
+    text: str
+
+    @property
+    def goal(self) -> tuple[Any, ...]:
+        """The fact that is proved: a relation and its columns."""
+        return tuple(self.document["goal"])
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """The names of the rules that the proof uses, sorted."""
+        return tuple(sorted({step["rule"] for step in self.document.get("proofs", {}).values() if "rule" in step}))
+
+    def __str__(self) -> str:
+        return self.text
+
+    def _repr_html_(self) -> str:
+        return proof_html(self.text)
+
+
+@frozen(eq=False)
+class Rows(Sequence[tuple[Any, ...]]):
+    """The answer to a query: a table. `columns` are the variables of the query in the order of appearance; the rows are
+    sorted. A query without variables has no columns, and one empty row if it holds."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+
+    @overload
+    def __getitem__(self, index: int) -> tuple[Any, ...]: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[tuple[Any, ...]]: ...
+    def __getitem__(self, index: int | slice) -> Any:
+        return self.rows[index]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        return iter(self.rows)
+
+    def as_dicts(self) -> list[dict[str, Any]]:
+        """A dictionary for each row, by column."""
+        return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
+
+    def to_pandas(self) -> Any:
+        """A pandas DataFrame. Raises ImportError without pandas."""
+        return to_pandas(self.columns, self.rows)
+
+    def to_polars(self) -> Any:
+        """A polars DataFrame; a column of several types becomes one of strings. Raises ImportError without polars."""
+        return to_polars(self.columns, self.rows)
+
+    def _repr_html_(self) -> str:
+        return table_html(self.columns, self.rows)
+
+
+@frozen
+class Vertex:
+    """A vertex of a graph. `kind` is what it does (resource, variable, provider, ...), `module` the module that it
+    belongs to ("" for the root), `object` the address of the object that it is about."""
+
+    name: str
+    kind: str
+    module: str
+    object: str
+
+
+@frozen(eq=False)
+class Graph:
+    """The graph of an operation: `vertices` by name, and pairs (dependent, dependency), sorted; `reduced` leaves out
+    edges that follow from others. A dependency is done before its dependents."""
+
+    vertices: Mapping[str, Vertex]
+    edges: tuple[tuple[str, str], ...]
+    reduced: tuple[tuple[str, str], ...] = field(repr=False)
+
+    @classmethod
+    def of(cls, graph: GraphModel) -> Graph:
+        """The public form of a derived graph."""
+        vertices = {n: Vertex(n, node.kind, node.module, node.object) for n, node in sorted(graph.nodes.items())}
+        pairs, reduced = (
+            tuple((one, other) for one in sorted(edges) for other in sorted(edges[one]))
+            for edges in (graph.edges, graph.reduced)
+        )
+        return cls(vertices, pairs, reduced)
+
+    def dependencies(self, name: str) -> tuple[str, ...]:
+        """The vertices that a vertex waits for directly. Raises KeyError for an unknown one."""
+        self.vertices[name]
+        return tuple(dependency for dependent, dependency in self.edges if dependent == name)
+
+    def dependents(self, name: str) -> tuple[str, ...]:
+        """The vertices that wait for a vertex directly. Raises KeyError for an unknown one."""
+        self.vertices[name]
+        return tuple(dependent for dependent, dependency in self.edges if dependency == name)
+
+    def to_networkx(self) -> Any:
+        """A networkx DiGraph with an edge from each dependent to its dependencies; vertices have the attributes kind,
+        module and object. Raises ImportError without networkx."""
+        details = {v.name: {"kind": v.kind, "module": v.module, "object": v.object} for v in self.vertices.values()}
+        return to_networkx(details, self.edges)
+
+    def _repr_html_(self) -> str:
+        return graph_html(tuple(self.vertices), self.reduced)

@@ -1,0 +1,516 @@
+"""Plans: their changes with the causes, questions about them, saving and applying."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from io import StringIO
+from typing import TYPE_CHECKING, Any, Literal
+
+from planner.api.events import Event, EventHooks
+from planner.api.html import table_html
+from planner.api.model import Difference, Explanation, Fix, Graph, Proof, Rows
+from planner.api.policies import all_policies, strict
+from planner.api.session import Stop, session
+from planner.api.values import Path, Sensitive, from_python, sensitive_parts, to_python, unknown_parts
+from planner.foundation.vocabulary.address import AddressError, parse_address, parse_resource_instance
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.foundation.vocabulary.limits import Limits
+from planner.foundation.vocabulary.records import evolve, field, frozen
+from planner.logic.programs.actions import Counts, words
+
+if TYPE_CHECKING:
+    from planner.answers.policy.model import Verdict
+    from planner.engine.walk.hooks import Hooks
+    from planner.logic.model.plan import OutputChange as OutputChangeModel
+    from planner.logic.model.plan import ResourceChange
+    from planner.operations.options import OperationOptions
+    from planner.operations.plan import MadePlan
+    from planner.world.state.model import OutputState
+
+Kind = Literal["plan", "apply"]
+"""the graph by which a plan was made, or that of applying it"""
+
+
+@frozen(eq=False)
+class Change:
+    """The change of one object.
+
+    `action` is no-op, create, read, update, delete, forget, or one of several steps in their order:
+    `delete-then-create`, `create-then-delete`, `create-then-forget`; `actions` are the steps as plan JSON has them.
+    `reason` is the `action_reason` of plan JSON, "" when there is none. `previous_address` is the former address of an
+    object that moves. `deposed` is the key of a deposed object, "" for the current one. `import_id` is the id by which
+    it is imported, "" if it is not. `before` and `after` are the object as Python data (planner.api.values), None where
+    it does not exist; `unknown` and `sensitive` are the paths of such parts of `after`; `forces_replacement` those of
+    the arguments that cannot be changed in place.
+    """
+
+    address: str
+    action: str
+    reason: str
+    before: Any = field(repr=False)
+    after: Any = field(repr=False)
+    type: str = field(repr=False)
+    name: str = field(repr=False)
+    key: str | int | None = field(repr=False)
+    module: str = field(repr=False)
+    mode: str = field(repr=False)
+    """managed or data"""
+    provider: str = field(repr=False)
+    """the source address of the provider"""
+    previous_address: str = field(repr=False)
+    deposed: str = field(repr=False)
+    import_id: str = field(repr=False)
+    forces_replacement: tuple[Path, ...] = field(repr=False)
+    _explain: Callable[[str], Explanation] = field(repr=False)
+
+    @property
+    def actions(self) -> tuple[str, ...]:
+        """The steps of the action in their order, as plan JSON has them."""
+        return tuple(words(self.action))
+
+    @property
+    def unknown(self) -> tuple[Path, ...]:
+        """The paths of the parts of `after` that are known only after apply."""
+        return unknown_parts(self.after)
+
+    @property
+    def sensitive(self) -> tuple[Path, ...]:
+        """The paths of the sensitive parts of `after`."""
+        return sensitive_parts(self.after)
+
+    @property
+    def explanation(self) -> Explanation:
+        """Why it changes: root causes, the chain, and whether that is certain. Those of all changes of the plan are
+        computed together, at the first question. Raises Failure."""
+        return self._explain(f"{self.address} (deposed {self.deposed})" if self.deposed else self.address)
+
+    @property
+    def causes(self) -> tuple[Any, ...]:
+        """The root causes of the change (`Cause`)."""
+        return self.explanation.roots
+
+
+@frozen(eq=False)
+class OutputChange:
+    """The change of a root output value: no-op, create, update or delete. `before` and `after` as of Change."""
+
+    name: str
+    action: str
+    before: Any = field(repr=False)
+    after: Any = field(repr=False)
+    sensitive: bool = field(repr=False)
+    _explain: Callable[[str], Explanation] = field(repr=False)
+
+    @property
+    def explanation(self) -> Explanation:
+        """Why it changes, as of Change."""
+        return self._explain(f"output.{self.name}")
+
+    @property
+    def causes(self) -> tuple[Any, ...]:
+        """The root causes of the change (`Cause`)."""
+        return self.explanation.roots
+
+
+@frozen(eq=False)
+class ApplyResult:
+    """The result of an apply that succeeded: the numbers of objects created, changed and destroyed, the root output
+    values now, the serial of the state, and warnings."""
+
+    added: int
+    changed: int
+    destroyed: int
+    outputs: Mapping[str, Any]
+    serial: int
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+
+@frozen(eq=False)
+class Comparison:
+    """Two plans of one configuration and the differences between them, by name."""
+
+    before: Plan
+    after: Plan
+    differences: tuple[Difference, ...]
+
+    def _repr_html_(self) -> str:
+        rows = [(d.name, d.before, d.after, "; ".join(map(str, d.explanation.roots))) for d in self.differences]
+        return table_html(("object", "before", "after", "because of"), rows)
+
+
+class UnsavedStateError(Failure):
+    """Objects were changed, and no file took the new state: not the backend, and not `errored.tfstate`. `state` is its
+    content, which the caller has to keep: `planner state push` stores it once that is possible again."""
+
+    def __init__(self, diagnostics: Sequence[Diagnostic], state: bytes) -> None:
+        super().__init__(diagnostics)
+        self.state = state
+
+
+class Plan:
+    """A plan. It is never changed; questions about it are answered from what it was made from, without planning again
+    (fixes and what_if plan again). Methods may be called from any thread, one at a time."""
+
+    def __init__(self, made: MadePlan[Any], options: OperationOptions, diagnostics: Sequence[Diagnostic]) -> None:
+        self._made = made
+        self._options = evolve(options, made=made)
+        self._directory = options.directory
+        self.diagnostics: tuple[Diagnostic, ...] = tuple(diagnostics)
+        """warnings; for a plan that failed half-way there would be a Failure instead"""
+
+    # ---------------------------------------------------------------- what changes
+
+    @property
+    def mode(self) -> str:
+        """normal, destroy or refresh-only."""
+        return self._made.plan.mode
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether applying would change nothing, no output either."""
+        return self._made.plan.is_empty
+
+    @property
+    def counts(self) -> Counts:
+        """How many objects it creates (`add`), changes, destroys (`remove`), imports and forgets; a replacement counts
+        as one created and one destroyed."""
+        return Counts.of_plan(self._made.plan)
+
+    @cached_property
+    def changes(self) -> tuple[Change, ...]:
+        """The changes of objects, by address; objects that stay as they are have none."""
+        return tuple(change for change in self.objects if change.action != "no-op" or change.import_id)
+
+    @cached_property
+    def objects(self) -> tuple[Change, ...]:
+        """All objects of the plan, by address, also those that stay as they are (`no-op`)."""
+        with self._session():
+            return tuple(map(self._change, sorted(self._made.plan.changes, key=_order)))
+
+    @cached_property
+    def drift(self) -> tuple[Change, ...]:
+        """The objects that are not as they were recorded: `before` is the state, `after` what was read."""
+        with self._session():
+            return tuple(map(self._change, sorted(self._made.plan.drift, key=_order)))
+
+    @cached_property
+    def outputs(self) -> tuple[OutputChange, ...]:
+        """The root output values, by name, also those that stay as they are (`no-op`)."""
+        return tuple(map(self._output, sorted(self._made.plan.outputs, key=lambda o: o.name)))
+
+    def change(self, address: str) -> Change:
+        """The change of the current object at an address. Raises KeyError when the plan has no such object."""
+        return next((c for c in self.objects if c.address == address and not c.deposed), None) or _missing(address)
+
+    # ---------------------------------------------------------------- why
+
+    def why(self, *words: str, kind: Kind | Literal[""] = "") -> Proof:
+        """Why something is as it is: `why("aws_instance.web")` its planned action, `why("update", ADDRESS)` that one,
+        `why("unknown", "aws_instance.web.id")` why a value is not known, `why(A, B)` why vertex A waits for vertex B,
+        `why('edge("A", "B")')` a fact, `why("deny", CODE, ADDRESS)` a verdict. Raises Failure where there is no
+        such thing."""
+        return self._prove(words, False, kind)
+
+    def why_not(self, *words: str, kind: Kind | Literal[""] = "") -> Proof:
+        """Why something does not hold: `why_not("replace", ADDRESS)`, `why_not(A, B)`, `why_not('edge("A", "B")')`.
+        Raises Failure where it does hold."""
+        return self._prove(words, True, kind)
+
+    def fixes(self, *words: str) -> tuple[Fix, ...]:
+        """The smallest sets of edits that remove what the words name (as of `why`), smallest first; changes are planned
+        again with each, without refreshing what was read. Raises Failure where it does not hold."""
+        from planner.operations.fixes import fixes
+
+        with self._session():
+            document, problems = fixes(self._options, words)
+            return tuple(map(_fix, require(document, problems)["fixes"]))
+
+    def what_if(
+        self,
+        variables: Mapping[str, Any] | None = None,
+        *,
+        targets: Sequence[str] = (),
+        excludes: Sequence[str] = (),
+        replace: Sequence[str] = (),
+        destroy: bool = False,
+    ) -> Comparison:
+        """How the plan would differ with other values of variables, or with other options. Nothing is changed. Raises
+        Failure when the other plan cannot be made."""
+        from planner.operations.plan_files import open_or_make_plan
+        from planner.operations.what_if import compared
+
+        with self._session():
+            limits = limits_of(targets, excludes, replace)
+            options = evolve(
+                self._options,
+                made=None,
+                inputs={**self._options.inputs, **variable_inputs(variables)},
+                limits=limits if limits != Limits() else self._options.limits,
+                mode="destroy" if destroy else self._options.mode,
+            )
+            answer = open_or_make_plan(options)
+            made = require(answer.complete, list(answer.diagnostics))
+            rows = compared(self._made, made).differences
+            differences = tuple(
+                Difference(d.name, d.without, d.within, Explanation.of(d.because) if d.because else Explanation())
+                for d in rows
+            )
+            return Comparison(self, Plan(made, options, answer.diagnostics), differences)
+
+    def query(self, *words: str, kind: Kind | Literal[""] = "") -> Rows:
+        """The answer to a query in Datalog (`query('edge(X, "aws_vpc.main"), not pruned(X)')`), to a set expression
+        (`query('deps("aws_vpc.main")')`), or to a verb and its arguments (`query("blast", "aws_vpc.main")`): over the
+        graph of the plan, its changes, and relations of policies. Raises Failure for a query that makes no sense."""
+        from planner.operations.query import QueryTarget, query
+
+        with self._session():
+            answers, problems = query(self._options, words, QueryTarget(kind, seconds=0))
+            require(True, problems)
+            return Rows(answers.columns, tuple(answers.rows))
+
+    def graph(self, kind: Kind = "plan") -> Graph:
+        """The graph that the plan was made by, or the one by which it is applied. Raises Failure for cycles."""
+        from planner.operations.graph import graph
+
+        with self._session():
+            built = graph(self._options, kind, None, as_planned=True)
+            require(True, list(built.diagnostics))
+            return Graph.of(built)
+
+    def judge(self, policies: Sequence[str] = ()) -> Verdict:
+        """The verdict of policies about the plan: directories, files, packs and builtin:NAME, with those of the
+        directory (`.planner/policies`) and of the organisation. Raises Failure for a policy that is wrong."""
+        from planner.operations.policies import judged
+
+        with self._session():
+            options = evolve(self._options, **all_policies(self._directory, policies, Judged.of))
+            made = evolve(self._made, loaded=evolve(self._made.loaded, options=evolve(options, made=None)))
+            _, verdict, problems = judged(made)
+            result: Verdict = require(verdict, problems)
+            return result
+
+    # ---------------------------------------------------------------- forms
+
+    def text(self, causes: bool = True) -> str:
+        """The plan as `planner plan` prints it, without colours; sensitive values are hidden."""
+        from planner.render.diff_block import SchemaLookup
+        from planner.render.plan import PlanText
+        from planner.render.terminal import Terminal
+
+        with self._session():
+            stream = StringIO()
+            terminal = Terminal(StringIO(), stream, StringIO(), colour=False, width=120)
+            shown = self._cause_lines() if causes and not self._made.plan.errored else None
+            lookup = SchemaLookup(self._made.loaded.schemas).resource_schema
+            PlanText(self._made.plan, lookup, terminal, causes=shown).show()
+            terminal.close(0)
+            return stream.getvalue()
+
+    def to_json(self) -> dict[str, Any]:
+        """The plan as `show -json` prints it (format 1.2). Sensitive values are in it."""
+        from planner.operations.show import shown_json
+
+        with self._session():
+            return shown_json(self._made)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the plan file, for `read_plan` and `planner apply FILE`. Raises Failure."""
+        from planner.operations.plan_files import save_plan
+
+        with self._session():
+            require(True, save_plan(self._made, os.path.join(self._directory, path)))
+
+    def apply(self, on_event: Callable[[Event], None] | None = None, stop: Stop | None = None) -> ApplyResult:
+        """Apply the plan, without a prompt. The state is locked meanwhile and is saved as far as it came, whatever
+        happens. A plan that policies of the directory deny is refused, and so is one whose state has changed. Raises
+        Failure when anything failed."""
+        from planner.operations.apply import apply
+        from planner.operations.plan import Planned
+
+        with self._session(stop):
+            hooks: Hooks = EventHooks(on_event)
+            applied = apply(evolve(self._options, made=None), Planned(self._made), hooks)
+            if applied.unsaved:
+                raise UnsavedStateError(applied.diagnostics, applied.unsaved)
+            problems = [*applied.diagnostics]
+            state = require(applied.state, problems) if applied.state or has_errors(problems) else None
+            outputs = state.outputs if state is not None else {}
+            return ApplyResult(
+                applied.counts.add,
+                applied.counts.change,
+                applied.counts.remove,
+                output_values(outputs),
+                state.serial if state is not None else self._made.plan.prior_state.serial,
+                tuple(problems),
+            )
+
+    # ---------------------------------------------------------------- with
+
+    def close(self) -> None:
+        """End the plugins that answers have started. The plan stays usable: they start again where needed."""
+        self._made.loaded.schemas.close()
+
+    def __enter__(self) -> Plan:
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        add, change, remove, *_ = self.counts
+        return f"<Plan of {self._directory}: {add} to add, {change} to change, {remove} to destroy>"
+
+    def _repr_html_(self) -> str:
+        changed: list[tuple[str, Change | OutputChange]] = [(c.address, c) for c in self.changes]
+        changed += [(f"output.{o.name}", o) for o in self.outputs if o.action != "no-op"]
+        rows = [(name, c.action, "; ".join(map(str, c.causes))) for name, c in changed]
+        return table_html(("object", "action", "because of"), rows, repr(self)[1:-1])
+
+    # ---------------------------------------------------------------- parts
+
+    def _session(self, stop: Stop | None = None) -> Any:
+        return session(self._directory, stop)
+
+    def _prove(self, words: tuple[str, ...], negated: bool, kind: str) -> Proof:
+        from planner.operations.effects import check_word
+        from planner.operations.why import why
+        from planner.render.terminal import Paint
+        from planner.render.why import answer_text
+
+        with self._session():
+            if not words:
+                raise Failure(error("why.words", "Nothing to explain", "Name two vertices, one address, or one fact."))
+            check_word(words)
+            document, problems = why(self._options, words, negated, kind or ("plan" if len(words) == 2 else ""))
+            document = require(document, problems)
+            return Proof(document, answer_text(document, Paint(False), 0))
+
+    @cached_property
+    def _chains(self) -> Mapping[str, Any]:
+        from planner.operations.explanations import causes
+
+        with self._session():
+            return causes(self._made)
+
+    def _explanation(self, name: str) -> Explanation:
+        because = self._chains.get(name)
+        return Explanation.of(because) if because is not None else Explanation()
+
+    def _cause_lines(self) -> Any:
+        from planner.operations.explanations import changed_actions
+        from planner.operations.moves import moves
+        from planner.render.cause_summary import Causes
+
+        moved = [move.text for move in moves(self._made)]
+        return Causes(self._chains, changed_actions(self._made), "line", 0, moved, getattr(self._chains, "notes", ()))
+
+    def _change(self, change: ResourceChange) -> Change:
+        from planner.engine.evaluation.schemas import marked_by_schema
+        from planner.render.diff_block import SchemaLookup
+
+        schema = SchemaLookup(self._made.loaded.schemas).resource_schema(change.provider, change.mode, change.type)
+        before, after = (
+            to_python(value if schema is None else marked_by_schema(value, schema.block))
+            for value in (change.before, change.after)
+        )
+        return Change(
+            change.address,
+            change.action,
+            change.reason,
+            before,
+            after,
+            change.type,
+            change.name,
+            change.key,
+            change.module,
+            change.mode,
+            _source(change.provider),
+            change.previous_address if change.previous_address != change.address else "",
+            change.deposed,
+            (change.importing.id or "") if change.importing is not None else "",
+            tuple(tuple(step[1] for step in path) for path in change.replace_paths),
+            self._explanation,
+        )
+
+    def _output(self, output: OutputChangeModel) -> OutputChange:
+        before, after = (hide(to_python(value), output.sensitive) for value in (output.before, output.after))
+        return OutputChange(output.name, output.action, before, after, output.sensitive, self._explanation)
+
+
+class Judged(Plan):
+    """The plan that functions of policies get: every use of a value that is not known raises UndecidedError."""
+
+    @classmethod
+    def of(cls, made: MadePlan[Any]) -> Judged:
+        """The view of a plan."""
+        return cls(made, made.loaded.options, ())
+
+    @property
+    def objects(self) -> tuple[Change, ...]:
+        return tuple(evolve(c, after=strict(c.after, c.address)) for c in super().objects)
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        return tuple(change for change in self.objects if change.action != "no-op" or change.import_id)
+
+
+def limits_of(targets: Sequence[str], excludes: Sequence[str], replace: Sequence[str]) -> Limits:
+    """The limits that addresses name. Raises Failure for what is not an address, and for targets with excludes."""
+    if targets and excludes:
+        detail = "A plan is limited either by targets or by exclusions, not by both."
+        raise Failure(error("plan.limits", "Conflicting options", detail))
+    try:
+        return Limits(
+            tuple(map(parse_address, targets)),
+            tuple(map(parse_address, excludes)),
+            tuple(map(parse_resource_instance, replace)),
+        )
+    except AddressError as problem:
+        raise Failure(error("plan.address", "Invalid address", str(problem))) from None
+
+
+def variable_inputs(variables: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Values of root variables as the engine takes them. Raises Failure for objects that are not values."""
+    try:
+        return {name: from_python(value) for name, value in (variables or {}).items()}
+    except TypeError as problem:
+        raise Failure(error("variables.type", "Invalid value for a variable", f"{problem}.")) from None
+
+
+def output_values(outputs: Mapping[str, OutputState]) -> dict[str, Any]:
+    """The root output values of a state, by name; sensitive ones are hidden."""
+    return {name: hide(to_python(o.value), o.sensitive) for name, o in sorted(outputs.items())}
+
+
+def _order(change: ResourceChange) -> Any:
+    return parse_resource_instance(change.address).sort_key, change.deposed
+
+
+def require(value: Any, problems: Sequence[Diagnostic]) -> Any:
+    if value is None or has_errors(problems):
+        raise Failure(problems)
+    return value
+
+
+def hide(value: Any, sensitive: bool) -> Any:
+    return Sensitive(value) if sensitive and value is not None and not isinstance(value, Sensitive) else value
+
+
+def _fix(document: Mapping[str, Any]) -> Fix:
+    places = []
+    for place in document["places"]:
+        source = place.get("source") or {}
+        places.append((str(place.get("text", "")), str(source.get("file", "")), int(source.get("line", 0))))
+    return Fix(tuple(places), bool(document["checked"]), str(document.get("note", "")))
+
+
+def _source(configuration: str) -> str:
+    from planner.foundation.vocabulary.provider_address import parse_provider_configuration
+
+    return parse_provider_configuration(configuration).source
+
+
+def _missing(address: str) -> Change:
+    raise KeyError(address)

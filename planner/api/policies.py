@@ -1,0 +1,211 @@
+"""Policies and facts in Python, beside rule files.
+
+from planner import policy
+
+@policy.relation("team_of(address: symbol, team: symbol)")
+def team_of(plan):
+    "The team that owns an object."
+    yield "aws_s3_bucket.logs", "core"
+
+@policy.deny("no_owner")
+def no_owner(plan):
+    for change in plan.changes:
+        if change.after and "owner" not in change.after.get("tags", {}):
+            yield change.address, f"{change.address} has no owner"
+
+The functions of a file get the plan and yield rows; the rows are judged, recorded and proved like facts of a rule file,
+and rules may read the relations. A file is run where `-policy=FILE.py`, the organisation's settings or a program name
+it, never because it lies in a directory or a pack. A function that uses a value which is known only after apply cannot
+decide: the policy denies then, with that reason. Rules can wait for such a value.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import re
+import runpy
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+
+from planner.api.values import NotKnown, Path, path_text
+from planner.foundation.vocabulary.diagnostic import Failure, error
+from planner.language.syntax.rule_parse import parse_rules
+from planner.language.syntax.rule_syntax import quote
+from planner.operations.standing_policies import organisation, own
+
+if TYPE_CHECKING:
+    from planner.operations.plan import MadePlan
+
+Work = TypeVar("Work", bound=Callable[..., Iterable[Any]])
+_MARK = "__planner_policy__"
+_DECLARED = re.compile(r"\s*([a-z]\w*)\s*\((.*)\)\s*", re.S)
+_MOST_ROWS = 200_000
+
+
+class UndecidedError(Exception):
+    """A function of a policy used a value that is known only after apply."""
+
+
+def relation(declaration: str) -> Callable[[Work], Work]:
+    """Marks a function as the source of a relation, which rules may read. `declaration` is as after `.decl`; the
+    docstring of the function documents it. The function gets the plan and yields rows: tuples of str, int and bool."""
+    return _marker("relation", declaration)
+
+
+def deny(code: str) -> Callable[[Work], Work]:
+    """Marks a function as a policy that denies: it yields (address, message) of each denial."""
+    return _marker("deny", code)
+
+
+def warn(code: str) -> Callable[[Work], Work]:
+    """Marks a function as a policy that warns: it yields (address, message) of each warning."""
+    return _marker("warn", code)
+
+
+def _marker(kind: str, text: str) -> Callable[[Work], Work]:
+    def mark(work: Work) -> Work:
+        setattr(work, _MARK, (kind, text))
+        return work
+
+    return mark
+
+
+View = Callable[[Any], Any]
+"""makes the plan that functions get of a MadePlan"""
+
+
+def all_policies(folder: str, policies: Sequence[str], view: View) -> dict[str, Any]:
+    """The options that name policies: those of a directory, these (relative to the directory), and the
+    organisation's."""
+    named = [one if one.startswith("builtin:") else os.path.join(folder, one) for one in policies]
+    standing = organisation("policies", os.environ)
+    return {
+        "policies": tuple(dict.fromkeys((*own(folder), *named))),
+        "standing_policies": standing,
+        "more_policies": python_policies((*named, *standing), folder, view),
+    }
+
+
+def python_policies(
+    words: Sequence[str], directory: str, view: View
+) -> Callable[[MadePlan[Any]], tuple[tuple[str, str], ...]] | None:
+    """The function that gives the rule files of the Python files among words, for a plan; None when there are none.
+    The files are run when a plan is judged; that may raise Failure."""
+    files = [os.path.normpath(os.path.join(directory, word)) for word in words if word.endswith(".py")]
+    if not files:
+        return None
+
+    def rule_files(made: MadePlan[Any]) -> tuple[tuple[str, str], ...]:
+        return tuple((f"{file}.dl", _rules(file, view(made))) for file in files)
+
+    return rule_files
+
+
+def _rules(file: str, plan: Any) -> str:
+    """The rule file that the functions of a Python file come to, for a plan."""
+    try:
+        names = runpy.run_path(file, run_name="planner_policies")
+    except Exception as problem:
+        raise _failure(file, "", problem) from problem
+    functions = [(name, one) for name, one in names.items() if hasattr(one, _MARK)]
+    if not functions:
+        detail = f"{file} has no function with a decorator of planner.policy."
+        raise Failure(error("policy.python", "No policies in the file", detail))
+    parts = [f"// What the functions of {os.path.basename(file)} came to for one plan."]
+    for name, function in functions:
+        parts.append(_rows(file, name, function, plan))
+    return "\n".join(parts) + "\n"
+
+
+def _rows(file: str, name: str, function: Any, plan: Any) -> str:
+    """The rows of a function in the rule language."""
+    kind, text = getattr(function, _MARK)
+    base = re.sub(r"\W", "_", os.path.basename(file).removesuffix(".py"))
+    doc = " ".join((inspect.getdoc(function) or "").split())
+    line = function.__code__.co_firstlineno
+    origin = f"{os.path.basename(file)}:{line}"
+    head, predicate = "", kind
+    if kind == "relation":
+        match = _DECLARED.fullmatch(text)
+        if match is None:
+            raise _failure(file, name, ValueError(f"{text!r} is not a declaration such as team_of(address: symbol)"))
+        predicate = match[1]
+        columns = ", ".join(part.partition(":")[0].strip() for part in match[2].split(","))
+        head = f"/// {predicate}({columns}): {doc or 'rows of a Python function'} ({origin}).\n.decl {text.strip()}\n"
+    rows: list[tuple[Any, ...]] = []
+    try:
+        for row in function(plan):
+            rows.append(row if isinstance(row, tuple) else (row,))
+            if len(rows) > _MOST_ROWS:
+                raise ValueError(f"more than {_MOST_ROWS} rows")
+    except UndecidedError as problem:
+        if kind == "relation":
+            raise _failure(file, name, problem) from None
+        rows = [("", f"It cannot be decided before the apply: {problem}")]
+        predicate = "deny"
+    except Failure:
+        raise
+    except Exception as problem:
+        raise _failure(file, name, problem) from problem
+    prefix = () if kind == "relation" else (text,)
+    lines = []
+    for number, row in enumerate(rows, 1):
+        try:
+            cells = ", ".join(_cell(value) for value in (*prefix, *row))
+        except TypeError as problem:
+            raise _failure(file, name, problem) from None
+        reason = quote(f"the function {name} yields it ({origin})".replace("{", "(").replace("}", ")"))
+        lines.append(f'@name("{base}.{name}.{number}")\n@reason({reason})\n{predicate}({cells}).')
+    written = head + "\n".join(lines)
+    _, problems = parse_rules(origin, written)
+    if any(problem.is_error for problem in problems):
+        raise _failure(file, name, ValueError(problems[0].summary))
+    return written
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, NotKnown):
+        raise UndecidedError(repr(value))
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, str):
+        return quote(value)
+    raise TypeError(f"{value!r} is not a value of a column: use str, int and bool")
+
+
+def _failure(file: str, name: str, problem: Exception) -> Failure:
+    where = f"{name} in {file}" if name else file
+    detail = f"{where}: {type(problem).__name__}: {problem}."
+    return Failure(error("policy.python", "A Python policy failed", detail))
+
+
+class Undecidable(NotKnown):
+    """The value at a path of an object that is known only after apply."""
+
+    __slots__ = ("_what",)
+
+    def __init__(self, address: str, path: Path) -> None:
+        self._what = f"{address}{path_text(path)}"
+
+    def __repr__(self) -> str:
+        return f"{self._what} is known only after apply"
+
+    def _refuse(self, *arguments: Any) -> NoReturn:
+        raise UndecidedError(repr(self))
+
+    __bool__ = __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __hash__ = __str__ = __len__ = __iter__ = _refuse
+    __contains__ = __getitem__ = __add__ = __radd__ = __int__ = __float__ = __format__ = __getattr__ = _refuse
+
+
+def strict(value: Any, address: str, path: Path = ()) -> Any:
+    """A value of an object in which every use of what is not known raises UndecidedError."""
+    if isinstance(value, NotKnown):
+        return Undecidable(address, path)
+    if isinstance(value, dict):
+        return {name: strict(item, address, (*path, name)) for name, item in value.items()}
+    if isinstance(value, list):
+        return [strict(item, address, (*path, index)) for index, item in enumerate(value)]
+    return value

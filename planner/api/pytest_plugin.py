@@ -1,0 +1,139 @@
+"""Fixtures for pytest: modules are tested in Python, in the process of the tests.
+
+def test_network(planner_plan):
+    plan = planner_plan("modules/network", {"cidr": "10.0.0.0/16"})
+    assert [c.address for c in plan.changes] == ["aws_vpc.main", "aws_subnet.a"]
+
+Every plan has a state of its own, which is empty at first; providers are mocked unless a test wants real ones.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from planner.api.configuration import Configuration
+    from planner.api.plan import ApplyResult, Plan
+
+UPDATE = "--planner-update"
+FOLDER = "__snapshots__"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Adds the option that writes snapshots."""
+    group = parser.getgroup("planner")
+    group.addoption(UPDATE, action="store_true", help="Write the snapshots of plans instead of comparing with them.")
+
+
+class Modules:
+    """Configurations of one test, each with a state of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._states: dict[str, Path] = {}
+        self._plans: list[Plan] = []
+
+    def load(self, directory: str | os.PathLike[str], variables: Mapping[str, Any] | None, real: bool) -> Configuration:
+        """The configuration in a directory. Modules and providers that are missing are installed, once."""
+        from planner.api.configuration import load
+
+        where = os.path.realpath(directory)
+        state = self._states.setdefault(where, self._folder / f"state{len(self._states)}.tfstate")
+        return load(where, variables=variables, state=state, mocked=not real)
+
+    def plan(
+        self,
+        directory: str | os.PathLike[str] = ".",
+        variables: Mapping[str, Any] | None = None,
+        *,
+        real: bool = False,
+        **options: Any,
+    ) -> Plan:
+        """See planner_plan."""
+        from planner.foundation.vocabulary.diagnostic import Failure
+
+        configuration = self.load(directory, variables, real)
+        try:
+            plan = configuration.plan(**options)
+        except Failure as failure:
+            if not any(d.code in _NOT_INSTALLED for d in failure.diagnostics):
+                raise
+            configuration.init()
+            plan = configuration.plan(**options)
+        self._plans.append(plan)
+        return plan
+
+    def apply(
+        self,
+        directory: str | os.PathLike[str] = ".",
+        variables: Mapping[str, Any] | None = None,
+        *,
+        real: bool = False,
+        **options: Any,
+    ) -> ApplyResult:
+        """See planner_apply."""
+        return self.plan(directory, variables, real=real, **options).apply()
+
+    def close(self) -> None:
+        """End the plugins that were started."""
+        for plan in self._plans:
+            plan.close()
+
+
+_NOT_INSTALLED = frozenset(("config.module_not_installed", "provider.not_installed"))
+
+
+@pytest.fixture
+def planner_modules(tmp_path: Path) -> Iterator[Modules]:
+    """The modules that planner_plan and planner_apply of one test share: what was applied is the state of the next
+    plan of the same directory."""
+    modules = Modules(tmp_path)
+    yield modules
+    modules.close()
+
+
+@pytest.fixture
+def planner_plan(planner_modules: Modules) -> Callable[..., Plan]:
+    """Plans a module: planner_plan(directory, variables, real=False, **options), with the options of
+    Configuration.plan. `real` providers are called. Raises Failure."""
+    return planner_modules.plan
+
+
+@pytest.fixture
+def planner_apply(planner_modules: Modules) -> Callable[..., ApplyResult]:
+    """Plans and applies a module, with the arguments of planner_plan; mocked objects have made-up values for what a
+    provider would compute. Raises Failure."""
+    return planner_modules.apply
+
+
+@pytest.fixture
+def planner_snapshot(request: pytest.FixtureRequest) -> Callable[[Plan], None]:
+    """Compares a plan with the one that was kept in __snapshots__ beside the test, and fails with the differing lines
+    and their causes. With --planner-update it is written."""
+    used: list[str] = []
+
+    def compare(plan: Plan, name: str = "") -> None:
+        name = name or request.node.name + (f".{len(used) + 1}" if used else "")
+        used.append(name)
+        file = request.path.parent / FOLDER / f"{request.path.stem}.{re.sub(r'[^A-Za-z0-9._-]+', '_', name)}.txt"
+        text = plan.text(causes=False)
+        if request.config.getoption(UPDATE):
+            file.parent.mkdir(exist_ok=True)
+            file.write_text(text, "utf-8")
+            return
+        if not file.is_file():
+            pytest.fail(f"There is no snapshot {file.name} yet: run pytest {UPDATE}.", pytrace=False)
+        kept = file.read_text("utf-8")
+        if kept != text:
+            lines = difflib.unified_diff(kept.splitlines(), text.splitlines(), "kept", "now", lineterm="", n=2)
+            why = [f"{change.address}: {cause}" for change in plan.changes for cause in change.causes]
+            pytest.fail("\n".join(["The plan is not the one that was kept.", *lines, "", *why]), pytrace=False)
+
+    return compare

@@ -1,0 +1,126 @@
+"""The rule engine over facts of one's own: Datalog without infrastructure.
+
+from planner import rules
+
+program = rules.compile('''
+/// parent(parent, child): the second is a child of the first. Example: parent("ann", "bob")
+.decl parent(parent: symbol, child: symbol)
+.input parent
+/// ancestor(older, younger): a child, or an ancestor of its parent. Example: ancestor("ann", "cid")
+.decl ancestor(older: symbol, younger: symbol)
+ancestor(X, Y) :- parent(X, Y).
+ancestor(X, Z) :- parent(X, Y), ancestor(Y, Z).
+''')
+answers = program.evaluate({"parent": [("ann", "bob"), ("bob", "cid")]})
+answers["ancestor"]                          # sorted rows
+answers.query('ancestor("ann", Who)')        # a table
+answers.prove("ancestor", "ann", "cid").text
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from planner.api.model import Proof, Rows
+from planner.api.session import session
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.logic.datalog.engine.cache import load_program
+from planner.logic.datalog.engine.evaluate import evaluate
+from planner.logic.datalog.engine.fact_base import FactBuilder
+from planner.logic.datalog.language.values import decode, encode
+
+if TYPE_CHECKING:
+    from planner.logic.datalog.engine.evaluate import Database
+    from planner.logic.datalog.engine.program import RuleProgram
+
+Row = tuple[Any, ...]
+"""columns of a fact: str, int, Decimal, bool"""
+
+
+class Program:
+    """A checked and compiled program. `diagnostics` are warnings."""
+
+    def __init__(self, program: RuleProgram, diagnostics: Iterable[Diagnostic]) -> None:
+        self._program = program
+        self.diagnostics = tuple(diagnostics)
+
+    @property
+    def predicates(self) -> Mapping[str, tuple[str, ...]]:
+        """The relations of the program, each with the names of its columns."""
+        return {name: tuple(c.name for c in one.columns) for name, one in sorted(self._program.predicates.items())}
+
+    def evaluate(self, facts: Mapping[str, Iterable[Row]]) -> Derived:
+        """Everything that the rules derive from the facts. Raises Failure for facts of an undeclared relation, or that
+        do not fit their declaration, and when a computed value grows without bound."""
+        with session("/"):
+            builder = FactBuilder()
+            for name, rows in facts.items():
+                if name not in self._program.predicates:
+                    raise Failure(error("rules.facts", "Unknown relation", f"The program does not declare {name}."))
+                for row in rows:
+                    builder.add(name, *row)
+            try:
+                return Derived(self._program, evaluate(self._program, builder.build()))
+            except (ValueError, TypeError) as problem:
+                raise Failure(error("rules.facts", "Facts do not fit", f"{problem}.")) from None
+
+
+class Derived(Mapping[str, tuple[Row, ...]]):
+    """The relations of a program over some facts: by name, their rows, sorted."""
+
+    def __init__(self, program: RuleProgram, database: Database) -> None:
+        self._program, self._database = program, database
+
+    def __getitem__(self, predicate: str) -> tuple[Row, ...]:
+        return tuple(tuple(map(decode, row)) for row in self._database.sorted(predicate))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted(self._program.predicates))
+
+    def __len__(self) -> int:
+        return len(self._program.predicates)
+
+    def query(self, text: str) -> Rows:
+        """The answer to a query, such as `ancestor("ann", Who), not parent("ann", Who)`. Raises Failure."""
+        from planner.logic.datalog.ask.question import ask, parse_query
+
+        with session("/"):
+            query, problems = parse_query(self._program, text)
+            if query is None or has_errors(problems):
+                raise Failure(problems)
+            result = ask(self._program, self._database, query)
+            return Rows(result.columns, tuple(tuple(map(decode, row)) for row in result.rows))
+
+    def prove(self, predicate: str, *columns: Any) -> Proof:
+        """Why a row holds. Raises Failure when it does not, with what each rule would need."""
+        from planner.logic.datalog.explain.proof import proof_json
+        from planner.logic.datalog.explain.search import Prover
+        from planner.logic.datalog.explain.why_not import why_not
+        from planner.render.proof import proof_text
+        from planner.render.terminal import Paint
+
+        with session("/"):
+            if predicate not in self._program.predicates:
+                raise Failure(error("rules.facts", "Unknown relation", f"The program does not declare {predicate}."))
+            row = tuple(map(encode, columns))
+            prover = Prover(self._program, self._database)
+            proof = prover.why(predicate, row)
+            if proof is None:
+                obstacles = why_not(prover, predicate, row) or []
+                lines = [f"[{one.rule.name}] would need {one.text}" for one in obstacles]
+                detail = "\n".join([f"{predicate}{columns!r} does not hold.", *lines])
+                raise Failure(error("why.fails", "It does not hold", detail))
+            document = proof_json(proof, self._database.facts, lambda source: {"source": str(source)})
+            return Proof(document, proof_text(document, Paint(False)))
+
+
+def compile(*texts: str) -> Program:
+    """The program that rule files are, given as texts in the language of rules/README.md. Raises Failure with all that
+    is wrong, each with its line."""
+    with session("/"):
+        files = [(f"rules{number or ''}.dl", text) for number, text in enumerate(texts)]
+        program, problems = load_program(files)
+        if program is None:
+            raise Failure(problems)
+        return Program(program, problems)

@@ -1,0 +1,283 @@
+"""JSON Schemas (draft 2020-12) of the documents that planner prints.
+
+Within a major version of a format members are only added, so the schemas allow unknown ones; a member that is required
+here stays. Plan, state and provider documents of the ecosystem have its own formats and are not here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+Schema = dict[str, Any]
+
+TEXT: Schema = {"type": "string"}
+NUMBER: Schema = {"type": "number"}
+COUNT: Schema = {"type": "integer", "minimum": 0}
+FLAG: Schema = {"type": "boolean"}
+CELL: Schema = {"type": ["string", "number", "boolean", "null"]}
+
+
+def _object(required: dict[str, Schema], optional: dict[str, Schema] | None = None, about: str = "") -> Schema:
+    note = {"description": about} if about else {}
+    return {**note, "type": "object", "properties": {**required, **(optional or {})}, "required": list(required)}
+
+
+def _list(items: Schema, about: str = "") -> Schema:
+    return {**({"description": about} if about else {}), "type": "array", "items": items}
+
+
+def _map(values: Schema, about: str) -> Schema:
+    return {"description": about, "type": "object", "additionalProperties": values}
+
+
+def _document(about: str, required: dict[str, Schema], optional: dict[str, Schema] | None = None) -> Schema:
+    version = {"description": "The format: a minor version adds members.", "type": "string", "pattern": r"^1\.\d+$"}
+    return _object({"format_version": version, **required}, optional, about)
+
+
+def _with_text(schema: Schema, about: str) -> Schema:
+    return {**schema, "description": about}
+
+
+PLACE = _object(
+    {},
+    {"file": TEXT, "line": COUNT, "column": COUNT, "snippet": TEXT, "command_line": TEXT, "state": TEXT}
+    | {"provider": TEXT, "native": TEXT},
+    "A place: in a file, on the command line, in a state, or what else it comes from.",
+)
+STEP = _object(
+    {"what": _with_text(TEXT, "An input, a value or an object, as `planner why` names it.")},
+    {
+        "kind": _with_text(TEXT, "Of a root cause: the sort of input."),
+        "before": _with_text(TEXT, "The former value."),
+        "value": _with_text(TEXT, "The present value."),
+        "origin": _with_text(TEXT, "Of a variable: default, environment, input or plan."),
+        "source": PLACE,
+    },
+)
+BECAUSE: dict[str, Schema] = {
+    "because": _list(STEP, "From the root cause to the change, step by step."),
+    "root_causes": _list(STEP, "All inputs that the change comes from."),
+    "because_is_certain": _with_text(FLAG, "Whether these are the causes, all of them; candidates otherwise."),
+    "checked": _with_text(FLAG, "Whether evaluating with each of them taken back confirmed it."),
+}
+GOAL = _list(CELL, "The relation and its columns.")
+PROOFS = _map(
+    _object(
+        {"tuple": GOAL},
+        {
+            "rule": _with_text(TEXT, "The rule that derives it."),
+            "reason": TEXT,
+            "body": _list(
+                _object({}, {"proof": TEXT, "not": _list(CELL), "test": TEXT, "aggregate": TEXT, "value": CELL}),
+                "What the rule needs: another proof, an absent fact, a test or an aggregate.",
+            ),
+            "input": _with_text(FLAG, "A fact that was given."),
+            "source": PLACE,
+        },
+    ),
+    "Each step by its name; shared ones occur once.",
+)
+PROOF: dict[str, Schema] = {
+    "goal": GOAL,
+    "root": _with_text(TEXT, "The name of the first step."),
+    "proofs": PROOFS,
+}
+COUNTS = _object(dict.fromkeys(("add", "change", "remove", "import", "forget"), COUNT))
+DIAGNOSTIC = _object(
+    {"severity": {"enum": ["error", "warning"]}, "summary": TEXT},
+    {
+        "detail": TEXT,
+        "address": TEXT,
+        "code": TEXT,
+        "range": _object({"filename": TEXT}),
+        "snippet": {"type": "object"},
+    },
+)
+CHANGES = _list(_object({"address": TEXT, "action": TEXT}, {"reason": TEXT}))
+PAIRS = _list({"type": "array", "items": TEXT, "minItems": 2, "maxItems": 2}, "Pairs (dependent, dependency), sorted.")
+FINDING = _object(
+    {
+        "verdict": {"enum": ["deny", "broken", "undecided", "warn", "overridden", "waived", "info"]},
+        "code": TEXT,
+        "address": TEXT,
+        "message": TEXT,
+        "rule": TEXT,
+        "proof": {"type": "object"},
+    },
+    {
+        "policy": _object({"file": TEXT, "line": COUNT}),
+        "subject": _object({"file": TEXT, "line": COUNT}),
+        "would": {"enum": ["deny", "warn"]},
+        "by_cases": FLAG,
+        "waits_for": _list(_object({"address": TEXT, "path": TEXT})),
+        "reason": TEXT,
+        "metadata": {"type": "object"},
+    },
+)
+UNIT = _object(
+    {
+        "unit": TEXT,
+        "folder": _with_text(TEXT, "Relative to the fleet's directory."),
+        "tags": _list(TEXT),
+        "groups": _list(TEXT),
+        "wave": COUNT,
+        "outcome": {
+            "enum": [
+                "unchanged",
+                "changes",
+                "incomplete",
+                "applied",
+                "failed",
+                "skipped",
+                "stopped",
+                "died",
+                "declined",
+            ]
+        },
+        "because": _with_text(TEXT, "The unit that decided the outcome."),
+        "because_all": _list(TEXT),
+        "reused": FLAG,
+        "attempts": COUNT,
+        "waits_for": _list(TEXT),
+        "counts": COUNTS,
+        "changes": CHANGES,
+        "outputs": _list(_object({"name": TEXT, "action": TEXT})),
+        "diagnostics": _list(DIAGNOSTIC),
+        "seconds": NUMBER,
+        "plan_file": {"type": ["string", "null"]},
+    }
+)
+
+SCHEMAS: dict[str, Schema] = {
+    "advice": _document("planner advice -json", {"advice": _list({"type": "object"})}),
+    "batch": _document(
+        "planner batch plan -json, batch apply -json",
+        {
+            "command": TEXT,
+            "mode": {"enum": ["normal", "destroy", "refresh-only"]},
+            "seconds": NUMBER,
+            "succeeded": FLAG,
+            "outcomes": _map(COUNT, "The number of units with each outcome."),
+            "units": _list(UNIT, "In the order of waves and names."),
+            "edges": PAIRS,
+            "diagnostics": _list(DIAGNOSTIC),
+        },
+    ),
+    "batch-graph": _document(
+        "planner batch graph -json",
+        {
+            "nodes": _list(_object({"unit": TEXT, "folder": TEXT, "wave": COUNT, "tags": _list(TEXT)})),
+            "edges": PAIRS,
+            "reduced_edges": PAIRS,
+        },
+    ),
+    "causes": _document(
+        "planner why -json, planner plan -summary -json",
+        {
+            "changes": COUNT,
+            "objects": COUNT,
+            "outputs": COUNT,
+            "causes": _list(_object({"root": STEP, "certain": FLAG, "changes": CHANGES})),
+        },
+    ),
+    "event": _object(
+        {"@level": TEXT, "@message": TEXT, "@module": TEXT, "@timestamp": TEXT, "type": TEXT},
+        {"change": {"type": "object"}, "changes": {"type": "object"}, "hook": {"type": "object"}}
+        | {"outputs": {"type": "object"}, "diagnostic": DIAGNOSTIC},
+        "A line of planner plan -json, apply -json and other commands with JSON lines",
+    ),
+    "fixes": _document(
+        "planner why -fix -json",
+        {
+            "goal": GOAL,
+            "fixes": _list(
+                _object(
+                    {"places": _list(_object({"text": TEXT}, {"kind": TEXT, "source": PLACE})), "checked": FLAG},
+                    {"note": TEXT},
+                ),
+                "Sets of edits, the smallest first.",
+            ),
+        },
+        {"limit": TEXT, "stuck": TEXT, "notes": _list(TEXT)},
+    ),
+    "graph": _document(
+        "planner graph -json",
+        {
+            "nodes": _list(TEXT),
+            "edges": PAIRS,
+            "reduced_edges": PAIRS,
+            "details": _map(
+                _object({"kind": TEXT, "module": TEXT, "object": TEXT, "deposed": TEXT}), "Each vertex by its name."
+            ),
+        },
+    ),
+    "list": _document("planner why moved|drift|unknown|... -json", {"goal": _list(TEXT), "entries": _list(TEXT)}),
+    "proof": {
+        **_document("planner why -json", {"goal": GOAL}, {**PROOF, **BECAUSE, "also": _list({"type": "object"})}),
+        "anyOf": [
+            {"required": ["root", "proofs"]},
+            {
+                "description": "Why something does not hold.",
+                "properties": {
+                    "holds": {"const": False},
+                    "nearest": _list(_object({"kind": TEXT, "text": TEXT}, {"lines": _list(TEXT)})),
+                    "rules": _list(_object({"rule": TEXT}, {"fails": TEXT})),
+                },
+                "required": ["holds"],
+            },
+            {"description": "A verdict of a policy.", "required": ["rule"]},
+        ],
+    },
+    "query": _document("planner query -json", {"columns": _list(TEXT), "rows": _list(_list(CELL))}),
+    "rules": _document(
+        "planner rules list -json",
+        {
+            "rules": _list(
+                _object({"name": TEXT, "text": TEXT, "reason": TEXT, "predicate": TEXT, "file": TEXT, "line": COUNT})
+            )
+        },
+    ),
+    "stacks": _document(
+        "planner stacks plan -report=FILE, stacks apply -report=FILE",
+        {
+            "deployments": _list(
+                _object(
+                    {"deployment": TEXT, "mode": TEXT, "applyable": FLAG, "complete": FLAG},
+                    {"components": _list(_object({"address": TEXT, "action": TEXT}))},
+                )
+            ),
+            "errored": FLAG,
+            "diagnostics": _list(DIAGNOSTIC),
+        },
+    ),
+    "validate": _document(
+        "planner validate -json",
+        {"valid": FLAG, "error_count": COUNT, "warning_count": COUNT, "diagnostics": _list(DIAGNOSTIC)},
+    ),
+    "verdict": _document(
+        "planner policy check -format=json",
+        {
+            "verdict": TEXT,
+            "counts": _map(COUNT, "The number of findings of each kind."),
+            "findings": _list(FINDING),
+        },
+    ),
+    "what-if": _document(
+        "planner what-if -json",
+        {
+            "differences": _list(_object({"address": TEXT, "without": TEXT, "with": TEXT}, BECAUSE)),
+            "without": COUNTS,
+            "with": COUNTS,
+        },
+    ),
+}
+
+
+def schema(name: str) -> Schema:
+    """The schema of a document, by name. Raises KeyError for an unknown one."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": f"planner {name}",
+        **SCHEMAS[name],
+    }

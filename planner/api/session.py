@@ -1,0 +1,84 @@
+"""The surroundings of a call: nothing that it does is seen by other calls in the same process.
+
+The command line has a process to itself: its directory, its interrupts and its recursion limit are the process's. A
+call of the library has a directory, a request to stop and a record of files of its own, each in a context variable that
+the threads of its walks inherit.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from threading import Lock
+
+from planner.foundation.support.disk import own_reads, working_in
+from planner.foundation.support.signals import StopSignal, stopped_by
+from planner.foundation.vocabulary.diagnostic import Failure, defect
+from planner.foundation.vocabulary.release import DEPTH, DIGITS
+
+
+class Stop:
+    """A request to stop, to be made from any thread. One that is passed to a call ends it as an interrupt ends a
+    command: what runs comes to its end, nothing new starts, the state is saved, and the call raises Failure."""
+
+    def __init__(self) -> None:
+        self.signal = StopSignal()
+
+    @property
+    def requested(self) -> bool:
+        """Whether the request was made."""
+        return self.signal.requested
+
+    def request(self) -> None:
+        """Stop the calls that this was passed to, now and later."""
+        self.signal.request()
+
+
+@contextmanager
+def session(directory: str, stop: Stop | None = None) -> Iterator[None]:
+    """Inside, relative paths start from this absolute directory, and `stop` ends what waits. Raises Failure for every
+    exception: one that is not expected has the diagnostic `cli.defect`."""
+    signal = (stop or Stop()).signal
+    try:
+        with _LIMITS.raised(), working_in(directory), stopped_by(signal), own_reads():
+            yield
+    except Failure:
+        raise
+    except Exception as problem:
+        raise Failure(defect(problem)) from problem
+
+
+class _Limits:
+    """The interpreter's limits for nested calls and long numbers, which belong to the process: they are raised while
+    calls run, and are what they were afterwards."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._calls = 0
+        self._before = (0, 0)
+
+    @contextmanager
+    def raised(self) -> Iterator[None]:
+        with self._lock:
+            self._calls += 1
+            if self._calls == 1:
+                self._before = sys.getrecursionlimit(), sys.get_int_max_str_digits()
+                sys.setrecursionlimit(max(self._before[0], DEPTH))
+                sys.set_int_max_str_digits(max(self._before[1], DIGITS) if self._before[1] else 0)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._calls -= 1
+                if not self._calls:
+                    self._put_back()
+
+    def _put_back(self) -> None:
+        depth, digits = self._before
+        sys.set_int_max_str_digits(digits)
+        with suppress(RecursionError):  # the caller may be deeper than that itself
+            sys.setrecursionlimit(depth)
+
+
+_LIMITS = _Limits()

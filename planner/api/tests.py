@@ -1,0 +1,121 @@
+"""Test files of a module (`*.tftest.hcl`, `*.tofutest.hcl`), run from Python."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from planner.api.html import table_html
+from planner.api.plan import variable_inputs
+from planner.api.session import Stop, session
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, has_errors
+from planner.foundation.vocabulary.records import field, frozen
+
+
+@frozen(eq=False)
+class TestRunResult:
+    """A run of a test file: `status` is pass, fail, error or skip; `seconds` is its time; `diagnostics` are its
+    problems."""
+
+    __test__ = False
+
+    name: str
+    status: str
+    seconds: float = field(repr=False)
+    diagnostics: tuple[Diagnostic, ...] = field(repr=False)
+
+
+@frozen(eq=False)
+class TestFileReport:
+    """A test file with its runs. `cleaned` is False when objects that it made could not be destroyed: their state is in
+    errored_test.tfstate."""
+
+    __test__ = False
+
+    name: str
+    status: str
+    runs: tuple[TestRunResult, ...]
+    cleaned: bool
+    diagnostics: tuple[Diagnostic, ...] = field(repr=False)
+    """those of cleaning up and others that belong to no run"""
+
+
+@frozen(eq=False)
+class TestReport:
+    """The result of the tests of a module."""
+
+    __test__ = False
+
+    passed: bool
+    files: tuple[TestFileReport, ...]
+
+    def _repr_html_(self) -> str:
+        rows = [(file.name, run.name, run.status, f"{run.seconds:.2f} s") for file in self.files for run in file.runs]
+        return table_html(("file", "run", "status", "time"), rows)
+
+
+def run_tests(
+    directory: str | os.PathLike[str] = ".",
+    *,
+    filters: Sequence[str] = (),
+    variables: Mapping[str, Any] | None = None,
+    test_directory: str = "tests",
+    stop: Stop | None = None,
+) -> TestReport:
+    """Run the test files of a module, one after the other. `filters` are names of files; all run without any. Runs that
+    apply make real objects, unless their providers are mocked, and destroy them afterwards. Raises Failure when the
+    module or a test file cannot be read."""
+    from planner.workflows.testing.suite import SuiteRunner, TestOptions, load_suite, suite_status
+
+    folder = os.path.abspath(directory)
+    requested = (stop or Stop()).signal
+    with session(folder, stop):
+        options = TestOptions(
+            folder,
+            filters=tuple(filters),
+            test_directory="" if test_directory == "tests" else test_directory,
+            inputs=variable_inputs(variables),
+        )
+        suite, problems = load_suite(options)
+        if suite is None or has_errors(problems):
+            raise Failure(problems)
+        runner, notes = SuiteRunner(suite), _Notes()
+        try:
+            for index in range(len(runner.results)):
+                runner.carry_out(index, notes, lambda: requested.requested)
+        finally:
+            runner.close()
+        _, fails = suite_status(runner.results)
+        return TestReport(not fails, tuple(_file(result, notes) for result in runner.results))
+
+
+class _Notes:
+    """Keeps the diagnostics that belong to no run."""
+
+    def __init__(self) -> None:
+        self.of: dict[str, list[Diagnostic]] = {}
+
+    def abstract(self, files: Any) -> None:
+        """In the results."""
+
+    def file(self, file: Any) -> None:
+        """In the results."""
+
+    def cleaned(self, file: Any, run: Any, left: Any) -> None:
+        self.of.setdefault(file.name, []).extend(left.diagnostics)
+
+    def saving(self, file: Any, run: Any, path: str) -> None:
+        """In the results, as `cleaned`."""
+
+    def diagnostics(self, diagnostics: Iterable[Diagnostic], file: Any, run: Any) -> None:
+        self.of.setdefault(file.name, []).extend(diagnostics)
+
+    def interrupted(self, what: Any) -> None:
+        """Cannot happen: interrupts are the program's."""
+
+
+def _file(result: Any, notes: _Notes) -> TestFileReport:
+    runs = tuple(TestRunResult(r.name, r.status, r.seconds, tuple(r.diagnostics)) for r in result.runs)
+    cleaned = not result.cleanup_failed
+    return TestFileReport(result.name, result.status, runs, cleaned, tuple(notes.of.get(result.name, ())))

@@ -1,0 +1,129 @@
+"""Values of the language as Python objects, and back.
+
+string, bool, null    str, bool, None           list, set, tuple    list
+number                int, or else float        map, object         dict
+not known yet         UNKNOWN                   sensitive           Sensitive, which hides the value
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from planner.foundation.values.json_codec import implied_value
+from planner.foundation.values.numbers import to_float
+from planner.foundation.values.value import SENSITIVE, List, Map, Marked, Null, Set, Unknown, Value, mark, unmark_deep
+
+Path = tuple[str | int, ...]
+"""the way to a part of a Python object: names, keys and indexes of lists"""
+
+
+class NotKnown:
+    """The type of UNKNOWN."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "(known after apply)"
+
+    def __bool__(self) -> bool:
+        raise TypeError("A value that is known only after apply is neither true nor false: compare it with UNKNOWN.")
+
+    def __reduce__(self) -> str:
+        return "UNKNOWN"
+
+
+UNKNOWN: Final = NotKnown()
+"""the value of what will be known only after apply"""
+
+
+class Sensitive:
+    """A sensitive value. It prints as `(sensitive value)`, also within other values; `reveal` returns it."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: Any) -> None:
+        self._value = value
+
+    def reveal(self) -> Any:
+        """The value itself. The caller keeps it out of logs."""
+        return self._value
+
+    def __repr__(self) -> str:
+        return "(sensitive value)"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sensitive) and bool(self._value == other._value)
+
+    def __hash__(self) -> int:
+        return hash(Sensitive)
+
+
+def to_python(value: Value) -> Any:
+    """A value of the language as a Python object (see the module)."""
+    kind = value.__class__
+    if kind is Marked:
+        inner = to_python(value.value)
+        return Sensitive(inner) if SENSITIVE in value.marks else inner
+    if kind is str or kind is bool or kind is int:
+        return value
+    if kind is Null:
+        return None
+    if kind is Unknown:
+        return UNKNOWN
+    if kind is dict:
+        return {name: to_python(item) for name, item in value.items()}
+    if kind is Map:
+        return {name: to_python(item) for name, item in sorted(value.items.items())}
+    if kind is tuple:
+        return [to_python(item) for item in value]
+    if kind is List or kind is Set:
+        return [to_python(item) for item in value.items]
+    return to_float(value)
+
+
+def from_python(value: Any) -> Value:
+    """A Python object as a value of the language: what JSON can hold, and Sensitive and UNKNOWN in it. Raises TypeError
+    for other objects."""
+    if value is UNKNOWN:
+        return Unknown()
+    if isinstance(value, Sensitive):
+        plain, _ = unmark_deep(from_python(value.reveal()))
+        return mark(plain, frozenset((SENSITIVE,)))
+    if isinstance(value, Mapping):
+        return {str(name): from_python(item) for name, item in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        return tuple(map(from_python, value))
+    if value is None or isinstance(value, str | bool | int | float):
+        return implied_value(value)
+    raise TypeError(f"{type(value).__name__} is not a type of values: use what JSON can hold")
+
+
+def path_text(path: Path) -> str:
+    """A path as it is written behind an address: `.tags["a"][0]`."""
+    first, *rest = path or ("",)
+    keys = (f"[{step}]" if isinstance(step, int) else f'["{step}"]' for step in rest)
+    return "".join([f".{first}" if first else "", *keys])
+
+
+def unknown_parts(value: Any) -> tuple[Path, ...]:
+    """The paths of the parts of a Python object that are UNKNOWN."""
+    return tuple(path for path, part in _leaves(value) if isinstance(part, NotKnown))
+
+
+def sensitive_parts(value: Any) -> tuple[Path, ...]:
+    """The paths of the parts of a Python object that are Sensitive."""
+    return tuple(path for path, part in _leaves(value, False) if isinstance(part, Sensitive))
+
+
+def _leaves(value: Any, through: bool = True, path: Path = ()) -> Iterator[tuple[Path, Any]]:
+    """The parts that are not containers, with their paths; `through`: also those of sensitive containers."""
+    inner = value.reveal() if through and isinstance(value, Sensitive) else value
+    if isinstance(inner, dict):
+        for name, item in inner.items():
+            yield from _leaves(item, through, (*path, name))
+    elif isinstance(inner, list):
+        for index, item in enumerate(inner):
+            yield from _leaves(item, through, (*path, index))
+    else:
+        yield path, inner

@@ -1,0 +1,54 @@
+"""`mcp`: a server for assistants."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from importlib.util import find_spec
+
+from planner.cli.flags import Arguments, Flag, UsageError, no_directory
+from planner.foundation.vocabulary.diagnostic import Failure, error
+from planner.render.terminal import Terminal
+
+TOKEN = "PLANNER_MCP_TOKEN"
+USAGE = "[options]"
+HELP = f"""Answers questions of assistants about the configurations below this directory, over the Model Context
+Protocol: plans with their causes, why and why not, what if, queries, drift, policies, parts of the graph. Nothing is
+changed.
+
+Without options the server speaks on standard input and output, as an assistant starts it. With -http it listens on the
+loopback interface; each request needs the token of the variable {TOKEN}, or the one that is printed at the start.
+
+This command needs the extra "mcp"."""
+FLAGS = (
+    Flag("http", "int", "Listen on this port of the loopback interface (0: any that is free).", None, "PORT"),
+    Flag("allow-apply", "bool", "Also let assistants apply configurations."),
+)
+
+
+def run(arguments: Arguments, terminal: Terminal) -> int:
+    """0 when the client has gone."""
+    no_directory(arguments, "mcp")
+    if find_spec("mcp") is None:
+        raise Failure(error("cli.extra", "The extra mcp is not installed", "Install planner with the extra mcp."))
+    from planner.api.mcp import server, with_token
+
+    made = server(os.getcwd(), bool(arguments["allow-apply"]))
+    port = arguments["http"]
+    if port is None:
+        made.run("stdio")
+        return 0
+    if not 0 <= port <= 65535:
+        raise UsageError("Option -http must be a port", "Ports are numbers from 0 to 65535.")
+    import socket
+
+    import uvicorn
+
+    token = os.environ.get(TOKEN) or secrets.token_urlsafe(24)
+    with socket.create_server(("127.0.0.1", port)) as listening:
+        address = f"http://127.0.0.1:{listening.getsockname()[1]}/mcp"
+        hint = "" if os.environ.get(TOKEN) else f" with the token {token}"
+        terminal.err(f"planner answers at {address}{hint}. To end it, interrupt it.")
+        app = with_token(made.streamable_http_app(), token)
+        uvicorn.Server(uvicorn.Config(app, log_level="error")).run(sockets=[listening])
+    return 0

@@ -1,0 +1,5 @@
+"""The rule engine by itself: see planner.api.rules."""
+
+from planner.api.rules import Derived, Program, compile
+
+__all__ = ["Derived", "Program", "compile"]

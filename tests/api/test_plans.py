@@ -1,0 +1,399 @@
+"""planner in Python programs: plans, questions, applies, values, fleets, stacks and tests."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import pytest
+
+import planner
+import planner.aio
+from planner import UNKNOWN, Failure, Sensitive, rules
+
+ROOT = """
+variable "image" {
+  default = "v1"
+}
+
+variable "password" {
+  default   = "hunter2"
+  sensitive = true
+}
+
+module "m" {
+  source = "./mod"
+  image  = var.image
+}
+
+resource "terraform_data" "a" {
+  input = {
+    image    = var.image
+    password = var.password
+    cwd      = path.cwd
+    absolute = abspath("x")
+    note     = file("note.txt")
+    notes    = fileset(".", "*.txt")
+  }
+}
+
+resource "terraform_data" "b" {
+  input            = terraform_data.a.id
+  triggers_replace = [var.image]
+}
+
+output "image" {
+  value = terraform_data.a.input.image
+}
+
+output "secret" {
+  value     = var.password
+  sensitive = true
+}
+"""
+MODULE = """
+variable "image" {}
+
+resource "terraform_data" "c" {
+  input = "${var.image} ${file("${path.module}/part.tpl")}"
+}
+"""
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    folder = tmp_path / "root"
+    (folder / "mod").mkdir(parents=True)
+    (folder / "main.tf").write_text(ROOT)
+    (folder / "note.txt").write_text("a note")
+    (folder / "mod" / "main.tf").write_text(MODULE)
+    (folder / "mod" / "part.tpl").write_text("part")
+    planner.load(folder).init()
+    return folder
+
+
+def test_a_plan_and_its_apply(root: Path) -> None:
+    configuration = planner.load(root)
+    assert configuration.validate() == ()
+    with configuration.plan() as plan:
+        assert [(c.address, c.action) for c in plan.changes] == [
+            ("terraform_data.a", "create"),
+            ("terraform_data.b", "create"),
+            ("module.m.terraform_data.c", "create"),
+        ]
+        assert plan.counts.add == 3 and not plan.is_empty
+        change = plan.change("terraform_data.a")
+        assert change.before is None and change.actions == ("create",)
+        assert change.after["input"]["cwd"] == str(root) and change.after["input"]["absolute"] == f"{root}/x"
+        assert change.after["input"]["note"] == "a note" and change.after["input"]["notes"] == ["note.txt"]
+        assert change.after["id"] is UNKNOWN and ("id",) in change.unknown
+        assert isinstance(change.after["input"]["password"], Sensitive) and ("input", "password") in change.sensitive
+        assert change.after["input"]["password"].reveal() == "hunter2" and "hunter2" not in repr(change.after)
+        with pytest.raises(KeyError):
+            plan.change("terraform_data.nothing")
+        events: list[planner.Event] = []
+        result = plan.apply(events.append)
+    assert (result.added, result.changed, result.destroyed) == (3, 0, 0)
+    assert result.outputs["image"] == "v1" and result.outputs["secret"] == Sensitive("hunter2")
+    assert [e.address for e in events if e.name == "apply_complete"].count("terraform_data.a") == 1
+    state = configuration.state()
+    assert state.serial == result.serial and state.outputs == result.outputs
+    assert state.resource("terraform_data.b").attributes["input"] == state.resource("terraform_data.a").attributes["id"]
+    assert configuration.plan().is_empty
+
+
+def test_causes_and_questions(root: Path) -> None:
+    planner.load(root).plan().apply()
+    plan = planner.load(root, variables={"image": "v2"}).plan()
+    change = plan.change("terraform_data.b")
+    assert change.action == "delete-then-create" and change.forces_replacement == (("triggers_replace",),)
+    (cause,) = change.causes
+    assert (cause.what, cause.before, cause.value, cause.file) == ("var.image", '"v1"', '"v2"', "main.tf")
+    assert change.explanation.certain and change.explanation.checked
+    assert [o.name for o in plan.outputs if o.causes] == ["image"]
+    proof = plan.why("terraform_data.b")
+    assert proof.goal[:2] == ("explained", "terraform_data.b") and "var.image" in proof.text and proof.rules
+    assert plan.why("terraform_data.b", "terraform_data.a").goal[0] in ("edge", "waits_for")
+    assert plan.why_not("replace", "terraform_data.a").document["holds"] is False
+    (fix,) = plan.fixes("terraform_data.b")
+    assert fix.checked and fix.places[0][0] == "var.image"
+    comparison = plan.what_if({"image": "v1"})
+    assert {d.name: (d.before, d.after) for d in comparison.differences}["terraform_data.b"] == (
+        "delete-then-create",
+        "no-op",
+    )
+    assert plan.query('action(X, "update")').as_dicts() == [
+        {"X": "module.m.terraform_data.c"},
+        {"X": "terraform_data.a"},
+    ]
+    assert plan.query('edge("output.image (expand)", "terraform_data.a (expand)")').rows == ((),)
+    assert ("terraform_data.b (expand)",) in plan.query('rdeps("terraform_data.a (expand)")').rows
+    assert any("terraform_data.b" in str(row) for row in plan.query("blast", "terraform_data.a"))
+    graph = plan.graph()
+    assert "terraform_data.a (expand)" in graph.dependencies("terraform_data.b (expand)")
+    assert "terraform_data.b (expand)" in graph.dependents("terraform_data.a (expand)")
+    for text in (
+        plan._repr_html_(),
+        proof._repr_html_(),
+        graph._repr_html_(),
+        plan.query("vertex(X, _, _, _)")._repr_html_(),
+    ):
+        assert text.startswith("<") and "hunter2" not in text
+
+
+def test_forms_are_those_of_the_command_line(root: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    plan = planner.load(root).plan()
+    plan.save("kept.tfplan")
+    assert capfd.readouterr() == ("", "")
+    command = [sys.executable, "-m", "planner", f"-chdir={root}"]
+    shown = subprocess.run([*command, "show", "-json", "kept.tfplan"], capture_output=True, check=True, text=True)
+    document = json.loads(shown.stdout)
+    assert json.loads(json.dumps(plan.to_json())) == document
+    text = subprocess.run([*command, "plan", "-no-color"], capture_output=True, check=True, text=True).stdout
+    assert text.startswith(plan.text(causes=False))
+    again = planner.read_plan(root / "kept.tfplan", root)
+    assert [c.address for c in again.changes] == [c.address for c in plan.changes]
+    assert again.apply().added == 3
+    with pytest.raises(Failure, match="applied already"):
+        planner.read_plan(root / "kept.tfplan", root).apply()
+
+
+def test_what_is_wrong_is_raised_with_its_diagnostics(root: Path) -> None:
+    with pytest.raises(Failure, match="undeclared") as caught:
+        planner.load(root, variables={"imgae": 1}).plan()
+    assert [d.code for d in caught.value.diagnostics if d.is_error] == ["config.undeclared_value"]
+    with pytest.raises(Failure, match="Invalid value"):
+        planner.load(root, variables={"image": object()})
+    with pytest.raises(Failure, match="Invalid address"):
+        planner.load(root).plan(targets=["not an address"])
+    with pytest.raises(Failure):
+        planner.load(root / "nowhere").plan()
+    plan = planner.load(root).plan()
+    with pytest.raises(Failure):
+        plan.why("terraform_data.missing")
+    with pytest.raises(Failure, match="missing"):
+        plan.query("missing(X)")
+    (root / "main.tf").write_text('resource "terraform_data" "a" {\n  input = var.gone\n}\n')
+    (problem,) = planner.load(root).validate()
+    assert problem.is_error and problem.subject is not None and problem.subject.filename == "main.tf"
+    with pytest.raises(Failure, match=r"main.tf:2"):
+        planner.load(root).plan()
+
+
+def test_policies_of_the_directory_count(root: Path) -> None:
+    (root / ".planner" / "policies").mkdir(parents=True)
+    rule = 'deny("image", A, "is old") :- planned(A, "input.image", "v1").\n'
+    (root / ".planner" / "policies" / "house.dl").write_text(rule)
+    plan = planner.load(root).plan()
+    assert [(f.kind, f.address) for f in plan.judge().findings] == [("deny", "terraform_data.a")]
+    with pytest.raises(Failure, match="is old"):
+        plan.apply()
+    assert not planner.load(root, variables={"image": "v2"}).plan().judge().is_denied
+    assert planner.load(root).state().resources == ()
+
+
+def test_workspaces_and_variable_files(root: Path) -> None:
+    (root / "other.tfvars").write_text('image = "v7"\n')
+    plan = planner.load(root, var_files=["other.tfvars"], workspace="qa").plan()
+    plan.apply()
+    assert planner.load(root, workspace="qa").state().outputs["image"] == "v7"
+    assert planner.load(root).state().resources == () and (root / "terraform.tfstate.d" / "qa").is_dir()
+
+
+def test_several_at_once_in_threads(tmp_path: Path) -> None:
+    results: dict[str, Any] = {}
+
+    def work(name: str) -> None:
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "note.txt").write_text(name)
+        text = 'resource "terraform_data" "a" {\n  input = [file("note.txt"), path.cwd]\n}\n'
+        (folder / "main.tf").write_text(text)
+        for _ in range(3):
+            plan = planner.load(folder).plan()
+            results.setdefault(name, []).append(plan.changes[0].after["input"])
+
+    limit, here = sys.getrecursionlimit(), os.getcwd()
+    threads = [threading.Thread(target=work, args=(f"n{number}",)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == {f"n{n}": [[f"n{n}", str(tmp_path / f"n{n}")]] * 3 for n in range(6)}
+    assert (sys.getrecursionlimit(), os.getcwd()) == (limit, here)
+
+
+def test_a_cancelled_apply_saves_its_state(tmp_path: Path) -> None:
+    (tmp_path / "main.tf").write_text(
+        dedent("""
+        resource "terraform_data" "first" {}
+        resource "terraform_data" "slow" {
+          depends_on = [terraform_data.first]
+          provisioner "local-exec" {
+            command = "touch begun; sleep 60"
+          }
+        }
+        resource "terraform_data" "last" {
+          depends_on = [terraform_data.slow]
+        }
+        """)
+    )
+
+    async def main() -> None:
+        plan = await planner.aio.plan(tmp_path)
+        begun = asyncio.Event()
+        loop = asyncio.get_running_loop()
+
+        def listen(event: planner.Event) -> None:
+            if event.name == "provision_progress":
+                loop.call_soon_threadsafe(begun.set)
+
+        task = asyncio.create_task(planner.aio.apply(plan, listen))
+        await begun.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
+    state = planner.load(tmp_path).state()
+    assert {r.address: r.tainted for r in state.resources} == {
+        "terraform_data.first": False,
+        "terraform_data.slow": True,
+    }
+
+
+ISOLATED = """
+import os, re, signal, sys
+IN_A_DIRECTORY = re.compile("[0-9a-f]{32}|mod$|modules$|.terraform$")  # opened by the descriptor of a directory
+root = sys.argv[1]
+relative = []
+
+def hook(event, args):
+    if event == "open" and isinstance(args[0], str) and not os.path.isabs(args[0]):
+        relative.extend([] if IN_A_DIRECTORY.match(args[0]) else [args[0]])
+    if event in ("os.chdir", "os.fork", "os.forkpty"):
+        relative.append(event)
+
+import planner
+sys.addaudithook(hook)
+before = (os.getcwd(), dict(os.environ), [signal.getsignal(n) for n in (2, 15)], sys.getrecursionlimit())
+configuration = planner.load(root, variables={"image": "v3"})
+configuration.init()
+configuration.validate()
+plan = configuration.plan()
+plan.apply()
+plan = planner.load(root, variables={"image": "v4"}).plan()
+plan.why("terraform_data.a"), plan.fixes("terraform_data.b"), plan.query("edge(X, Y)"), plan.text(), plan.to_json()
+plan.what_if({"image": "v5"}), plan.graph(), plan.judge(["builtin:no_provisioners"]), plan.save("p")
+[c.causes for c in plan.changes]
+planner.read_plan(os.path.join(root, "p"), root).apply()
+configuration.state(), configuration.graph()
+planner.load(root).plan(mode="destroy").apply()
+assert before == (os.getcwd(), dict(os.environ), [signal.getsignal(n) for n in (2, 15)], sys.getrecursionlimit())
+assert not relative, relative
+"""
+
+
+def test_nothing_of_the_process_is_touched(root: Path, tmp_path: Path) -> None:
+    """No relative path is opened, so the directory of the process does not matter; and nothing is printed, changed or
+    forked."""
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    done = subprocess.run(
+        [sys.executable, "-c", ISOLATED, str(root)], cwd=elsewhere, capture_output=True, check=False, text=True
+    )
+    assert (done.stdout, done.stderr, done.returncode) == ("", "", 0)
+    assert list(elsewhere.iterdir()) == []
+
+
+FAMILY = """
+/// parent(parent, child): the second is a child of the first. Example: parent("ann", "bob")
+.decl parent(parent: symbol, child: symbol)
+.input parent
+/// ancestor(older, younger): a child, or an ancestor of its parent. Example: ancestor("ann", "cid")
+.decl ancestor(older: symbol, younger: symbol)
+.output ancestor
+@reason("{Y} is a child of {X}")
+ancestor(X, Y) :- parent(X, Y).
+@reason("{Y}, a child of {X}, is an ancestor of {Z}")
+ancestor(X, Z) :- parent(X, Y), ancestor(Y, Z).
+"""
+
+
+def test_the_engine_without_infrastructure() -> None:
+    program = rules.compile(FAMILY)
+    assert program.predicates == {"ancestor": ("older", "younger"), "parent": ("parent", "child")}
+    derived = program.evaluate({"parent": [("ann", "bob"), ("bob", "cid")]})
+    assert derived["ancestor"] == (("ann", "bob"), ("ann", "cid"), ("bob", "cid"))
+    assert derived.query('ancestor("ann", Who)').rows == (("bob",), ("cid",))
+    assert "an ancestor of cid" in derived.prove("ancestor", "ann", "cid").text
+    with pytest.raises(Failure, match="does not hold"):
+        derived.prove("ancestor", "cid", "ann")
+    with pytest.raises(Failure, match="does not declare child"):
+        program.evaluate({"child": []})
+    with pytest.raises(Failure, match=r"rules\.dl:1"):
+        rules.compile("p(X) :- q(X).")
+    with pytest.raises(Failure, match="do not fit"):
+        program.evaluate({"parent": [("ann",)]})
+
+
+FLEET = """
+unit "net" {
+  path = "net"
+}
+
+unit "app" {
+  path   = "app"
+  inputs = { port = unit.net.port }
+}
+"""
+
+
+def test_a_fleet(tmp_path: Path) -> None:
+    for name, text in (
+        ("net", 'variable "port" {\n  default = 80\n}\noutput "port" {\n  value = var.port\n}\n'),
+        ("app", 'variable "port" {}\nresource "terraform_data" "a" {\n  input = var.port\n}\n'),
+    ):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "main.tf").write_text(text)
+    (tmp_path / "planner.batch.hcl").write_text(FLEET)
+    fleet = planner.fleet(tmp_path)
+    assert [(unit.name, unit.waits_for, unit.wave) for unit in fleet.units()] == [("net", (), 0), ("app", ("net",), 1)]
+    plan = fleet.plan()
+    assert not plan.failed and [(unit.name, unit.outcome) for unit in plan.units] == [
+        ("net", "changes"),
+        ("app", "changes"),
+    ]
+    assert plan.unit("app").plan().changes[0].after["input"] == 80
+    (tmp_path / "app" / "main.tf").write_text("broken {")
+    failed = fleet.plan()
+    assert failed.failed and failed.unit("app").outcome == "failed" and failed.unit("app").diagnostics
+    with pytest.raises(Failure):
+        planner.fleet(tmp_path / "nothing").plan()
+
+
+def test_test_files(tmp_path: Path) -> None:
+    (tmp_path / "main.tf").write_text('variable "size" {\n  default = 1\n}\noutput "size" {\n  value = var.size\n}\n')
+    (tmp_path / "size.tftest.hcl").write_text(
+        dedent("""
+        run "default" {
+          assert {
+            condition     = output.size == 1
+            error_message = "not 1"
+          }
+        }
+        """)
+    )
+    report = planner.test(tmp_path)
+    assert report.passed and [(r.name, r.status) for r in report.files[0].runs] == [("default", "pass")]
+    failed = planner.test(tmp_path, variables={"size": 2})
+    assert not failed.passed and "not 1" in failed.files[0].runs[0].diagnostics[0].detail
+    with pytest.raises(Failure, match="Unknown test file"):
+        planner.test(tmp_path, filters=["other.tftest.hcl"])

@@ -1,0 +1,126 @@
+"""Policies and facts in Python, beside rule files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from cli.conftest import Ran
+
+import planner as library
+from planner import Failure
+
+MODULE = """
+variable "team" {
+  default = "core"
+}
+
+resource "terraform_data" "a" {
+  input = { owner = var.team, other = terraform_data.b.id }
+}
+
+resource "terraform_data" "b" {
+  input = {}
+}
+"""
+CHECKS = """
+from planner import policy
+
+@policy.deny("no_owner")
+def no_owner(plan):
+    for change in plan.changes:
+        if "owner" not in change.after["input"]:
+            yield change.address, f"{change.address} has no owner"
+
+@policy.relation("owned(address: symbol, owner: symbol)")
+def owned(plan):
+    "An object and its owner."
+    for change in plan.changes:
+        if "owner" in change.after["input"]:
+            yield change.address, change.after["input"]["owner"]
+"""
+RULES = 'warn("core", A, "belongs to core") :- owned(A, "core").\n'
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "main.tf").write_text(MODULE)
+    (tmp_path / "checks.py").write_text(CHECKS)
+    (tmp_path / "rules.dl").write_text(RULES)
+    return tmp_path
+
+
+def test_functions_and_rules_together(folder: Path) -> None:
+    plan = library.load(folder).plan()
+    verdict = plan.judge(["checks.py", "rules.dl"])
+    assert [(f.kind, f.code, f.address) for f in verdict.findings] == [
+        ("deny", "no_owner", "terraform_data.b"),
+        ("warn", "core", "terraform_data.a"),
+    ]
+    (denial, warning) = verdict.findings
+    steps = [step for finding in (denial, warning) for step in finding.proof["proofs"].values()]
+    assert {step.get("rule") for step in steps} >= {"checks.no_owner.1", "checks.owned.1"}
+    assert any("the function owned yields it (checks.py:10)" in step.get("reason", "") for step in steps)
+
+
+def test_on_the_command_line(folder: Path, planner: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    judged = planner("policy", "check", "-policy=checks.py")
+    assert judged.code == 1 and "terraform_data.b has no owner" in judged.out
+    refused = planner("plan", "-policy=checks.py", "-out=p")
+    assert refused.code == 1 and not (folder / "p").exists()
+    (folder / "main.tf").write_text(MODULE.replace("input = {}", 'input = { owner = "x" }'))
+    assert planner("plan", "-policy=checks.py", "-out=p").code == 0
+    assert planner("apply", "p").code == 0
+    (folder / "plan.json").write_text('{"format_version": "1.2"}')
+    documents = planner("policy", "check", "-policy=checks.py", "-plan=plan.json")
+    assert documents.code == 1 and "Python policies cannot be used here" in documents.err
+
+
+def test_nothing_runs_that_is_not_named(folder: Path) -> None:
+    (folder / ".planner" / "policies").mkdir(parents=True)
+    (folder / ".planner" / "policies" / "bad.py").write_text("raise SystemExit('run')\n")
+    (folder / ".planner" / "policies" / "rules.dl").write_text('warn("x", "y", "z").\n')
+    assert [f.code for f in library.load(folder).plan().judge().findings] == ["x"]
+
+
+HEAD = "from planner import policy\n@policy.deny('x')\ndef f(plan):\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("x = 1\n", "has no function"),
+        ("1 / 0\n", "ZeroDivisionError"),
+        (HEAD + "    yield 'a', 1 / 0\n", "f in .*ZeroDivision"),
+        (
+            "from planner import policy\n@policy.deny('x')\ndef f(plan):\n    yield 'a', [1]\n",
+            "not a value of a column",
+        ),
+        (HEAD + "    yield 'a'\n", "argument"),
+        (
+            "from planner import policy\n@policy.relation('nonsense')\ndef f(plan):\n    yield 'a'\n",
+            "not a declaration",
+        ),
+    ],
+)
+def test_mistakes_are_no_pass(folder: Path, text: str, problem: str) -> None:
+    (folder / "checks.py").write_text(text)
+    with pytest.raises(Failure, match=problem):
+        library.load(folder).plan().judge(["checks.py"])
+
+
+def test_what_is_not_known_is_no_pass(folder: Path) -> None:
+    program = """
+from planner import policy
+
+@policy.deny("id")
+def f(plan):
+    for change in plan.changes:
+        if change.after["id"] == "public":
+            yield change.address, "is public"
+"""
+    (folder / "checks.py").write_text(program)
+    (finding,) = library.load(folder).plan().judge(["checks.py"]).findings
+    assert finding.kind == "deny" and "terraform_data.a.id is known only after apply" in finding.message
