@@ -58,8 +58,13 @@ ASK = (
 )
 JUDGE = (
     Flag("policy", "list", "Also judge the plan of each unit by this directory, file or builtin:NAME.", value="PATH"),
-    Flag("policy-override", "list", "Let denials with this code pass. Needs -reason. May be repeated.", value="CODE"),
-    Flag("reason", "string", "The reason for the override; it is recorded.", value="TEXT"),
+    Flag(
+        "policy-override",
+        "list",
+        "Let denials with this code pass. Needs -override-reason. May be repeated.",
+        value="CODE",
+    ),
+    Flag("override-reason", "string", "The reason for the override; it is recorded.", value="TEXT"),
 )
 SHARD = Flag("shard", "string", "Only the units of this shard (3/20), one job of several: see batch join.", value="K/N")
 MODE = (
@@ -134,9 +139,9 @@ def _judging(arguments: Arguments) -> tuple[tuple[str, ...], tuple[str, ...], st
     """The policies for each unit, the overridden codes and the reason. Raises UsageError."""
     if arguments.get("policy-override") is None:  # `batch policy -policy` is about all units together
         return (), (), ""
-    overrides, reason = tuple(arguments["policy-override"]), arguments["reason"].strip()
+    overrides, reason = tuple(arguments["policy-override"]), arguments["override-reason"].strip()
     if overrides and not reason:
-        raise UsageError("Option -policy-override needs a reason", "Give the reason with -reason=TEXT.")
+        raise UsageError("Option -policy-override needs a reason", "Give the reason with -override-reason=TEXT.")
     policies = []
     for word in arguments["policy"]:
         if not word.startswith("builtin:") and not os.path.exists(word):

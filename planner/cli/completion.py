@@ -12,7 +12,7 @@ from planner.cli import index
 from planner.cli.flags import COMMON, UsageError
 from planner.render.terminal import Terminal
 
-GLOBAL = ("-chdir=", "-help", "-install-autocomplete", "-profile", "-uninstall-autocomplete", "-version")
+GLOBAL = ("-chdir=", "-cpu-profile", "-help", "-install-autocomplete", "-uninstall-autocomplete", "-version")
 _FISH = """function __complete_planner
     set -lx COMP_LINE (commandline -cp)
     test -z (commandline -ct)

@@ -24,7 +24,7 @@ def overview() -> str:
     lines += _table(
         [
             ("-chdir=DIR", "Work in this directory."),
-            ("-profile[=FILE]", "Report where the time goes; FILE is for speedscope."),
+            ("-cpu-profile[=FILE]", "Report where the time goes; FILE is for speedscope."),
             ("-install-autocomplete", "Complete commands and options in bash, zsh and fish."),
             ("-uninstall-autocomplete", "Remove that."),
             ("-help", "Show this help, or after a command the help of that command."),

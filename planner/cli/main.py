@@ -88,7 +88,7 @@ def dispatch(argv: list[str], terminal: Terminal) -> int:
             words.insert(0, "version")
             break
         name, equals, directory = word.lstrip("-").partition("=")
-        if name == "profile":
+        if name == "cpu-profile":
             return _profiled(directory, words, terminal)
         if name in ("install-autocomplete", "uninstall-autocomplete"):
             return _install_completion(name.startswith("un"), terminal)

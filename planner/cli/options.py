@@ -35,7 +35,7 @@ STATE = (
 )
 RULES = Flag("rules", "list", "Read rules of your own from this directory (default: .planner/rules).", value="DIR")
 _HOW = (None, True, False, "", "none", "line", "full")
-WHY = Flag("why", "string", "Show the cause under each change: none, line or full.", value="HOW")
+WHY = Flag("explain", "string", "Show the cause under each change: none, line or full.", value="HOW")
 SINCE = Flag("since", "string", "Name the changes since this git revision as causes.", value="REF")
 OPERATION = (
     Flag("parallelism", "int", "The number of concurrent provider operations (10).", 10, "N"),
@@ -65,8 +65,13 @@ POLICY = (
         "Also judge the plan by this directory, file or builtin:NAME (.planner/policies always is).",
         value="DIR",
     ),
-    Flag("policy-override", "list", "Accept denials with this code. Needs -reason. May be repeated.", value="CODE"),
-    Flag("reason", "string", "The reason for the override; it is recorded.", value="TEXT"),
+    Flag(
+        "policy-override",
+        "list",
+        "Accept denials with this code. Needs -override-reason. May be repeated.",
+        value="CODE",
+    ),
+    Flag("override-reason", "string", "The reason for the override; it is recorded.", value="TEXT"),
 )
 JSON = Flag("json", "bool", "Print JSON.")
 JSON_LINES = (
@@ -111,10 +116,10 @@ def operation_options(
     if targets and arguments.get("allow-deferral"):
         detail = "-allow-deferral decides itself what is left out: leave out -target."
         raise UsageError("Conflicting options", detail)
-    if arguments.get("policy-override") and not arguments.get("reason", "").strip():
-        raise UsageError("Option -policy-override needs a reason", "Give the reason with -reason=TEXT.")
-    if arguments.get("why") not in _HOW:
-        raise UsageError("Wrong value for option -why", "Valid values are none, line and full.")
+    if arguments.get("policy-override") and not arguments.get("override-reason", "").strip():
+        raise UsageError("Option -policy-override needs a reason", "Give the reason with -override-reason=TEXT.")
+    if arguments.get("explain") not in _HOW:
+        raise UsageError("Wrong value for option -explain", "Valid values are none, line and full.")
     if arguments.get("parallelism", 10) < 0:
         raise UsageError("Option -parallelism must not be negative")
     return OperationOptions(
@@ -131,7 +136,7 @@ def operation_options(
         needs_configuration=needs_configuration,
         **policy_options(arguments, directory),
         policy_overrides=tuple(arguments.get("policy-override", ())),
-        policy_reason=arguments.get("reason", "").strip(),
+        policy_reason=arguments.get("override-reason", "").strip(),
         suppress_forget_errors=bool(arguments.get("suppress-forget-errors")),
         since=revision(arguments, directory)[0],
     )

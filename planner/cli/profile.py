@@ -1,4 +1,4 @@
-"""`planner -profile COMMAND`: where the time of a command goes, by stage of the pipeline, rule and file."""
+"""`planner -cpu-profile COMMAND`: where the time of a command goes, by stage of the pipeline, rule and file."""
 
 from __future__ import annotations
 

@@ -71,8 +71,8 @@ MOST_EXPLAINED = 200
 
 def may_tell_causes(arguments: Arguments, terminal: Terminal) -> bool:
     """Whether the causes of the changes may be shown."""
-    how = arguments.get("why")
-    return bool(arguments.get("summary")) or (how or "none") != "none" or (not how and is_terminal(terminal.stdout))
+    how = arguments.get("explain")
+    return bool(arguments.get("causes")) or (how or "none") != "none" or (not how and is_terminal(terminal.stdout))
 
 
 def told_causes(made: MadePlan[Any], arguments: Arguments, terminal: Terminal) -> Causes | None:
@@ -83,7 +83,7 @@ def told_causes(made: MadePlan[Any], arguments: Arguments, terminal: Terminal) -
 
 def how_told(changes: int, arguments: Arguments, terminal: Terminal) -> str:
     """The form for the causes of so many changes: none, line or full."""
-    how: str = arguments.get("why") or ""
+    how: str = arguments.get("explain") or ""
     is_quiet = arguments.get("json") or not is_terminal(terminal.stdout) or changes > MOST_EXPLAINED
     return how or ("none" if is_quiet else "line")
 

@@ -441,8 +441,10 @@ def rename_line(plan: Plan) -> str:
         return ""
     old, new = pairs[0]
     if len(pairs) == 1:
-        return f"{old} and {new} look like one object that was renamed. For a moved block: planner advice"
-    return f"{len(pairs)} destroyed objects look like created ones ({old} like {new}). For moved blocks: planner advice"
+        return f"{old} and {new} look like one object that was renamed. For a moved block: planner suggest"
+    return (
+        f"{len(pairs)} destroyed objects look like created ones ({old} like {new}). For moved blocks: planner suggest"
+    )
 
 
 def plan_summary(counts: Counts) -> str:

@@ -105,7 +105,7 @@ def test_policies_see_all_units(fleet: Path) -> None:
     assert (finding["kind"], finding["code"], finding["unit"]) == ("deny", "bucket", "s1")
     assert finding["message"] == "shares bucket-1 with s2"
     assert finding["proof"]["proofs"]["p1"]["reason"] == "s1 and s2 both own bucket-1"
-    text = batch(fleet, "policy", "-policy=policies/p.dl", "-why")
+    text = batch(fleet, "policy", "-policy=policies/p.dl", "-proofs")
     assert "Policies: 1 denied." in text.out and "s1 and s2 both own bucket-1" in text.out
     write(fleet, {"s2/main.tf": SECRET.replace("bucket-1", "bucket-2")})
     assert batch(fleet, "policy", "-policy=policies").code == 0

@@ -66,7 +66,7 @@ def test_policies_of_the_command_line_judge_each_unit(tmp_path: Path) -> None:
     assert batch(tmp_path, "apply", "-auto-approve", "-json", "-policy=p").outcomes == {"a": "applied", "b": "failed"}
     assert "needs a reason" in batch(tmp_path, "plan", "-policy=p", "-policy-override=x").errors
     assert "does not exist" in batch(tmp_path, "plan", "-policy=nowhere").errors
-    allowed = ("-policy-override=x", "-reason=just this once")
+    allowed = ("-policy-override=x", "-override-reason=just this once")
     assert batch(tmp_path, "apply", "-auto-approve", "-json", "-policy=p", *allowed).outcomes["b"] == "applied"
 
 

@@ -53,6 +53,6 @@ def test_the_actions_of_a_plan_without_changes(folder: Path, planner: Run) -> No
 def test_nothing_is_told_of_refreshing_when_nobody_is_asked(folder: Path, planner: Run) -> None:
     assert "Refreshing state" in planner("plan").out
     check = ("policy", "check", "-policy=builtin:changes")
-    for words in (("plan", "-offline"), ("plan", "-offline", "-json"), ("advice",), check):
+    for words in (("plan", "-offline"), ("plan", "-offline", "-json"), ("suggest",), check):
         ran = planner(*words)
         assert ran.code == 0 and "efresh" not in ran.out + ran.err, words

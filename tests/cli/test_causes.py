@@ -1,4 +1,4 @@
-"""`plan -summary`, `why` without an address, `show -only` and `what-if`: causes, and what they set off."""
+"""`plan -causes`, `why` without an address, `show -only` and `what-if`: causes, and what they set off."""
 
 from __future__ import annotations
 
@@ -63,13 +63,13 @@ No longer declared: 1 destruction
 Declared, and not there yet: 1 creation
     create  terraform_data.new
 
-terraform_data.gone and terraform_data.new look like one object that was renamed. For a moved block: planner advice
+terraform_data.gone and terraform_data.new look like one object that was renamed. For a moved block: planner suggest
 """
 
 
 def test_the_causes_of_a_plan(planner: Run) -> None:
     assert planner("why", "-var-file=prod.tfvars").out == SUMMARY
-    assert SUMMARY in planner("plan", "-summary", "-var-file=prod.tfvars", "-no-color").out
+    assert SUMMARY in planner("plan", "-causes", "-var-file=prod.tfvars", "-no-color").out
     assert planner("plan", "-out=saved", "-var-file=prod.tfvars").code == 0
     saved = planner("why", "-plan=saved").out
     assert '[1] var.image "1.2" -> "1.3" (plan, main.tf:1)\n    causes 2 of 6 changes' in saved
@@ -181,7 +181,7 @@ def test_nothing_would_be_otherwise(planner: Run) -> None:
 
 def test_the_document_of_a_plan_has_causes_when_asked(planner: Run) -> None:
     assert planner("plan", "-out=saved", "-var-file=prod.tfvars").code == 0
-    changes = json.loads(planner("show", "-json", "-why=line", "saved").out)["resource_changes"]
+    changes = json.loads(planner("show", "-json", "-explain=line", "saved").out)["resource_changes"]
     roots = {c["address"]: [root["what"] for root in c.get("root_causes", ())] for c in changes}
     assert roots["terraform_data.web[0]"] == ["var.image"]
     assert roots['terraform_data.more["b"]'] == ['var.more["b"]']
@@ -220,8 +220,8 @@ def test_a_line_says_no_step_twice(planner: Run, tmp_path: Path) -> None:
     (tmp_path / "main.tf").write_text('locals { a = "x" }\nresource "terraform_data" "a" { input = local.a }\n')
     assert planner("apply", "-auto-approve").code == 0
     (tmp_path / "main.tf").write_text('locals { a = "y" }\nresource "terraform_data" "a" { input = local.a }\n')
-    assert "# because local.a (main.tf:1)\n" in planner("plan", "-why=line", "-no-color").out
-    full = planner("plan", "-why=full", "-no-color").out
+    assert "# because local.a (main.tf:1)\n" in planner("plan", "-explain=line", "-no-color").out
+    full = planner("plan", "-explain=full", "-no-color").out
     assert full.count("local.a (main.tf:1)") == 1
 
 
@@ -239,7 +239,7 @@ def test_looking_at_objects_is_no_apply_of_new_values(planner: Run, tmp_path: Pa
     assert planner("apply", "-auto-approve").code == 0
     for command in (("apply", "-refresh-only"), ("refresh",)):
         assert planner(*command, *(["-auto-approve"] if command[0] == "apply" else []), "-var=a=2").code == 0
-        assert '# because var.a 1 -> "2" (-var)\n' in planner("plan", "-why=line", "-no-color", "-var=a=2").out
+        assert '# because var.a 1 -> "2" (-var)\n' in planner("plan", "-explain=line", "-no-color", "-var=a=2").out
 
 
 def test_nobody_is_blamed_for_what_was_ignored(planner: Run, tmp_path: Path) -> None:
@@ -247,7 +247,7 @@ def test_nobody_is_blamed_for_what_was_ignored(planner: Run, tmp_path: Path) -> 
     assert planner("apply", "-auto-approve").code == 0
     assert planner("apply", "-auto-approve", "-var=a=2").code == 0
     (tmp_path / "main.tf").write_text(RECORDED)
-    told = planner("plan", "-why=line", "-no-color", "-var=a=2").out
+    told = planner("plan", "-explain=line", "-no-color", "-var=a=2").out
     assert "until now ignore_changes kept it as it was" in told and "outside" not in told
 
 
@@ -300,7 +300,7 @@ def test_without_a_record_many_candidates_are_not_listed(planner: Run, tmp_path:
     for record in tmp_path.glob(".*applied*"):
         record.unlink()
     said = "No causes for 1 update: there is no record of earlier values. Apply once with planner"
-    shown = planner("plan", "-why=line", "-no-color", "-var=v0=2").out
+    shown = planner("plan", "-explain=line", "-no-color", "-var=v0=2").out
     assert "# because" not in shown and shown.count(said) == 1
     summary = planner("why", "-var=v0=2").out
     assert summary.count(said) == 1 and "may be a cause" not in summary

@@ -79,7 +79,7 @@ def test_a_denial_ends_with_1(folder: Path, planner: Run) -> None:
     assert planner("policy", "check", "-policy=port.dl").code == 1
     assert planner("policy", "check", "-policy=port.dl", "-var=port=80").code == 0
     assert verdicts(planner, "-policy=port.dl") == [("deny", "port", "terraform_data.second")]
-    why = planner("policy", "check", "-policy=port.dl", "-why").out
+    why = planner("policy", "check", "-policy=port.dl", "-proofs").out
     assert 'planned("terraform_data.second", "input", 22)  main.tf:9: input = var.port' in why
 
 
@@ -167,7 +167,7 @@ def test_a_denied_plan_is_not_applied(folder: Path, planner: Run) -> None:
 
 def test_an_override_is_recorded(folder: Path, planner: Run) -> None:
     (folder / "main.tf").write_text(MAIN.replace("terraform_data.first.output", "var.port"))
-    words = ("-policy=port.dl", "-policy-override=port", "-reason=ticket 7")
+    words = ("-policy=port.dl", "-policy-override=port", "-override-reason=ticket 7")
     assert verdicts(planner, *words) == [("overridden", "port", "terraform_data.second")]
     ran = planner("plan", *words, "-out=p")
     assert ran.code == 0 and "Reason: ticket 7" in ran.out + ran.err
@@ -178,7 +178,7 @@ def test_an_override_is_recorded(folder: Path, planner: Run) -> None:
 
 
 def test_an_override_holds_for_what_is_decided_later(folder: Path, planner: Run) -> None:
-    words = ("-policy=port.dl", "-policy-override=port", "-reason=ticket 7")
+    words = ("-policy=port.dl", "-policy-override=port", "-override-reason=ticket 7")
     assert planner("apply", "-auto-approve", *words).code == 0
     assert names(folder) == ["first", "second", "third"]
 
@@ -341,7 +341,7 @@ def test_sensitive_values_are_nowhere(folder: Path, planner: Run, format: str) -
     (folder / "main.tf").write_text(SECRETS)
     (folder / "nosy.dl").write_text(NOSY)
     words = {
-        "why": ("policy", "check", "-why"),
+        "why": ("policy", "check", "-proofs"),
         "plan": ("plan",),
         "plan -json": ("plan", "-json"),
         "apply": ("apply", "-auto-approve"),
@@ -393,7 +393,7 @@ def all_kinds(folder: Path, planner: Run, format: str) -> str:
         + '@reason("{A} is third")\ndeny("third", A, "is third") :- change(A, _, "third", _, _, _).\n'
         + '@reason("never")\ndeny("never", "", "never") :- change(_, _, "fourth", _, _, _).\n'
     )
-    words = ("-policy=both.dl", "-policy-override=third", "-reason=it may")
+    words = ("-policy=both.dl", "-policy-override=third", "-override-reason=it may")
     ran = planner("policy", "check", *words, f"-format={format}")
     assert ran.code == 1
     return ran.out

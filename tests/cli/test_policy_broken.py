@@ -52,7 +52,7 @@ def test_a_plan_with_it_is_refused(folder: Path, planner: Run) -> None:
     assert not (folder / "terraform.tfstate").exists()
     lines = [json.loads(line) for line in planner("plan", "-json", "-policy=first.dl").out.splitlines()]
     assert [line["policy"]["verdict"] for line in lines if line["type"] == "policy_result"] == ["broken"]
-    words = ("-policy=first.dl", "-policy-override=size", "-reason=it is")
+    words = ("-policy=first.dl", "-policy-override=size", "-override-reason=it is")
     assert planner("apply", "-auto-approve", *words).code == 0
 
 
@@ -108,5 +108,5 @@ def test_a_sum_is_sensitive_by_what_was_added(folder: Path, planner: Run) -> Non
         "ram": "is 3.5",
         "twice": "is (sensitive value)",
     }
-    text = ran.out + planner("policy", "check", "-why", "-policy=sums.dl").out
+    text = ran.out + planner("policy", "check", "-proofs", "-policy=sums.dl").out
     assert "hunter2" not in text and "4321" not in text and "5321" not in text

@@ -111,6 +111,6 @@ def test_plans_that_others_show_have_them_from_the_configuration(
 
 def test_secrets_in_a_document_stay_secret(folder: Path, planner: Callable[..., Ran]) -> None:
     (folder / "main.tf").write_text(MAIN + SECRET)
-    for words in ((), ("-json",), ("-why",), ("-format=sarif",), ("-format=markdown",)):
+    for words in ((), ("-json",), ("-proofs",), ("-format=sarif",), ("-format=markdown",)):
         ran = planner("policy", "check", "-policy=p.dl", *words)
         assert "secret" in ran.out and "hush" not in ran.out + ran.err

@@ -88,7 +88,7 @@ def test_a_pack_in_the_directory_judges_with_its_parameters(folder: Path, planne
     finding = json.loads(planner("policy", "check", "-json").out)["findings"][0]
     assert finding["metadata"] == {"pack": "acme.ports", "severity": "high"}
     assert finding["rule"] == "acme.ports/ports.1"
-    assert " ports/pack.toml:5" in planner("policy", "check", "-why").out
+    assert " ports/pack.toml:5" in planner("policy", "check", "-proofs").out
     with (folder / ".planner/policy.toml").open("a") as file:
         file.write('[packs."acme.ports".parameters]\nclosed = [80]\n')
     assert kinds(planner) == []
@@ -152,7 +152,7 @@ def levels(folder: Path, policy: str) -> None:
 
 def test_levels_of_a_pack(folder: Path, planner: Run) -> None:
     applied(planner)
-    override = ("-policy-override=port", "-reason=x")
+    override = ("-policy-override=port", "-override-reason=x")
     assert kinds(planner, *override) == [("overridden", "port")]
     levels(folder, 'level = "warn"')
     assert kinds(planner) == [("warn", "port")] and planner("plan").code == 0
@@ -174,7 +174,7 @@ def test_the_organisation_says_who_may_override(
 
     applied(planner)
     me = pwd.getpwuid(os.getuid()).pw_name
-    override = ("-policy-override=port", "-reason=x")
+    override = ("-policy-override=port", "-override-reason=x")
     text = '[policies.port]\nlevel = "soft"\noverride = ["platform"]\n[groups]\nplatform = ["{}"]\n'
     monkeypatch.setenv("PLANNER_POLICIES", str(tmp_path / "policy.toml"))
     write(tmp_path, {"policy.toml": text.format("somebody")})
@@ -219,7 +219,7 @@ def test_nobody_loosens_what_the_organisation_says(
 def test_an_override_of_what_no_policy_gives_is_told(
     folder: Path, planner: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    override = ("-policy-override=prot", "-reason=x")
+    override = ("-policy-override=prot", "-override-reason=x")
     wanted = 'No active policy has the code prot. Did you mean "port"?'
     ran = planner("policy", "check", *override)
     assert ran.code == 1 and wanted in said(ran)
@@ -269,7 +269,9 @@ def test_what_a_workspace_says_of_a_policy_leaves_the_rest_as_it_is(
     monkeypatch.setenv("PLANNER_POLICIES", str(tmp_path / "policy.toml"))
     write(tmp_path, {"policy.toml": text.format('level = "soft"')})
     assert ("deny", "port") in kinds(planner)
-    assert "only by members of nobody" in said(planner("policy", "check", "-policy-override=port", "-reason=x"))
+    assert "only by members of nobody" in said(
+        planner("policy", "check", "-policy-override=port", "-override-reason=x")
+    )
     write(tmp_path, {"policy.toml": text.format("waivable = true")})
     assert kinds(planner) == [("waived", "port")]
 
@@ -319,7 +321,7 @@ def test_a_waiver_lets_a_denial_pass(folder: Path, planner: Run) -> None:
     assert "1 waived" in planner("policy", "check").out
     finding = json.loads(planner("policy", "check", "-json").out)["findings"][0]
     assert finding["reason"] == "until the migration (OPS-1); waived by anna until 2099-12-31"
-    assert "waived: until the migration" in planner("policy", "check", "-why").out
+    assert "waived: until the migration" in planner("policy", "check", "-proofs").out
     assert "terraform_data.second, which is waived: has port 22 waived: until" in said(planner("why", "deny", "port"))
     assert planner("apply", "-auto-approve").code == 0
 

@@ -97,14 +97,14 @@ def test_long_verdicts_fit() -> None:
 
 
 def test_what_rules_cost(folder: Path) -> None:
-    code, out, problems = run("-profile")
+    code, out, problems = run("-rule-times")
     assert code == 1, problems
     rows = [line.split() for line in out[out.index("MS") :].splitlines()]
     by_rule = {row[2]: row for row in rows if len(row) > 3}
     assert by_rule["acme.owners/rules.owner"][1] == "1" and by_rule["acme.owners/rules.size"][1] == "1"
     assert by_rule["acme.owners/rules.owner"][3].startswith("pack/rules.dl:")
     assert sum(float(row[0]) for row in rows[2:-1]) == pytest.approx(float(rows[-1][0]), abs=0.05)
-    code, _, problems = run("-profile", "-format=json")
+    code, _, problems = run("-rule-times", "-format=json")
     assert code == 1 and "Conflicting options" in problems
 
 
@@ -168,7 +168,7 @@ def test_several_plans_as_markdown(plans: list[str]) -> None:
 
 
 def test_what_the_rules_cost_for_several_plans(plans: list[str]) -> None:
-    _, out, _ = run("-profile", *plans[:2])
+    _, out, _ = run("-rule-times", *plans[:2])
     headings = [line for line in out.splitlines() if line.split()[:1] == ["MS"]]
     assert len(headings) == 2 and out.count("acme.owners/rules.owner") == 2
 
@@ -192,11 +192,11 @@ def test_what_looks_for_secrets_shows_none(folder: Path, format: str) -> None:
     (folder / "main.tf").write_text('resource "terraform_data" "a" {\n  input = "Token-1234"\n}\n')
     (folder / "pack" / "pack.toml").write_text(SECRETIVE)
     (folder / "pack" / "rules.dl").write_text(TOKENS)
-    code, out, problems = run(f"-format={format}", *(["-why"] if format == "table" else []))
+    code, out, problems = run(f"-format={format}", *(["-proofs"] if format == "table" else []))
     assert code == 1 and "main.tf" in out, problems
     assert "1234" not in out and "is a token: input" in out.replace("\\", "")
     (folder / "pack" / "pack.toml").write_text(SECRETIVE.replace("true", "false"))
-    assert "1234" in run(f"-format={format}", *(["-why"] if format == "table" else []))[1]
+    assert "1234" in run(f"-format={format}", *(["-proofs"] if format == "table" else []))[1]
 
 
 def test_characters_that_terminals_obey_are_shown_in_markdown() -> None:

@@ -40,7 +40,7 @@ def from_environment(folder: Path, monkeypatch: pytest.MonkeyPatch, path: str) -
 
 
 def from_settings(folder: Path, monkeypatch: pytest.MonkeyPatch, path: str) -> None:
-    (folder.parent / "settings").write_text(f'policies = ["{path}"]\nplugin_cache_dir = ""\n')
+    (folder.parent / "settings").write_text(f'policies {{\n  plans = ["{path}"]\n}}\nplugin_cache_dir = ""\n')
     monkeypatch.setenv("TF_CLI_CONFIG_FILE", str(folder.parent / "settings"))
 
 
@@ -132,10 +132,14 @@ def test_a_plan_on_record_outlives_a_file_that_moves(
 
 
 def test_bad_settings(folder: Path, planner: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    (folder.parent / "settings").write_text('policies = "one"\n')
+    (folder.parent / "settings").write_text('policies { plans = "one" }\n')
     monkeypatch.setenv("TF_CLI_CONFIG_FILE", str(folder.parent / "settings"))
     ran = planner("policy", "check")
-    assert ran.code == 1 and "policies must be a list of texts" in ran.err
+    assert ran.code == 1 and "plans must be a list of strings" in ran.err
+    (folder.parent / "settings").write_text("policies { fleet = [] }\n")
+    assert "policies has no argument fleet" in planner("policy", "check").err
+    (folder.parent / "settings").write_text('policies { stacks = [""] }\n')
+    assert "stacks holds an empty path" in planner("policy", "check").err
 
 
 # ---------------------------------------------------------------- fleets

@@ -1,4 +1,4 @@
-"""`planner -profile`: where the time of a command goes."""
+"""`planner -cpu-profile`: where the time of a command goes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 def test_stages_and_files_of_a_plan(tmp_path: Path) -> None:
     (tmp_path / "main.tf").write_text(MAIN)
-    done = run(tmp_path, "-profile=profile.json", "plan", "-no-color")
+    done = run(tmp_path, "-cpu-profile=profile.json", "plan", "-no-color")
     assert done.returncode == 0 and "Time of the main thread" not in done.stdout
     assert "  plan " in done.stderr and "%" in done.stderr
     assert "Files that took most:" in done.stderr and "main.tf" in done.stderr
@@ -41,13 +41,13 @@ def test_stages_and_files_of_a_plan(tmp_path: Path) -> None:
 
 def test_the_exit_code_is_that_of_the_command(tmp_path: Path) -> None:
     (tmp_path / "main.tf").write_text("nonsense {}\n")
-    done = run(tmp_path, "-profile", "validate")
+    done = run(tmp_path, "-cpu-profile", "validate")
     assert done.returncode == 1 and "Unsupported block type" in done.stderr
     assert "Time of the main thread" in done.stderr
 
 
 def test_a_file_that_cannot_be_written(tmp_path: Path) -> None:
-    done = run(tmp_path, "-profile=gone/profile.json", "version")
+    done = run(tmp_path, "-cpu-profile=gone/profile.json", "version")
     assert done.returncode == 1 and done.stdout == "" and "The profile cannot be written" in done.stderr
 
 

@@ -273,7 +273,7 @@ def renamed(tmp_path, monkeypatch, planner):
 def test_what_is_proposed_and_written(name, renamed, tmp_path, planner):
     before, after, wanted = CASES[name]
     renamed(before, after)
-    advice = json.loads(planner("advice", "-json", "-write").out)
+    advice = json.loads(planner("suggest", "-json", "-write").out)
     found: dict[str, list[tuple[str, str]]] = {}
     for item in advice["advice"]:
         if item["code"] == "likely_rename":
@@ -297,20 +297,20 @@ def test_what_is_proposed_and_written(name, renamed, tmp_path, planner):
     planned = json.loads(planner("show", "-json", "p").out)
     moved = [c for c in planned["resource_changes"] if "previous_address" in c]
     assert moved and all(c["change"]["actions"] == ["no-op"] for c in moved)
-    assert json.loads(planner("advice", "-json").out)["advice"] == []
+    assert json.loads(planner("suggest", "-json").out)["advice"] == []
 
 
 def test_what_was_edited_as_well_is_updated(renamed, planner):
     keep = 'resource "terraform_data" "%s" {\n  input            = %d\n  triggers_replace = ["a", "b"]\n}\n'
     renamed({"main.tf": keep % ("a", 1)}, {"main.tf": keep % ("b", 2)})
-    (item,) = json.loads(planner("advice", "-json", "-write").out)["advice"]
+    (item,) = json.loads(planner("suggest", "-json", "-write").out)["advice"]
     assert item["code"] == "possible_rename" and "updated in place" in item["message"]
-    assert "Moved blocks were written to: no file" in planner("advice", "-write").out
+    assert "Moved blocks were written to: no file" in planner("suggest", "-write").out
 
 
 def test_what_is_written_by_hand_is_shown_with_the_remark(renamed, planner):
     renamed(*CASES["a resource"][:2])
-    ran = planner("advice")
+    ran = planner("suggest")
     assert ran.code == 0
     assert "    moved {\n      from = terraform_data.old\n      to   = terraform_data.new\n    }\n" in ran.out
     assert "With a moved block in main.tf nothing happens to it." in ran.out
@@ -319,8 +319,8 @@ def test_what_is_written_by_hand_is_shown_with_the_remark(renamed, planner):
 def test_a_saved_plan_has_the_same_advice_and_writes_nothing(renamed, planner):
     renamed(*CASES["a module"][:2])
     assert planner("plan", "-out=p").code == 0
-    assert planner("advice", "-plan=p", "-json").out == planner("advice", "-json").out
-    assert planner("advice", "-plan=p", "-write").code == 1
+    assert planner("suggest", "-plan=p", "-json").out == planner("suggest", "-json").out
+    assert planner("suggest", "-plan=p", "-write").code == 1
 
 
 @pytest.mark.parametrize("how", ["link", "read-only", "other-link"])
@@ -335,7 +335,7 @@ def test_files_that_are_not_written_to(how, renamed, tmp_path, planner):
         target.rename(elsewhere)
         target.symlink_to(elsewhere)
     texts = {name: (tmp_path / name).read_bytes() for name in ("x.tf", "m/main.tf")}
-    ran = planner("advice", "-write")
+    ran = planner("suggest", "-write")
     assert ran.code == 1
     assert "m/main.tf" in ran.err and ("It is read-only." if how == "read-only" else "It is a symbolic link") in ran.err
     assert texts == {name: (tmp_path / name).read_bytes() for name in texts}
@@ -345,7 +345,7 @@ def test_files_that_are_not_written_to(how, renamed, tmp_path, planner):
 def test_a_thousand_at_once(renamed, planner):
     text = "".join(f'resource "terraform_data" "%s{n}" {{ input = {n} }}\n' for n in range(300))
     renamed({"main.tf": text.replace("%s", "a")}, {"main.tf": text.replace("%s", "b")})
-    ran = planner("advice", "-write")
+    ran = planner("suggest", "-write")
     assert "... 290 more moved blocks for main.tf" in ran.out
     assert "0 to add, 0 to change, 0 to destroy" in planner("plan").out
 
@@ -353,18 +353,18 @@ def test_a_thousand_at_once(renamed, planner):
 def test_a_plan_names_what_looks_like_one_object(renamed, planner):
     renamed(*CASES["several resources with values of their own"][:2])
     line = "3 destroyed objects look like created ones (terraform_data.a like terraform_data.ax)."
-    for words in (("plan",), ("plan", "-summary"), ("plan", "-out=p")):
-        assert f"\n{line} For moved blocks: planner advice\n" in planner(*words).out
+    for words in (("plan",), ("plan", "-causes"), ("plan", "-out=p")):
+        assert f"\n{line} For moved blocks: planner suggest\n" in planner(*words).out
     assert line in planner("show", "p").out
     assert line not in planner("plan", "-destroy").out
-    assert planner("advice", "-write").code == 0
+    assert planner("suggest", "-write").code == 0
     assert "look like" not in planner("plan").out
 
 
 def test_a_plan_names_a_single_one(renamed, planner):
     renamed(*CASES["a resource that moves into a module"][:2])
     line = "terraform_data.a and module.m.terraform_data.a look like one object that was renamed."
-    assert f"\n{line} For a moved block: planner advice\n" in planner("plan").out
+    assert f"\n{line} For a moved block: planner suggest\n" in planner("plan").out
 
 
 def test_a_plan_of_other_objects_is_not_about_renames(renamed, planner):
@@ -375,17 +375,17 @@ def test_a_plan_of_other_objects_is_not_about_renames(renamed, planner):
 def test_what_must_not_be_destroyed_may_be_renamed(renamed, planner):
     text = resource("a", "for_each = { x = 1 }", "input = each.value", "lifecycle {", "  prevent_destroy = true", "}")
     renamed({"main.tf": text}, {"main.tf": text.replace("x = 1", "y = 1")})
-    ran = planner("advice", "-write")
+    ran = planner("suggest", "-write")
     assert ran.code == 1 and "Resource instance cannot be destroyed" in ran.err
     assert 'to   = terraform_data.a["y"]' in ran.out and "Moved blocks were written to: main.tf" in ran.out
-    assert planner("advice").out == "No advice.\n"
+    assert planner("suggest").out == "No advice.\n"
 
 
 def test_modules_whose_keys_all_changed(renamed, planner):
     module = resource("p") + resource("q", "count = 2", "input = terraform_data.p.id")
     text = call("m", 'for_each = toset([for i in range(60) : "%s${i}"])')
     renamed({"main.tf": text % "k-", "m/main.tf": module}, {"main.tf": text % "prod-k-"})
-    items = json.loads(planner("advice", "-json", "-write").out)["advice"]
+    items = json.loads(planner("suggest", "-json", "-write").out)["advice"]
     pairs = {(item["from"], item["to"]) for item in items}
     assert pairs == {(f'module.m["k-{n}"]', f'module.m["prod-k-{n}"]') for n in range(60)}
     assert "0 to add, 0 to change, 0 to destroy" in planner("plan").out
@@ -410,16 +410,16 @@ def test_indexes_that_shift(name, renamed, planner):
         "s", "count = length(var.n)", "input = substr(var.n, count.index, 1)", "triggers_replace = count.index < 0"
     )
     renamed({"main.tf": text % before}, {"main.tf": text % after})
-    items = json.loads(planner("advice", "-json").out)["advice"]
+    items = json.loads(planner("suggest", "-json").out)["advice"]
     commands = [f"planner state mv 'terraform_data.s[{old}]' 'terraform_data.s[{new}]'" for old, new in steps]
     assert [item["commands"] for item in items] == ([commands] if steps else [])
     if steps:
         assert items[0]["code"] == "index_shift" and f" {count} objects " in items[0]["message"]
-        assert f"\n\n    {commands[0]}\n" in planner("advice").out + "\n"
+        assert f"\n\n    {commands[0]}\n" in planner("suggest").out + "\n"
     for old, new in steps:
         assert planner("state", "mv", f"terraform_data.s[{old}]", f"terraform_data.s[{new}]").code == 0
     if steps:
         assert planner("plan", "-out=p").code == 0
         planned = json.loads(planner("show", "-json", "p").out)["resource_changes"]
         assert sum(c["change"]["actions"] == ["no-op"] for c in planned) >= count
-        assert json.loads(planner("advice", "-json").out)["advice"] == []
+        assert json.loads(planner("suggest", "-json").out)["advice"] == []

@@ -75,7 +75,7 @@ def test_another_folder_takes_the_place_of_the_configuration_s_own(project, plan
 
 def test_own_relations_answer_questions_and_own_advice_is_given(project, planner):
     assert "net" in planner("query", 'team("terraform_data.a", T)').out
-    advice = json.loads(planner("advice", "-json").out)["advice"]
+    advice = json.loads(planner("suggest", "-json").out)["advice"]
     assert {"code": "owned", "address": "terraform_data.a", "message": "terraform_data.a belongs to net"} in advice
 
 
@@ -89,7 +89,7 @@ def test_a_cycle_through_a_rule_is_found_at_plan_time(project, planner):
 def test_cut_knows_a_cycle_that_a_rule_makes_only_when_applying(project, planner):
     more = 'order_before("terraform_data.a", "terraform_data.b") :- action(_, "create").\n'
     (project / ".planner" / "rules" / "back.dl").write_text(more)
-    assert planner("cut").out.startswith("Cycle: terraform_data.a, terraform_data.b\n")
+    assert planner("cycles").out.startswith("Cycle: terraform_data.a, terraform_data.b\n")
 
 
 @pytest.mark.parametrize(

@@ -188,14 +188,14 @@ def test_an_instance_that_the_command_line_left_out(planner, work: Path):
 
 
 def test_cut(planner, work):
-    ran = planner("cut")
+    ran = planner("cycles")
     assert (ran.code, ran.out) == (0, "There are no cycles.\n")
     (work / "main.tf").write_text("locals {\n  a = local.b\n  b = local.a\n}\n", encoding="utf-8")
-    ran = planner("cut")
+    ran = planner("cycles")
     assert ran.code == 0 and ran.out.endswith(
         "To break it, remove the reference from local.a to local.b (main.tf:2: a = local.b).\n"
     )
-    document = json.loads(planner("cut", "-json").out)
+    document = json.loads(planner("cycles", "-json").out)
     assert document["format_version"] == "1.0"
     (cycle,) = document["cycles"]
     assert cycle["cycle"] == ["local.a (expand)", "local.b (expand)"]
@@ -209,8 +209,8 @@ def test_cut(planner, work):
     ]
     assert (cycle["smallest"], cycle["stuck"]) == (True, [])
     assert cycle["edges"][0]["rule"].startswith("graph/references.")
-    assert planner("cut", "-type=nothing").code == 1
-    assert planner("cut", "word").code == 1
+    assert planner("cycles", "-type=nothing").code == 1
+    assert planner("cycles", "word").code == 1
 
 
 INSTANCES = """resource "terraform_data" "net" {}

@@ -138,7 +138,7 @@ def test_misspelt_words_have_a_suggestion(planner: Run) -> None:
 
 def test_moves_are_in_the_summary_and_in_answers(planner: Run) -> None:
     assert (
-        planner("plan", "-summary", "-no-color")
+        planner("plan", "-causes", "-no-color")
         .out.partition("Plan: ")[2]
         .startswith(
             "0 to add, 0 to change, 0 to destroy, 1 moved.\n\n"

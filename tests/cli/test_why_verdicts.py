@@ -116,7 +116,7 @@ def test_saved_plans_and_what_is_not_said(planner, work: Path):
 
 
 def test_overridden(planner):
-    told = lines(planner, "deny", "size", "-policy-override=size", "-reason=for a day")
+    told = lines(planner, "deny", "size", "-policy-override=size", "-override-reason=for a day")
     assert told[0].startswith("Policy size denies terraform_data.a, which is overridden") and "for a day" in told[1]
 
 
@@ -158,6 +158,6 @@ def test_what_holds_in_all_cases_is_said_with_its_rules(planner, work: Path):
         ("deny", "either", True),
         ("undecided", "one", None),
     ]
-    assert "in all cases, of which this is one:" in planner("policy", "check", "-policy=p.dl", "-why").out
+    assert "in all cases, of which this is one:" in planner("policy", "check", "-policy=p.dl", "-proofs").out
     refused = planner("why", "-fix", "-policy=p.dl", "deny", "either", "terraform_data.b")
     assert refused.code == 1 and "No single thing to fix" in refused.err

@@ -74,7 +74,7 @@ def converse(talk: Callable[[Client], Awaitable[T]]) -> T:
 
     async def conversation() -> T:
         client = Client()
-        await client.start_io(sys.executable, "-m", "planner", "lsp")
+        await client.start_io(sys.executable, "-m", "planner", "language-server")
         try:
             await client.initialize_async(lsp.InitializeParams(capabilities=lsp.ClientCapabilities()))
             client.initialized(lsp.InitializedParams())
@@ -244,14 +244,18 @@ def test_a_goodbye_ends_without_an_error() -> None:
     ]
     texts = [json.dumps(message).encode() for message in said]
     data = b"".join(b"Content-Length: %d\r\n\r\n%b" % (len(text), text) for text in texts)
-    ended = subprocess.run([sys.executable, "-m", "planner", "lsp"], input=data, capture_output=True, check=False)
+    ended = subprocess.run(
+        [sys.executable, "-m", "planner", "language-server"], input=data, capture_output=True, check=False
+    )
     assert ended.returncode == 0, ended.stderr
     assert b"Error" not in ended.stderr
 
 
 @pytest.mark.parametrize("sent", [b"Content-Length: 100000000000000\r\n\r\n", b"X" * 5000])
 def test_what_no_editor_can_mean_is_answered_with_an_error(sent: bytes) -> None:
-    run = subprocess.run([sys.executable, "-m", "planner", "lsp"], input=sent, capture_output=True, timeout=60)
+    run = subprocess.run(
+        [sys.executable, "-m", "planner", "language-server"], input=sent, capture_output=True, timeout=60
+    )
     assert b'"error"' in run.stdout and b"is too long" in run.stdout
     assert not run.stderr
 
@@ -262,6 +266,8 @@ def test_messages_that_make_no_sense_are_told_in_few_words(text: bytes) -> None:
     hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"capabilities": {}}}
     texts = [text, *(json.dumps(message).encode() for message in (hello, *goodbye))]
     data = b"".join(b"Content-Length: %d\r\n\r\n%b" % (len(text), text) for text in texts)
-    ended = subprocess.run([sys.executable, "-m", "planner", "lsp"], input=data, capture_output=True, timeout=60)
+    ended = subprocess.run(
+        [sys.executable, "-m", "planner", "language-server"], input=data, capture_output=True, timeout=60
+    )
     assert ended.returncode == 0 and b"capabilities" in ended.stdout
-    assert b"Traceback" not in ended.stderr and b"planner lsp: " in ended.stderr
+    assert b"Traceback" not in ended.stderr and b"planner language-server: " in ended.stderr

@@ -22,8 +22,8 @@ FAILING = {
     ("05_cycle", "planner validate"),
     ("06_partial_failure", "planner apply -auto-approve"),
     ("08_policies", "planner policy check -policy=policies"),
-    ("08_policies", "planner policy check -policy=policies -why"),
-    ("08_policies", "planner apply -auto-approve -policy=policies -policy-override=open -reason=demo"),
+    ("08_policies", "planner policy check -policy=policies -proofs"),
+    ("08_policies", "planner apply -auto-approve -policy=policies -policy-override=open -override-reason=demo"),
 }
 """the commands that end with 1; all others end with 0"""
 
@@ -170,11 +170,13 @@ def policies(outputs: Outputs, folder: Path) -> None:
         r"deny +owner +terraform_data.d", table
     )
     assert re.search(r"undecided +owner +terraform_data.replica +is decided when", table)
-    assert "main.tf:11" in outputs["planner policy check -policy=policies -why"][0]
+    assert "main.tf:11" in outputs["planner policy check -policy=policies -proofs"][0]
     (errors,) = [errors for command, (_, errors) in outputs.items() if command.startswith("planner apply")]
     assert errors.count("Error:") == 1 and "Denied by policy owner" in errors
     (folder / "main.tf").write_text(re.sub(r"\{ Environment = ", "{ Owner = ", (folder / "main.tf").read_text()))
-    assert run("planner apply -auto-approve -policy=policies -policy-override=open -reason=demo", folder)[0] == 0
+    assert (
+        run("planner apply -auto-approve -policy=policies -policy-override=open -override-reason=demo", folder)[0] == 0
+    )
 
 
 def fleet(outputs: Outputs, folder: Path) -> None:

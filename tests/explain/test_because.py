@@ -64,7 +64,7 @@ def applied(tmp_path: Path, planner: Run, monkeypatch: pytest.MonkeyPatch) -> Pa
 
 def lines(planner: Run, *options: str) -> dict[str, str]:
     """address -> its root causes with the hops of the chain."""
-    assert planner("plan", "-no-color", "-why=line", *options).code == 0
+    assert planner("plan", "-no-color", "-explain=line", *options).code == 0
     explained, _ = explain(list(options))
     assert explained is not None
     actions = {change_name(change): change.action for change in explained.plan.changes}
@@ -187,7 +187,7 @@ def test_an_object_that_stays(applied: Path, planner: Run) -> None:
 
 
 def test_json_lines_have_the_steps(applied: Path, planner: Run) -> None:
-    text = planner("plan", "-json", "-why=line", "-var=drop=true").out
+    text = planner("plan", "-json", "-explain=line", "-var=drop=true").out
     changes = [json.loads(line)["change"] for line in text.splitlines() if '"planned_change"' in line]
     by_address = {change["resource"]["addr"]: change for change in changes}
     change = by_address["module.m[1].terraform_data.x"]
@@ -207,11 +207,11 @@ def test_json_lines_have_the_steps(applied: Path, planner: Run) -> None:
 def test_nothing_is_told_unasked_but_on_a_terminal(applied: Path, planner: Run) -> None:
     assert "# because" not in planner("plan", "-var=drop=true").out
     assert '"because"' not in planner("plan", "-json", "-var=drop=true").out
-    assert planner("plan", "-why=nothing").code == 1
+    assert planner("plan", "-explain=nothing").code == 1
 
 
 def test_in_full(applied: Path, planner: Run) -> None:
-    text = planner("plan", "-no-color", "-why=full", "-var=drop=true").out
+    text = planner("plan", "-no-color", "-explain=full", "-var=drop=true").out
     assert (
         "  # because:\n"
         "  #   module.m.count (main.tf:11)\n"
@@ -221,7 +221,7 @@ def test_in_full(applied: Path, planner: Run) -> None:
 
 def test_a_saved_plan_tells_its_causes(applied: Path, planner: Run) -> None:
     assert planner("plan", "-out=saved", "-var=drop=true").code == 0
-    text = planner("show", "-no-color", "-why=line", "saved").out
+    text = planner("show", "-no-color", "-explain=line", "saved").out
     assert '  # because [1] var.drop false -> "true"\n' in text
     assert text.endswith(
         "Causes:\n"

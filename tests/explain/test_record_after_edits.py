@@ -41,7 +41,7 @@ def edit(root: Path, **words: str) -> None:
 
 
 def roots(planner: Run, *options: str) -> dict[str, list[str]]:
-    ran = planner("plan", "-json", "-why=full", *options)
+    ran = planner("plan", "-json", "-explain=full", *options)
     assert ran.code == 0, ran.out
     lines = [json.loads(line) for line in ran.out.splitlines()]
     changes = {line["change"]["resource"]["addr"]: line["change"] for line in lines if line["type"] == "planned_change"}

@@ -43,7 +43,7 @@ def world(tmp_path: Path, planner, monkeypatch):
 
 def test_a_cause_has_the_value_before_and_after(world, planner):
     world(size=7)
-    plan = [json.loads(line) for line in planner("plan", "-json", "-why=line").out.splitlines()]
+    plan = [json.loads(line) for line in planner("plan", "-json", "-explain=line").out.splitlines()]
     (change,) = [line["change"] for line in plan if line["type"] == "planned_change"]
     (root,) = change["root_causes"]
     assert (root["what"], root["kind"], root["before"], root["value"]) == ("test_thing.a.size", "drift", "1", "7")
@@ -68,7 +68,7 @@ def test_what_is_sensitive_is_not_shown(world, planner, tmp_path: Path):
     )
     assert planner("apply", "-auto-approve").code == 0
     world(token="SECRET")
-    for words in (("why", "drift", "test_thing.a"), ("why", "output.t"), ("plan", "-json", "-why=line"), ("plan",)):
+    for words in (("why", "drift", "test_thing.a"), ("why", "output.t"), ("plan", "-json", "-explain=line"), ("plan",)):
         ran = planner(*words)
         assert ran.code == 0 and "SECRET" not in ran.out + ran.err, words
     assert "token was (sensitive value), and is (sensitive value) now" in planner("why", "drift", "test_thing.a").out

@@ -37,11 +37,11 @@ def failed(tmp_path: Path, planner, monkeypatch):
 def test_why_names_the_provisioner(planner):
     first = f"terraform_data.a is replaced (replace_because_tainted): {CAUSE}"
     assert planner("why", "terraform_data.a").out.startswith(first)
-    plan = [json.loads(line) for line in planner("plan", "-json", "-why=line").out.splitlines()]
+    plan = [json.loads(line) for line in planner("plan", "-json", "-explain=line").out.splitlines()]
     (change,) = [line["change"] for line in plan if line["type"] == "planned_change"]
     (root,) = change["root_causes"]
     assert (root["kind"], root["origin"]) == ("replace_because_tainted", CAUSE)
-    assert f"  # because {CAUSE}\n" in planner("plan", "-why=line", "-no-color").out
+    assert f"  # because {CAUSE}\n" in planner("plan", "-explain=line", "-no-color").out
     assert planner("plan", "-out=saved").code == 0
     assert planner("why", "terraform_data.a", "-plan=saved").out.startswith(first)
 

@@ -45,7 +45,7 @@ def applied(tmp_path: Path, planner, monkeypatch):
 
 
 def roots(planner, *options: str) -> list[tuple[str, ...]]:
-    plan = [json.loads(line) for line in planner("plan", "-json", "-why=line", *options).out.splitlines()]
+    plan = [json.loads(line) for line in planner("plan", "-json", "-explain=line", *options).out.splitlines()]
     (change,) = [line["change"] for line in plan if line["type"] == "planned_change"]
     names = ("kind", "what", "before", "value")
     return [tuple(str(root.get(name, "")) for name in names) for root in change.get("root_causes", [])]

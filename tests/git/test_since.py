@@ -30,7 +30,7 @@ def test_an_unknown_revision_is_an_error_before_anything_is_planned(
     assert sorted(tmp_path.rglob("*")) == before
 
 
-@pytest.mark.parametrize("command", ["plan", "plan -summary", "why", "what-if -destroy", "explore -out=page.html"])
+@pytest.mark.parametrize("command", ["plan", "plan -causes", "why", "what-if -destroy", "explore -out=page.html"])
 def test_a_known_revision_is_accepted(
     command: str, tmp_path: Path, planner: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -95,7 +95,7 @@ def test_causes_without_a_record_are_those_since_a_revision(
             (root / name).rename(tmp_path / "clone" / name)
         monkeypatch.chdir(tmp_path / "clone")
     before = snapshot(Path.cwd())
-    ran = planner("plan", "-json", "-why=full", *options)
+    ran = planner("plan", "-json", "-explain=full", *options)
     assert ran.code == 0, ran.out
     lines = [json.loads(line) for line in ran.out.splitlines()]
     changes = {line["change"]["resource"]["addr"]: line["change"] for line in lines if line["type"] == "planned_change"}
@@ -131,7 +131,7 @@ def test_a_module_whose_former_version_is_not_installed(
     write(root, {"main.tf": main.replace("ref=v1", "ref=v2")})
     assert planner("init").code == 0
     note = "Note: The former version of module.m is not installed, so nothing in it is compared."
-    for words in ("why", "plan -summary", "plan -why=line -no-color", "plan -why=full -no-color"):
+    for words in ("why", "plan -causes", "plan -explain=line -no-color", "plan -explain=full -no-color"):
         out = planner(*words.split(), "-since=main").out
         assert out.count(note) == 1 and "module.m.source" in out, out
     out = planner("explore", "-out=page.html", "-since=main")
@@ -157,7 +157,7 @@ def test_a_base_that_is_not_in_the_clone_is_noted_once(
     assert planner("apply", "-auto-approve").code == 0
     (root / ".terraform.tfstate.applied.json").unlink()
     write(root, {"main.tf": main.replace('"a" { default = 1', '"a" { default = 2')})
-    for words in ("why", "plan -summary", "plan -why=line -no-color", "plan -why=full -no-color"):
+    for words in ("why", "plan -causes", "plan -explain=line -no-color", "plan -explain=full -no-color"):
         out = planner(*words.split()).out
         assert out.count("Note: release (GITHUB_BASE_REF) cannot be read.") == 1, out
 

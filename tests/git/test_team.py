@@ -115,7 +115,7 @@ class Member:
 
     def causes(self, *options: str) -> dict[str, set[str]]:
         """The root causes of all changes, which are certain."""
-        lines = [json.loads(line) for line in self.run("plan", "-json", "-why=full", *options).splitlines()]
+        lines = [json.loads(line) for line in self.run("plan", "-json", "-explain=full", *options).splitlines()]
         changes = {x["change"]["resource"]["addr"]: x["change"] for x in lines if x["type"] == "planned_change"}
         assert all(change["because_is_certain"] for change in changes.values())
         return {name: set(map(cause, change["root_causes"])) for name, change in changes.items()}

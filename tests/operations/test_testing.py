@@ -93,7 +93,7 @@ run "never" {
     ),
     "why an assertion does not hold": (
         {"a.tftest.hcl": f'variables {{\n  v = "two"\n}}\n{FAILING}'},
-        ("-why=line",),
+        ("-explain=line",),
         1,
         (
             'output.o is "TWO": terraform_data.a.output (main.tf:12)',
@@ -131,7 +131,7 @@ output "out" {
 }
 """,
         },
-        ("-why=line",),
+        ("-explain=line",),
         1,
         (
             'output.id is "made": module.m.id (more.tf:6)',
@@ -162,7 +162,7 @@ resource "terraform_data" "s" {
 }
 """,
         },
-        ("-why=line",),
+        ("-explain=line",),
         1,
         ("terraform_data.s.input is (sensitive value) (more.tf:6)", "var.s is (sensitive value) (more.tf:2)"),
     ),
@@ -732,17 +732,17 @@ def test_a_module_that_is_made_up_is_the_cause_and_not_covered(here: Path, plann
     text = FAILING.replace("{\n", "{\n" + override, 1)
     write(here, {"main.tf": main, "m/main.tf": child, "a.tftest.hcl": text})
     planner("init")
-    ran = planner("test", "-no-color", "-why=line", "-coverage")
+    ran = planner("test", "-no-color", "-explain=line", "-coverage")
     assert "module.m.a is 1: given by override_module (a.tftest.hcl:3)" in ran.err
     assert "really" not in ran.err
     assert "m/main.tf:1: output module.m.output.a: never evaluated" in ran.out
     (here / "a.tftest.hcl").write_text(text.replace("a = 1", ""))
-    assert "module.m.b is null: left null by override_module (a.tftest.hcl:3)" in planner("test", "-why=line").err
+    assert "module.m.b is null: left null by override_module (a.tftest.hcl:3)" in planner("test", "-explain=line").err
 
 
 def test_the_option_why_knows_its_words(here: Path, planner: Callable[..., Any]) -> None:
     for word in ("perhaps", "full"):
-        assert "Valid values are none and line." in planner("test", f"-why={word}").err
+        assert "Valid values are none and line." in planner("test", f"-explain={word}").err
 
 
 @pytest.mark.parametrize("words", [("validate",), ("init",), ("get",)])

@@ -402,7 +402,15 @@ def test_relations_that_rest_on_others_are_broken_too(folder: Path, planner: Run
     ran = planner("policy", "check", "-policy=w.dl", "-plan=plan.json", "-json")
     assert ran.code == 1 and ("broken", "kept", "") in findings(ran)
     over = planner(
-        *("policy", "check", "-policy=w.dl", "-plan=plan.json", "-json", "-policy-override=kept", "-reason=known")
+        *(
+            "policy",
+            "check",
+            "-policy=w.dl",
+            "-plan=plan.json",
+            "-json",
+            "-policy-override=kept",
+            "-override-reason=known",
+        )
     )
     assert over.code == 0
 

@@ -161,7 +161,7 @@ def test_an_edit_gives_the_plan_that_is_made_anew(planner: Run, seen: Seen, edit
 
 
 @pytest.mark.parametrize("edit", EDITS)
-@pytest.mark.parametrize("how", ["", "-why=full"])
+@pytest.mark.parametrize("how", ["", "-explain=full"])
 def test_on_a_terminal_changes_have_their_causes(planner: Run, seen: Seen, edit: str, how: str) -> None:
     old, new, _, after = EDITS[edit]
     put({"main.tf": CHAIN})
@@ -379,7 +379,7 @@ def test_policies_of_the_organisation_are_asked_when_they_come(
     compared(planner, seen)
     (tmp_path / "org").mkdir()
     (tmp_path / "org" / "p.dl").write_text('deny("p", A, "look") :- acts(A, "create").\n')
-    (tmp_path / "cli").write_text(f'policies = ["{tmp_path}/org"]\n')
+    (tmp_path / "cli").write_text(f'policies {{\n  plans = ["{tmp_path}/org"]\n}}\n')
     assert planner("plan").code == 1
 
 

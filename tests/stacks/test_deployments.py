@@ -480,7 +480,7 @@ def test_policies_judge_each_component(stack: Stack) -> None:
     assert "a: 2 added" in text
     assert set(stack.states()) == {"a", "a.net", "a.web~eu"}
     assert {path.name for path in (stack.folder / "stack-states").iterdir()} == {"a", "a.net", "a.web~eu"}
-    stack.run("apply", "-auto-approve", "-policy=policies", "-policy-override=no-eu", "-reason=test")
+    stack.run("apply", "-auto-approve", "-policy=policies", "-policy-override=no-eu", "-override-reason=test")
     assert "b.web~eu" in stack.states()
 
 

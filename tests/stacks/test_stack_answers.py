@@ -173,7 +173,7 @@ def test_policies_see_several_components_at_once(stack: Stack) -> None:
     denied = [("deny", "same", "component.c")]
     assert judged(stack, "-policy=p.dl", code=1) == {"a": denied, "b": []}
     assert judged(stack, "-policy=p.dl", "-deployment=b") == {"b": []}
-    text = stack.run("policy", "-policy=p.dl", "-why", code=1)
+    text = stack.run("policy", "-policy=p.dl", "-proofs", code=1)
     assert "has the name of component.d" in text and "component.c and component.d have the same name [p.same]" in text
     assert 'unit_planned("component.c", "terraform_data.x", "input", "x")' in text
 

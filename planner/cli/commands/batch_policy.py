@@ -32,7 +32,7 @@ until they are applied. A policy that computes something without a value is brok
 The exit code is 0, or 1 when the fleet is denied or on errors, which include a unit without a plan."""
 FLAGS = (
     Flag("policy", "list", "A file or directory of policies (.planner/batch-policies). May be repeated.", value="PATH"),
-    Flag("why", "bool", "Show the proof of each verdict below it."),
+    Flag("proofs", "bool", "Show the proof of each verdict below it."),
     JSON,
     REUSE,
     *SELECT,
@@ -50,7 +50,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     if arguments["json"]:
         terminal.data(_document(verdict, diagnostics))
         return int(verdict.is_denied or has_errors(diagnostics))
-    tell([("", verdict)], "UNIT", arguments["why"], terminal)
+    tell([("", verdict)], "UNIT", arguments["proofs"], terminal)
     code = finish(diagnostics, terminal)
     if not code:
         terminal.out(("\n" if findings else "") + count_verdicts(verdict))

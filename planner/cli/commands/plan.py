@@ -46,7 +46,7 @@ With -policy the plan is judged. A plan that is denied or cannot be judged is no
 policies, and apply decides undecided verdicts.
 
 The causes of changes are found by comparing with what was applied. With -since that is the configuration at a git
-revision, which is read from the repository; nothing is checked out: planner plan -summary -since=main"""
+revision, which is read from the repository; nothing is checked out: planner plan -causes -since=main"""
 FLAGS = (
     Flag("out", "string", "Save the plan in this file.", value="FILE"),
     Flag("detailed-exitcode", "bool", "Exit with 0 for no changes, 1 for errors, 2 for changes."),
@@ -56,7 +56,7 @@ FLAGS = (
     INPUT,
     SHOW_SENSITIVE,
     WHY,
-    Flag("summary", "bool", "Show the causes of the changes instead of the changes."),
+    Flag("causes", "bool", "Show the causes of the changes instead of the changes."),
     SINCE,
     *POLICY,
     *OPERATION,
@@ -66,7 +66,7 @@ FLAGS = (
 )
 _PLAIN = frozenset(
     ("var", "var-file", "refresh", "lock", "lock-timeout", "no-color", "input", "parallelism", "detailed-exitcode",
-     "compact-warnings", "consolidate-warnings", "consolidate-errors", "concise", "deprecation", "state", "why")
+     "compact-warnings", "consolidate-warnings", "consolidate-errors", "concise", "deprecation", "state", "explain")
 )  # fmt: skip
 """flags with which a plan may be kept: the other flags change the output or add inputs"""
 _ANEW = ("PLANNER_PLAN_ANEW", "PLANNER_NO_CACHE")
@@ -119,7 +119,7 @@ def _run(arguments: Arguments, terminal: Terminal, settings: OperationOptions, k
     if kept is not None and made is not None:
         made = kept.gathers(made, bool(problems), may_tell_causes(arguments, terminal))
     if made is not None:
-        if arguments["summary"] and not arguments["json"]:
+        if arguments["causes"] and not arguments["json"]:
             show_summary(made, terminal)
         else:
             told = told_causes(made, arguments, terminal)

@@ -19,7 +19,7 @@ FORMATS = ("table", "json", "sarif", "junit", "markdown")
 MOST_PROCESSES = 8
 USAGE = "[options]"
 HELP = """Judges a plan by policies: a new plan, or a saved one.
-Every verdict has a proof: with -why in the table, and always in JSON.
+Every verdict has a proof: with -proofs in the table, and always in JSON.
 
   deny        the plan must not be applied
   broken      the policy computes something that has no value here:
@@ -45,8 +45,8 @@ FLAGS = (
     Flag("state", "list", "Judge the objects of this state. May be repeated.", value="FILE"),
     Flag("format", "string", "The output format: table, json, sarif, junit or markdown.", "table", "FORMAT"),
     Flag("json", "bool", "The same as -format=json."),
-    Flag("why", "bool", "Show the proof of each verdict below it."),
-    Flag("profile", "bool", "Show the cost of each rule below the table."),
+    Flag("proofs", "bool", "Show the proof of each verdict below it."),
+    Flag("rule-times", "bool", "Show the cost of each rule below the table."),
     OFFLINE,
     Flag("strict", "bool", "Fail for policies that matched no object, or have no rule for judged."),
     *POLICY,
@@ -64,8 +64,8 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     format = "json" if arguments["json"] else arguments["format"]
     if format not in FORMATS:
         raise UsageError(f"Unknown format {format}", f"There are {', '.join(FORMATS)}.")
-    if arguments["profile"] and format != "table":
-        raise UsageError("Conflicting options", "-profile goes with -format=table.")
+    if arguments["rule-times"] and format != "table":
+        raise UsageError("Conflicting options", "-rule-times goes with -format=table.")
     settings = operation_options(arguments)
     if not settings.judges and not arguments["plan"]:
         raise UsageError("No policies", NAME_POLICIES)
@@ -76,13 +76,13 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         verdict, problems = check_document(settings, arguments["state"][0], "state")
     else:
         plan = arguments["plan"][0] if arguments["plan"] else None
-        verdict, problems = _check_policies(settings, plan, _processes(terminal, arguments["profile"]))
+        verdict, problems = _check_policies(settings, plan, _processes(terminal, arguments["rule-times"]))
     if verdict is None:
         return finish(problems, terminal)
     problems = [*problems, *(_unmet(verdict) if arguments["strict"] else ())]
     if format == "table":
-        terminal.out(_table(verdict, terminal, arguments["why"]))
-        if arguments["profile"]:
+        terminal.out(_table(verdict, terminal, arguments["proofs"]))
+        if arguments["rule-times"]:
             terminal.out(f"\n{_costs(verdict)}")
     else:
         terminal.data(_FORMS[format](verdict))
@@ -117,11 +117,11 @@ def _several(
         if kind == "state":
             verdict, problems = check_document(settings, path, kind, known=known)
         else:
-            verdict, problems = _check_policies(settings, path, _processes(terminal, arguments["profile"]), known)
+            verdict, problems = _check_policies(settings, path, _processes(terminal, arguments["rule-times"]), known)
         problems = [*problems, *(_unmet(verdict) if verdict is not None and arguments["strict"] else ())]
         if verdict is not None and format == "table":
-            terminal.out(f"{terminal.paint(path, 'bold')}\n{_table(verdict, terminal, arguments['why'])}\n")
-            if arguments["profile"]:
+            terminal.out(f"{terminal.paint(path, 'bold')}\n{_table(verdict, terminal, arguments['proofs'])}\n")
+            if arguments["rule-times"]:
                 terminal.out(f"{_costs(verdict)}\n")
         else:
             judged.append((kind, path, verdict))

@@ -65,7 +65,7 @@ def _show(arguments: Arguments, path: str | None, terminal: Terminal) -> int:
         shown = evolve(shown, plan=evolve(plan, changes=tuple(c for c in plan.changes if verb_of(c.action) in only)))
     if arguments["json"] or stream is not None:
         document = shown_json(shown)
-        if arguments["why"] in ("line", "full") and not isinstance(shown, ShownState):
+        if arguments["explain"] in ("line", "full") and not isinstance(shown, ShownState):
             _add_causes(document, shown, arguments, terminal)
         text = dumps(document).decode("utf-8")
         if stream is None:

@@ -30,7 +30,7 @@ is broken, as bad as a denial.
 The exit code is 0, or 1 when a deployment is denied or on errors."""
 FLAGS = (
     Flag("policy", "list", "A file or directory of policies (.planner/stack-policies). May be repeated.", value="PATH"),
-    Flag("why", "bool", "Show the proof of each verdict below it."),
+    Flag("proofs", "bool", "Show the proof of each verdict below it."),
     JSON,
     DESTROY,
     *ASKED,
@@ -61,7 +61,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         said = [diagnostic_json(problem) for problem in told]
         terminal.data(json_text({"format_version": "1.0", "deployments": documents, "diagnostics": said}))
         return int(is_denied or has_errors(told))
-    tell(verdicts, "COMPONENT", arguments["why"], terminal)
+    tell(verdicts, "COMPONENT", arguments["proofs"], terminal)
     code = finish(told, terminal)
     if not code:
         for name, verdict in verdicts:

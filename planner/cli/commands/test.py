@@ -48,7 +48,7 @@ FLAGS = (
     POLICY[0],
     Flag("verbose", "bool", "Show the plan of each run, or the state after it."),
     Flag(
-        "why",
+        "explain",
         "string",
         "Show where the values of failed assertions come from: none or line.",
         value="HOW",
@@ -232,10 +232,10 @@ def _junit(results: list[TestFileResult]) -> str:
 
 def _tells_causes(arguments: Arguments, terminal: Terminal) -> bool:
     """Whether failed assertions show the origins of values: to programs and on a terminal, unless set otherwise."""
-    if arguments["why"] not in (None, "", True, False, "none", "line"):
-        raise UsageError("Wrong value for option -why", "Valid values are none and line.")
-    if arguments["why"]:
-        return bool(arguments["why"] != "none")
+    if arguments["explain"] not in (None, "", True, False, "none", "line"):
+        raise UsageError("Wrong value for option -explain", "Valid values are none and line.")
+    if arguments["explain"]:
+        return bool(arguments["explain"] != "none")
     return bool(arguments["json"] or arguments["json-into"]) or is_terminal(terminal.stderr)
 
 

@@ -2,8 +2,8 @@
 
 The file is `$TF_CLI_CONFIG_FILE`, else `~/.tofurc` or `~/.terraformrc`, else `opentofu/tofurc` below
 `$XDG_CONFIG_HOME`; `*.tfrc` files of the settings directory are read too: how to install providers, services and
-credentials of hosts, retries and timeouts of requests to registries; and `policies` and `batch_policies`, lists of
-policies for every plan and every fleet (OpenTofu ignores these two). Everything else in these files is ignored.
+credentials of hosts, retries and timeouts of requests to registries; and the block `policies`, whose lists `plans`,
+`fleets` and `stacks` name policies for all of these (OpenTofu ignores it). Everything else in these files is ignored.
 """
 
 from __future__ import annotations
@@ -153,11 +153,7 @@ def _with_settings(config: CliConfig, settings: Any, base: Path, environ: Mappin
                 raise SettingsError("there must be only one provider_installation block")
             config = _installation(config, _block(value, name[0]), base)
         elif name == ("policies",):
-            config = evolve(config, policies=(*config.policies, *_paths(value, name[0], base, environ)))
-        elif name == ("batch_policies",):
-            config = evolve(config, batch_policies=(*config.batch_policies, *_paths(value, name[0], base, environ)))
-        elif name == ("stack_policies",):
-            config = evolve(config, stack_policies=(*config.stack_policies, *_paths(value, name[0], base, environ)))
+            config = _with_policies(config, {key[0]: item for key, item in _block(value, name[0])}, base, environ)
         elif name == ("registry_protocols",):
             given = {key[0]: item for key, item in _block(value, name[0])}
             config = evolve(
@@ -180,6 +176,18 @@ def _with_settings(config: CliConfig, settings: Any, base: Path, environ: Mappin
             for label, body in _labelled(name, value):
                 config = _host_setting(config, name[0], label, body)
     return config
+
+
+def _with_policies(config: CliConfig, given: Mapping[str, Any], base: Path, environ: Mapping[str, str]) -> CliConfig:
+    if more := sorted(set(given) - {"plans", "fleets", "stacks"}):
+        raise SettingsError(f"policies has no argument {more[0]}, only plans, fleets and stacks")
+    plans, fleets, stacks = (_paths(given.get(name, []), name, base, environ) for name in ("plans", "fleets", "stacks"))
+    return evolve(
+        config,
+        policies=(*config.policies, *plans),
+        batch_policies=(*config.batch_policies, *fleets),
+        stack_policies=(*config.stack_policies, *stacks),
+    )
 
 
 def _paths(value: Any, name: str, base: Path, environ: Mapping[str, str]) -> list[str]:
@@ -276,7 +284,7 @@ def _block(value: Any, name: str) -> Any:
 def _patterns(given: dict[str, Any], name: str) -> tuple[str, ...]:
     values = given.get(name, [])
     if not isinstance(values, list) or not all(isinstance(v, str) for v in values):
-        raise SettingsError(f"{name} must be a list of texts")
+        raise SettingsError(f"{name} must be a list of strings")
     return tuple(values)
 
 

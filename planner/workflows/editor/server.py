@@ -63,7 +63,7 @@ class _InFewWords(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         problem = record.exc_info[1] if record.exc_info else None
         why = f": {type(problem).__name__}" if problem is not None else ""
-        return visible(f"planner lsp: {record.getMessage()[:200].partition(chr(10))[0]}{why}")
+        return visible(f"planner language-server: {record.getMessage()[:200].partition(chr(10))[0]}{why}")
 
 
 MOST_BYTES = 64 << 20

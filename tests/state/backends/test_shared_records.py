@@ -39,7 +39,7 @@ def machine(folder: Path, kind: str, settings: dict[str, Any]) -> Place:
 
 def roots(place: Place, *options: str) -> dict[str, list[str]]:
     """The causes of the planned changes."""
-    out = place.good(OURS, "plan", "-json", "-why=full", *options)
+    out = place.good(OURS, "plan", "-json", "-explain=full", *options)
     lines = [json.loads(line) for line in out.splitlines() if line.startswith("{")]
     changes = {line["change"]["resource"]["addr"]: line["change"] for line in lines if line["type"] == "planned_change"}
     assert all(change["because_is_certain"] for change in changes.values())

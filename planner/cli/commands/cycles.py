@@ -1,4 +1,4 @@
-"""`cut`: the cycles of a graph, and a smallest set of references whose removal breaks them."""
+"""`cycles`: the cycles of a graph, and a smallest set of references whose removal breaks them."""
 
 from __future__ import annotations
 

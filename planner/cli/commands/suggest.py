@@ -1,4 +1,4 @@
-"""`advice`: remarks about a plan before it is applied."""
+"""`suggest`: remarks about a plan before it is applied."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     from planner.foundation.support.exact_json import dumps
     from planner.operations.advice import advice
 
-    no_directory(arguments, "advice")
+    no_directory(arguments, "suggest")
     if arguments["write"] and arguments["plan"]:
         detail = "A saved plan has a configuration of its own: leave out -plan, or insert the blocks by hand."
         raise UsageError("Conflicting options", detail)

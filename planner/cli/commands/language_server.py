@@ -1,4 +1,4 @@
-"""`lsp`: the language server for rule files."""
+"""`language-server`: the language server for rule files."""
 
 from __future__ import annotations
 
