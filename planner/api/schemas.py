@@ -150,7 +150,7 @@ UNIT = _object(
 )
 
 SCHEMAS: dict[str, Schema] = {
-    "advice": _document("planner advice -json", {"advice": _list({"type": "object"})}),
+    "advice": _document("planner suggest -json", {"advice": _list({"type": "object"})}),
     "batch": _document(
         "planner batch plan -json, batch apply -json",
         {
@@ -173,7 +173,7 @@ SCHEMAS: dict[str, Schema] = {
         },
     ),
     "causes": _document(
-        "planner why -json, planner plan -summary -json",
+        "planner why -json, planner plan -causes -json",
         {
             "changes": COUNT,
             "objects": COUNT,

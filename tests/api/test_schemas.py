@@ -51,7 +51,7 @@ COMMANDS = [
     ("graph", ["graph", "-json"]),
     ("verdict", ["policy", "check", "-format=json", "-policy=p.dl", V2]),
     ("validate", ["validate", "-json"]),
-    ("advice", ["advice", "-json", V2]),
+    ("advice", ["suggest", "-json", V2]),
     ("rules", ["rules", "list", "-json"]),
 ]
 
