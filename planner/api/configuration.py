@@ -166,7 +166,7 @@ class Configuration:
         return revision
 
     def __repr__(self) -> str:
-        return f"<Configuration {self.directory}>"
+        return f"<Configuration {os.path.basename(self.directory)}>"
 
 
 def load(

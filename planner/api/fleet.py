@@ -138,7 +138,7 @@ class Fleet:
             return run_command(self.directory, words, stop)
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.directory}>"
+        return f"<{type(self).__name__} {os.path.basename(self.directory)}>"
 
 
 class Stack(Fleet):

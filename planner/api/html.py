@@ -30,7 +30,7 @@ def table_html(columns: Sequence[str], rows: Sequence[Sequence[Any]], caption: s
 
 def proof_html(text: str) -> str:
     """A proof as text."""
-    return f"<pre style='line-height:1.35'>{escape(text)}</pre>"
+    return f"<pre style='font-family:monospace;line-height:1.35'>{escape(text)}</pre>"
 
 
 def graph_html(vertices: Sequence[str], edges: Iterable[tuple[str, str]]) -> str:
@@ -43,8 +43,9 @@ def graph_html(vertices: Sequence[str], edges: Iterable[tuple[str, str]]) -> str
     boxes = "".join(_box(name, *place) for name, place in places.items())
     size = f"width='{width:.0f}' height='{height:.0f}' viewBox='0 0 {width:.0f} {height:.0f}'"
     return (
-        f"<svg xmlns='http://www.w3.org/2000/svg' role='img' {size} font-family='monospace' font-size='12'>"
-        f"<title>{len(vertices)} vertices, {len(pairs)} edges</title>{lines}{boxes}</svg>"
+        f"<div style='overflow-x:auto'><svg xmlns='http://www.w3.org/2000/svg' role='img' {size} "
+        f"style='max-width:none' font-family='monospace' font-size='12'>"
+        f"<title>{len(vertices)} vertices, {len(pairs)} edges</title>{lines}{boxes}</svg></div>"
     )
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from planner.api.events import Event, EventHooks
 from planner.api.html import table_html
-from planner.api.model import Difference, Explanation, Fix, Graph, Proof, Rows
+from planner.api.model import Cause, Difference, Explanation, Fix, Graph, Proof, Rows
 from planner.api.policies import all_policies, strict
 from planner.api.session import Stop, session
 from planner.api.values import Path, Sensitive, from_python, sensitive_parts, to_python, unknown_parts
@@ -18,7 +18,7 @@ from planner.foundation.vocabulary.address import AddressError, parse_address, p
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 from planner.foundation.vocabulary.limits import Limits
 from planner.foundation.vocabulary.records import evolve, field, frozen
-from planner.logic.programs.actions import Counts, words
+from planner.logic.programs.actions import Counts, verb_of, words
 
 if TYPE_CHECKING:
     from planner.answers.policy.model import Verdict
@@ -87,7 +87,7 @@ class Change:
         return self._explain(f"{self.address} (deposed {self.deposed})" if self.deposed else self.address)
 
     @property
-    def causes(self) -> tuple[Any, ...]:
+    def causes(self) -> tuple[Cause, ...]:
         """The root causes of the change (`Cause`)."""
         return self.explanation.roots
 
@@ -109,7 +109,7 @@ class OutputChange:
         return self._explain(f"output.{self.name}")
 
     @property
-    def causes(self) -> tuple[Any, ...]:
+    def causes(self) -> tuple[Cause, ...]:
         """The root causes of the change (`Cause`)."""
         return self.explanation.roots
 
@@ -136,7 +136,10 @@ class Comparison:
     differences: tuple[Difference, ...]
 
     def _repr_html_(self) -> str:
-        rows = [(d.name, d.before, d.after, "; ".join(map(str, d.explanation.roots))) for d in self.differences]
+        rows = [
+            (d.name, verb_of(d.before), verb_of(d.after), "; ".join(map(str, d.explanation.roots)))
+            for d in self.differences
+        ]
         return table_html(("object", "before", "after", "because of"), rows)
 
 
@@ -360,12 +363,12 @@ class Plan:
 
     def __repr__(self) -> str:
         add, change, remove, *_ = self.counts
-        return f"<Plan of {self._directory}: {add} to add, {change} to change, {remove} to destroy>"
+        return f"<Plan of {os.path.basename(self._directory)}: {add} to add, {change} to change, {remove} to destroy>"
 
     def _repr_html_(self) -> str:
         changed: list[tuple[str, Change | OutputChange]] = [(c.address, c) for c in self.changes]
         changed += [(f"output.{o.name}", o) for o in self.outputs if o.action != "no-op"]
-        rows = [(name, c.action, "; ".join(map(str, c.causes))) for name, c in changed]
+        rows = [(name, verb_of(c.action), "; ".join(map(str, c.causes))) for name, c in changed]
         return table_html(("object", "action", "because of"), rows, repr(self)[1:-1])
 
     # ---------------------------------------------------------------- parts

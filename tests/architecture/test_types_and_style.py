@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.mark.parametrize(
     "command",
-    [["mypy", "planner"], ["ruff", "check", "."], ["ruff", "format", "--check", "."]],
+    [["mypy", "planner", "examples/13_python"], ["ruff", "check", "."], ["ruff", "format", "--check", "."]],
     ids=["types", "lint", "format"],
 )
 def test_clean(command: list[str]) -> None:

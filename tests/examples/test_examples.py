@@ -24,6 +24,7 @@ FAILING = {
     ("08_policies", "planner policy check -policy=policies"),
     ("08_policies", "planner policy check -policy=policies -proofs"),
     ("08_policies", "planner apply -auto-approve -policy=policies -policy-override=open -override-reason=demo"),
+    ("13_python", "python gate.py image=web:1.5"),
 }
 """the commands that end with 1; all others end with 0"""
 
@@ -35,13 +36,14 @@ def commands(name: str) -> list[str]:
     """The commands of an example's README, in order."""
     text = (EXAMPLES / name / "README.md").read_text(encoding="utf-8")
     lines = [line for block in FENCE.findall(text) for line in block.splitlines()]
-    return [line for line in lines if line.startswith("planner ")]
+    return [line for line in lines if line.startswith(("planner ", "python "))]
 
 
 def run(command: str, folder: Path) -> tuple[int, str, str]:
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("TF_", "PLANNER_"))}
+    program, *words = shlex.split(command)
     done = subprocess.run(
-        [sys.executable, "-m", "planner", *shlex.split(command)[1:]],
+        [sys.executable, *(["-m", "planner"] if program == "planner" else []), *words],
         cwd=folder,
         env=environment,
         capture_output=True,
@@ -218,6 +220,18 @@ def stack(outputs: Outputs, folder: Path) -> None:
     assert {path.name for path in (folder / "stack-states").iterdir()} == {"production", "test"}
 
 
+def python(outputs: Outputs, folder: Path) -> None:
+    assert outputs["python gate.py"][0] == "4 added, 0 changed, 0 destroyed\n"
+    refused = outputs["python gate.py image=web:1.5"][0]
+    assert 'because of var.image "web:1.4" -> "web:1.5"' in refused
+    assert outputs["python drift.py"][0] == "All 4 objects are as recorded.\n"
+    notebook = json.loads((folder / "graph.ipynb").read_text(encoding="utf-8"))
+    sources = ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    program = "\n".join(source for source in sources if "pandas" not in source)
+    done = subprocess.run([sys.executable, "-c", program], cwd=folder, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def linked_stacks(outputs: Outputs, folder: Path) -> None:
     in_order(outputs["planner batch why shop/eu network/eu"][0], "shop/shop.tfdeploy.hcl:1", "network.tfdeploy.hcl:9")
     planned = outputs["planner batch plan"][0]
@@ -243,6 +257,7 @@ CLAIMS: dict[str, Callable[[Outputs, Path], None]] = {
     "09_fleet": fleet,
     "11_stack": stack,
     "12_linked_stacks": linked_stacks,
+    "13_python": python,
 }
 
 

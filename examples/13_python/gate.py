@@ -1,0 +1,23 @@
+"""Applies a plan unless it replaces or destroys something that keeps data: then it says why, and ends with 1."""
+
+import sys
+
+import planner
+
+KEEPS_DATA = ("terraform_data.database",)
+ENDS = {"delete", "delete-then-create", "create-then-delete"}
+
+variables = dict(word.split("=", 1) for word in sys.argv[1:])
+try:
+    with planner.load(variables=variables).plan() as plan:
+        refused = [c for c in plan.changes if c.action in ENDS and c.address.startswith(KEEPS_DATA)]
+        for change in refused:
+            print(f"{change.address}: {change.action} is not allowed")
+            for cause in change.causes:
+                print(f"  because of {cause.what} {cause.before} -> {cause.value}")
+        if refused:
+            sys.exit(1)
+        result = plan.apply()
+        print(f"{result.added} added, {result.changed} changed, {result.destroyed} destroyed")
+except planner.Failure as failure:
+    sys.exit(f"The plan failed:\n{failure}")
