@@ -56,6 +56,9 @@ OPERATION = (
     RULES,
 )
 DESTROY = Flag("destroy", "bool", "Plan to destroy all managed objects.")
+IGNORE_REMOTE_VERSION = Flag(
+    "ignore-remote-version", "bool", "Change the state although runs on the server have another version of OpenTofu."
+)
 INPUT = Flag("input", "bool", "Disable prompts; fail where an answer is needed.", True)
 OFFLINE = Flag("offline", "bool", "Do not call providers: plan from their schemas and the state alone.")
 POLICY = (
@@ -187,6 +190,7 @@ def _storing(arguments: Arguments) -> dict[str, Any]:
         "state_path": _state_path(arguments),
         "state_out": arguments.get("state-out") or None,
         "backup": arguments.get("backup") or None,
+        "ignore_remote_version": arguments.get("ignore-remote-version", False),
     }
 
 

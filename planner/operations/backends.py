@@ -16,7 +16,15 @@ from planner.language.config.model import Config
 from planner.language.config.variables import RawVariables
 from planner.operations.encryption import Encryption
 from planner.operations.options import StateOptions
-from planner.world.state.backend import DEFAULT_WORKSPACE, Backend, module_of, open_backend, schema_of, unknown_type
+from planner.world.state.backend import (
+    DEFAULT_WORKSPACE,
+    Backend,
+    Store,
+    module_of,
+    open_backend,
+    schema_of,
+    unknown_type,
+)
 from planner.world.state.encryption_seal import Seal
 from planner.world.state.settings import settings_hash
 from planner.world.state.workspace import (
@@ -238,6 +246,12 @@ def _no_block() -> Diagnostic:
     return warning("backend.no_block", "Missing backend configuration", detail)
 
 
+def version_problems(store: Store, options: StateOptions) -> list[Diagnostic]:
+    """A state must not be edited where runs of another version on a server could no longer read it."""
+    problems = getattr(store, "version_problems", None)  # of workspaces on a server
+    return problems(options.ignore_remote_version) if problems is not None else []
+
+
 def _first(how: BackendInit, wanted: BackendRequest, folder: str, workspace: str) -> list[Diagnostic]:
     """A backend where none was set up: states that the default one left in the directory are offered to it. What was
     copied is emptied here, after a backup of it; what was not stays."""
@@ -247,6 +261,8 @@ def _first(how: BackendInit, wanted: BackendRequest, folder: str, workspace: str
     if default is None or backend is None:
         return problems
     if any(has_objects(default.store(name)) for name in default.workspaces()):
+        if has_errors(found := version_problems(backend.store(workspace), how.options)):
+            return problems + found
         copied = migrate(default, backend, _migration(how, "local", wanted.type, problems))
         places = {os.path.normpath(backend.store(name).place) for name in copied}
         for name in copied:
@@ -271,6 +287,8 @@ def _change(
     old, new, problems = _open(how, pointer, wanted)
     if old is None or new is None:
         return problems
+    if has_errors(found := version_problems(new.store(workspace), how.options)):
+        return problems + found
     migrate(old, new, _migration(how, pointer.type, wanted.type, problems))
     return problems + _remember(how, wanted, new, folder, workspace)
 

@@ -18,7 +18,7 @@ from planner.language.config.model import Expr, ImportDecl
 from planner.language.syntax.nodes import Literal
 from planner.language.syntax.parse import parse_expression
 from planner.operations import graphs
-from planner.operations.backends import current_backend
+from planner.operations.backends import current_backend, version_problems
 from planner.operations.load import Derived, Loaded, load, load_values
 from planner.operations.options import OperationOptions
 from planner.operations.plan import Start, Variables, plan_options
@@ -47,6 +47,7 @@ def import_object(
         told += problems
         opened = open_backend(loaded, told)
         told.check()
+        told.check(version_problems(opened.store, options))
         with locked(opened.store, options, "OperationTypeImport", told):
             start = read_state(opened, told)
             begins()

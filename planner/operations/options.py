@@ -59,6 +59,8 @@ class StateOptions(Options):
     state_path: str | None = None
     state_out: str | None = None
     backup: str | None = None
+    ignore_remote_version: bool = field(default=False, eq=False)
+    """edit the state of a workspace whose runs on a server have another version"""
 
 
 @frozen

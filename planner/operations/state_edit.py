@@ -18,6 +18,7 @@ from planner.foundation.vocabulary.address import (
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure, error, has_errors, warning
 from planner.foundation.vocabulary.provider_address import parse_provider_configuration, provider_source
 from planner.foundation.vocabulary.records import evolve
+from planner.operations.backends import version_problems
 from planner.operations.options import StateOptions
 from planner.operations.show import kept_state
 from planner.operations.state_access import locked
@@ -64,6 +65,7 @@ def edit_in(
     """Edit a state whose store is known. Raises Failure."""
     from planner.operations.input_record import keep_moves
 
+    told.check(version_problems(store, options))
     with locked(store, options, operation, told):
         old, problems = store.read()
         if has_errors(problems):

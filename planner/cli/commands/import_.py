@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from planner.cli.approval import asking
 from planner.cli.flags import Arguments, Flag, UsageError
-from planner.cli.options import INPUT, JSON_LINES, STATE, VARIABLES, may_ask, operation_options
+from planner.cli.options import IGNORE_REMOTE_VERSION, INPUT, JSON_LINES, STATE, VARIABLES, may_ask, operation_options
 from planner.cli.views import open_view
 from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.render.terminal import Terminal
@@ -15,7 +15,7 @@ resource. Better: an import block, which is planned first."""
 FLAGS = (
     Flag("config", "string", "Take the configuration from this directory.", value="DIR"),
     Flag("parallelism", "int", "", 10, "N"),
-    Flag("ignore-remote-version", "bool", ""),
+    IGNORE_REMOTE_VERSION,
     INPUT,
     *STATE,
     *VARIABLES,

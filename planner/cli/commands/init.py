@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from planner.cli.flags import Arguments, Flag, UsageError, no_directory
-from planner.cli.options import INPUT, JSON_LINES, LOCK, VARIABLES, may_ask, state_options
+from planner.cli.options import IGNORE_REMOTE_VERSION, INPUT, JSON_LINES, LOCK, VARIABLES, may_ask, state_options
 from planner.cli.views import open_view
 from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.render.download_line import DownloadLine, InitLines
@@ -24,7 +24,7 @@ FLAGS = (
     Flag("upgrade", "bool", "Select the newest versions that are allowed."),
     Flag("plugin-dir", "list", "Look for providers in this directory only. May be repeated.", value="DIR"),
     Flag("lockfile", "string", "How to treat the lock file: readonly.", value="MODE"),
-    Flag("ignore-remote-version", "bool", ""),
+    IGNORE_REMOTE_VERSION,
     Flag("test-directory", "string", "Where else test files are (tests).", value="DIR"),
     INPUT,
     *LOCK,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from planner.cli.flags import Arguments, Flag
-from planner.cli.options import JSON_LINES, LOCK, VARIABLES, state_options
+from planner.cli.options import IGNORE_REMOTE_VERSION, JSON_LINES, LOCK, VARIABLES, state_options
 from planner.cli.views import open_plain_view
 from planner.foundation.support.disk import MOST_BYTES, read_given
 from planner.foundation.vocabulary.diagnostic import Failure, error
@@ -16,7 +16,7 @@ HELP = """Replaces the state of the selected workspace with a state file ("-": s
 lineage or an older serial is rejected, unless -force is given."""
 FLAGS = (
     Flag("force", "bool", "Write even an older state, or one of another lineage."),
-    Flag("ignore-remote-version", "bool", ""),
+    IGNORE_REMOTE_VERSION,
     *LOCK,
     *VARIABLES,
     *JSON_LINES,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from planner.cli.approval import ask
 from planner.cli.flags import Arguments, Flag, UsageError
-from planner.cli.options import INPUT, JSON_LINES, LOCK, VARIABLES, may_ask, state_options
+from planner.cli.options import IGNORE_REMOTE_VERSION, INPUT, JSON_LINES, LOCK, VARIABLES, may_ask, state_options
 from planner.cli.views import open_plain_view
 from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.render.terminal import Terminal
@@ -15,7 +15,7 @@ FLAGS = (
     Flag("auto-approve", "bool", "Replace without a prompt for approval."),
     Flag("state", "string", "Edit this state file.", value="FILE"),
     Flag("backup", "string", "Keep the former state in this file.", value="FILE"),
-    Flag("ignore-remote-version", "bool", ""),
+    IGNORE_REMOTE_VERSION,
     INPUT,
     *LOCK,
     *VARIABLES,

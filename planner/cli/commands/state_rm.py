@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from planner.cli.flags import Arguments, Flag, UsageError
-from planner.cli.options import JSON_LINES, LOCK, VARIABLES, state_options
+from planner.cli.options import IGNORE_REMOTE_VERSION, JSON_LINES, LOCK, VARIABLES, state_options
 from planner.cli.views import open_plain_view
 from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.render.terminal import Terminal
@@ -15,7 +15,7 @@ FLAGS = (
     Flag("dry-run", "bool", "List what would be removed, and remove nothing."),
     Flag("state", "string", "Edit this state file.", value="FILE"),
     Flag("backup", "string", "Keep the former state in this file.", value="FILE"),
-    Flag("ignore-remote-version", "bool", ""),
+    IGNORE_REMOTE_VERSION,
     *LOCK,
     *VARIABLES,
     *JSON_LINES,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from planner.cli.flags import Arguments, Flag
-from planner.cli.options import JSON_LINES, STATE, VARIABLES, state_options
+from planner.cli.options import IGNORE_REMOTE_VERSION, JSON_LINES, STATE, VARIABLES, state_options
 from planner.cli.views import open_plain_view
 from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
 from planner.render.terminal import Terminal
@@ -14,7 +14,7 @@ USAGE = "[options] ADDRESS"
 HELP = "Marks a resource instance as tainted: the next plan replaces it. Better: `planner apply -replace=ADDRESS`."
 FLAGS = (
     Flag("allow-missing", "bool", "It is not an error when the instance does not exist."),
-    Flag("ignore-remote-version", "bool", ""),
+    IGNORE_REMOTE_VERSION,
     *STATE,
     *VARIABLES,
     *JSON_LINES,

@@ -296,3 +296,22 @@ def test_how_often_snapshots_are_written(
     client.put(STATE % 1, "")
     assert client.snapshot_interval(20.0, False) == expected[0]
     assert client.snapshot_interval(20.0, True) == expected[1]
+
+
+def test_runs_of_another_version(tmp_path: Path, planner: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert named("old-here").version_conflict() == ""  # nothing runs on the server
+    named("old-runs-there").ensure()
+    assert "have OpenTofu 1.5.0" in named("old-runs-there").version_conflict()
+    named("new-runs-there").ensure()
+    assert named("new-runs-there").version_conflict() == ""
+    monkeypatch.chdir(tmp_path)
+    settings = 'hostname = "tfe.test"\n  organization = "org"\n  workspaces {\n    name = "old-runs-there"\n  }'
+    (tmp_path / "main.tf").write_text(f'terraform {{\n  backend "remote" {{\n  {settings}\n  }}\n}}\n')
+    assert planner("init", "-input=false").code == 0
+    (tmp_path / "s.tfstate").write_text(
+        '{"version": 4, "terraform_version": "1.12.6", "serial": 1, "lineage": "x", "outputs": {}, "resources": []}'
+    )
+    refused = planner("state", "push", "-force", "s.tfstate")
+    assert refused.code == 1 and "-ignore-remote-version continues" in " ".join(refused.err.split())
+    pushed = planner("state", "push", "-force", "-ignore-remote-version", "s.tfstate")
+    assert pushed.code == 0 and "Warning: Incompatible version" in pushed.out + pushed.err

@@ -157,7 +157,7 @@ class Handler(BaseHTTPRequestHandler):
             "locked": False,
             "locked-reason": "",
             "execution-mode": "remote" if name.endswith("-there") else "local",
-            "terraform-version": "1.12.6",
+            "terraform-version": "1.5.0" if name.startswith("old-") else "1.12.6",
             "tag-names": [tag["attributes"]["name"] for tag in (relations.get("tags") or {}).get("data") or []],
             "project": ((relations.get("project") or {}).get("data") or {}).get("id"),
             "version": "",

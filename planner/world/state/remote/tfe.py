@@ -11,8 +11,10 @@ from hashlib import md5
 from typing import Any
 
 from planner.foundation.clients.tfe import Host, Tfe, path_of, settings
-from planner.foundation.vocabulary.diagnostic import Diagnostic, ServiceError, error
+from planner.foundation.vocabulary.diagnostic import Diagnostic, ServiceError, error, warning
 from planner.foundation.vocabulary.records import evolve, frozen
+from planner.foundation.vocabulary.release import COMPATIBLE_VERSION
+from planner.foundation.vocabulary.version_constraints import Version, parse_constraints
 from planner.world.state.backend import DEFAULT_WORKSPACE
 from planner.world.state.encryption_seal import Seal
 from planner.world.state.journal import Journal
@@ -169,6 +171,30 @@ class TfeClient(NothingBeside):
             return False
         said = _attributes(result)
         return str(said.get("execution-mode") or ("local" if said.get("operations") is False else "remote")) != "local"
+
+    def version_conflict(self) -> str:
+        """A sentence when runs on the server, where there are some, have another version of OpenTofu; else "". Raises
+        ServiceError."""
+        if not self.runs_there:
+            return ""
+        wanted = str(_attributes(self._workspace()).get("terraform-version") or "latest")
+        if wanted == "latest":
+            return ""
+        try:
+            version = Version(wanted)
+        except ValueError:
+            constraint = wanted
+        else:
+            constraint = wanted if version.prerelease else f"~> {version.numbers[0]}.{version.numbers[1]}.0"
+        try:
+            if parse_constraints(constraint).allows(COMPATIBLE_VERSION):
+                return ""
+        except ValueError:
+            return f"The workspace {self._lock_id} has the version {wanted!r}, which is not a version or constraint."
+        return (
+            f"Runs of the workspace {self._lock_id} have OpenTofu {wanted}, and this program is compatible with "
+            f"{COMPATIBLE_VERSION}: what it writes may be unreadable there."
+        )
 
     # ------------------------------------------------------------ state
 
@@ -387,6 +413,18 @@ class TfeStore(RemoteStore):
     ) -> list[Diagnostic]:
         refused = self._refused() if operation in _RUNS else []
         return refused or super().lock(operation, timeout, on_wait, stop)
+
+    def version_problems(self, ignored: bool) -> list[Diagnostic]:
+        try:
+            conflict = self.client.version_conflict()
+        except ServiceError as problem:
+            return [error(READ, "Error loading state", problem.text)]
+        if not conflict:
+            return []
+        if ignored:
+            return [warning("state.version", "Incompatible version", conflict)]
+        detail = f"{conflict} -ignore-remote-version continues nevertheless."
+        return [error("state.version", "Incompatible version", detail)]
 
     def begin_journal(
         self, operation: str, begins_with: State | None = None
