@@ -261,8 +261,8 @@ def _first(how: BackendInit, wanted: BackendRequest, folder: str, workspace: str
     if default is None or backend is None:
         return problems
     if any(has_objects(default.store(name)) for name in default.workspaces()):
-        if has_errors(found := version_problems(backend.store(workspace), how.options)):
-            return problems + found
+        if has_errors(conflicts := version_problems(backend.store(workspace), how.options)):
+            return problems + conflicts
         copied = migrate(default, backend, _migration(how, "local", wanted.type, problems))
         places = {os.path.normpath(backend.store(name).place) for name in copied}
         for name in copied:
@@ -287,8 +287,8 @@ def _change(
     old, new, problems = _open(how, pointer, wanted)
     if old is None or new is None:
         return problems
-    if has_errors(found := version_problems(new.store(workspace), how.options)):
-        return problems + found
+    if has_errors(conflicts := version_problems(new.store(workspace), how.options)):
+        return problems + conflicts
     migrate(old, new, _migration(how, pointer.type, wanted.type, problems))
     return problems + _remember(how, wanted, new, folder, workspace)
 
