@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from planner.api.configuration import Configuration as Configuration
     from planner.api.configuration import State as State
     from planner.api.configuration import load as load
-    from planner.api.configuration import read_plan as read_plan
+    from planner.api.document import PlanDocument as PlanDocument
+    from planner.api.document import read_plan as read_plan
     from planner.api.events import Event as Event
     from planner.api.fleet import Fleet as Fleet
     from planner.api.fleet import FleetPlan as FleetPlan
@@ -59,6 +60,7 @@ _EXPORTS = {
     "FleetPlan": "fleet",
     "Graph": "model",
     "Plan": "plan",
+    "PlanDocument": "document",
     "Proof": "model",
     "Rows": "model",
     "Sensitive": "values",
@@ -72,7 +74,7 @@ _EXPORTS = {
     "fleet": "fleet",
     "judge": "judging",
     "load": "configuration",
-    "read_plan": "configuration",
+    "read_plan": "document",
     "stack": "fleet",
     "test": "tests.run_tests",
 }

@@ -207,7 +207,7 @@ def load(
     return Configuration(options)
 
 
-def read_plan(
+def read_plan_file(
     path: str | os.PathLike[str],
     directory: str | os.PathLike[str] = ".",
     *,

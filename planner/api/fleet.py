@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from planner.api.child import diagnostics_of, run_command
-from planner.api.configuration import read_plan
+from planner.api.configuration import read_plan_file
 from planner.api.html import table_html
 from planner.api.plan import Plan
 from planner.api.session import Stop, session
@@ -58,7 +58,7 @@ class PlannedUnit:
         complete."""
         if not self.plan_file:
             raise Failure(error("api.no_plan", "No plan", f"The outcome of {self.name} is {self.outcome}."))
-        return read_plan(self.plan_file, self.directory)
+        return read_plan_file(self.plan_file, self.directory)
 
 
 @frozen(eq=False)

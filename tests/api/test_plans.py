@@ -165,6 +165,35 @@ def test_forms_are_those_of_the_command_line(root: Path, capfd: pytest.CaptureFi
         planner.read_plan(root / "kept.tfplan", root).apply()
 
 
+def test_plans_of_other_programs(root: Path, tmp_path: Path) -> None:
+    planner.load(root).plan().apply()
+    plan = planner.load(root, variables={"image": "v2"}).plan()
+    file = tmp_path / "plan.json"
+    file.write_text(json.dumps(plan.to_json()))
+    document = planner.read_plan(file, root)
+    assert isinstance(document, planner.PlanDocument)
+    for mine, theirs in zip(sorted(plan.objects, key=lambda c: c.address), document.objects, strict=True):
+        assert (mine.address, mine.action, mine.reason, mine.before) == (
+            theirs.address,
+            theirs.action,
+            theirs.reason,
+            theirs.before,
+        )
+        assert (mine.after, mine.unknown, mine.sensitive) == (theirs.after, theirs.unknown, theirs.sensitive)
+    assert document.counts == plan.counts and not document.is_empty
+    assert [(o.name, o.action, o.after) for o in document.outputs] == [
+        (o.name, o.action, o.after) for o in plan.outputs
+    ]
+    assert document.change("terraform_data.b").causes == ()
+    assert not document.judge(["builtin:no_provisioners"]).is_denied
+    with pytest.raises(Failure, match="Not a plan"):
+        planner.read_plan(root / "terraform.tfstate")
+    with pytest.raises(Failure):
+        planner.read_plan(root / "main.tf")
+    with pytest.raises(Failure):
+        planner.read_plan(root / "missing")
+
+
 def test_what_is_wrong_is_raised_with_its_diagnostics(root: Path) -> None:
     with pytest.raises(Failure, match="undeclared") as caught:
         planner.load(root, variables={"imgae": 1}).plan()

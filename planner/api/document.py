@@ -1,0 +1,177 @@
+"""Plans of other programs: the output of `show -json` of OpenTofu or Terraform."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+from planner.answers.documents.kind import is_plan_file
+from planner.answers.policy.model import Verdict
+from planner.api.configuration import read_plan_file
+from planner.api.judging import judge
+from planner.api.model import Explanation
+from planner.api.plan import Change, OutputChange, Plan
+from planner.api.session import session
+from planner.api.values import UNKNOWN, Sensitive
+from planner.foundation.vocabulary.diagnostic import Failure, error
+from planner.foundation.vocabulary.records import field, frozen
+from planner.logic.programs.actions import NO_OP, Counts, actions, does, words
+from planner.operations.judge_documents import read_document
+
+
+@frozen(eq=False)
+class PlanDocument:
+    """A plan as another program wrote it. It has changes, outputs and drift as a Plan has, without causes: what it was
+    made from is not in it."""
+
+    path: str
+    document: Mapping[str, Any] = field(repr=False)
+    objects: tuple[Change, ...] = field(repr=False)
+    drift: tuple[Change, ...] = field(repr=False)
+    outputs: tuple[OutputChange, ...] = field(repr=False)
+    directory: str = field(repr=False)
+    """where its configuration is, which policies may need"""
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        """The changes of objects, by address."""
+        return tuple(change for change in self.objects if change.action != NO_OP or change.import_id)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether applying would change nothing, no output either."""
+        return not self.changes and all(output.action == NO_OP for output in self.outputs)
+
+    @property
+    def counts(self) -> Counts:
+        """As of Plan."""
+        managed = [c for c in self.objects if c.mode == "managed"]
+        kinds = ("creates", "destroys", "forgets")
+        add, remove, forget = (sum(does(c.action, kind) for c in managed) for kind in kinds)
+        update = sum(c.action == "update" for c in managed)
+        return Counts(add, update, remove, sum(bool(c.import_id) for c in managed), forget)
+
+    def change(self, address: str) -> Change:
+        """The change of the current object at an address. Raises KeyError when the plan has no such object."""
+        for change in self.objects:
+            if change.address == address and not change.deposed:
+                return change
+        raise KeyError(address)
+
+    def judge(self, policies: Sequence[str] = ()) -> Verdict:
+        """The verdict of policies, as planner.judge."""
+        return judge(self.path, policies=policies, directory=self.directory)
+
+    def to_json(self) -> dict[str, Any]:
+        """The document itself. Sensitive values are in it."""
+        return dict(self.document)
+
+
+def read_plan(
+    path: str | os.PathLike[str],
+    directory: str | os.PathLike[str] = ".",
+    *,
+    variables: Mapping[str, Any] | None = None,
+) -> Plan | PlanDocument:
+    """The plan in a file: of `Plan.save` or `planner plan -out`, to be explained or applied in `directory` (`variables`
+    are needed for ephemeral ones only, which no file has); or plan JSON of `show -json`, of any program. Raises Failure
+    for a file that is neither."""
+    where = os.path.abspath(path)
+    if is_plan_file(where):
+        return read_plan_file(where, directory, variables=variables)
+    with session(os.path.abspath(directory)):
+        read = read_document(where)
+        if read.kind != "plan":
+            raise Failure(error("api.no_plan", "Not a plan", f"{where} is a {read.kind}."))
+        root = read.whole.root
+        outputs = root.get("output_changes") or {}
+        return PlanDocument(
+            where,
+            root,
+            _objects(root.get("resource_changes")),
+            _objects(root.get("resource_drift")),
+            tuple(_output(name, outputs[name]) for name in sorted(outputs)),
+            os.path.abspath(directory),
+        )
+
+
+def _objects(entries: Any) -> tuple[Change, ...]:
+    return tuple(sorted(map(_change, entries or ()), key=lambda change: (change.address, change.deposed)))
+
+
+def _change(entry: Mapping[str, Any]) -> Change:
+    change = entry["change"]
+    before, after = _values(change)
+    return Change(
+        entry["address"],
+        _action(change["actions"]),
+        entry.get("action_reason", ""),
+        before,
+        after,
+        entry.get("type", ""),
+        entry.get("name", ""),
+        entry.get("index"),
+        entry.get("module_address", ""),
+        entry.get("mode", "managed"),
+        entry.get("provider_name", ""),
+        entry.get("previous_address", ""),
+        entry.get("deposed", ""),
+        (change.get("importing") or {}).get("id", ""),
+        tuple(map(tuple, change.get("replace_paths") or ())),
+        _nothing,
+    )
+
+
+def _output(name: str, entry: Mapping[str, Any]) -> OutputChange:
+    before, after = _values(entry)
+    sensitive = isinstance(after, Sensitive) or isinstance(before, Sensitive)
+    return OutputChange(name, _action(entry["actions"]), before, after, sensitive, _nothing)
+
+
+def _nothing(name: str) -> Explanation:
+    return Explanation()
+
+
+def _action(steps: Sequence[str]) -> str:
+    """The action of the steps that plan JSON has. Raises Failure for other ones."""
+    for action in actions():
+        if words(action) == list(steps):
+            return action
+    raise Failure(error("api.action", "Unknown action", f"The plan has the action {list(steps)}, which is not known."))
+
+
+def _values(change: Mapping[str, Any]) -> tuple[Any, Any]:
+    before = _marked(change.get("before"), None, change.get("before_sensitive"))
+    return before, _marked(change.get("after"), change.get("after_unknown"), change.get("after_sensitive"))
+
+
+def _marked(value: Any, unknown: Any, sensitive: Any) -> Any:
+    """A value with UNKNOWN and Sensitive where the structures beside it have true."""
+    if sensitive is True:
+        return Sensitive(_marked(value, unknown, None))
+    if unknown is True:
+        return UNKNOWN
+    if isinstance(value, dict) or isinstance(unknown, dict):
+        names = dict.fromkeys([*(value or {}), *(unknown if isinstance(unknown, dict) else ())])
+        return (
+            {
+                name: _marked((value or {}).get(name), _at(unknown, name), _at(sensitive, name))
+                for name in names
+                if name in (value or {}) or _at(unknown, name)
+            }
+            if value is not None or unknown
+            else None
+        )
+    if isinstance(value, list):
+        return [_marked(item, _at(unknown, i), _at(sensitive, i)) for i, item in enumerate(value)]
+    return float(value) if isinstance(value, Decimal) else value
+
+
+def _at(structure: Any, step: str | int) -> Any:
+    if isinstance(structure, dict):
+        return structure.get(step)
+    if isinstance(structure, list) and isinstance(step, int) and step < len(structure):
+        return structure[step]
+    return None
