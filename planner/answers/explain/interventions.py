@@ -9,7 +9,7 @@ replaced by another one, `c ? a : b` on `b` only if c chooses it, and what one o
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -111,19 +111,22 @@ class Interventions:
                 outcomes[subset] = self._outcome(place, subset, units)
             return outcomes[subset]
 
+        none: ChangedInputs = frozenset()
+        if place.kind in ("each", "each_call") and _same(outcome(none), now):
+            raise UncheckedError  # the instance comes or goes, which does not show here
+        if outcome(none) is _NOTHING:  # then it does not matter what it is
+            return _needed(units, lambda some: outcome(some) not in (_NOTHING, _INVALID))
+        if now is _NOTHING or is_wholly_known(now):
+            return _needed(units, lambda some: _same(outcome(some), now))
+        makers = frozenset(unit for unit in units if _is_open(outcome(frozenset((unit,)))))
+        rest = units - makers
+        if makers and not _is_open(outcome(none)) and not _is_open(beside := outcome(rest)) and beside is not _INVALID:
+            return makers | _needed(rest, lambda some: _same(outcome(some), beside))
+
         def matters(without: ChangedInputs, within: ChangedInputs) -> bool:
             before, after = outcome(without), outcome(within)
-            if _INVALID in (before, after) or _same(before, after):
-                return False
-            if is_new:
-                return _NOTHING in (before, after)
-            return not is_decided or _same(after, now)
+            return _INVALID not in (before, after) and not _same(before, after)
 
-        if place.kind in ("each", "each_call") and _same(outcome(frozenset()), now):
-            raise UncheckedError  # the instance comes or goes, which does not show here
-
-        is_decided = now is _NOTHING or is_wholly_known(now)
-        is_new = outcome(frozenset()) is _NOTHING  # then it does not matter what it is
         return frozenset(unit for unit in units if any(matters(s, s | {unit}) for s in _subsets(units, unit)))
 
     def _is_enough(self, place: ValueLocation, units: ChangedInputs) -> bool:
@@ -495,6 +498,32 @@ def _is_lost(was: Any) -> bool:
     return was is not None and any(map(is_unrecorded, variables(was.node)))
 
 
+def _needed(units: ChangedInputs, is_enough: Callable[[ChangedInputs], bool]) -> ChangedInputs:
+    """The inputs in all sets of them which are enough, and of which none can be left out; of many inputs in two such
+    sets. None where even all are not enough."""
+    if len(units) <= MOST_ENUMERATED:
+        sets = (
+            frozenset(some) for size in range(len(units) + 1) for some in combinations(sorted(units, key=str), size)
+        )
+        enough: list[ChangedInputs] = []
+        for some in sets:
+            if not any(one <= some for one in enough) and is_enough(some):
+                enough.append(some)
+        return frozenset().union(*enough)
+    needed: ChangedInputs = frozenset()
+    for order in (sorted(units, key=str), sorted(units, key=str, reverse=True)):
+        left = units
+        for unit in order:
+            left = left - {unit} if is_enough(left - {unit}) else left
+        needed |= left
+    return needed
+
+
+def _is_open(outcome: Any) -> bool:
+    """Whether an outcome is a value that is not known."""
+    return outcome not in (_NOTHING, _INVALID) and not is_wholly_known(outcome)
+
+
 def _subsets(units: ChangedInputs, without: ChangedInput) -> Iterator[ChangedInputs]:
     """The subsets of inputs to try an input with: all of them, or for many the smallest and the largest."""
     rest = sorted(units - {without}, key=str)
@@ -520,6 +549,8 @@ def _part(value: Value, path: Path) -> Any:
 
 def _same(one: Any, other: Any) -> bool:
     """Whether two outcomes are equal; two values that are not known are."""
+    if _INVALID in (one, other):
+        return False
     if _NOTHING in (one, other) or one.__class__ is bool or one.__class__ is int:
         return one is other or (one.__class__ is other.__class__ and one == other)
     known = is_wholly_known(one), is_wholly_known(other)
