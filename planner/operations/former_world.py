@@ -216,11 +216,12 @@ def _world(
     state = moved_back(plan.previous_state, names) if names else plan.previous_state
     objects = StateObjects(state, loaded.schemas, later)
     context = LazyContext(config, values, loaded.schemas, objects, loaded.workspace, plan.timestamp or None)
-    for address in sorted(later):
-        resource = parse_resource_instance(address)
-        module = context.module(resource.module)
-        if module is not None and resource.relative in module.config.resources:
-            module.resource(resource.relative).hide()
+    with view(tree):
+        for address in sorted(later):
+            resource = parse_resource_instance(address)
+            module = context.module(resource.module)
+            if module is not None and resource.relative in module.config.resources:
+                module.resource(resource.relative).hide()
     return FormerWorld(
         context, FormerNames.of(plan.changes, names or {}), tree, providers, is_whole, entry, lost, later
     )

@@ -93,8 +93,9 @@ class DeclaredInstances:
         that nothing else is equal to."""
         places, known = self._former.places, {}
         for name, of in module.context.schemas.object_type(module.config, decl).attributes.items():
-            given = places.whole_text(ValueLocation(module, "resource", decl.key, key, (("attr", name),)))
-            value = given.evaluate(given.node) if given is not None else Unknown(of)
+            with view(self._former.tree):
+                given = places.whole_text(ValueLocation(module, "resource", decl.key, key, (("attr", name),)))
+                value = given.evaluate(given.node) if given is not None else Unknown(of)
             if not is_wholly_known(value) and of in (STRING, DYNAMIC):
                 value = f"the former {name} of {decl.key}"
             known[name] = value

@@ -85,7 +85,8 @@ class FormerWorld:
             address, name, key = self.names.resource(place.module.text, name, key)
         else:
             address = self.names.module(place.module.text)
-        module = self._module(address, exists)
+        with view(self.tree):  # the keys of calls may depend on files
+            module = self._module(address, exists)
         return place._replace(module=module, name=name, key=key) if module is not None else None
 
     def _module(self, address: ModuleAddress, exists: bool) -> ModuleInstance | None:

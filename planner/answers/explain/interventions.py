@@ -78,7 +78,7 @@ class Interventions:
         was = {module.path: module for module in former.context.config.root.walk()}
         self._was = {path: was[one] for path in self._now if (one := self._former_path(path)) in was}
         self._known: dict[ValueLocation, ChangedInputs | None] = {}
-        self._texts: dict[tuple[ModulePath, str, str], ChangedInputs] = {}
+        self._texts: dict[tuple[ModulePath, str, str], ChangedInputs | None] = {}
         self._contexts: dict[tuple[ChangedInputs, ChangedInputs], tuple[LazyContext, MixedTree]] = {}
         self._union: Config | None = None
         self._shown: set[str] = set()
@@ -203,11 +203,22 @@ class Interventions:
     def _text(self, unit: ChangedInput, now: Any, was: Any, module: ModuleInstance, block: str = "") -> ChangedInputs:
         """The inputs of an expression: its text, if it is another, and what it mentions now, and did."""
         key = (unit.module, unit.kind, unit.name)
-        if key in self._texts:
-            return self._texts[key]
-        if self.former.lacks(module):
+        known = self._texts.get(key, frozenset())
+        if self.former.lacks(module) or known is None:
             raise UncheckedError
-        self._texts[key] = frozenset()
+        if key in self._texts:
+            return known
+        self._texts[key] = frozenset()  # in a cycle
+        try:
+            self._texts[key] = units = self._found_inputs(unit, now, was, module, block)
+        except UncheckedError:
+            self._texts[key] = None
+            raise
+        return units
+
+    def _found_inputs(
+        self, unit: ChangedInput, now: Any, was: Any, module: ModuleInstance, block: str
+    ) -> ChangedInputs:
         units: set[ChangedInput] = set()
         nodes = [given.node for given in (now, was) if given is not None]
         if len(nodes) == 2 and self.former.is_same_text(module, *nodes):
@@ -216,8 +227,7 @@ class Interventions:
             units.add(unit if not _is_lost(was) else unit._replace(kind=_UNKNOWN))
         for node in nodes:
             units |= self._mentions(node, now or was, module, block)
-        self._texts[key] = frozenset(units)
-        return self._texts[key]
+        return frozenset(units)
 
     def _mentions(self, node: Expression, given: Any, module: ModuleInstance, block: str) -> set[ChangedInput]:
         """The inputs of all that an expression mentions, and of the files that it reads."""

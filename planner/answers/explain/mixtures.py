@@ -104,7 +104,8 @@ class MixedObjects:
     def _objects(self, module: ModuleInstance, resource: ResourceDecl, is_old: bool) -> Any:
         """The instances of a resource in one of the worlds, or in the other where that does not declare it."""
         address, former_name, _ = self._was.names.resource(module.text, resource.key, None)
-        was = self._was.context.module(address), former_name
+        with view(self._was.tree):
+            was = self._was.context.module(address), former_name
         now = self._now.module(module.address), resource.key
         for there, name in (was, now) if is_old else (now, was):
             if there is not None and name in there.config.resources:
