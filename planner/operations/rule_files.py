@@ -172,7 +172,7 @@ def about(case: tuple[str, str], rules: Files) -> Files:
         wanted |= {name for path in more for name in names[path][1]}
     root = pack_root(os.path.dirname(namesake))
     for file, _text in rules:  # what belongs to a pack, and all of the packs that it imports from
-        if not file.endswith(".dl") or (root is not None and not _is_below(file, root)):
+        if not file.endswith(".dl") or (root is not None and not is_below(file, root)):
             found.add(file)
     return [file for file in rules if file[0] in found]
 
@@ -282,5 +282,6 @@ def pack_files(root: str) -> tuple[Files, list[Diagnostic]]:
         return [], failure.diagnostics
 
 
-def _is_below(path: str, root: str) -> bool:
+def is_below(path: str, root: str) -> bool:
+    """Whether a file lies in a directory."""
     return root == os.curdir or path.startswith(f"{root}{os.sep}")

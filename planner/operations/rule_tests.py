@@ -24,6 +24,7 @@ from planner.operations.rule_files import (
     about,
     check,
     first,
+    is_below,
     limited,
     load,
     pack_files,
@@ -121,7 +122,7 @@ def groups(words: Sequence[str], name: str = "") -> tuple[list[RuleGroup], list[
         for group in [here] if beside else [[file] for file in here]:
             named_files = None if is_whole else {path for path, _text in files}
             if root is not None and is_whole:
-                named_files = {path for path, _text in beside if _is_below(path, root)}
+                named_files = {path for path, _text in beside if is_below(path, root)}
             items.append(_group(beside, group, name, named_files))
     if not cases and not has_errors(problems) and not any(has_errors(group.diagnostics) for group in items):
         detail = "A case file ends in .case and is next to the rules that it tests."
@@ -161,10 +162,6 @@ def run_tests(words: Sequence[str], name: str = "") -> Tested:
 
 
 # ---------------------------------------------------------------- what belongs together
-
-
-def _is_below(path: str, root: str) -> bool:
-    return root == os.curdir or path.startswith(f"{root}{os.sep}")
 
 
 def _beside(folder: str, files: Files) -> tuple[Files, list[Diagnostic]]:

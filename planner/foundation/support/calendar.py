@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
+_DAY = 86_400
+
 
 def days_of(year: int, month: int, day: int) -> int:
     """Days since 1970-01-01 of a Gregorian date (H. Hinnant, chrono-compatible low-level date algorithms)."""
@@ -26,3 +30,17 @@ def month_days(year: int, month: int) -> int:
     if month == 2:
         return 29 if year % 4 == 0 and (year % 100 != 0 or year % 400 == 0) else 28
     return 30 if month in (4, 6, 9, 11) else 31
+
+
+def seconds_of(match: re.Match[str], most_hours: int = 23, most_minutes: int = 59) -> tuple[int, int] | None:
+    """The whole seconds since 1970 of an RFC 3339 timestamp, and its offset from UTC in seconds; None where there is no
+    such date, time or offset. The groups of the match: year to second, the fraction, and the sign, hours and minutes of
+    the offset, whose maxima are given."""
+    year, month, day, hour, minute, second = map(int, match.groups()[:6])
+    if not (1 <= month <= 12 and 1 <= day <= month_days(year, month) and hour < 24 and minute < 60 and second < 60):
+        return None
+    hours, minutes = int(match[9] or 0), int(match[10] or 0)
+    if hours > most_hours or minutes > most_minutes:
+        return None
+    offset = (hours * 60 + minutes) * (-60 if match[8] == "-" else 60)
+    return days_of(year, month, day) * _DAY + hour * 3600 + minute * 60 + second - offset, offset

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 
-from planner.foundation.support.calendar import date_of, days_of, month_days
+from planner.foundation.support.calendar import date_of, seconds_of
 from planner.foundation.support.disk import note_time
 from planner.foundation.values.types import NUMBER, STRING
 from planner.foundation.values.value import Value
@@ -73,18 +73,9 @@ def parse_timestamp(written: str, argument: int | None = None, strict: bool = Tr
     """The moment that an RFC 3339 timestamp denotes. Not strict: an hour of one digit, a decimal comma, and any two
     digits in the offset pass as well. Raises FunctionError."""
     match = (_STRICT if strict else _LENIENT).fullmatch(written)
-    if match:
-        year, month, day, hour, minute, second = map(int, match.groups()[:6])
-        if 1 <= month <= 12 and 1 <= day <= month_days(year, month) and hour < 24 and minute < 60 and second < 60:
-            offset = 0
-            if match[8]:
-                hours, minutes = int(match[9]), int(match[10])
-                offset = (hours * 60 + minutes) * (-60 if match[8] == "-" else 60)
-                if hours > (23 if strict else 24) or minutes > (59 if strict else 60):
-                    match = None
-            if match:
-                seconds = days_of(year, month, day) * _DAY + hour * 3600 + minute * 60 + second - offset
-                return Moment(seconds * _SECOND + int(f"{match[7] or '0':0<9}"[:9]), offset)
+    found = seconds_of(match, *((23, 59) if strict else (24, 60))) if match else None
+    if match and found:
+        return Moment(found[0] * _SECOND + int(f"{match[7] or '0':0<9}"[:9]), found[1])
     raise FunctionError(f'"{written}" is not a timestamp in the form of RFC 3339, like 2006-01-02T15:04:05Z.', argument)
 
 

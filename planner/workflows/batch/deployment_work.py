@@ -10,8 +10,6 @@ from typing import Any
 from planner.answers.documents.encoding import encode
 from planner.answers.policy.facts.units import facts_of
 from planner.engine.walk.hooks import Hooks
-from planner.foundation.support.disk import replace_file
-from planner.foundation.support.exact_json import dumps
 from planner.foundation.support.signals import STOP
 from planner.foundation.values.convert import path_text
 from planner.foundation.values.operations import same_value
@@ -31,7 +29,16 @@ from planner.workflows.batch.deployment_plans import differences, save
 from planner.workflows.batch.files_read import RECORDER
 from planner.workflows.batch.model import Request, UnitResult, diagnostics_json
 from planner.workflows.batch.passed_outputs import NEW, awaited_in, gives, outputs_of, own_outputs, rests_on
-from planner.workflows.batch.plan_unit import Check, changes_of, counts_of, failed, log, spared_result, written_at
+from planner.workflows.batch.plan_unit import (
+    Check,
+    changes_of,
+    counts_of,
+    failed,
+    log,
+    spared_result,
+    write_json,
+    written_at,
+)
 from planner.workflows.batch.survey_deployment import needs_init
 from planner.workflows.batch.unit_setup import options_of
 from planner.workflows.stacks.approval import Approval, approval
@@ -157,7 +164,8 @@ def _plan(
             result = evolve(result, asks_plugins=True)  # what is in the environment is on no record
         seal = session.encryption.plan
         if request.json_file:
-            _write_json(plan, request.json_file)
+            table = {"format_version": FORMAT, "deployments": [deployment_json(plan)]}
+            write_json(table, request.json_file)
         if request.approved_file:
             result = evolve(result, differs=differences(request.approved_file, plan, seal))
         is_kept = request.keeps_incomplete if result.rests_on else result.result == "changes"
@@ -306,17 +314,6 @@ def _text(plan: DeploymentPlan, runner: Runner) -> str:
     terminal, _ = log()
     show_plan(plan, HumanView(terminal, False), terminal, SchemaLookup(runner.schemas).resource_schema)
     return str(terminal.stdout.getvalue())
-
-
-def _write_json(plan: DeploymentPlan, path: str) -> None:
-    """Raises Failure."""
-    table = {"format_version": FORMAT, "deployments": [deployment_json(plan)]}
-    try:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        replace_file(path, dumps(table), 0o600, durable=False)
-    except OSError as problem:
-        detail = f"{path}: {problem.strerror or problem}."
-        raise Failure(error("batch.json", "Plan JSON cannot be written", detail)) from None
 
 
 # ---------------------------------------------------------------- applying

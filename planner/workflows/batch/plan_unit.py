@@ -71,7 +71,9 @@ def plan_unit(request: Request, options: OperationOptions, check: Check) -> Unit
     if has_errors(told):
         return failed(request, told)
     if request.json_file:
-        _write_json(made, request.json_file)
+        from planner.answers.documents.json_plan import plan_json
+
+        write_json(plan_json(made.plan, made.loaded.config, made.loaded.schemas.schema), request.json_file)
     result = of_plan(request, made, told)
     if request.approved_file:
         from planner.workflows.batch.approval_check import differences
@@ -98,11 +100,8 @@ def _strictly(told: list[Diagnostic]) -> list[Diagnostic]:
     return [evolve(d, severity="error") if d.code == "plan.unmatched_address" else d for d in told]
 
 
-def _write_json(made: MadePlan[Start], path: str) -> None:
+def write_json(document: Any, path: str) -> None:
     """Write plan JSON. Raises Failure."""
-    from planner.answers.documents.json_plan import plan_json
-
-    document = plan_json(made.plan, made.loaded.config, made.loaded.schemas.schema)
     try:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         replace_file(path, dumps(document), 0o600, durable=False)

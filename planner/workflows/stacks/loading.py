@@ -39,12 +39,17 @@ def check_directory(directory: str) -> None:
 
 def component_configs(root: StackModule) -> Iterator[Config]:
     """The configurations of all components, of all stacks below, and of what is removed; each once."""
+    return (config for config, _, _ in called(root))
+
+
+def called(root: StackModule) -> Iterator[tuple[Config, StackModule, Iterable[tuple[ProviderRef, ProviderSource]]]]:
+    """Each of these configurations, with the first of its callers and the providers that this one passes."""
     seen: set[int] = set()
     for module in root.walk():
         for item in module.calls:
             if item.config is not None and id(item.config) not in seen:
                 seen.add(id(item.config))
-                yield item.config
+                yield item.config, module, item.providers
 
 
 def requirements(root: StackModule) -> Config:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from planner.foundation.values.value import UNKNOWN, Unknown, Value
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, has_errors
-from planner.language.config.model import Config
 from planner.language.config.stack_files.model import StackConfig
 from planner.operations.load import Loaded, new_schemas
 from planner.operations.options import Options
 from planner.operations.providers_needed import not_installed
 from planner.operations.validate import validate_loaded
 from planner.workflows.stacks.flow import ComponentInstance, Flow
-from planner.workflows.stacks.loading import component_configs, configured, read_stack
+from planner.workflows.stacks.loading import called, component_configs, configured, read_stack
 from planner.workflows.stacks.names import PromiseName
 
 
@@ -25,7 +24,7 @@ def validate_stack(directory: str) -> list[Diagnostic]:
         told.check(problems)
         told.check(flow_problems(stack))
         told.check(not_installed(component_configs(stack.root), directory, "stacks init"))
-        for config in _called(stack):
+        for config in (configured(*call) for call in called(stack.root)):
             loaded = Loaded(Options(directory), "default", {}, config, new_schemas(directory, config), ())
             told += [d for d in validate_loaded(loaded) if d not in told]
     return told
@@ -52,13 +51,3 @@ def flow_problems(stack: StackConfig) -> list[Diagnostic]:
             names += [PromiseName("provider", called, path, k) for k in flow.keys("provider", called, path)]
     table = {id(problem): problem for problem in (*problems, *flow.promises.ask_all(names, 1))}
     return list(table.values())
-
-
-def _called(stack: StackConfig) -> Iterator[Config]:
-    """The configurations of components, each once, with the providers that the first of its callers gives it."""
-    seen: set[int] = set()
-    for module in stack.root.walk():
-        for item in module.calls:
-            if item.config is not None and id(item.config) not in seen:
-                seen.add(id(item.config))
-                yield configured(item.config, module, item.providers)

@@ -6,7 +6,7 @@ import re
 from decimal import Decimal
 from typing import NamedTuple
 
-from planner.foundation.support.calendar import date_of, days_of, month_days
+from planner.foundation.support.calendar import date_of, days_of, seconds_of
 from planner.logic.datalog.language.values import Fraction, Number, Value, is_a_number, number
 
 _DAY = 86_400
@@ -50,18 +50,10 @@ class RuleMoment(NamedTuple):
 
 def moment(value: Value) -> RuleMoment | None:
     match = TIME.fullmatch(value) if type(value) is str and len(value) <= _LONGEST else None
-    if match is None:
+    found = seconds_of(match) if match is not None else None
+    if match is None or found is None:
         return None
-    year, month, day, hour, minute, second = map(int, match.groups()[:6])
-    if not (1 <= month <= 12 and 1 <= day <= month_days(year, month) and hour < 24 and minute < 60 and second < 60):
-        return None
-    offset = 0
-    if match[8]:
-        hours, minutes = int(match[9]), int(match[10])
-        if hours > 23 or minutes > 59:
-            return None
-        offset = (hours * 60 + minutes) * (-60 if match[8] == "-" else 60)
-    whole = days_of(year, month, day) * _DAY + hour * 3600 + minute * 60 + second - offset
+    whole, offset = found
     seconds: Number = whole
     if match[7]:
         seconds = number(Decimal(f"0{match[7]}") + whole)
