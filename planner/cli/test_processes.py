@@ -100,7 +100,7 @@ class FilesInProcesses:
                     run.status = "skip"
                 view.file(result)
             else:
-                self._lost(self.runner.results[index], view)
+                self._report_death(self.runner.results[index], view)
 
     def asked_to_stop(self) -> None:
         """No further file is begun, and no further run."""
@@ -120,7 +120,7 @@ class FilesInProcesses:
                 self.streams[0].flush()
             self.streams[number].write(text)
 
-    def _lost(self, result: TestFileResult, view: TestView) -> None:
+    def _report_death(self, result: TestFileResult, view: TestView) -> None:
         """The process of a file ended without a word."""
         result.status = "error"
         for run in result.runs:

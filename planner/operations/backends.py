@@ -279,7 +279,7 @@ def _change(
     from planner.world.state.migrate import migrate
 
     if not how.migrate_state:
-        return [_changed()]
+        return [_change_error()]
     if pointer.type != wanted.type:
         how.log(f'The backend type changed from "{pointer.type}" to "{wanted.type}".')
     else:
@@ -298,7 +298,7 @@ def _unset(how: BackendInit, pointer: BackendPointer, folder: str) -> list[Diagn
     from planner.world.state.migrate import migrate
 
     if not how.migrate_state:
-        return [_changed()]
+        return [_change_error()]
     old, problems = saved_backend(pointer, how.seal)
     default, item = saved_backend(None, how.seal)
     problems += item
@@ -311,7 +311,7 @@ def _unset(how: BackendInit, pointer: BackendPointer, folder: str) -> list[Diagn
     return problems
 
 
-def _changed() -> Diagnostic:
+def _change_error() -> Diagnostic:
     detail = (
         "A change in the backend configuration has been detected, which may require migrating existing state.\n\n"
         'If you wish to attempt automatic migration of the state, use "planner init -migrate-state".\n'

@@ -43,11 +43,11 @@ def fixes(options: OperationOptions, words: tuple[str, ...], kind: str = "", pla
         return _of_verdict(options, words, plan_file)
     if len(words) == 2 and words[0] == UNKNOWN:
         text = words[1]
-        return _document(["unknown", text], unknown_fixes(explainer_of(_made(options, plan_file)), text)), []
+        return _document(["unknown", text], unknown_fixes(explainer_of(_make_plan(options, plan_file)), text)), []
     if len(words) == 1 and "(" in words[0].partition('"')[0]:
         return _of_fact(options, words[0], kind, plan_file)
     if len(words) == 2 and words[0] in GRAPH_WORDS:
-        asked = _checked(graph(options, kind or "plan", plan_file, True))
+        asked = _checked_graph(graph(options, kind or "plan", plan_file, True))
         return _of_fact(options, vertex_fact(asked, *words), kind or "plan", plan_file)
     if len(words) == 1 or (len(words) == 2 and is_word(words[0])):
         return _of_change(options, words, plan_file)
@@ -64,7 +64,7 @@ def _document(goal: list[Any], found: Fixes) -> dict[str, Any]:
 # ---------------------------------------------------------------- graphs
 
 
-def _checked(found: Graph) -> Graph:
+def _checked_graph(found: Graph) -> Graph:
     if not found.nodes:
         raise Failure(found.diagnostics)
     return found
@@ -80,10 +80,10 @@ def _rules(options: OperationOptions, plan_file: str | None) -> Files:
 
 def _of_wait(options: OperationOptions, words: tuple[str, ...], kind: str, plan_file: str | None) -> Found:
     kind = kind or ("apply" if plan_file else "plan")
-    asked = _checked(graph(options, kind, plan_file, True, words[1]))
+    asked = _checked_graph(graph(options, kind, plan_file, True, words[1]))
     (dependent, dependency), notes = vertices_meant(asked, words)
     if dependency != words[1]:  # the relation is derived towards the second argument
-        asked = _checked(graph(options, kind, plan_file, True, dependency))
+        asked = _checked_graph(graph(options, kind, plan_file, True, dependency))
     pair = (dependent, dependency)
     if pair not in asked.database["waits_for"]:
         return prove_wait(asked, dependent, dependency, notes)
@@ -92,7 +92,7 @@ def _of_wait(options: OperationOptions, words: tuple[str, ...], kind: str, plan_
 
 
 def _of_fact(options: OperationOptions, text: str, kind: str, plan_file: str | None) -> Found:
-    asked = _checked(graph(options, kind or ("apply" if plan_file else "plan"), plan_file, True))
+    asked = _checked_graph(graph(options, kind or ("apply" if plan_file else "plan"), plan_file, True))
     query, problems = read_query(asked.program, text)
     query, unknown = with_nodes(asked, query)
     (atom, *others) = query.literals
@@ -112,7 +112,7 @@ def _of_fact(options: OperationOptions, text: str, kind: str, plan_file: str | N
 # ---------------------------------------------------------------- plans
 
 
-def _made(options: OperationOptions, plan_file: str | None) -> MadePlan[Unstored]:
+def _make_plan(options: OperationOptions, plan_file: str | None) -> MadePlan[Unstored]:
     answer = open_or_make_plan(options, plan_file)
     if answer.made is None:
         raise Failure(list(answer.diagnostics))
@@ -120,7 +120,7 @@ def _made(options: OperationOptions, plan_file: str | None) -> MadePlan[Unstored
 
 
 def _of_verdict(options: OperationOptions, words: tuple[str, ...], plan_file: str | None) -> Found:
-    made = _made(options, plan_file)
+    made = _make_plan(options, plan_file)
     verdict, plain = judged_for(options, made)
     documents = []
     for finding in the_findings(verdict, words[0], words[1:]):
@@ -137,7 +137,7 @@ def _of_verdict(options: OperationOptions, words: tuple[str, ...], plan_file: st
 
 
 def _of_change(options: OperationOptions, words: tuple[str, ...], plan_file: str | None) -> Found:
-    made = _made(options, plan_file)
+    made = _make_plan(options, plan_file)
     explainer = explainer_of(made)
     verb, what = words if len(words) == 2 else ("", words[0])
     explainer.action(what, verb)  # there is such a change, and it is this one

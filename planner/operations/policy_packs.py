@@ -140,7 +140,7 @@ def _one(
         fresh = work / "fetched" / "pack"
         fresh.parent.mkdir()
         _fetcher(say).fetch(use.source, use.version, known.version if known is not None else "", fresh)
-        entry = _checked(use, fresh)
+        entry = _check_pack(use, fresh)
         if known is not None and entry.hash != known.hash:
             detail = f"{use.name} {entry.version} has the hash {entry.hash}, and the lock file {known.hash} for "
             detail += f"{known.version}: it is not what it was. If that is right, choose it with: planner policy update"
@@ -160,7 +160,7 @@ def _is_as_locked(place: Path, known: Locked) -> bool:
         return False
 
 
-def _checked(use: PackUse, folder: Path) -> Locked:
+def _check_pack(use: PackUse, folder: Path) -> Locked:
     """The lock entry of a fetched directory. Raises Failure when it is not the pack."""
     result = folder_hash(folder)
     path = folder / MANIFEST

@@ -66,7 +66,7 @@ def _coverage(group: RuleGroup) -> Iterator[RuleCoverage]:
     for file in group.files:
         own = {rule.name for rule in group.whole}
         rules = [rule for rule in file.program.rules if rule.name in own]
-        for one in coverage(file.program, _known(file, rules), rules):
+        for one in coverage(file.program, _known_cases(file, rules), rules):
             known = best.get(one.rule.name)
             best[one.rule.name] = one if known is None else _together(known, one)
     yield from (best[name] for name in sorted(best))
@@ -78,7 +78,7 @@ def _together(one: RuleCoverage, other: RuleCoverage) -> RuleCoverage:
     return one
 
 
-def _known(file: CaseFile, rules: Sequence[Rule]) -> list[Case]:
+def _known_cases(file: CaseFile, rules: Sequence[Rule]) -> list[Case]:
     """The cases of a file, plans that they give as facts: what is not known counts as absent in them."""
     cases = file.load()[0]
     return _with_plans(file, cases, rules) if any(case.given for case in cases) else list(cases)

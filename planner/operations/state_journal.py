@@ -45,7 +45,7 @@ def state_journal(options: StateOptions, discard: bool) -> tuple[list[JournalSum
             state = store.read()[0] or State()
             for place, data in result.items():
                 recorded, problems = journal_in(data, place, store.seal)
-                shown.append(_shown(place, recorded, state))
+                shown.append(_summary(place, recorded, state))
                 if not discard:
                     told += problems
                 else:
@@ -104,7 +104,7 @@ def _unreadable(problem: OSError) -> Diagnostic:
     return error("state.journal", "Cannot read the journals", str(problem.strerror or problem))
 
 
-def _shown(place: str, recorded: JournalContent | None, state: State) -> JournalSummary:
+def _summary(place: str, recorded: JournalContent | None, state: State) -> JournalSummary:
     if recorded is None:
         return JournalSummary(place)
     changes = recorded.changes_after(state)

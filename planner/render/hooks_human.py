@@ -52,16 +52,16 @@ class HumanHooks(Hooks):
     def apply_complete(
         self, address: str, action: str, identity: ObjectId | None = None, elapsed: float = 0.0, deposed: str = ""
     ) -> None:
-        self._ended(address, action, deposed)
+        self._end(address, action, deposed)
         if action != "no-op":
             name = _name(address, deposed)
             word = words_for(action).progress[2]
             self.say(f"{name}: {word} complete after {duration_text(elapsed)}{_identity(identity)}")
 
     def apply_errored(self, address: str, action: str, elapsed: float = 0.0, deposed: str = "") -> None:
-        self._ended(address, action, deposed)
+        self._end(address, action, deposed)
 
-    def _ended(self, address: str, action: str, deposed: str) -> None:
+    def _end(self, address: str, action: str, deposed: str) -> None:
         self._running.stop_where(lambda key: key[0] == address and key[1] == action and key[3] == deposed)
 
     # ---- provisioners, imports, ephemeral resources

@@ -40,7 +40,7 @@ from planner.operations.encryption import encryption_of_directory
 from planner.operations.former_world import RecordedTree
 from planner.operations.options import OperationOptions
 from planner.operations.show import show, shown_json
-from planner.operations.state_journal import _shown
+from planner.operations.state_journal import _summary
 from planner.workflows.batch import join, manifest, saved_plan
 from planner.workflows.batch.bundles import host, parcel
 from planner.workflows.batch.model import Request, UnitResult
@@ -453,7 +453,7 @@ def of_journals(work: Path, first: bytes, last: bytes, seal: Seal, name: str) ->
         if recorded is None:
             return
         for state in (before, after, None, State()):
-            _shown("x.journal", recorded, state or State())
+            _summary("x.journal", recorded, state or State())
             for adopts in (False, True):
                 recovery = recovered(state, recorded, "x.journal", "x", False, "ab" * 32, adopts)
                 shown(recovery.problems)

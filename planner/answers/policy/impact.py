@@ -145,7 +145,7 @@ class Impact:
                     if count < 2:
                         pairs += [(address, other) for item in others.values() for other in item]
                         continue
-                    sure, unsure = self._chosen(change, dependency, others)
+                    sure, unsure = self._split_instances(change, dependency, others)
                     pairs += [(address, other) for other in sure]
                     if unsure:
                         is_all = module is None and len(unsure) == count
@@ -166,7 +166,9 @@ class Impact:
             self._grouped[object, None] = item
         return self._grouped.get((object, module), {})
 
-    def _chosen(self, change: ResourceChange, dependency: str, others: Instances) -> tuple[list[str], list[str]]:
+    def _split_instances(
+        self, change: ResourceChange, dependency: str, others: Instances
+    ) -> tuple[list[str], list[str]]:
         """The instances of a resource that an object refers to, and those that it may refer to."""
         meant = self.meant(change)
         sure, unsure = (_among(targets, others) for targets in meant)

@@ -229,12 +229,12 @@ class _Walk:
             raise _Lost
 
     def _variable(self, node: nodes.Variable, place: _ExpressionScope, steps: tuple[Any, ...], mode: int) -> None:
-        self._bound(place.bound.get(node.name), steps, mode)
+        self._bind(place.bound.get(node.name), steps, mode)
 
     def _element(self, node: nodes.Element, place: _ExpressionScope, steps: tuple[Any, ...], mode: int) -> None:
-        self._bound(place.bound.get("*"), steps, mode)
+        self._bind(place.bound.get("*"), steps, mode)
 
-    def _bound(self, bound: Any, steps: tuple[Any, ...], mode: int) -> None:
+    def _bind(self, bound: Any, steps: tuple[Any, ...], mode: int) -> None:
         if isinstance(bound, _Pair) and steps[:1] == ("value",):
             bound, steps = bound.value, steps[1:]
         if isinstance(bound, _Element):
@@ -242,7 +242,7 @@ class _Walk:
 
     def _traversal(self, node: nodes.Traversal, place: _ExpressionScope, steps: tuple[Any, ...], mode: int) -> None:
         if node.root in place.bound:
-            self._bound(place.bound[node.root], _written_steps(node.steps) + steps, mode)
+            self._bind(place.bound[node.root], _written_steps(node.steps) + steps, mode)
             return
         ref = parse_reference(node)
         if not isinstance(ref, Ref):
@@ -335,7 +335,7 @@ class _Walk:
     ) -> None:
         self.follow(node.expr, place, steps, mode)
 
-    def _chosen(
+    def _choose(
         self, node: nodes.Conditional | nodes.TemplateIf, place: _ExpressionScope, steps: tuple[Any, ...], mode: int
     ) -> None:
         self.follow(node.condition, place, (), LOOSE)
@@ -431,7 +431,7 @@ class _Walk:
             elif isinstance(node, nodes.Traversal | nodes.Variable):
                 if len(steps) == 1 and self._is_set(node, place):
                     return steps[0]
-                result = self._named(node, place)
+                result = self._look_up(node, place)
                 if not isinstance(result, _Element):
                     result = _within(result, steps)
                     return result if result.__class__ in (str, int, bool) else None
@@ -439,7 +439,7 @@ class _Walk:
             else:
                 return None if steps else self._computed(node, place)
 
-    def _named(self, node: nodes.Traversal | nodes.Variable, place: _ExpressionScope) -> Any:
+    def _look_up(self, node: nodes.Traversal | nodes.Variable, place: _ExpressionScope) -> Any:
         """The expression of a name, or its value."""
         name = node.root if isinstance(node, nodes.Traversal) else node.name
         steps = _written_steps(node.steps) if isinstance(node, nodes.Traversal) else ()
@@ -521,8 +521,8 @@ _VISITS: dict[Any, Any] = {
     nodes.Binary: _Walk._parts,
     nodes.Wrap: _Walk._wrapped,
     nodes.Parens: _Walk._wrapped,
-    nodes.Conditional: _Walk._chosen,
-    nodes.TemplateIf: _Walk._chosen,
+    nodes.Conditional: _Walk._choose,
+    nodes.TemplateIf: _Walk._choose,
     nodes.TemplateFor: _Walk._templatefor,
     nodes.Call: _Walk._call,
     nodes.Tuple: _Walk._tuple,

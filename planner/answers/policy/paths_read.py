@@ -89,7 +89,7 @@ class PathTerms:
 
     def patterns(self, body: Body, term: syntax.Term, around: frozenset[str] = frozenset()) -> Patterns | None:
         """The possible paths of a term; None for any path."""
-        result = self._joined(body, term, around) if _is_join(term) else self._single(body, term, around)
+        result = self._concatenation(body, term, around) if _is_join(term) else self._single(body, term, around)
         if result is None or any(pattern[:1] in ((), (EACH,), (BELOW,)) for pattern in result):
             return None
         return result if len(result) <= _MOST else frozenset((pattern[0], BELOW) for pattern in result)
@@ -135,22 +135,22 @@ class PathTerms:
             result |= more
         return result
 
-    def _joined(self, body: Body, term: syntax.Term, around: frozenset[str]) -> Patterns | None:
+    def _concatenation(self, body: Body, term: syntax.Term, around: frozenset[str]) -> Patterns | None:
         """The possible values of a text that is joined of others: known ones, or a path and known ones behind it."""
         parts = _flat(term)
-        begin, rest = self._known(body, parts)
+        begin, rest = self._known_beginning(body, parts)
         if begin != [""] or not rest:
             return _all_read(begin, not rest)
         first = self.patterns(body, rest[0], around)
         if first is None:
             return None
-        ends, rest = self._known(body, rest[1:])
+        ends, rest = self._known_beginning(body, rest[1:])
         if all(end[:1] in (".", "[") for end in ends):
             behind = [_read(end, not rest) for end in ends]
             return frozenset(_with(one, more) for one in first for more in behind)
         return frozenset((*one[:-1], BELOW) for one in first)  # the last name may go on
 
-    def _known(self, body: Body, parts: list[syntax.Term]) -> tuple[list[str], list[syntax.Term]]:
+    def _known_beginning(self, body: Body, parts: list[syntax.Term]) -> tuple[list[str], list[syntax.Term]]:
         """The texts that the first parts make, and the parts from that on whose text is not known."""
         items: list[list[str]] = []
         many = 1

@@ -208,7 +208,7 @@ class _Rewriter:
         sure = [part for literal in rule.body for part in self._sure(rule, literal)]
         self.rules.append((rule.name, rule.reason, rule.head, sure))
         head = rule.head.predicate
-        self._broken(rule)
+        self._find_flaws(rule)
         if head not in self.dependent:
             return
         for part in self._parts(rule):
@@ -300,7 +300,7 @@ class _Rewriter:
             yield evolve(rule, name=f"{rule.name} (part {number})", head=link, body=body, reason="")
             before = (link,)
 
-    def _broken(self, rule: Rule) -> None:
+    def _find_flaws(self, rule: Rule) -> None:
         """The literals of the rule that may have no value (see undefined_values.py)."""
         predicates = self.program.predicates
         if predicates[rule.head.predicate].number not in self.verdicts:

@@ -121,7 +121,7 @@ class PlainProofs:
         while stack:
             at, literal = stack.pop()
             if at.rule is None:
-                yield from self._given(at, literal)
+                yield from self._leaf_culprits(at, literal)
                 continue
             if id(at) in seen:
                 continue
@@ -132,7 +132,7 @@ class PlainProofs:
                     yield from ((culprit, True) for culprit in _missing(prover, entry.predicate, entry.pattern))
             stack += [(entry, below) for below, entry in reversed(pairs) if isinstance(entry, Proof)]
 
-    def _given(self, leaf: Proof, literal: Literal | None) -> Iterator[tuple[Culprit, bool]]:
+    def _leaf_culprits(self, leaf: Proof, literal: Literal | None) -> Iterator[tuple[Culprit, bool]]:
         row = leaf.row
         if leaf.predicate == "action":
             yield Culprit(str(row[0]), "", row[1], is_action=True, fact=(leaf.predicate, row)), True

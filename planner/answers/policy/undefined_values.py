@@ -106,12 +106,12 @@ class Flaws:
                 for chosen in self._ways(body, flaws, i):
                     kept = [x for x in chosen if not isinstance(x, Flaw)]
                     more = [x for x in chosen if isinstance(x, Flaw)]
-                    made = self._made(kept, flaw, more, str(literal))
+                    made = self._variant(kept, flaw, more, str(literal))
                     if made is not None:
                         yield made
         for argument in self.rule.head.arguments:
             for flaw in self._of_term(argument, self._narrowed(body)):
-                made = self._made(list(body), flaw, [], str(argument))
+                made = self._variant(list(body), flaw, [], str(argument))
                 if made is not None:
                     yield made
 
@@ -173,7 +173,7 @@ class Flaws:
         name = f"False{next(self.numbers)}"
         return count_of(name, false), compared(variable(name), "=", constant(0))
 
-    def _made(self, kept: list[Literal], flaw: Flaw, more: list[Flaw], text: str) -> Broken | None:
+    def _variant(self, kept: list[Literal], flaw: Flaw, more: list[Flaw], text: str) -> Broken | None:
         """The variant without the literals that cannot be evaluated any more; None when the flaw itself cannot."""
         given = names(*(x for x in kept if isinstance(x, Atom)))
         while True:

@@ -127,7 +127,7 @@ class Interest:
         if not isinstance(address, syntax.RuleVariable):
             return _anything
         conditions = [
-            self._asked(atom, self._columns(rule, atom, bound))
+            self._condition_on(atom, self._columns(rule, atom, bound))
             for atom in rule.body
             if isinstance(atom, syntax.Atom) and atom.arguments and str(atom.arguments[0]) == address.name
         ]
@@ -138,7 +138,7 @@ class Interest:
         items = ((i, self._values(rule.body, term, bound)) for i, term in enumerate(atom.arguments) if i)
         return tuple((i, values) for i, values in items if values is not None)
 
-    def _asked(self, atom: syntax.Atom, columns: Columns) -> Condition:
+    def _condition_on(self, atom: syntax.Atom, columns: Columns) -> Condition:
         may = dict(columns)
         first = may.get(1)
         if atom.predicate == "change":
@@ -156,9 +156,9 @@ class Interest:
             return _nothing
         if atom.predicate == "acts":
             return lambda k: k[0] != "output" and any(first is None or act in first for act in _acts(k[2]))
-        return self._derived(atom.predicate, columns)
+        return self._rule_conditions(atom.predicate, columns)
 
-    def _derived(self, predicate: str, columns: Columns) -> Condition:
+    def _rule_conditions(self, predicate: str, columns: Columns) -> Condition:
         """The conditions of a predicate's rules on its first column, when others have certain values."""
         if predicate not in self._by_head or self.given.relation(predicate):
             return _anything
@@ -167,7 +167,7 @@ class Interest:
             self._conditions[key] = _anything  # while it is being found out, for recursive ones
             ways = []
             for rule in self._by_head[predicate]:
-                bound = self._bound(rule, columns)
+                bound = self._bindings(rule, columns)
                 if bound is not None:
                     arguments = rule.head.arguments
                     ways.append(self.condition(rule, arguments[0], bound) if arguments else _anything)
@@ -175,7 +175,7 @@ class Interest:
         return self._conditions[key]
 
     @staticmethod
-    def _bound(rule: Rule, columns: Columns) -> Bound | None:
+    def _bindings(rule: Rule, columns: Columns) -> Bound | None:
         """The values of a rule's variables when columns of its head have certain values; None when they cannot."""
         bound: dict[str, frozenset[Any]] = {}
         for i, values in columns:

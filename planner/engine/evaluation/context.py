@@ -143,22 +143,22 @@ class ResourceObjects:
         if self.argument == "count":
             return self._tuple(keys)
         if self.argument == "for_each":
-            return {key: self._seen(key) for key in sorted(k for k in keys if isinstance(k, str))}
+            return {key: self._object_or_unknown(key) for key in sorted(k for k in keys if isinstance(k, str))}
         if None in keys:
-            return self._seen(None)
+            return self._object_or_unknown(None)
         return Null(self.type) if self.argument == "enabled" else Unknown(self.type)
 
     def _tuple(self, keys: Collection[InstanceKey]) -> Value:
         length = max((k + 1 for k in keys if isinstance(k, int)), default=0)
         missing = Unknown(self.type) if len(keys) < length else None
-        return tuple(self._seen(i) if i in keys else missing for i in range(length))
+        return tuple(self._object_or_unknown(i) if i in keys else missing for i in range(length))
 
     def _between(self) -> list[InstanceKey]:
         """The instances without an object that this walk may leave out, though they are declared as far as it knows."""
         result = self.context.objects.between(self.module, self.decl)
         return [key for key in result if self.expansion is None or key in self.expansion.instances]
 
-    def _seen(self, key: InstanceKey) -> Value:
+    def _object_or_unknown(self, key: InstanceKey) -> Value:
         """The object of an instance; unknown until there is one."""
         result = self.instance(key)
         return Unknown(self.type) if result is None else result

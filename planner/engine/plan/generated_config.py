@@ -29,7 +29,7 @@ def attributes_text(type: str, provider: ProviderConfiguration, schema: BlockSch
     lines = []
     if name != type.split("_", 1)[0] or provider.alias:
         lines.append(f"  provider = {name}{'.' if provider.alias else ''}{provider.alias}\n")
-    lines += _body(_known(value), schema, 2)
+    lines += _body(_without_unknown(value), schema, 2)
     return format_text("".join(lines))
 
 
@@ -163,7 +163,7 @@ def _part(value: Value, name: str) -> Value | None:
     return plain.get(name) if plain.__class__ is dict else None
 
 
-def _known(value: Value) -> Value:
+def _without_unknown(value: Value) -> Value:
     """The value with collections as tuples and objects, without what is not known: in sequences it becomes null."""
     plain, marks = unmark(value)
     cls = plain.__class__
@@ -171,8 +171,8 @@ def _known(value: Value) -> Value:
     if cls is Unknown:
         found = NOTHING
     elif cls is tuple or cls is List or cls is Set:
-        found = tuple(_known(item) for item in (plain if cls is tuple else plain.items))
+        found = tuple(_without_unknown(item) for item in (plain if cls is tuple else plain.items))
     elif cls is dict or cls is Map:
         items = plain if cls is dict else plain.items
-        found = {key: _known(item) for key, item in items.items() if unmark(item)[0].__class__ is not Unknown}
+        found = {key: _without_unknown(item) for key, item in items.items() if unmark(item)[0].__class__ is not Unknown}
     return mark(found, marks) if marks else found

@@ -165,7 +165,7 @@ class Machine:
             self._running -= len(event.not_begun)
             self._skip_waiting("stopped", ready, skips)
         else:
-            node = self._begun(event.node)
+            node = self._started_number(event.node)
             self._running -= 1
             if isinstance(event, Expanded):
                 self._expand(node, event.children, ready, skips)
@@ -178,7 +178,7 @@ class Machine:
         and those that never will. Raises ValueError like it."""
         node, state, waits_for = self._numbers.get(name), self._state, self._waits_for
         if node is None or state[node] != _READY:
-            node = self._begun(name)
+            node = self._started_number(name)
         ready: list[int] = []
         skips: list[Skip] = []
         if node in self._parent:
@@ -200,7 +200,7 @@ class Machine:
         state[ready[0]] = _READY  # it runs in the place of the one that is done
         return [self._names[ready[0]]], skips
 
-    def _begun(self, name: str) -> int:
+    def _started_number(self, name: str) -> int:
         """The number of a node that was instructed to start."""
         node = self._numbers.get(name)
         if node is None or self._state[node] != _READY:

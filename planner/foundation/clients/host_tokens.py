@@ -99,10 +99,10 @@ class HostTokens:
         if not self.helper:
             return ""
         if host not in self._helped:
-            self._helped[host] = self._asked(host)
+            self._helped[host] = self._request_token(host)
         return self._helped[host]
 
-    def _asked(self, host: str) -> str:
+    def _request_token(self, host: str) -> str:
         said = self._run("get", host, needed=False)
         try:
             answer = json.loads(said or b"{}")

@@ -55,10 +55,10 @@ class Host:
         if self._services is None:
             given = self._config.hosts.get(self.name)
             url = f"https://{self.name}{DISCOVERY}"
-            self._services = (url, given) if given is not None else self._asked(url)
+            self._services = (url, given) if given is not None else self._request(url)
         return self._services
 
-    def _asked(self, url: str) -> tuple[str, Mapping[str, Any]]:
+    def _request(self, url: str) -> tuple[str, Mapping[str, Any]]:
         token = self.tokens.token(self.name)
         headers = {"Accept": "application/json", **({"Authorization": f"Bearer {token}"} if token else {})}
         try:

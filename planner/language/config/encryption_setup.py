@@ -300,7 +300,7 @@ class _SetUp:
         expr = expr_of(attribute, problems)
         value = None
         if not problems.has_errors:
-            known = self._known(expr, attribute)
+            known = self._key_provider_values(expr, attribute)
             # where a block comes from elsewhere, as from the environment, there is none to point at
             place = self.decl.span or attribute.span
             value = self.scope.evaluate(expr, subject, place, problems, known)
@@ -308,7 +308,7 @@ class _SetUp:
             raise Failure(evolve(problem, values=()) for problem in problems)  # what operands are is secret here
         return unmark_deep(value)[0]
 
-    def _known(self, expr: Expr, attribute: Attribute) -> Mapping[str, Value]:
+    def _key_provider_values(self, expr: Expr, attribute: Attribute) -> Mapping[str, Value]:
         """The key providers that an expression refers to, as an object of objects. Raises Failure."""
         mentioned = [node for node in variables(expr.node) if _is_provider(node)]
         names = [_words(node) for node in mentioned]

@@ -37,7 +37,7 @@ class UnknownFacts:
             add("in_child_module", instance)
         for attribute in sorted({str(path[0][1]) for path in unknown_paths(change.after) if path}):
             add("unknown_attribute", instance, attribute)
-            given = self._given(decl, attribute) if decl is not None else None
+            given = self._attribute_source(decl, attribute) if decl is not None else None
             if given is None:
                 continue
             span, mentions = given
@@ -45,7 +45,7 @@ class UnknownFacts:
             for kind, name, at in mentions:
                 add("attribute_mention", instance, attribute, kind, join(change.module, name), source=at)
 
-    def _given(self, decl: ResourceDecl, attribute: str) -> tuple[Span, list[tuple[str, str, Span]]] | None:
+    def _attribute_source(self, decl: ResourceDecl, attribute: str) -> tuple[Span, list[tuple[str, str, Span]]] | None:
         """The place where an attribute is configured, and the references of its configuration (kind and name); None
         when it is not."""
         known = (decl, attribute)

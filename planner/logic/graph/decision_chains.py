@@ -46,7 +46,7 @@ def replacement_chain(graph: Graph, node: str) -> list[ChainStep]:
         link = _below(below, "link_base")
         if link is not None:
             dependent, dependency = link.row
-            steps.append(ChainStep(f"{dependent} depends on {dependency}", tuple(_written(graph, link))))
+            steps.append(ChainStep(f"{dependent} depends on {dependency}", tuple(_source_lines(graph, link))))
         asks = _below(below, SAFE)
         if asks is not None:
             steps.append(_requiring_step(graph, asks))
@@ -68,14 +68,14 @@ def waiting_chain(graph: Graph, object: str, waited: str) -> list[ChainStep]:
         seen.add(id(at))
         if at.predicate in _WAITS:
             own = [x for x in at.body if isinstance(x, Proof) and x.rule is None and x.predicate in REFERENCES]
-            sources = tuple(source for leaf in own for source in _written(graph, leaf))
+            sources = tuple(source for leaf in own for source in _source_lines(graph, leaf))
             named = [leaf.row for leaf in own if leaf.row[2] == "depends_on"]
             if sources:
                 said = f"{named[0][0]} names {named[0][1]} in depends_on" if named else None
                 steps.append(ChainStep(said or reason_text(at.rule, at.assignment), sources))
             waiting += [x for x in reversed(at.body) if isinstance(x, Proof)]
         elif at.predicate == "link_base":
-            sources = tuple(_written(graph, at))
+            sources = tuple(_source_lines(graph, at))
             dependent, dependency = at.row
             steps += [ChainStep(f"{dependent} depends on {dependency}", sources)] if sources else []
     return steps
@@ -91,7 +91,7 @@ def target_chain(graph: Graph, node: str, destroys: bool) -> list[ChainStep]:
         if link is not None:
             dependent, dependency = (name.partition(" (")[0] for name in link.row)
             text = f"{dependency} depends on {dependent}" if destroys else f"{dependent} needs {dependency}"
-            steps.append(ChainStep(text, tuple(_written(graph, link))))
+            steps.append(ChainStep(text, tuple(_source_lines(graph, link))))
         proof = _below(proof, "needed")
     return steps[::-1]
 
@@ -113,7 +113,7 @@ def _below(proof: Proof, predicate: str) -> Proof | None:
     return next((x for x in proof.body if isinstance(x, Proof) and x.predicate == predicate), None)
 
 
-def _written(graph: Graph, proof: Proof) -> Iterator[dict[str, Any]]:
+def _source_lines(graph: Graph, proof: Proof) -> Iterator[dict[str, Any]]:
     """The lines behind a link: mentions, entries of the state, or a rule of the user."""
     seen: set[str] = set()
     for leaf in proof.leaves():

@@ -26,7 +26,7 @@ SCRIPTS = ("scene.js", "canvas.js", "panels.js")
 
 def page_html(page: Page, below: str = "") -> str:
     """The file. `below`: HTML under the page, readable without a script, too."""
-    style, script = _joined(STYLES), _joined(SCRIPTS)
+    style, script = _join(STYLES), _join(SCRIPTS)
     policy = (
         f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; base-uri 'none'; form-action 'none'"
     )
@@ -54,7 +54,7 @@ def _asset(name: str) -> str:
     return (_FOLDER / name).read_text(encoding="utf-8")
 
 
-def _joined(names: tuple[str, ...]) -> str:
+def _join(names: tuple[str, ...]) -> str:
     return "\n" + "".join(_asset(name) for name in names)
 
 

@@ -236,7 +236,7 @@ def _wave(run: Run, command: str, units: list[str], title: str, approve: Approve
         for unit in [unit for unit in asked if verdicts[unit]["spared"]]:
             run.end(evolve(run.done[unit], outcome="failed", result=_spared(run.done[unit])))
             to_apply.remove(unit)
-    if asked and approve is not None and not approve(f"{title}, which is not as approved", _shown(run, asked)):
+    if asked and approve is not None and not approve(f"{title}, which is not as approved", _finished_units(run, asked)):
         decline(run, command, asked)
         to_apply = [unit for unit in to_apply if unit not in asked]
     if to_apply:
@@ -259,7 +259,7 @@ def _rest(run: Run, command: str, units: list[str], title: str, approve: Approve
         run.end(evolve(done, outcome="failed", result=ended))
 
 
-def _shown(run: Run, units: Iterable[str]) -> list[FinishedUnit]:
+def _finished_units(run: Run, units: Iterable[str]) -> list[FinishedUnit]:
     return [run.done[unit] for unit in units]
 
 

@@ -146,7 +146,7 @@ class _BatchFileReader:
             elif block.type == "unit":
                 self._unit(block, label)
             elif block.type == "removed":
-                self._removed(block, label)
+                self._read_removed(block, label)
         taken = {os.path.normpath(d.unit.folder) for d in self.drafts.values() if not d.unit.workspace}
         drafts = {n: d for n, d in self.found.items() if n not in self.drafts and d.unit.folder not in taken}
         for draft in drafts.values():
@@ -258,7 +258,7 @@ class _BatchFileReader:
             refuse_values(draft.unit.name, span, self.problems)
         return {unit.name: evolve(draft, unit=unit) for unit in deployed(draft.unit, stack, span, self.problems)}
 
-    def _removed(self, block: Block, name: str) -> None:
+    def _read_removed(self, block: Block, name: str) -> None:
         content = read(block.body, REMOVED, self.problems)
         attribute = content.attributes.get("action")
         action = self._text(attribute, self.scope)

@@ -55,7 +55,7 @@ class Cache:
         """Whether nothing is known yet."""
         return not self.kept.entries[SURVEYS]
 
-    def _known(self, table: str, unit: str) -> dict[str, Any] | None:
+    def _entry(self, table: str, unit: str) -> dict[str, Any] | None:
         return self.kept.entries[table].get(unit) if self.is_used else None
 
     def save(self) -> None:
@@ -78,7 +78,7 @@ class Cache:
 
     def folder(self, path: str) -> Found | None:
         """The kind and content of a directory, if they have not changed."""
-        known = self._known(FOLDERS, path)
+        known = self._entry(FOLDERS, path)
         if known is None or not self._holds(known["reads"]):
             return None
         stack = known.get("stack")
@@ -96,7 +96,7 @@ class Cache:
 
     def survey_text(self, request: Request) -> str | None:
         """The survey of a unit as text, if nothing that it looked at has changed."""
-        known = self._known(SURVEYS, request.unit)
+        known = self._entry(SURVEYS, request.unit)
         if known is None or known["key"] != request_key(request) or not self._holds(known["reads"]):
             return None
         text: str = known["survey"]
@@ -121,7 +121,7 @@ class Cache:
 
     def analysis(self, command: str, key: str) -> dict[str, Any] | None:
         """The derivations from the surveys of a whole fleet for a command, if `key` shows that they are the same."""
-        known = self._known(ANALYSES, command)
+        known = self._entry(ANALYSES, command)
         return orjson.loads(known["analysis"]) if known is not None and known["key"] == key else None
 
     def keep_analysis(self, command: str, key: str, analysis: dict[str, Any]) -> None:
@@ -131,7 +131,7 @@ class Cache:
 
     def result(self, request: Request) -> dict[str, Any] | None:
         """The last clean result of a unit as data, if it would be the same now."""
-        known = self._known(RESULTS, request.unit)
+        known = self._entry(RESULTS, request.unit)
         if known is None or known["key"] != request_key(request) or not set(request.facts) <= set(known["facts"]):
             return None
         if request.is_read and not known["is_read"]:
@@ -147,7 +147,7 @@ class Cache:
         """Whether the unit has a result with unchanged files; other conditions are not checked yet."""
         holds = self._held.get(unit)
         if holds is None:
-            known = self._known(RESULTS, unit)
+            known = self._entry(RESULTS, unit)
             holds = self._held[unit] = known is not None and self._holds(known["reads"])
         return holds
 

@@ -70,10 +70,10 @@ class _Cluster(Workplace):
         here: Future[Any] = Future()
         with self._lock:
             self._pending[here] = there
-        there.add_done_callback(lambda done: self._done(here, done))
+        there.add_done_callback(lambda done: self._finish(here, done))
         return here
 
-    def _done(self, here: Future[Any], there: Any) -> None:
+    def _finish(self, here: Future[Any], there: Any) -> None:
         """Take over what became of a piece of work, once."""
         with self._lock:
             if self._pending.pop(here, None) is None:

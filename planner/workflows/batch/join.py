@@ -58,14 +58,14 @@ def join(names: Sequence[str], out: str = "") -> Joined:
         problems = _unfit(parts)
     if problems:
         raise Failure(problems)
-    told = _told(parts)
+    told = _fleet_diagnostics(parts)
     joined = Joined(_document(parts, told), told)
     if not out or joined.failed:
         return joined
     return evolve(joined, is_saved=_save(parts, joined.document, out))
 
 
-def _told(parts: Sequence[PartRead]) -> tuple[Diagnostic, ...]:
+def _fleet_diagnostics(parts: Sequence[PartRead]) -> tuple[Diagnostic, ...]:
     """The diagnostics of the fleet as a whole, repeated by each shard."""
     diagnostics: dict[tuple[str, str, str], Diagnostic] = {}
     for part in parts:

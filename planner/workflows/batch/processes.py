@@ -121,7 +121,7 @@ class _Slot:
         """Whether the work gave a result, and that or the exception. Raises Died when the process is gone before."""
         while True:
             if self.process is not None and wait([self.process.sentinel], 0):
-                self._gone()  # while it had nothing to do
+                self._exit_status()  # while it had nothing to do
             is_new = self.process is None
             if is_new:
                 self._begin()
@@ -133,14 +133,14 @@ class _Slot:
                     return answer
             except (EOFError, OSError):
                 pass
-            code = self._gone()
+            code = self._exit_status()
             if is_new or code != 0:
                 raise Died(f"the process ended with {code} before it answered")
             # it had become too large, and ended before it was used
 
     def close(self) -> None:
         if self.process is not None:
-            self._gone()
+            self._exit_status()
 
     def _begin(self) -> None:
         self.pipe, theirs = self.context.Pipe()
@@ -149,7 +149,7 @@ class _Slot:
             self.process.start()
         theirs.close()
 
-    def _gone(self) -> int | None:
+    def _exit_status(self) -> int | None:
         """The exit status of a process that has ended, or does when nothing more comes."""
         process, self.process = self.process, None
         self.pipe.close()

@@ -316,7 +316,7 @@ def grounds(analysis: Analysis) -> dict[Edge, UnitEdgeSource]:
     for unit, other, layer in database["edge_layer"]:
         layers[unit, other].append(layer)
     places: dict[Edge, set[FileLocation]] = defaultdict(set)
-    for edge, source in _said(database):
+    for edge, source in _edge_facts(database):
         if isinstance(source, FileLocation):
             places[edge].add(source)
     made = makers(program, database, "edge", database["edge"])
@@ -330,7 +330,7 @@ def grounds(analysis: Analysis) -> dict[Edge, UnitEdgeSource]:
     }
 
 
-def _said(database: Database) -> Iterator[tuple[Edge, object]]:
+def _edge_facts(database: Database) -> Iterator[tuple[Edge, object]]:
     """The facts that order two units, with their sources."""
     facts = database.facts
     for row in facts.relation("takes_output"):

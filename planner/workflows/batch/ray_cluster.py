@@ -131,9 +131,9 @@ class RayCarrier:
             except Exception as problem:
                 self._back(future, None, Lost(f"{type(problem).__name__}: {problem}"))
                 continue
-            answer.add_done_callback(lambda done, at=future: self._soon(self._done, at, done))
+            answer.add_done_callback(lambda done, at=future: self._soon(self._finish, at, done))
 
-    def _done(self, future: Future[bytes], done: Future[bytes]) -> None:
+    def _finish(self, future: Future[bytes], done: Future[bytes]) -> None:
         problem = done.exception()
         if problem is None:
             self._back(future, done.result(), None)

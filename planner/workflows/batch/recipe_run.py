@@ -108,7 +108,7 @@ def _with_tries(request: Request, recipe: Recipe, run: Run, secrets: Collection[
         result = _with_hooks(request, recipe, run, secrets)
         if result.result != "error" or not recipe.retries:
             return result
-        said = _said(result)
+        said = _output_text(result)
         fitting = [r for r in recipe.retries if any(re.search(pattern, said, re.DOTALL) for pattern in r.patterns)]
         if not fitting or not decided(request, "matched", max(r.times for r in fitting), tries)["again"]:
             return result
@@ -116,7 +116,7 @@ def _with_tries(request: Request, recipe: Recipe, run: Run, secrets: Collection[
             return result
 
 
-def _said(result: UnitResult) -> str:
+def _output_text(result: UnitResult) -> str:
     return "\n".join(f"{d.get('summary', '')}: {d.get('detail', '')}" for d in result.diagnostics)
 
 
@@ -186,7 +186,7 @@ def _with_hooks(request: Request, recipe: Recipe, run: Run, secrets: Collection[
         if hook.when == "after" and (not is_wrong or hook.always):
             problems += _hook(hook, request, recipe, log, secrets)
     for hook in hooks:
-        if hook.when == "error" and result.result == "error" and _matches(hook, _said(result)):
+        if hook.when == "error" and result.result == "error" and _matches(hook, _output_text(result)):
             problems += _hook(hook, request, recipe, log, secrets)
     if problems and result.result != "error":
         result = evolve(result, result="error", diagnostics=(*diagnostics_json(problems), *result.diagnostics))

@@ -59,17 +59,17 @@ class _Selecting:
     def all(self, selection: Selection) -> bool:
         facts, units = self.facts, self.fleet.units
         if selection.changed:
-            self._changed(selection.changed)
+            self._select_changed(selection.changed)
             facts.add("only_changed", source=CommandLine(f"-changed={selection.changed}"))
         if not selection.selectors:
             facts.add("asks_all", source=CommandLine("all units"))
         for word in selection.selectors:
             facts.add("selector", self._word(word), source=CommandLine(word))
         for tag in selection.tags:
-            _known("tag", tag, (tag for unit in units.values() for tag in unit.tags))
+            _check_known("tag", tag, (tag for unit in units.values() for tag in unit.tags))
             facts.add("only_tag", tag, source=CommandLine(f"-tag={tag}"))
         for group in selection.groups:
-            _known("group", group, (group for unit in units.values() for group in unit.groups))
+            _check_known("group", group, (group for unit in units.values() for group in unit.groups))
             facts.add("only_group", group, source=CommandLine(f"-group={group}"))
         for word in selection.excludes:
             facts.add("excludes", self._word(word), source=CommandLine(f"-exclude={word}"))
@@ -136,18 +136,18 @@ class _Selecting:
         asked(self, text, value)
 
     def _tag(self, text: str, value: str) -> None:
-        _known("tag", value, (tag for unit in self.fleet.units.values() for tag in unit.tags))
+        _check_known("tag", value, (tag for unit in self.fleet.units.values() for tag in unit.tags))
         self.facts.add("asks_tag", text, value, source=CommandLine(text))
 
     def _group(self, text: str, value: str) -> None:
-        _known("group", value, (group for unit in self.fleet.units.values() for group in unit.groups))
+        _check_known("group", value, (group for unit in self.fleet.units.values() for group in unit.groups))
         self.facts.add("asks_group", text, value, source=CommandLine(text))
 
     def _revision(self, text: str, value: str) -> None:
-        self._changed(value)
+        self._select_changed(value)
         self.facts.add("asks_changed", text, source=CommandLine(text))
 
-    def _changed(self, revision: str) -> None:
+    def _select_changed(self, revision: str) -> None:
         if revision in self.revisions:
             return
         self.revisions.add(revision)
@@ -199,7 +199,7 @@ _ASKED: dict[str, Callable[[_Selecting, str, str], None]] = {
 }
 
 
-def _known(kind: str, name: str, names: Iterable[str]) -> None:
+def _check_known(kind: str, name: str, names: Iterable[str]) -> None:
     """Raises Failure for a tag or group that no unit has."""
     known = set(names)
     if name not in known:

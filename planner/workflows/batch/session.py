@@ -140,20 +140,20 @@ class Batch:
             chosen if selected else (), options.tags, options.groups, options.changed, options.excludes
         )
         self.survey()
-        left = self._left()
+        left = self._remaining_states()
         key = "" if asks or want or selection != Selection() or self.own else self._analysis_key()
         command = "destroy" if options.operation.mode == "destroy" else self.command
         known = self.cache.analysis(command, key) if key else None
         if known is not None:
-            return self._shared(from_plain(known, self.fleet, command, self.own))
+            return self._share_of(from_plain(known, self.fleet, command, self.own))
         surveys = {name: self.made.get(name) or survey_of(text) for name, text in self.texts.items()}
         gone = self.cache.known_states(self.fleet.units) | left
         result = analyse(self.fleet, surveys, selection, command, self.own, want, gone)
         if key and not (result.diagnostics or self.fleet.diagnostics):
             self.cache.keep_analysis(command, key, to_plain(result))
-        return self._shared(result)
+        return self._share_of(result)
 
-    def _shared(self, analysis: Analysis) -> Analysis:
+    def _share_of(self, analysis: Analysis) -> Analysis:
         """The analysis with what this job does, where several share the work."""
         if not self.options.shard[1] or has_errors((*self.fleet.diagnostics, *analysis.diagnostics)):
             return analysis
@@ -167,7 +167,7 @@ class Batch:
         files = (*files, *map(os.path.abspath, self.fleet.units[unit].files))
         return (*files, os.path.abspath(self.fleet.file)) if self.fleet.file else files
 
-    def _left(self) -> dict[str, str]:
+    def _remaining_states(self) -> dict[str, str]:
         """The states of units that runs knew and the fleet does not have any more."""
         known = known_units(self.fleet.root)
         if known is None:

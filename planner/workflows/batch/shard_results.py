@@ -50,7 +50,7 @@ def read_part(name: str) -> PartRead:
     if document["shard"] is None and not _has_errors(document):
         raise _unusable(name, "it was made without -shard, so it is a whole already")
     try:
-        report = _checked(document, _REPORT, "the report")
+        report = _check(document, _REPORT, "the report")
         _check_names(report)
     except ValueError as bad:
         raise _unusable(name, f"{path} is damaged: {bad}") from None
@@ -168,14 +168,14 @@ _REPORT = {
 }
 
 
-def _checked(value: Any, shape: Any, what: str) -> Any:
+def _check(value: Any, shape: Any, what: str) -> Any:
     """The value with nothing but what the shape has. Raises ValueError."""
     if shape.__class__ is tuple or shape.__class__ is range:
         if value.__class__ in (str, int) and value in shape:
             return value
     elif shape.__class__ is list:
         if value.__class__ is list:
-            return [_checked(item, shape[0], what) for item in value]
+            return [_check(item, shape[0], what) for item in value]
     elif shape.__class__ is dict:
         if value.__class__ is dict:
             return _checked_object(value, shape, what)
@@ -189,13 +189,13 @@ def _checked(value: Any, shape: Any, what: str) -> Any:
 
 def _checked_object(value: dict[str, Any], shape: dict[Any, Any], what: str) -> dict[str, Any]:
     if str in shape:
-        return {name: _checked(item, shape[str], name) for name, item in value.items()}
+        return {name: _check(item, shape[str], name) for name, item in value.items()}
     result = {}
     for name, inner in shape.items():
         if inner.__class__ is not _Maybe:
             if name not in value:
                 raise ValueError(f"{what} has no {name}")
-            result[name] = _checked(value[name], inner, name)
+            result[name] = _check(value[name], inner, name)
         elif name in value:
-            result[name] = _checked(value[name], inner.shape, name) if value[name] is not None else None
+            result[name] = _check(value[name], inner.shape, name) if value[name] is not None else None
     return result

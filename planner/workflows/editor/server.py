@@ -80,15 +80,15 @@ class Bounded:
 
     def readline(self) -> bytes:
         line = self._stream.readline(_LONGEST_HEADER + 1)
-        return line if len(line) <= _LONGEST_HEADER else self._refused("A header is too long.")
+        return line if len(line) <= _LONGEST_HEADER else self._refuse("A header is too long.")
 
     def read(self, size: int) -> bytes:
-        return self._stream.read(size) if size <= MOST_BYTES else self._refused("The message is too long.")
+        return self._stream.read(size) if size <= MOST_BYTES else self._refuse("The message is too long.")
 
     def close(self) -> None:
         self._stream.close()
 
-    def _refused(self, why: str) -> bytes:
+    def _refuse(self, why: str) -> bytes:
         answer = {"jsonrpc": "2.0", "id": None, "error": {"code": lsp.ErrorCodes.InvalidRequest.value, "message": why}}
         text = json.dumps(answer).encode()
         self._output.write(b"Content-Length: %d\r\n\r\n%b" % (len(text), text))
@@ -183,11 +183,11 @@ async def _check(uri: str, delay: float) -> None:
 
 
 def _publish(uri: str, problems: list[Diagnostic]) -> None:
-    told = [_told(problem) for problem in problems]
+    told = [_lsp_diagnostic(problem) for problem in problems]
     server.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, told))
 
 
-def _told(problem: Diagnostic) -> lsp.Diagnostic:
+def _lsp_diagnostic(problem: Diagnostic) -> lsp.Diagnostic:
     start = lsp.Position(0, 0)
     return lsp.Diagnostic(
         range=_range(problem.subject) if problem.subject is not None else lsp.Range(start, start),

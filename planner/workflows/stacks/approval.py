@@ -69,7 +69,7 @@ def approval(
     for rule in rules:
         facts.add("approval_rule", deployment.name, rule.name, source=rule.span)
         for check in rule.checks:
-            outcome, reason = _checked(flow, rule, check, context)
+            outcome, reason = _check(flow, rule, check, context)
             row = (deployment.name, rule.name, check.span.place, outcome)
             facts.add("approval_check", *row, source=check.condition.span)
             refusals[rule.name, check.span.place, outcome] = reason
@@ -83,7 +83,7 @@ def approval(
     )
 
 
-def _checked(
+def _check(
     flow: DeploymentFlow, rule: ApprovalRule, check: ApprovalCheck, context: Mapping[str, Value]
 ) -> tuple[str, str]:
     """holds, fails or undecided, and why not."""

@@ -135,7 +135,7 @@ class _Generator:
         if first.passes:
             self._single(base)
             self._combined(base)
-            self._refused(base)
+            self._refuse(base)
         return GeneratedTests(tuple(self.mocks), tuple(self.runs), tuple(self.remarks))
 
     # ---------------------------------------------------------------- values
@@ -204,7 +204,7 @@ class _Generator:
                         break
                     self._reach({**base, **dict(zip(names, values, strict=True))}, "_and_".join(names))
 
-    def _refused(self, base: dict[str, Value]) -> None:
+    def _refuse(self, base: dict[str, Value]) -> None:
         for name, decl in self.declared.items():
             if not decl.validations:
                 continue

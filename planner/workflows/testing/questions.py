@@ -43,7 +43,7 @@ def answers(
             verdict, _, item = judged_plainly(plan)
             problems += item
             for expected in run.policies if verdict is not None else ():
-                problems += _said(expected, verdict, made)
+                problems += _diagnostics(expected, verdict, made)
     except Failure as failure:
         problems += failure.diagnostics
     for query in run.queries:
@@ -98,7 +98,7 @@ def policies_reached(
     )
 
 
-def _said(expected: PolicyExpectation, verdict: Verdict | None, made: Plan) -> list[Diagnostic]:
+def _diagnostics(expected: PolicyExpectation, verdict: Verdict | None, made: Plan) -> list[Diagnostic]:
     assert verdict is not None
     about = [f for f in verdict.findings if f.code == expected.code and _is_meant(expected.address, f.address)]
     if expected.code not in verdict.codes and not about:

@@ -98,10 +98,10 @@ class HumanTestView(TestView):
         for run in file.runs:
             self.terminal.out(f'  run "{run.name}"... {self._status(run.status)}')
             if run.shown is not None:
-                self._shown(run)
+                self._show(run)
             self.diagnostics(run.diagnostics)
 
-    def _shown(self, run: RunResult) -> None:
+    def _show(self, run: RunResult) -> None:
         from planner.render.state import StateText
 
         assert run.shown is not None
@@ -217,10 +217,10 @@ class JsonTestView(TestView):
             data = {"path": file.name, "run": run.name, "status": run.status}
             self._message(f'  "{run.name}"... {word(run.status)}', "test_run", data, file, run)
             if run.shown is not None:
-                self._shown(file, run)
+                self._show(file, run)
             self.diagnostics(run.diagnostics, file, run)
 
-    def _shown(self, file: TestFileResult, run: RunResult) -> None:
+    def _show(self, file: TestFileResult, run: RunResult) -> None:
         from planner.answers.documents.json_plan import plan_json
         from planner.answers.documents.json_state import state_json
 

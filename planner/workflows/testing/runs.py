@@ -132,7 +132,7 @@ class FileRunner:
         self.covers, self.covers_policies = covers, covers and any(map(any, subjects.policies))
         self.states: dict[str, _Kept] = {}
         self.outputs = Outputs()
-        self.facts = [self._known(it) for it in result.runs]
+        self.facts = [self._facts(it) for it in result.runs]
         self.order = order(self.facts)
         self.under_way: dict[int, UnderWay] = {}
 
@@ -163,7 +163,7 @@ class FileRunner:
         it.seconds = time.monotonic() - started
         self._now(it, done=True)
 
-    def _known(self, it: RunResult) -> RunFacts:
+    def _facts(self, it: RunResult) -> RunFacts:
         """The facts of a run before it starts."""
         names = mentioned_runs(self.result.file, it.run)
         before = self.result.runs[: it.index] if names else []
@@ -191,7 +191,7 @@ class FileRunner:
     def _failed(self, it: RunResult, kind: str = "error") -> None:
         self._now(it, problems=self.facts[it.index].problems | {kind})
 
-    def _checked(self, it: RunResult, problems: Iterable[Diagnostic]) -> bool:
+    def _passes(self, it: RunResult, problems: Iterable[Diagnostic]) -> bool:
         """Report problems of a run; whether it can go on."""
         items = list(problems)
         it.diagnostics += items
@@ -206,34 +206,34 @@ class FileRunner:
         file, run = self.result.file, it.run
         expected, wrong = expectations(run)
         alone = duplicates(file.overrides, file.module_overrides)
-        if not self._checked(it, alone):
+        if not self._passes(it, alone):
             return
-        if not self._checked(it, [*wrong, *duplicates(run.overrides, run.module_overrides)]):
+        if not self._passes(it, [*wrong, *duplicates(run.overrides, run.module_overrides)]):
             return
-        if not self._checked(it, left_before(file, run)):
+        if not self._passes(it, left_before(file, run)):
             return
         values, found = self._values(it)
-        if not self._checked(it, found) or values is None:
+        if not self._passes(it, found) or values is None:
             return
         subject = self.subjects.subject(file, run, values)
-        if not self._checked(it, subject.remarks) or not self._checked(it, subject.absent()):
+        if not self._passes(it, subject.remarks) or not self._passes(it, subject.absent()):
             return
-        if is_limited(run) and not self._checked(it, subject.validate()):
+        if is_limited(run) and not self._passes(it, subject.validate()):
             return
         limits, found = limits_of(run)
         if has_errors(found):
             found = [*subject.validate(), *found]
-        if not self._checked(it, found):
+        if not self._passes(it, found):
             return
         if run.command == "plan":
             self._plan(it, subject, values, limits, expected)
         else:
             self._apply(it, subject, values, limits, expected)
 
-    def _kept(self, run: TestRun) -> _Kept:
+    def _kept_state(self, run: TestRun) -> _Kept:
         return self.states.setdefault(state_name(run), _Kept())
 
-    def _asked(
+    def _plan_options(
         self, it: RunResult, limits: Limits, keep: Callable[[EvaluationContext], None] | None = None
     ) -> RunPlanOptions:
         settings = it.run.settings
@@ -248,13 +248,13 @@ class FileRunner:
         expected: tuple[Expectation, ...],
     ) -> None:
         contexts: list[EvaluationContext] = []
-        asked = self._asked(it, limits, contexts.append)
-        before, _ = without_made_up(self._kept(it.run).state, self.result.file, it.run)
+        asked = self._plan_options(it, limits, contexts.append)
+        before, _ = without_made_up(self._kept_state(it.run).state, self.result.file, it.run)
         made, problems = plan(subject, before, values.root, asked, self.subjects.parallelism)
         self._cover(it, contexts, made, subject, values)
-        if not is_limited(it.run) and not self._checked(it, subject.validate()):
+        if not is_limited(it.run) and not self._passes(it, subject.validate()):
             return
-        if not self._checked(it, settle(problems, expected)) or made is None:
+        if not self._passes(it, settle(problems, expected)) or made is None:
             return
         outputs = _planned_outputs(made)
         known = {name: outputs.get(name, UNKNOWN) for name in subject.loaded.config.root.outputs}
@@ -274,20 +274,20 @@ class FileRunner:
         limits: Limits,
         expected: tuple[Expectation, ...],
     ) -> None:
-        kept = self._kept(it.run)
+        kept = self._kept_state(it.run)
         contexts: list[EvaluationContext] = []
-        asked = self._asked(it, limits, contexts.append if self.covers else None)
+        asked = self._plan_options(it, limits, contexts.append if self.covers else None)
         before, hidden = without_made_up(kept.state, self.result.file, it.run)
         made, problems = plan(subject, before, values.root, asked, self.subjects.parallelism)
         self._cover(it, contexts, made, subject, values)
         for context in contexts:
             context.take_apart()
-        if not is_limited(it.run) and not self._checked(it, subject.validate()):
+        if not is_limited(it.run) and not self._passes(it, subject.validate()):
             return
         errors = [d for d in problems if d.is_error]
         # diagnostics of checks are repeated by the apply, if there is one
         told = [d for d in problems if not d.is_error and (errors or not _of_check(d))]
-        if not self._checked(it, [*told, *errors, *spoils_apply(problems, expected)]) or made is None:
+        if not self._passes(it, [*told, *errors, *spoils_apply(problems, expected)]) or made is None:
             return
         creating = tuple(c.address for c in made.changes if c.action == "create")
         self.under_way[it.index] = UnderWay(creating, kept.state)
@@ -295,7 +295,7 @@ class FileRunner:
         del self.under_way[it.index]
         kept.state, kept.run, kept.subject = with_hidden(state, hidden), it, subject
         self._now(it, changed=state_name(it.run))
-        if not self._checked(it, settle(item, expected)):
+        if not self._passes(it, settle(item, expected)):
             return
         outputs = _state_outputs(subject.loaded.config, state)
         known = {name: value for name, value in outputs.items() if name in state.outputs}
@@ -386,7 +386,7 @@ class FileRunner:
                 self.listener.saving(self.result, it, path)
                 self.listener.diagnostics(problems, self.result, it)
                 if problems:
-                    self._lost(it)
+                    self._report_lost(it)
         for key, index in judged.cleaning:
             kept = self.states[key]
             it = self.result.runs[index]
@@ -396,12 +396,12 @@ class FileRunner:
             self.listener.cleaned(self.result, it, left)
             kept.state = left.state
             if has_errors(left.diagnostics) or left.has_objects:
-                self._lost(it)
+                self._report_lost(it)
             if left.has_objects:
                 self.listener.saving(self.result, it, LEFT_OVER)
                 self.listener.diagnostics(save(left.state, LEFT_OVER), self.result, it)
 
-    def _lost(self, it: RunResult) -> None:
+    def _report_lost(self, it: RunResult) -> None:
         """Something that a run made is neither cleaned up nor kept as it is to be."""
         self._now(it, cleanup_failed=True)
         self.result.cleanup_failed = True

@@ -355,11 +355,13 @@ def _as_sealed(entry: dict[str, Any], lines: JournalLines, seal: Seal) -> dict[s
     """The stored form of an entry behind these lines. Raises Failure."""
     if seal is PLAIN or not lines.entries:
         return entry
-    line_seal = _opened(lines.entries, seal)[2]
+    line_seal = _open_entries(lines.entries, seal)[2]
     return entry if line_seal is None else line_seal.sealed(entry)
 
 
-def _opened(entries: list[dict[str, Any]], seal: Seal) -> tuple[list[dict[str, Any]], tuple[str, ...], LineSeal | None]:
+def _open_entries(
+    entries: list[dict[str, Any]], seal: Seal
+) -> tuple[list[dict[str, Any]], tuple[str, ...], LineSeal | None]:
     from planner.world.state.encrypted_journal import opened_lines
 
     return opened_lines(entries, seal)
@@ -420,7 +422,7 @@ def journal_in(data: bytes, path: str, seal: Seal = PLAIN) -> tuple[JournalConte
         return None, []  # the process ended before anything began
     if seal is not PLAIN or "key" in lines.entries[0]:
         try:
-            entries, damage, _ = _opened(lines.entries, seal)
+            entries, damage, _ = _open_entries(lines.entries, seal)
         except Failure as failure:
             why = " ".join(f"{d.detail}" for d in failure.diagnostics)
             return None, [error("state.journal", "Cannot read the journal", f"{path}: {why} {move}")]
@@ -462,18 +464,18 @@ def _journal_content(lines: JournalLines, path: str) -> JournalContent:
         elif "instance" in entry:
             changes.append(_change(entry, path))
         elif "snapshot" in entry:
-            snapshots.append(_written(entry["snapshot"]))
+            snapshots.append(_written_entry(entry["snapshot"]))
         elif "kept" in entry:
-            kept = _written(entry["kept"])
+            kept = _written_entry(entry["kept"])
             snapshots = [s if s.serial != kept.serial else evolve(s, is_kept=True) for s in snapshots]
         elif "saving" in entry:
-            saved = _written(entry["saving"])
+            saved = _written_entry(entry["saving"])
     order = [begun[number] for number in sorted(begun)]
     head = _text(begin, "lineage"), _whole(begin, "serial"), _text(begin, "operation"), _text(begin, "time")
     return JournalContent(*head, changes, order, saved, lines.damage, lines.is_torn, tuple(snapshots))
 
 
-def _written(entry: dict[str, Any]) -> Written:
+def _written_entry(entry: dict[str, Any]) -> Written:
     checksum = _text(entry, "checksum") if "checksum" in entry else ""
     changes = _whole(entry, "changes") if "changes" in entry else 0
     return Written(_text(entry, "lineage"), _whole(entry, "serial"), checksum, changes)

@@ -203,7 +203,7 @@ class FileLock:
             stopped = stop is not None and stop.requested
             if waited >= timeout or stopped:
                 self._close()
-                return [_given_up(self.path)] if stopped else [self._taken()]
+                return [_given_up(self.path)] if stopped else [self._taken_error()]
             if waited >= SLOW and not told and on_wait is not None:
                 told = True
                 on_wait()
@@ -324,7 +324,7 @@ class FileLock:
             f", held by {info.who or 'an unknown user'} since {info.created or 'an unknown time'} for {info.operation}"
         )
 
-    def _taken(self) -> Diagnostic:
+    def _taken_error(self) -> Diagnostic:
         holder = read_lock_info(self.path)
         for _ in range(10):
             if holder is not None:

@@ -123,13 +123,13 @@ def strays_of(state: State, recorded: JournalContent) -> Strays:
                 continue
             there, is_same = twins.get((address, key, mark), ("", False))
             if is_same:
-                strays.elsewhere.extend([(name, _shown(object), there)] if there != name else [])
+                strays.elsewhere.extend([(name, _object_text(object), there)] if there != name else [])
             elif mark in here:
-                strays.others.append((name, _shown(object), _shown(here[mark])))
+                strays.others.append((name, _object_text(object), _object_text(here[mark])))
             else:
                 absent[mark] = object
                 if there:
-                    strays.doubtful[name] = f"{_shown(object)}, an id that {there} has in the state"
+                    strays.doubtful[name] = f"{_object_text(object)}, an id that {there} has in the state"
         if absent:
             missing = evolve(instance, current=absent.pop("", None), deposed=absent)
             strays.missing.append((address, key, evolve(resource, instances={key: missing})))
@@ -189,7 +189,7 @@ def _identity(object: ObjectState) -> object:
     return object.identity or object.attributes.get("id") or object.attributes
 
 
-def _shown(object: ObjectState) -> str:
+def _object_text(object: ObjectState) -> str:
     id = object.attributes.get("id")
     return id if isinstance(id, str) and (("attr", "id"),) not in object.sensitive_paths else "an object without an id"
 

@@ -94,14 +94,14 @@ class Snapshots:
         """Wait until a snapshot is due; whether one is, for it is over else."""
         with self._condition:
             while not self._is_closed:
-                left = self._left() if self._has_changed else None
+                left = self._seconds_left() if self._has_changed else None
                 if left is not None and left <= 0:
                     self._has_changed = False
                     return True
                 self._condition.wait(left)
             return False
 
-    def _left(self) -> float | None:
+    def _seconds_left(self) -> float | None:
         """Seconds until the next snapshot; None when there will be none."""
         is_urgent = self._stop.requested and not self._has_failed
         interval = self._store.snapshot_interval(self._interval, is_urgent)

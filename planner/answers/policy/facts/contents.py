@@ -57,7 +57,7 @@ class Contents(Generic[R]):
             variables = self._variables()
             after.hidden.update(variables.hidden)
             if configured:
-                self.configured = self._given() | variables.values
+                self.configured = self._argument_rows() | variables.values
                 self.elsewhere = variables.unknown
                 after.exact |= variables.exact  # in a fleet they may wait for another unit
                 after.open |= variables.open
@@ -94,7 +94,7 @@ class Contents(Generic[R]):
         }
         return {predicate: rows for predicate, rows in table.items() if predicate in reads}
 
-    def _given(self) -> set[Row]:
+    def _argument_rows(self) -> set[Row]:
         """The planned values of arguments that are written down."""
         given = self.owners.given
         known = {address: given(address) for address in {row[0] for row in self.after.values}}

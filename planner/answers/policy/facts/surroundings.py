@@ -43,23 +43,23 @@ class Around:
         self.unknown_arguments: frozenset[tuple[str, str]] = frozenset()
         """unknown parts of provider configurations, by address and path, once provider_argument was stated"""
 
-    def _recorded(self, relation: str) -> Iterable[Row]:
+    def _record_rows(self, relation: str) -> Iterable[Row]:
         return (row[1:] for row in self.surroundings.recorded if row[0] == relation)
 
     def run(self) -> Iterable[Row]:
-        return self._recorded("run")
+        return self._record_rows("run")
 
     def plan_time(self) -> Iterable[Row]:
-        return self._recorded("plan_time")
+        return self._record_rows("plan_time")
 
     def variable_origin(self) -> Iterable[Row]:
-        return self._recorded("variable_origin")
+        return self._record_rows("variable_origin")
 
     def module_version(self) -> Iterable[Row]:
-        return self._recorded("module_version")
+        return self._record_rows("module_version")
 
     def locked_provider(self) -> Iterable[Row]:
-        return self._recorded("locked_provider")
+        return self._record_rows("locked_provider")
 
     def reference(self) -> Iterable[Row]:
         return self.surroundings.references().relation("reference")

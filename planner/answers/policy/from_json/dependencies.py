@@ -304,7 +304,7 @@ class ObjectReferences:
         while stack:
             node, is_left = stack.pop()
             if is_left:
-                self._reach[node] = self._joined(node)
+                self._reach[node] = self._union(node)
                 open_.discard(node)
             elif node not in self._reach and node not in open_:
                 open_.add(node)
@@ -350,7 +350,7 @@ class ObjectReferences:
                     waiting.append(other)
         return reached - outside
 
-    def _joined(self, node: Node) -> tuple[frozenset[Node], frozenset[Hidden]]:
+    def _union(self, node: Node) -> tuple[frozenset[Node], frozenset[Hidden]]:
         reached: set[Node] = set()
         hidden = set(self.hidden.get(node, ()))
         for other in self.edges.get(node, ()):

@@ -237,7 +237,7 @@ class _StackLoader:
             else:
                 child = self._child(path, component, where, above, problems)
                 children |= {} if child is None else {component.name: child}
-        removed = [self._removed(path, number, r, directory, problems) for number, r in enumerate(content.removed)]
+        removed = [self._load_removed(path, number, r, directory, problems) for number, r in enumerate(content.removed)]
         return StackModule(
             path[1::2],
             directory,
@@ -290,7 +290,7 @@ class _StackLoader:
             return None
         return self.stack((*path, "stack", component.name), where, (*above, real), problems)
 
-    def _removed(
+    def _load_removed(
         self, path: ModulePath, number: int, removed: RemovedComponent, parent: str, problems: Problems
     ) -> RemovedComponent:
         """Load the module of a removed component: its declarations define how its objects are destroyed."""

@@ -347,7 +347,7 @@ class BodyCompiler:
             assert isinstance(literal, syntax.Aggregate)
             self.aggregate(literal, clauses)
 
-    def _chosen(self, row: str, clauses: list[Clause]) -> str | None:
+    def _choice(self, row: str, clauses: list[Clause]) -> str | None:
         """The expression of a rule that takes rows as they are from one relation: all of them, or those that pass. No
         row is made or hashed again, and when all pass the result is the relation itself."""
         guards: list[Check] = []
@@ -387,12 +387,12 @@ class BodyCompiler:
     def comprehension(self) -> str:
         """The whole rule as an expression that gives rows: new ones, or a relation that they equal."""
         row, clauses = self.clauses()
-        return self._chosen(row, clauses) or _new_rows(row, clauses)
+        return self._choice(row, clauses) or _new_rows(row, clauses)
 
     def statements(self, delta: syntax.Atom | None = None) -> list[str]:
         """The statements of a function that adds rows to `O`."""
         row, clauses = self.clauses(delta)
-        chosen = self._chosen(row, clauses) if delta is None else None
+        chosen = self._choice(row, clauses) if delta is None else None
         prelude = [f"{name} = {code}" for code, name in self.prelude.items()]
         if chosen is not None:
             return [*prelude, f"return {chosen}"]

@@ -160,7 +160,7 @@ class Prover:
                         changed = True
         return least
 
-    def _bound(self, goal: Goal) -> int:
+    def _lower_bound(self, goal: Goal) -> int:
         """A lower bound of the height of a proof of the goal."""
         proof = self._proofs.get(goal)
         if proof is not None:
@@ -207,7 +207,7 @@ class Prover:
                         within = self._component[literal.predicate] == component
                         if within and self.database.rank(literal.predicate, used) >= rank:
                             break
-                        bound = max(bound, self._bound((literal.predicate, used)))
+                        bound = max(bound, self._lower_bound((literal.predicate, used)))
                 else:
                     body = tuple(rows[id(x)] for x in rule.body if isinstance(x, syntax.Atom))
                     ways.append((bound + 1, rule.number, body, assignment, rows))

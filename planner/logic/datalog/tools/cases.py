@@ -138,10 +138,10 @@ class _CaseReader:
             if row is not None:
                 self.wanted.setdefault(self._name(atom.predicate), set()).add(row)
         for name in statement.none:
-            if self._known(statement, name.text, name):
+            if self._is_known(statement, name.text, name):
                 self.wanted.setdefault(self._name(name.text), set())
 
-    def _known(self, statement: syntax.Statement, name: str, node: syntax.Name | syntax.Atom) -> bool:
+    def _is_known(self, statement: syntax.Statement, name: str, node: syntax.Name | syntax.Atom) -> bool:
         predicates = self.program.predicates
         if self._name(name) in predicates:
             return True
@@ -165,7 +165,7 @@ class _CaseReader:
 
     def _row(self, statement: syntax.Statement, atom: syntax.Atom) -> Row | None:
         """The tuple of an atom without variables, that fits its declaration."""
-        if not self._known(statement, atom.predicate, atom):
+        if not self._is_known(statement, atom.predicate, atom):
             return None
         predicate = self.program.predicates[self._name(atom.predicate)]
         if len(atom.arguments) != predicate.arity:

@@ -97,11 +97,11 @@ def _place() -> Iterator[str]:
     try:
         yield home
     finally:
-        if not _left(home):
+        if not _leftovers(home):
             shutil.rmtree(home, ignore_errors=True)
 
 
-def _left(home: str) -> list[str]:
+def _leftovers(home: str) -> list[str]:
     """Files that must not be lost: a state that could not be saved, journals."""
     found = []
     for folder, _, names in os.walk(home):
@@ -135,7 +135,7 @@ def _answer(parcel: Parcel, home: str, tree: str) -> ParcelResult:
     if result is None:
         return ParcelResult(begun=True)
     plan = _made(request.plan_file) if result.plan_file else b""
-    left = _left(home)
+    left = _leftovers(home)
     if left:
         note = error("batch.left_behind", "Something could not be saved", _kept_files_text(left))
         result = evolve(result, diagnostics=(*result.diagnostics, *diagnostics_json([note])))

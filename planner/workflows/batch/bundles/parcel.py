@@ -86,7 +86,7 @@ def parcel_bytes(parcel: Parcel, root: str) -> bytes:
     plain = (field.name for field in attrs.fields(Parcel) if field.name not in ("request", "data", "plan"))
     header = {name: getattr(parcel, name) for name in plain}
     header["request"] = _relocated(to_json(parcel.request), root, ROOT)
-    return _joined(header, parcel.data, parcel.plan)
+    return _join(header, parcel.data, parcel.plan)
 
 
 def received(data: bytes, root: str) -> Parcel:
@@ -100,7 +100,7 @@ def result_bytes(answer: ParcelResult, root: str) -> bytes:
     """An answer as bytes."""
     result = _relocated(to_json(answer.result), root, ROOT) if answer.result is not None else None
     header = {"missing": answer.missing, "begun": answer.begun, "problem": answer.problem, "result": result}
-    return _joined(header, answer.plan, answer.json)
+    return _join(header, answer.plan, answer.json)
 
 
 def parse_result(data: bytes, root: str) -> ParcelResult:
@@ -117,7 +117,7 @@ def _structured(kind: type, header: dict[str, Any]) -> Any:
         raise BadParcel(f"The parcel cannot be decoded: {type(problem).__name__}.") from None
 
 
-def _joined(header: dict[str, Any], one: bytes, other: bytes) -> bytes:
+def _join(header: dict[str, Any], one: bytes, other: bytes) -> bytes:
     header |= {"bytes": [len(one), len(other)], "version": version()}
     return json.dumps(header, separators=(",", ":")).encode() + b"\n" + one + other
 

@@ -308,12 +308,12 @@ class Frame(Scope):
 
     def text(self, expr: Expr) -> str:
         """A text that is known. Raises Failure."""
-        return str(self._known(expr, str))
+        return str(self._known_value(expr, str))
 
     def truth(self, expr: Expr | None) -> bool:
-        return expr is not None and bool(self._known(expr, bool))
+        return expr is not None and bool(self._known_value(expr, bool))
 
-    def _known(self, expr: Expr, kind: type) -> Any:
+    def _known_value(self, expr: Expr, kind: type) -> Any:
         value = unmark_deep(self.evaluate(expr))[0]
         if value.__class__ is Unknown:
             detail = "This has to be known before anything is planned, and rests on what is not."

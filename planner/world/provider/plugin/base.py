@@ -83,7 +83,7 @@ class PluginBase:
         with self._lock:
             client = self._start()
             if not self._asked:
-                if not self._told().general.server_capabilities.get_provider_schema_optional:
+                if not self._schema_parts().general.server_capabilities.get_provider_schema_optional:
                     self._ask_schema()
                 self._asked = True
             return client
@@ -130,9 +130,9 @@ class PluginBase:
     def _schema(self) -> ProviderSchema:
         try:
             with self._lock:
-                told = self._told()
+                told = self._schema_parts()
         except PluginError as problem:
-            raise Failure(self._broken(str(problem))) from None
+            raise Failure(self._failure(str(problem))) from None
         answer = told.general
         tables = {name: MessageTable(places, partial(self._part, name)) for name, places in told.places.items()}
         identities = tables["identity_schemas"]
@@ -161,7 +161,7 @@ class PluginBase:
             try:
                 return convert(*given)
             except (ValueError, RecursionError) as problem:
-                raise Failure(self._broken(f"Its schema cannot be read: {problem}.")) from None
+                raise Failure(self._failure(f"Its schema cannot be read: {problem}.")) from None
 
         return converted
 
@@ -170,16 +170,16 @@ class PluginBase:
         with self._lock:
             try:
                 try:
-                    return self._told().part(table, name)
+                    return self._schema_parts().part(table, name)
                 except DamagedSchema:  # the cached schema is useless: request it again, and cache that
                     self._parts, self._keep_is_damaged = None, True
-                    return self._told().part(table, name)
+                    return self._schema_parts().part(table, name)
             except PluginError as problem:
-                raise Failure(self._broken(str(problem))) from None
+                raise Failure(self._failure(str(problem))) from None
             except ValueError as problem:
-                raise Failure(self._broken(f"Its schema of {name} cannot be read: {problem}.")) from None
+                raise Failure(self._failure(f"Its schema of {name} cannot be read: {problem}.")) from None
 
-    def _told(self) -> SchemaParts:
+    def _schema_parts(self) -> SchemaParts:
         """The schema: from the cache, or requested. Raises PluginError and Failure."""
         if self._parts is None and self._keep_schema is not None and not self._keep_is_damaged:
             self._parts = schema_cache.load(self._keep_schema)
@@ -213,7 +213,7 @@ class PluginBase:
         if self._keep_schema is not None:
             schema_cache.store(self._keep_schema, parts, data)
 
-    def _broken(self, detail: str) -> Diagnostic:
+    def _failure(self, detail: str) -> Diagnostic:
         return error("provider.plugin", "Provider plugin failed", f"{self._who}: {detail}")
 
     @property

@@ -221,7 +221,7 @@ class PluginProvider(EphemeralCalls):
         try:
             schema = self._resource("managed", type)
             block, wanted = schema.block, implied_type(schema.block)
-            capabilities = self._told().general.server_capabilities
+            capabilities = self._schema_parts().general.server_capabilities
             if request.proposed.__class__ is Null and not capabilities.plan_destroy:
                 return interface.PlanAnswer(Null(wanted), private=request.prior_private)
             client = self._started()
@@ -335,7 +335,7 @@ class PluginProvider(EphemeralCalls):
         except UnknownCall:
             return {}
         except PluginError as problem:
-            raise Failure(self._broken(str(problem))) from None
+            raise Failure(self._failure(str(problem))) from None
         problems = [
             error("provider.functions", d.summary, d.detail)
             for d in diagnostics(answer.diagnostics)

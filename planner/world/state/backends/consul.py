@@ -91,13 +91,13 @@ class ConsulClient(StateClient):
                 return Payload(self._plain(value), self._seen) if value else None
             digest, names = chunks
             try:
-                return Payload(self._joined(digest, names), self._seen)
+                return Payload(self._join(digest, names), self._seen)
             except ServiceError:  # parts are removed by writers; then there is another list of them
                 if not left or version_of(self._cluster.key(self._path)) == self._seen:
                     raise
         raise AssertionError
 
-    def _joined(self, digest: str, names: list[str]) -> bytes:
+    def _join(self, digest: str, names: list[str]) -> bytes:
         parts = []
         for name in names:
             kept = self._cluster.key(name)
@@ -208,14 +208,14 @@ class ConsulClient(StateClient):
         if kept.get("Flags") != _FLAGS:
             raise ServiceError("Existing key does not match lock use")
         if kept.get("Session"):
-            said = self._said()
+            said = self._holder()
             if said is None:
                 raise Held(
                     f"consul session {kept['Session']} has the lock, without data about its holder", may_wait=True
                 )
             raise Held("", said)
 
-    def _said(self) -> LockInfo | None:
+    def _holder(self) -> LockInfo | None:
         """The lock info of the last holder."""
         kept = self._cluster.key(self._info_key)
         return lock_info_of(value_of(kept)) if kept is not None else None
@@ -233,7 +233,7 @@ class ConsulClient(StateClient):
                     {"Verb": "delete", "Key": self._lock_key},
                 )
                 if problem:
-                    kept, said = self._cluster.key(self._lock_key), self._said()
+                    kept, said = self._cluster.key(self._lock_key), self._holder()
                     if (kept is not None and kept.get("Session") == session.id) or (said and said.id == session.id):
                         raise ServiceError(f"consul lock was lost: {problem}")
             finally:
@@ -241,7 +241,7 @@ class ConsulClient(StateClient):
 
     def force_unlock(self, lock_id: str) -> None:
         """Remove the lock of a session. Unlike OpenTofu's, this one looks whether it is that session's."""
-        kept, said = self._cluster.key(self._lock_key), self._said()
+        kept, said = self._cluster.key(self._lock_key), self._holder()
         holder = str((kept or {}).get("Session") or (said.id if said is not None else ""))
         if holder and holder != lock_id:
             raise ServiceError(f'lock id "{lock_id}" does not match existing lock')
@@ -268,7 +268,7 @@ class ConsulClient(StateClient):
                 return holder == lock_id
             if holder:
                 return holder in self._mine
-            said, seen = self._said(), self._seen
+            said, seen = self._holder(), self._seen
             if said is None or said.id not in self._mine:
                 return False
             if version_of(self._cluster.key(self._path)) != seen:
@@ -287,7 +287,7 @@ class ConsulClient(StateClient):
         if kept is None or not kept.get("Session"):
             return None
         session = str(kept["Session"])
-        return self._said() or LockInfo(session, "", f"consul session: {session}", "", "", "", self._path)
+        return self._holder() or LockInfo(session, "", f"consul session: {session}", "", "", "", self._path)
 
     # ------------------------------------------------------------ beside
 

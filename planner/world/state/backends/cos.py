@@ -144,22 +144,22 @@ class CosClient(StateClient):
         try:
             self._take_tag()
         except ServiceError as problem:
-            raise self._held(problem.text, may_wait=problem.code.startswith("ResourceInUse")) from None
+            raise self._held_error(problem.text, may_wait=problem.code.startswith("ResourceInUse")) from None
         try:
             kept = self._read(self._lock)
             if kept is not None:
                 holder = lock_info_of(kept[0])
                 if holder is not None and holder.id == info.id:  # our own, whose answer got lost
                     return evolve(info, id=kept[1])
-                raise self._held(f"lock file {self._lock} exists")
+                raise self._held_error(f"lock file {self._lock} exists")
             data = info.to_json()
             if self._write(self._lock, data, "") is None:
-                raise self._held(f"lock file {self._lock} exists")
+                raise self._held_error(f"lock file {self._lock} exists")
         finally:
             self._give_tag_back()
         return evolve(info, id=_md5(data))
 
-    def _held(self, text: str, may_wait: bool | None = None) -> Held:
+    def _held_error(self, text: str, may_wait: bool | None = None) -> Held:
         try:
             holder = self._holder()
         except ServiceError as problem:

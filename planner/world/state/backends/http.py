@@ -84,11 +84,11 @@ class HttpClient(NothingBeside):
 
     def _ask(self, what: str, method: str, url: str, body: bytes = b"") -> HttpResponse:
         try:
-            return self._asked(method, url, body)
+            return self._request(method, url, body)
         except ServiceError as problem:
             raise ServiceError(f"Failed to {what}: {problem.text}", may_pass=problem.may_pass) from None
 
-    def _asked(self, method: str, url: str, body: bytes) -> HttpResponse:
+    def _request(self, method: str, url: str, body: bytes) -> HttpResponse:
         headers = dict(self._to.headers)
         if body:
             digest = b64encode(hashlib.md5(body, usedforsecurity=False).digest()).decode("ascii")

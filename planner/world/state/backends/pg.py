@@ -129,7 +129,7 @@ class PgConnection:
                 lost = connection.closed or connection.broken
                 if lost:
                     self._drop()
-                raise ServiceError(_said(problem), may_pass=bool(lost)) from None
+                raise ServiceError(_message(problem), may_pass=bool(lost)) from None
 
     def transaction(self, work: Callable[[Any], T]) -> T:
         """The result of work in one transaction: all of it or nothing."""
@@ -206,10 +206,10 @@ _TOLD = re.compile(r"""(?s)(?: after| in|:) "(?![a-z_]+"$).*|(?<=['"])[^'"\s]*@"
 
 def _secretless(problem: Exception) -> str:
     """The message of a connection problem, without the possible password of a malformed connection string."""
-    return _TOLD.sub("", _said(problem))
+    return _TOLD.sub("", _message(problem))
 
 
-def _said(problem: Exception) -> str:
+def _message(problem: Exception) -> str:
     diag = getattr(problem, "diag", None)
     primary = getattr(diag, "message_primary", None)
     return f"pq: {primary}" if primary else str(problem).strip()

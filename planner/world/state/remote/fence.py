@@ -55,7 +55,7 @@ class Fence:
         try:
             holds = patiently(lambda: self._client.has_lock(self._lock_id), self._stop)
         except ServiceError as problem:
-            self._lost = self._said(f"{problem.text}. planner cannot determine whether it still holds the lock.")
+            self._lost = self._lost_lock(f"{problem.text}. planner cannot determine whether it still holds the lock.")
             return
         self._asked = time.monotonic()
         if not holds:
@@ -65,9 +65,9 @@ class Fence:
                 holder = f" It is held by another client now.\n\n{info.describe()}" if info is not None else ""
             except ServiceError:
                 pass
-            self._lost = self._said(f"The lock {self._lock_id} on {self._client.place} is gone.{holder}")
+            self._lost = self._lost_lock(f"The lock {self._lock_id} on {self._client.place} is gone.{holder}")
 
-    def _said(self, why: str) -> Diagnostic:
+    def _lost_lock(self, why: str) -> Diagnostic:
         detail = (
             f"{why}\n\nWithout it something else may change the same objects. Nothing new was begun, and the state was "
             "not written: what was done until then is in the journal."

@@ -53,7 +53,7 @@ class Leftovers:
         problems: list[Diagnostic] = []
         self._files, self._copy, self._is_damaged, self.missing = [], None, False, ()
         ids = set()
-        for path in self._left():
+        for path in self._leftover_files():
             recorded, item = read_journal(path, self._seal)
             if recorded is None and has_errors(item):
                 return None, item
@@ -98,7 +98,7 @@ class Leftovers:
         """The name of the copy."""
         return f"{HEAD} beside {self._client.place}"
 
-    def _left(self) -> list[str]:
+    def _leftover_files(self) -> list[str]:
         """The journals in the working directory that are no longer being written."""
         folder, name = os.path.split(self._path)
         stem = name.removesuffix(SUFFIX)
@@ -110,7 +110,7 @@ class Leftovers:
 
     def found(self) -> dict[str, bytes]:
         """Their bytes, by where they are."""
-        result = {path: read_whole(path) for path in self._left()}
+        result = {path: read_whole(path) for path in self._leftover_files()}
         copy = read_copy(self._client)
         if copy is not None and copy.id not in map(id_of, result.values()):
             result[self._beside] = copy.data

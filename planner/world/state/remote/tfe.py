@@ -95,7 +95,7 @@ class TfeClient(NothingBeside):
 
     def __init__(self, organization: Organization, name: str, made: WorkspaceSettings, refused: str = "") -> None:
         self.organization, self.name = organization, name
-        self._made, self._refused = made, refused
+        self._made, self._refusal = made, refused
         self._found: dict[str, Any] | None = None
         self._mine = ""
         self._upload_failed = False
@@ -111,7 +111,7 @@ class TfeClient(NothingBeside):
             return 0.0
         return max(interval, float(self._server_interval)) if self._server_interval else None
 
-    def _heard(self, headers: Mapping[str, str]) -> None:
+    def _read_headers(self, headers: Mapping[str, str]) -> None:
         if _JSON_API in headers.get("content-type", ""):
             seconds = headers.get(_INTERVAL, "").removeprefix("+")
             is_number = seconds.isascii() and seconds.isdigit() and len(seconds) < _LONGEST_NUMBER
@@ -126,8 +126,8 @@ class TfeClient(NothingBeside):
         return f"{self.organization.name}/{self.name}"
 
     def _workspace(self, again: bool = False) -> dict[str, Any] | None:
-        if self._refused:
-            raise ServiceError(self._refused)
+        if self._refusal:
+            raise ServiceError(self._refusal)
         if self._found is None or again:
             organization = self.organization
             path = path_of("organizations", organization.name, "workspaces", self.name)
@@ -216,13 +216,13 @@ class TfeClient(NothingBeside):
 
     def _current(self, workspace: str) -> dict[str, Any] | None:
         path = path_of("workspaces", workspace, "current-state-version")
-        result = self.organization.api.ask("GET", path, None, self._heard)
+        result = self.organization.api.ask("GET", path, None, self._read_headers)
         return _data(result) if result is not None else None
 
     def put(self, data: bytes, before: str | None) -> str:
         api, workspace = self.organization.api, self.ensure()
         self._check(workspace, before)
-        serial, lineage, outputs = _told(data)
+        serial, lineage, outputs = _state_data(data)
         attributes: dict[str, Any] = {
             "serial": serial,
             "lineage": lineage,
@@ -260,7 +260,9 @@ class TfeClient(NothingBeside):
     def _create(self, workspace: str, body: dict[str, Any]) -> Any:
         try:
             path = path_of("workspaces", workspace, "state-versions")
-            return self.organization.api.ask("POST", path, {"data": body}, self._heard) or _gone("resource not found")
+            return self.organization.api.ask("POST", path, {"data": body}, self._read_headers) or _gone(
+                "resource not found"
+            )
         except ServiceError as problem:
             if "param is missing or the value is empty: state" in problem.text:
                 return None
@@ -284,7 +286,7 @@ class TfeClient(NothingBeside):
         except ServiceError as problem:
             if problem.code != "409":
                 raise
-            said = self._said(self._workspace(again=True))
+            said = self._holder_info(self._workspace(again=True))
             if said is None or said.id != info.id:  # else our own request, whose answer got lost
                 holder = evolve(said, id=self._lock_id) if said is not None else self._nobody()
                 raise Held(f'workspace already locked (lock ID: "{self._lock_id}")', holder) from None
@@ -301,7 +303,7 @@ class TfeClient(NothingBeside):
         """The lock info of a holder without data about itself."""
         return LockInfo(self._lock_id, "", "", "", "", "", "")
 
-    def _said(self, workspace: Mapping[str, Any] | None) -> LockInfo | None:
+    def _holder_info(self, workspace: Mapping[str, Any] | None) -> LockInfo | None:
         """The lock info written by the holder, if it is planner."""
         reason = str(_attributes(workspace).get("locked-reason") or "")
         return lock_info_of(reason[reason.find("{") :].encode()) if "{" in reason else None
@@ -342,14 +344,14 @@ class TfeClient(NothingBeside):
         result = self._workspace(again=True)
         if lock_id != self._lock_id or not _attributes(result).get("locked"):
             return False
-        said = self._said(result)
+        said = self._holder_info(result)
         return not self._mine or said is None or said.id == self._mine
 
     def holder(self) -> LockInfo | None:
         result = self._workspace(again=True)
         if not _attributes(result).get("locked"):
             return None
-        said = self._said(result)
+        said = self._holder_info(result)
         return evolve(said, id=self._lock_id) if said is not None else self._nobody()
 
 
@@ -369,7 +371,7 @@ def _attributes(data: Mapping[str, Any] | None) -> dict[str, Any]:
     return entry if isinstance(entry, dict) else {}
 
 
-def _told(data: bytes) -> tuple[int, str, bytes]:
+def _state_data(data: bytes) -> tuple[int, str, bytes]:
     """The serial and the lineage of a state, and its outputs; of an encrypted one nothing else is known."""
     try:
         state = json.loads(data)
@@ -411,7 +413,7 @@ class TfeStore(RemoteStore):
         on_wait: Callable[[], None] | None = None,
         stop: Stop | None = None,
     ) -> list[Diagnostic]:
-        refused = self._refused() if operation in _RUNS else []
+        refused = self._refusal() if operation in _RUNS else []
         return refused or super().lock(operation, timeout, on_wait, stop)
 
     def version_problems(self, ignored: bool) -> list[Diagnostic]:
@@ -429,10 +431,10 @@ class TfeStore(RemoteStore):
     def begin_journal(
         self, operation: str, begins_with: State | None = None
     ) -> tuple[Journal | None, list[Diagnostic]]:
-        refused = self._refused() if not self.is_locked else []
+        refused = self._refusal() if not self.is_locked else []
         return (None, refused) if refused else super().begin_journal(operation, begins_with)
 
-    def _refused(self) -> list[Diagnostic]:
+    def _refusal(self) -> list[Diagnostic]:
         try:
             if not self.client.runs_there:
                 return []
