@@ -17,7 +17,6 @@ from planner.logic.graph.build import graph_with, user_files
 from planner.logic.graph.fixes import Fix, Fixes, fact_fixes
 from planner.logic.graph.hitting_sets import MOST_SETS
 from planner.logic.graph.why import prove_wait, read_query, vertices_meant, with_nodes
-from planner.logic.model.graph import Graph
 from planner.logic.programs.rule_programs import Files
 from planner.operations.explanations import (
     GRAPH_WORDS,
@@ -27,7 +26,7 @@ from planner.operations.explanations import (
     is_word,
     vertex_fact,
 )
-from planner.operations.graph import graph
+from planner.operations.graph import graph, with_vertices
 from planner.operations.options import OperationOptions
 from planner.operations.plan import MadePlan
 from planner.operations.plan_files import Unstored, open_or_make_plan
@@ -47,7 +46,7 @@ def fixes(options: OperationOptions, words: tuple[str, ...], kind: str = "", pla
     if len(words) == 1 and "(" in words[0].partition('"')[0]:
         return _of_fact(options, words[0], kind, plan_file)
     if len(words) == 2 and words[0] in GRAPH_WORDS:
-        asked = _checked_graph(graph(options, kind or "plan", plan_file, True))
+        asked = with_vertices(graph(options, kind or "plan", plan_file, True))
         return _of_fact(options, vertex_fact(asked, *words), kind or "plan", plan_file)
     if len(words) == 1 or (len(words) == 2 and is_word(words[0])):
         return _of_change(options, words, plan_file)
@@ -56,18 +55,12 @@ def fixes(options: OperationOptions, words: tuple[str, ...], kind: str = "", pla
     raise Failure(error("why.words", "Nothing to fix", "Name two vertices, one address, a value, or a verdict."))
 
 
-def _document(goal: list[Any], found: Fixes) -> dict[str, Any]:
-    notes = {name: text for name, text in (("limit", found.limit), ("stuck", found.stuck)) if text}
-    return {"format_version": "1.0", "goal": goal, "fixes": [fix.json for fix in found.fixes], **notes}
+def _document(goal: list[Any], fixes: Fixes) -> dict[str, Any]:
+    notes = {name: text for name, text in (("limit", fixes.limit), ("stuck", fixes.stuck)) if text}
+    return {"format_version": "1.0", "goal": goal, "fixes": [fix.json for fix in fixes.fixes], **notes}
 
 
 # ---------------------------------------------------------------- graphs
-
-
-def _checked_graph(found: Graph) -> Graph:
-    if not found.nodes:
-        raise Failure(found.diagnostics)
-    return found
 
 
 def _rules(options: OperationOptions, plan_file: str | None) -> Files:
@@ -80,10 +73,10 @@ def _rules(options: OperationOptions, plan_file: str | None) -> Files:
 
 def _of_wait(options: OperationOptions, words: tuple[str, ...], kind: str, plan_file: str | None) -> Found:
     kind = kind or ("apply" if plan_file else "plan")
-    asked = _checked_graph(graph(options, kind, plan_file, True, words[1]))
+    asked = with_vertices(graph(options, kind, plan_file, True, words[1]))
     (dependent, dependency), notes = vertices_meant(asked, words)
     if dependency != words[1]:  # the relation is derived towards the second argument
-        asked = _checked_graph(graph(options, kind, plan_file, True, dependency))
+        asked = with_vertices(graph(options, kind, plan_file, True, dependency))
     pair = (dependent, dependency)
     if pair not in asked.database["waits_for"]:
         return prove_wait(asked, dependent, dependency, notes)
@@ -92,7 +85,7 @@ def _of_wait(options: OperationOptions, words: tuple[str, ...], kind: str, plan_
 
 
 def _of_fact(options: OperationOptions, text: str, kind: str, plan_file: str | None) -> Found:
-    asked = _checked_graph(graph(options, kind or ("apply" if plan_file else "plan"), plan_file, True))
+    asked = with_vertices(graph(options, kind or ("apply" if plan_file else "plan"), plan_file, True))
     query, problems = read_query(asked.program, text)
     query, unknown = with_nodes(asked, query)
     (atom, *others) = query.literals

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from planner.engine.evaluation.schemas import Schemas
 from planner.engine.plan.moves import apply_moves
 from planner.engine.walk.hooks import Hooks
-from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, has_errors, warning
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure, has_errors, warning
 from planner.foundation.vocabulary.limits import walk_of
 from planner.foundation.vocabulary.records import evolve, frozen
 from planner.logic.graph.build import ASKED, build_graph, graph_problems
@@ -70,6 +70,13 @@ def _of_plan(options: OperationOptions, kind: str, plan_file: str | None, querie
     facts_of = graphs.planning_facts if kind.startswith("plan") else graphs.apply_facts
     built = build_graph(facts_of(made.plan, made.loaded, queried_address), own=made.loaded.rules, more=ASKED)
     return evolve(built, diagnostics=tuple(graph_problems(built)))
+
+
+def with_vertices(graph: Graph) -> Graph:
+    """The graph. Raises Failure for one without vertices, which could not be made."""
+    if not graph.nodes:
+        raise Failure(graph.diagnostics)
+    return graph
 
 
 def _none(diagnostics: tuple[Diagnostic, ...] | list[Diagnostic]) -> Graph:

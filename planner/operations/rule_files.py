@@ -105,14 +105,14 @@ def _paths(words: Iterable[str], endings: tuple[str, ...], problems: list[Diagno
         if not os.path.isdir(path):
             yield path
             continue
-        found = []
+        paths = []
         for folder, folders, names in os.walk(path):
             folders[:] = [name for name in folders if not name.startswith(".")]
-            found += [os.path.normpath(os.path.join(folder, n)) for n in names if n.endswith(endings) and n[0] != "."]
-        if not found:
+            paths += [os.path.normpath(os.path.join(folder, n)) for n in names if n.endswith(endings) and n[0] != "."]
+        if not paths:
             detail = f"There is no file with the ending {' or '.join(endings)} in {path}."
             problems.append(error("rules.no_files", "Nothing to read", detail))
-        yield from sorted(found)
+        yield from sorted(paths)
 
 
 def _text(data: bytes) -> str:
@@ -166,15 +166,15 @@ def about(case: tuple[str, str], rules: Files) -> Files:
     if namesake not in names:
         return rules
     wanted = names[namesake][1] | _names(case)[1]
-    found = {namesake}
-    while more := {path for path, (declared, _) in names.items() if path not in found and declared & wanted}:
-        found |= more
+    needed = {namesake}
+    while more := {path for path, (declared, _) in names.items() if path not in needed and declared & wanted}:
+        needed |= more
         wanted |= {name for path in more for name in names[path][1]}
     root = pack_root(os.path.dirname(namesake))
     for file, _text in rules:  # what belongs to a pack, and all of the packs that it imports from
         if not file.endswith(".dl") or (root is not None and not is_below(file, root)):
-            found.add(file)
-    return [file for file in rules if file[0] in found]
+            needed.add(file)
+    return [file for file in rules if file[0] in needed]
 
 
 def load(files: Files, name: str) -> tuple[RuleProgram | None, list[Diagnostic]]:
@@ -206,17 +206,17 @@ def check(rules: Files, name: str = "", cases: Files | None = None) -> CheckedFi
     written for."""
 
     def work() -> tuple[str, list[Diagnostic]]:
-        found = name or choose([*rules, *(cases or ())])
-        return found, first(load(rules, found)[1])
+        named = name or choose([*rules, *(cases or ())])
+        return named, first(load(rules, named)[1])
 
     try:
         if name:
             rulebook.program(name)  # raises Failure for an unknown one
-        found, diagnostics = limited(work)
+        named, diagnostics = limited(work)
     except Failure as failure:
         return CheckedFiles(name, failure.diagnostics)
-    core = rulebook.program(found).files
-    return CheckedFiles(found, placed(diagnostics, [*rules, *core]))
+    core = rulebook.program(named).files
+    return CheckedFiles(named, placed(diagnostics, [*rules, *core]))
 
 
 def first(diagnostics: list[Diagnostic]) -> list[Diagnostic]:

@@ -39,7 +39,7 @@ from planner.operations.explanations import (
     why_planned,
     with_dependency,
 )
-from planner.operations.graph import graph
+from planner.operations.graph import graph, with_vertices
 from planner.operations.options import OperationOptions
 from planner.operations.plan_files import open_or_make_plan
 from planner.operations.verdicts import WORDS, why_no_verdict, why_verdict
@@ -63,7 +63,7 @@ def why(
         return (why_no_verdict if negated else why_verdict)(options, words[0], words[1:], plan_file)
     if len(words) == 2 and words[0] in GRAPH_WORDS:
         kind = kind or "plan"  # that is where it was decided, also for a plan in a file
-        asked = _checked_graph(graph(options, kind, plan_file, True))
+        asked = with_vertices(graph(options, kind, plan_file, True))
         text = vertex_fact(asked, *words)
         if words[0] == FORCED and not negated:
             return _why_forced(options, asked, words[1], text, kind, plan_file)
@@ -83,23 +83,17 @@ def why(
     raise Failure(error("why.words", "Nothing to explain", "Name two vertices, one address, or one fact."))
 
 
-def _checked_graph(found: Graph) -> Graph:
-    if not found.nodes:
-        raise Failure(found.diagnostics)
-    return found
-
-
 def _why_wait(
     options: OperationOptions, words: tuple[str, ...], kind: str, plan_file: str | None, negated: bool
 ) -> Proved:
     kind = kind or ("apply" if plan_file else "plan")
-    asked = _checked_graph(graph(options, kind, plan_file, True, words[1]))
+    asked = with_vertices(graph(options, kind, plan_file, True, words[1]))
     (dependent, dependency), notes = vertices_meant(asked, words)
     if dependent == dependency and all(is_single_instance(asked, word) for word in words):
         fact = f"instance_waits({quote(words[0])}, {quote(words[1])})"
         return _why_fact(options, fact, kind, plan_file, negated)
     if dependency != words[1] and notes:  # the relation is derived towards the second argument
-        asked = _checked_graph(graph(options, kind, plan_file, True, dependency))
+        asked = with_vertices(graph(options, kind, plan_file, True, dependency))
     if negated and (dependent, dependency) in asked.database["edge"]:
         detail = f"{dependent} waits for {dependency} directly; omit -not to see why."
         raise Failure(error("why.holds", "It does hold", "\n".join([*notes, detail])))
@@ -117,7 +111,7 @@ def _why_forced(
 
     node = find_node(asked, what, pruned=True)
     if (node,) in asked.database[SAFE] and kind == "apply":
-        asked = _checked_graph(graph(options, "plan", plan_file, True))
+        asked = with_vertices(graph(options, "plan", plan_file, True))
         node = find_node(asked, what, pruned=True)
         text = f"{FORCED}({quote(node)})"
     chain = replacement_chain(asked, node)
@@ -152,7 +146,7 @@ def _why_fact(options: OperationOptions, text: str, kind: str, plan_file: str | 
         return of_policies
     if plan_file is None and name in rules.predicates and reads(rules, (name,), is_about_changes):
         return _proved(_planned_graph(options, rules, name, kind or "apply"), text, negated)
-    asked = _checked_graph(graph(options, kind or ("apply" if plan_file else "plan"), plan_file, True))
+    asked = with_vertices(graph(options, kind or ("apply" if plan_file else "plan"), plan_file, True))
     if name == DEPENDENCY:  # an operator's, which has no proof; the equivalent rules have one
         return _proved(*with_dependency(asked, text), negated)
     if name in asked.program.predicates and reads(asked.program, (name,), is_about_instances):

@@ -167,12 +167,13 @@ def _without_unknown(value: Value) -> Value:
     """The value with collections as tuples and objects, without what is not known: in sequences it becomes null."""
     plain, marks = unmark(value)
     cls = plain.__class__
-    found: Value = plain
+    result: Value = plain
     if cls is Unknown:
-        found = NOTHING
+        result = NOTHING
     elif cls is tuple or cls is List or cls is Set:
-        found = tuple(_without_unknown(item) for item in (plain if cls is tuple else plain.items))
+        result = tuple(_without_unknown(item) for item in (plain if cls is tuple else plain.items))
     elif cls is dict or cls is Map:
         items = plain if cls is dict else plain.items
-        found = {key: _without_unknown(item) for key, item in items.items() if unmark(item)[0].__class__ is not Unknown}
-    return mark(found, marks) if marks else found
+        known = ((key, item) for key, item in items.items() if unmark(item)[0].__class__ is not Unknown)
+        result = {key: _without_unknown(item) for key, item in known}
+    return mark(result, marks) if marks else result

@@ -289,26 +289,26 @@ def unmark_deep(value: Value) -> tuple[Value, frozenset[Mark]]:
     return plain, frozenset().union(*stripped) if stripped else NO_MARKS
 
 
-def _strip(value: Value, found: list[frozenset[Mark]]) -> Value:
+def _strip(value: Value, marks: list[frozenset[Mark]]) -> Value:
     cls = value.__class__
     if cls is Marked:
-        found.append(value.marks)
-        return _strip(value.value, found)
+        marks.append(value.marks)
+        return _strip(value.value, marks)
     if cls is tuple:
-        items = tuple(_strip(v, found) for v in value)
+        items = tuple(_strip(v, marks) for v in value)
         return value if all(a is b for a, b in zip(items, value, strict=True)) else items
     if cls is dict:
-        before = len(found)
-        items_ = {k: _strip(v, found) for k, v in value.items()}
-        return value if len(found) == before else items_
+        before = len(marks)
+        items_ = {k: _strip(v, marks) for k, v in value.items()}
+        return value if len(marks) == before else items_
     if cls is List or cls is Set:
-        before = len(found)
-        stripped = tuple(_strip(v, found) for v in value.items)
-        return value if len(found) == before else cls(value.element, stripped)
+        before = len(marks)
+        stripped = tuple(_strip(v, marks) for v in value.items)
+        return value if len(marks) == before else cls(value.element, stripped)
     if cls is Map:
-        before = len(found)
-        mapped = {k: _strip(v, found) for k, v in value.items.items()}
-        return value if len(found) == before else Map(value.element, mapped)
+        before = len(marks)
+        mapped = {k: _strip(v, marks) for k, v in value.items.items()}
+        return value if len(marks) == before else Map(value.element, mapped)
     return value
 
 

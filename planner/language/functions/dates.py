@@ -73,9 +73,9 @@ def parse_timestamp(written: str, argument: int | None = None, strict: bool = Tr
     """The moment that an RFC 3339 timestamp denotes. Not strict: an hour of one digit, a decimal comma, and any two
     digits in the offset pass as well. Raises FunctionError."""
     match = (_STRICT if strict else _LENIENT).fullmatch(written)
-    found = seconds_of(match, *((23, 59) if strict else (24, 60))) if match else None
-    if match and found:
-        return Moment(found[0] * _SECOND + int(f"{match[7] or '0':0<9}"[:9]), found[1])
+    result = seconds_of(match, *((23, 59) if strict else (24, 60))) if match else None
+    if match and result:
+        return Moment(result[0] * _SECOND + int(f"{match[7] or '0':0<9}"[:9]), result[1])
     raise FunctionError(f'"{written}" is not a timestamp in the form of RFC 3339, like 2006-01-02T15:04:05Z.', argument)
 
 

@@ -50,10 +50,10 @@ class RuleMoment(NamedTuple):
 
 def moment(value: Value) -> RuleMoment | None:
     match = TIME.fullmatch(value) if type(value) is str and len(value) <= _LONGEST else None
-    found = seconds_of(match) if match is not None else None
-    if match is None or found is None:
+    result = seconds_of(match) if match is not None else None
+    if match is None or result is None:
         return None
-    whole, offset = found
+    whole, offset = result
     seconds: Number = whole
     if match[7]:
         seconds = number(Decimal(f"0{match[7]}") + whole)
