@@ -159,7 +159,7 @@ def _causes(proofs: dict[str, Any], step: dict[str, Any], steps: list[str]) -> l
 
 
 class _Telling:
-    """Which of several steps to show: of two with the same places the first."""
+    """The steps to show: of two steps with the same places only the first."""
 
     def __init__(self, proofs: dict[str, Any]) -> None:
         self.proofs = proofs

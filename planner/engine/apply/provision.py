@@ -1,4 +1,4 @@
-"""Running the provisioners of an instance: those for its creation, or those for its end."""
+"""Runs the provisioners of an instance: those for its creation, or those for its destruction."""
 
 from __future__ import annotations
 

@@ -39,10 +39,12 @@ def check_directory(directory: str) -> None:
 
 def component_configs(root: StackModule) -> Iterator[Config]:
     """The configurations of all components, of all stacks below, and of what is removed; each once."""
-    return (config for config, _, _ in called(root))
+    return (config for config, _, _ in component_calls(root))
 
 
-def called(root: StackModule) -> Iterator[tuple[Config, StackModule, Iterable[tuple[ProviderRef, ProviderSource]]]]:
+def component_calls(
+    root: StackModule,
+) -> Iterator[tuple[Config, StackModule, Iterable[tuple[ProviderRef, ProviderSource]]]]:
     """Each of these configurations, with the first of its callers and the providers that this one passes."""
     seen: set[int] = set()
     for module in root.walk():

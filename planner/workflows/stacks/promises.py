@@ -75,7 +75,7 @@ class Promises(Generic[K]):
                 return self._made_elsewhere(me, key)
             self._makers[key] = me
             mine.append(key)
-        return self._made(key, mine)
+        return self._create(key, mine)
 
     def _made_elsewhere(self, me: int, key: K) -> Any:
         """Have a fresh thread make the value, since the stack of this one is deep. The lock is held."""
@@ -83,7 +83,7 @@ class Promises(Generic[K]):
 
         def make() -> None:
             try:
-                self._made(key, making)
+                self._create(key, making)
             except Failure:
                 pass  # it is kept
             except BaseException as problem:
@@ -102,7 +102,7 @@ class Promises(Generic[K]):
         thread.join()
         raise trouble[0] if trouble else self._failures[key]
 
-    def _made(self, key: K, mine: list[K]) -> Any:
+    def _create(self, key: K, mine: list[K]) -> Any:
         try:
             value = self._make(key)
         except BaseException as problem:

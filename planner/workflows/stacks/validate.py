@@ -12,7 +12,7 @@ from planner.operations.options import Options
 from planner.operations.providers_needed import not_installed
 from planner.operations.validate import validate_loaded
 from planner.workflows.stacks.flow import ComponentInstance, Flow
-from planner.workflows.stacks.loading import called, component_configs, configured, read_stack
+from planner.workflows.stacks.loading import component_calls, component_configs, configured, read_stack
 from planner.workflows.stacks.names import PromiseName
 
 
@@ -24,7 +24,7 @@ def validate_stack(directory: str) -> list[Diagnostic]:
         told.check(problems)
         told.check(flow_problems(stack))
         told.check(not_installed(component_configs(stack.root), directory, "stacks init"))
-        for config in (configured(*call) for call in called(stack.root)):
+        for config in (configured(*call) for call in component_calls(stack.root)):
             loaded = Loaded(Options(directory), "default", {}, config, new_schemas(directory, config), ())
             told += [d for d in validate_loaded(loaded) if d not in told]
     return told

@@ -1,4 +1,4 @@
-"""Provider: the seam to the world. The builtin provider and plugin processes answer the same questions.
+"""The interface of providers. The builtin provider and plugin processes answer the same questions.
 
 Values are language values of the resource's implied type. Every call returns diagnostics next to its answer; a
 diagnostic may carry an attribute path in `values` terms: see AttributeDiagnostic.

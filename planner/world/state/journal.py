@@ -9,8 +9,8 @@ state it adds to, `start` and `end` of operations, `instance` with all objects o
 them, `snapshot` with the serial of a state that is about to be written while the apply goes on
 (planner.world.state.snapshots), `kept` when it was written, and at the end `saving` with the serial of the state file
 that is about to take the journal's place. Both have the checksum of the state file: another program may write one with
-that serial. A last line that is cut off was never relied on and is left out; damaged and missing ones are reported,
-the others count.
+that serial. An incomplete last line is ignored, since nothing depends on it; damaged and missing lines are reported,
+and the others are used.
 """
 
 from __future__ import annotations
@@ -82,9 +82,9 @@ class Written:
 
 @frozen(eq=False)
 class JournalContent:
-    """The content of a journal. `in_flight`: operations that never ended. `saved`: the state file that took in
-    everything, if that was about to be written: then nothing came after it. `damage`: what is wrong with the journal.
-    `is_torn`: its last line was cut off while it was written, so nothing went on from there."""
+    """The content of a journal. `in_flight`: operations that never ended. `saved`: the state file with all changes, if
+    it was about to be written: then no change followed. `damage`: what is wrong with the journal. `is_torn`: its last
+    line was cut off while it was written, so nothing went on from there."""
 
     lineage: str
     serial: int

@@ -165,7 +165,7 @@ replace(text: symbol, old: symbol, new: symbol) = symbol [seeks]
     with another text for each occurrence
     > T = replace("a.b", ".", "/")
 substring(text: symbol, start: number, count: number) = symbol [seeks]
-    so many characters from the 0-based start; what there is of them
+    at most `count` characters from the 0-based start
     > T = substring("abc", 0, 2)
 to_symbol(value: any) = symbol
     the value as text
@@ -243,22 +243,22 @@ _enter(
     "numbers",
     r"""
 ratio(a: number, b: number) = number [fails]
-    the quotient with what is behind the point, also of whole numbers
+    the quotient with its fraction, also of whole numbers
     > N = ratio(1, 4)
 abs(number: number) = number [absolute]
     without its sign
     > N = abs(-1)
 floor(number: number) = number [fails]
-    the greatest whole number that is not more
+    the largest whole number that is at most the argument
     > N = floor(1.5)
 ceil(number: number) = number [fails]
-    the least whole number that is not less
+    the smallest whole number that is at least the argument
     > N = ceil(1.5)
 round(number: number, digits: number) = number [rounded fails]
-    the nearest with so many digits behind the point; of two the one further from 0
+    the nearest number with `digits` digits after the point; halves are rounded away from 0
     > N = round(1.25, 1)
 format_number(number: number, digits: number) = symbol [fails]
-    as text with so many digits behind the point
+    the number as text, with `digits` digits after the point
     > T = format_number(12.5, 2)
 """,
 )
@@ -342,10 +342,10 @@ time_seconds(time: time) = number [fails]
     seconds since 1970-01-01T00:00:00Z, exactly
     > N = time_seconds("2026-01-31T12:00:00Z")
 time_text(seconds: number) = symbol [fails]
-    the time in UTC of so many seconds since 1970
+    the time in UTC, from seconds since 1970
     > T = time_text(0)
 time_year(time: time) = number [fails]
-    the year, on the clock that the time is written by (as the others)
+    the year, in the time zone of the text (like the other functions)
     > N = time_year("2026-01-31T12:00:00Z")
 time_month(time: time) = number [fails]
     the month, from 1
@@ -366,7 +366,7 @@ duration_seconds(duration: duration) = number [fails]
     its seconds; units are w d h m s ms us ns, or ISO 8601 without years and months
     > N = duration_seconds("72h30m")
 duration_text(seconds: number) = symbol [fails]
-    so many seconds in hours, minutes and seconds
+    a number of seconds as hours, minutes and seconds
     > T = duration_text(261000)
 """,
 )

@@ -26,12 +26,12 @@ def absolute(value: Value) -> Number | None:
 
 
 def floor(value: Value) -> Number | None:
-    """The greatest whole number that is not more."""
+    """The largest whole number that is at most the argument."""
     return _rounded(value, 0, "ROUND_FLOOR")
 
 
 def ceil(value: Value) -> Number | None:
-    """The least whole number that is not less."""
+    """The smallest whole number that is at least the argument."""
     return _rounded(value, 0, "ROUND_CEILING")
 
 
