@@ -1,7 +1,7 @@
 """OpenTofu's documented surface, row by row: what planner does about it, and a probe that finds it out.
 
 A table has the columns `item`, `documented` (the chapter of OpenTofu's documentation), `planner`, `probe` and `remark`.
-`planner` is same, better (different on purpose), none (there is nothing to do), hosted (needs runs in a hosted service)
+`planner` is same, better (different on purpose), none (there is nothing to do), hosted (needs a hosted service)
 or next (part of 1.13, which is not released); DIFFERENCES.md lists all but the first. Probes are the functions below;
 `test:FILE` is a file of tests that runs it.
 """
@@ -216,7 +216,7 @@ def test_nothing_is_listed_twice() -> None:
 
 TITLES = {
     "better": "On purpose",
-    "hosted": "Not supported: runs in a hosted service",
+    "hosted": "Not supported: parts of runs in a hosted service",
     "none": "Without a meaning for planner",
     "next": "Of OpenTofu 1.13, which is not released",
 }

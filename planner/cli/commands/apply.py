@@ -19,6 +19,7 @@ from planner.cli.options import (
     may_ask,
     operation_options,
 )
+from planner.cli.remote_run import run_there, runs_there
 from planner.cli.views import judge, may_tell_causes, open_view, told_causes
 from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.foundation.vocabulary.limits import Mode
@@ -74,6 +75,8 @@ def apply(arguments: Arguments, terminal: Terminal, mode: Mode) -> int:
             view.saved_plan(opened.complete.plan)
         return carry_out(settings, opened, view, destroyed=False)
     planned = plan(settings, view.hooks, to_apply=True)
+    if runs_there(planned.diagnostics):
+        return run_there(arguments, terminal, settings, view, to_apply=True)
     try:
         return _approve_and_carry_out(settings, planned, view, arguments, terminal, destroyed=mode == "destroy")
     finally:

@@ -22,6 +22,7 @@ from planner.cli.options import (
     may_ask,
     operation_options,
 )
+from planner.cli.remote_run import run_there, runs_there
 from planner.cli.views import judge, may_tell_causes, open_view, show_summary, told_causes
 from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.foundation.vocabulary.records import evolve
@@ -115,6 +116,8 @@ def _run(arguments: Arguments, terminal: Terminal, settings: OperationOptions, k
     if kept is not None and isinstance(view, HumanView):
         view.keep = kept.begins
     planned = plan(settings, view.hooks)
+    if runs_there(planned.diagnostics) and not arguments["out"]:
+        return run_there(arguments, terminal, settings, view)
     made, problems = planned.made, list(planned.diagnostics)
     if kept is not None and made is not None:
         made = kept.gathers(made, bool(problems), may_tell_causes(arguments, terminal))

@@ -26,6 +26,10 @@ DOCUMENTS = APPLIED, TAINTS, STACK = ("applied", "taints", "stack")
 deployment"""
 
 
+REMOTE_RUNS = "state.remote_runs"
+"""the code of the error that plans and applies run on a server"""
+
+
 class Store(Protocol):
     """The state of one workspace: locked, read, written."""
 

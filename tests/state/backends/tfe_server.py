@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import io
 import json
 import re
 import sys
+import tarfile
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -23,6 +25,8 @@ LOCK = threading.RLock()
 WORKSPACES: dict[str, dict[str, Any]] = {}
 PROJECTS: dict[str, str] = {}
 VERSIONS: dict[str, dict[str, Any]] = {}
+CONFIGURATIONS: dict[str, dict[str, bytes] | None] = {}
+RUNS: dict[str, dict[str, Any]] = {}
 CHALLENGES: list[str] = []
 PAGE = 2
 """workspaces on a page"""
@@ -74,6 +78,8 @@ class Handler(BaseHTTPRequestHandler):
         with LOCK:
             if url.path.startswith("/objects/"):
                 self.stored(url.path.removeprefix("/objects/"), data)
+            elif url.path.startswith("/logs/"):
+                self.log(url.path.removeprefix("/logs/"), {k: v[0] for k, v in parse_qs(url.query).items()})
             elif url.path.startswith("/oauth/"):
                 self.oauth(url.path, data, {k: v[0] for k, v in parse_qs(url.query).items()})
             elif self.headers.get("Authorization") != "Bearer secret":
@@ -86,6 +92,10 @@ class Handler(BaseHTTPRequestHandler):
 
     def stored(self, name: str, data: bytes) -> None:
         if self.command == "PUT":
+            if name in CONFIGURATIONS:
+                with tarfile.open(fileobj=io.BytesIO(data)) as packed:
+                    files = {one.name: packed.extractfile(one) for one in packed.getmembers() if one.isfile()}
+                    CONFIGURATIONS[name] = {path: file.read() for path, file in files.items() if file is not None}
             if name in VERSIONS:
                 assert hashlib.md5(data).hexdigest() == VERSIONS[name]["md5"]
                 VERSIONS[name]["data"] = data
@@ -118,6 +128,8 @@ class Handler(BaseHTTPRequestHandler):
         if path == "organizations/org/entitlement-set":
             kept = {"operations": True, "state-storage": True}
             return self.reply(200, {"data": {"id": "org-1", "type": "entitlement-sets", "attributes": kept}})
+        if self.run(path, body, asked):
+            return None
         if path == "organizations/org/projects":
             return self.projects(attributes, asked)
         if path == "organizations/org/workspaces":
@@ -135,6 +147,71 @@ class Handler(BaseHTTPRequestHandler):
             if workspace is not None:
                 return self.workspace(workspace, found[2] or "", body, attributes)
         return self.refuse(404, "not found")
+
+    def run(self, path: str, body: dict[str, Any], asked: dict[str, str]) -> bool:
+        """Configurations and runs, whose outcome is in the file `outcome` of the configuration."""
+        data = body.get("data") or {}
+        parts = path.split("/")
+        if parts[0] == "configuration-versions" and parts[1] in CONFIGURATIONS:
+            uploaded = CONFIGURATIONS[parts[1]] is not None
+            attributes = {"status": "uploaded" if uploaded else "pending"}
+            self.reply(200, {"data": {"id": parts[1], "type": "configuration-versions", "attributes": attributes}})
+        elif path == "runs":
+            relations = {name: one["data"]["id"] for name, one in data["relationships"].items()}
+            files = CONFIGURATIONS[relations["configuration-version"]] or {}
+            name = f"run-{len(RUNS)}"
+            outcome = files.get("outcome", b"changes").decode().strip()
+            RUNS[name] = {"status": "pending", "outcome": outcome, "files": sorted(files), **data["attributes"]}
+            self.reply(201, self.shown_run(name))
+        elif parts[0] == "runs" and parts[1] in RUNS:
+            if parts[2:3] == ["actions"]:
+                ends = {"apply": "applying", "discard": "discarded", "cancel": "canceled"}
+                RUNS[parts[1]]["status"] = ends[parts[3]]
+                self.reply(202)
+            else:
+                self.reply(200, self.shown_run(parts[1]))
+        elif parts[0] in ("plans", "applies") and parts[1] in RUNS:
+            name = parts[1]
+            status = "finished" if parts[0] in RUNS[name].get("ended", ()) else "running"
+            attributes = {"status": status, "log-read-url": f"http://127.0.0.1:{PORT}/logs/{parts[0]}/{name}"}
+            self.reply(200, {"data": {"id": name, "type": parts[0], "attributes": attributes}})
+        else:
+            return False
+        return True
+
+    def advance(self, run: dict[str, Any], part: str) -> None:
+        run["ended"] = (*run.get("ended", ()), part)
+        if part == "applies":
+            run["status"] = "errored" if run["outcome"] == "apply fails" else "applied"
+            return
+        ends = {"nothing": "planned_and_finished", "plan fails": "errored", "policy": "policy_soft_failed"}
+        run["status"] = ends.get(run["outcome"], "planned_and_finished" if run["plan-only"] else "planned")
+
+    def shown_run(self, name: str) -> dict[str, Any]:
+        run = RUNS[name]
+        attributes = {
+            "status": run["status"],
+            "has-changes": run["outcome"] not in ("nothing", "plan fails"),
+            "actions": {"is-confirmable": run["status"] == "planned"},
+        }
+        relations = {
+            part: {"data": {"id": name, "type": kind}} for part, kind in (("plan", "plans"), ("apply", "applies"))
+        }
+        return {"data": {"id": name, "type": "runs", "attributes": attributes, "relationships": relations}}
+
+    def log(self, path: str, asked: dict[str, str]) -> None:
+        part, name = path.split("/")
+        run = RUNS[name]
+        if part == "plans":
+            facts = json.dumps({key: run[key] for key in ("is-destroy", "target-addrs", "files", "refresh")})
+            text = f"\x02Planning of {name}\n{facts}\n\x03"
+        else:
+            text = "\x02Applying\nApply complete!\n\x03"
+        data = text.encode()
+        begin = int(asked["offset"])
+        self.reply(200, raw=data[begin : begin + 20])  # in small pieces
+        if begin + 20 >= len(data) and part not in run.get("ended", ()):
+            self.advance(run, part)
 
     def projects(self, attributes: dict[str, Any], asked: dict[str, str]) -> None:
         def one(name: str) -> dict[str, Any]:
@@ -200,6 +277,11 @@ class Handler(BaseHTTPRequestHandler):
             return self.reply(200, shown(workspace))
         if action == "current-state-version" and workspace["version"]:
             return self.reply(200, version(workspace["version"]), **interval(workspace))
+        if action == "configuration-versions":
+            name = f"cv-{len(CONFIGURATIONS)}"
+            CONFIGURATIONS[name] = None
+            made = {"status": "pending", "upload-url": f"http://127.0.0.1:{PORT}/objects/{name}"}
+            return self.reply(201, {"data": {"id": name, "type": "configuration-versions", "attributes": made}})
         if action == "state-versions":
             return self.new_version(workspace, attributes)
         return self.refuse(404, "not found")

@@ -1,5 +1,5 @@
 """States that Terraform Enterprise, or a server like it, keeps in workspaces: what the backends `remote` and `cloud`
-have in common. Plans and applies run here; workspaces in which they run on the server are refused."""
+have in common. planner.operations.remote_run has runs on the server."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic, ServiceError, e
 from planner.foundation.vocabulary.records import evolve, frozen
 from planner.foundation.vocabulary.release import COMPATIBLE_VERSION
 from planner.foundation.vocabulary.version_constraints import Version, parse_constraints
-from planner.world.state.backend import DEFAULT_WORKSPACE
+from planner.world.state.backend import DEFAULT_WORKSPACE, REMOTE_RUNS
 from planner.world.state.encryption_seal import Seal
 from planner.world.state.journal import Journal
 from planner.world.state.lock import LockInfo, Stop, lock_info_of
@@ -441,11 +441,11 @@ class TfeStore(RemoteStore):
         except ServiceError as problem:
             return [error(READ, "Error loading state", problem.text)]
         detail = (
-            f"Plans and applies of the workspace {self.client.name} run at {self.client.organization.host}. planner "
-            "reads and writes its state, but does not start runs there. Nothing was changed. Set the execution mode of "
-            'the workspace to "local", or set TF_FORCE_LOCAL_BACKEND=1, to plan and apply on this machine.'
+            f"Plans and applies of the workspace {self.client.name} run at {self.client.organization.host}, which only "
+            "plan, apply and destroy can do. Nothing was changed. Set the execution mode of the workspace to "
+            '"local", or set TF_FORCE_LOCAL_BACKEND=1, to plan on this machine.'
         )
-        return [error("state.remote_runs", "Remote runs are not supported", detail)]
+        return [error(REMOTE_RUNS, "Remote runs are not supported", detail)]
 
 
 class TfeBackend(RemoteBackend):
