@@ -18,7 +18,7 @@ from planner.world.state.remote.tfe import TfeStore
 
 @frozen
 class RemoteResult:
-    """What a run on a server came to."""
+    """The outcome of a run on a server."""
 
     has_changes: bool = False
     applied: bool = False
@@ -31,7 +31,7 @@ def remote_run(
     approve: Callable[[str], bool],
     line: Callable[[str], None],
 ) -> RemoteResult:
-    """Plan, or plan and apply, on the server. `approve` is asked with the name of the workspace before anything is
+    """Plan, or plan and apply, on the server. `approve` is called with the name of the workspace before anything is
     changed, `line` gets the lines of logs."""
     told = Diagnostics()
     result = RemoteResult()
@@ -106,19 +106,19 @@ def _follow(
         line(text)
     shown = {"pending", "plan_queued", "planning", "planned", "applying", "apply_queued", "confirmed", *FINAL}
 
-    def changed(status: str) -> None:
+    def report(status: str) -> None:
         if status not in shown:
             line(f"\nThe run is at: {status.replace('_', ' ')}")
 
-    def decided(found: Any) -> bool:
-        return found.get("status") in WAITING or bool((found.get("actions") or {}).get("is-confirmable"))
+    def needs_decision(state: Any) -> bool:
+        return state.get("status") in WAITING or bool((state.get("actions") or {}).get("is-confirmable"))
 
-    found = run.wait(decided, changed)
-    status, has_changes = str(found["status"]), bool(found.get("has-changes"))
+    state = run.wait(needs_decision, report)
+    status, has_changes = str(state["status"]), bool(state.get("has-changes"))
     if status == "planned_and_finished":
         return RemoteResult(has_changes)
     if status in FINAL:
-        return RemoteResult(has_changes, diagnostics=(_ended(status, run),))
+        return RemoteResult(has_changes, diagnostics=(_failure(status, run),))
     if status in WAITING:
         detail = f"The run waits for a decision ({status.replace('_', ' ')}): {run.page}"
         return RemoteResult(has_changes, diagnostics=(error("remote.decision", "A decision is needed", detail),))
@@ -130,11 +130,13 @@ def _follow(
     run.act("apply")
     for text in run.log("apply"):
         line(text)
-    status = str(run.wait(lambda found: False, lambda status: None)["status"])
-    failed = () if status == "applied" else (_ended(status, run),)
+    status = str(run.wait(lambda state: False, lambda status: None)["status"])
+    failed = () if status == "applied" else (_failure(status, run),)
     return RemoteResult(has_changes, status == "applied", failed)
 
 
-def _ended(status: str, run: ServerRun) -> Diagnostic:
-    detail = f"The run on the server has ended as {status.replace('_', ' ')}; its log above says why. See {run.page}"
+def _failure(status: str, run: ServerRun) -> Diagnostic:
+    detail = (
+        f"The run on the server has ended as {status.replace('_', ' ')}; its log above has the reason. See {run.page}"
+    )
     return error("remote.ended", "The run did not succeed", detail)

@@ -10,7 +10,7 @@ import pytest
 from state.backends.servers import tfe
 
 from planner.world.state.remote.runs import ServerRun
-from planner.world.state.remote.upload import ignore_patterns, is_ignored, uploaded
+from planner.world.state.remote.upload import files_to_upload, ignore_patterns, is_ignored
 
 
 @pytest.fixture
@@ -95,7 +95,7 @@ def test_what_is_uploaded(tmp_path: Path) -> None:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("")
     (tmp_path / ".terraformignore").write_text("# comment\n\n*.log\n!a/keep.log\n/build/\nc/**/*.txt\n")
-    assert sorted(uploaded(tmp_path)) == [
+    assert sorted(files_to_upload(tmp_path)) == [
         ".terraform/modules/m/main.tf",
         ".terraformignore",
         "a/keep.log",

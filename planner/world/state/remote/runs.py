@@ -13,7 +13,7 @@ from planner.world.state.remote.upload import archive
 
 FINAL = frozenset(("planned_and_finished", "applied", "discarded", "errored", "canceled", "force_canceled"))
 WAITING = frozenset(("policy_soft_failed", "policy_override", "post_plan_awaiting_decision", "planned_and_saved"))
-"""statuses in which somebody has to decide on the server"""
+"""statuses in which a decision on the server is needed"""
 _CHUNK = 1 << 16
 _ENDED = frozenset(("finished", "errored", "canceled", "unreachable"))
 _PAUSES = (0.1, 0.3, 0.7, 1.5, 3.0)
@@ -26,7 +26,7 @@ class ServerRun:
     api: Tfe
     id: str
     page: str
-    """where people see it"""
+    """its address for browsers"""
     stopped: Callable[[], bool] = field(default=bool)
 
     def read(self) -> dict[str, Any]:
@@ -46,9 +46,9 @@ class ServerRun:
         offset, is_last, tries = 0, False, 0
         path = path_of(f"{part}s" if part == "plan" else "applies", self._part_id(part))
         while True:
-            found = attributes(_data(self.api.ask("GET", path)))
-            is_last = found.get("status") in _ENDED
-            url = str(found.get("log-read-url") or "")
+            state = attributes(_data(self.api.ask("GET", path)))
+            is_last = state.get("status") in _ENDED
+            url = str(state.get("log-read-url") or "")
             data = self.api.download(f"{url}{'&' if '?' in url else '?'}limit={_CHUNK}&offset={offset}") if url else b""
             offset += len(data)
             if data:
@@ -66,13 +66,13 @@ class ServerRun:
         """The attributes of the run as soon as they are as wanted; `changed` is called with each new status."""
         status, tries = "", 0
         while True:
-            found = attributes(self.read())
-            now = str(found.get("status") or "")
+            state = attributes(self.read())
+            now = str(state.get("status") or "")
             if now != status:
                 status, tries = now, 0
                 changed(now)
-            if now in FINAL or done(found):
-                return found
+            if now in FINAL or done(state):
+                return state
             tries += 1
             self._pause(tries)
 
@@ -117,8 +117,8 @@ def start_run(
 
 
 def attributes(data: Mapping[str, Any]) -> dict[str, Any]:
-    found = data.get("attributes")
-    return found if isinstance(found, dict) else {}
+    given = data.get("attributes")
+    return given if isinstance(given, dict) else {}
 
 
 def _of(kind: str, given: Mapping[str, Any], relations: Mapping[str, Any] | None = None) -> dict[str, Any]:

@@ -24,7 +24,7 @@ def archive(folder: Path) -> bytes:
     buffer = io.BytesIO()
     try:
         with tarfile.open(fileobj=buffer, mode="w:gz") as packed:
-            for name in sorted(uploaded(folder)):
+            for name in sorted(files_to_upload(folder)):
                 path = folder / name
                 if path.is_symlink() and not path.resolve().is_relative_to(folder.resolve()):
                     raise ServiceError(f"{name} is a link that leads out of the configuration, so it is not uploaded")
@@ -38,7 +38,7 @@ def archive(folder: Path) -> bytes:
     return buffer.getvalue()
 
 
-def uploaded(folder: Path) -> Iterator[str]:
+def files_to_upload(folder: Path) -> Iterator[str]:
     """The files below a directory that are uploaded."""
     patterns = ignore_patterns(folder)
     for base, folders, files in os.walk(folder):
@@ -56,7 +56,7 @@ def ignore_patterns(folder: Path) -> Patterns:
         lines = (folder / IGNORE_FILE).read_text("utf-8", "replace").splitlines()
     except OSError:
         lines = []
-    return [_compiled(line) for line in (*_USUAL, *map(str.strip, lines)) if line and not line.startswith("#")]
+    return [_pattern(line) for line in (*_USUAL, *map(str.strip, lines)) if line and not line.startswith("#")]
 
 
 def is_ignored(name: str, patterns: Patterns) -> bool:
@@ -68,7 +68,7 @@ def is_ignored(name: str, patterns: Patterns) -> bool:
     return ignored
 
 
-def _compiled(line: str) -> tuple[re.Pattern[str], bool]:
+def _pattern(line: str) -> tuple[re.Pattern[str], bool]:
     leaves_out = not line.startswith("!")
     line = line.removeprefix("!")
     anchored = line.startswith("/")
