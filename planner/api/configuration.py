@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from planner.api.events import Event, EventHooks
 from planner.api.html import table_html
 from planner.api.model import Graph
-from planner.api.plan import Judged, Plan, limits_of, output_values, require, variable_inputs
+from planner.api.plan import Judged, Plan, limits_of, one_of, output_values, require, variable_inputs
 from planner.api.policies import all_policies
 from planner.api.session import Stop, session
 from planner.api.values import to_python
@@ -116,6 +116,9 @@ class Configuration:
         such a plan cannot be applied. `since` is the git revision whose configuration changes are explained by.
         `parallelism` bounds the concurrent operations of providers; `lock_timeout` is in seconds. Raises Failure, with
         all diagnostics, when there is an error."""
+        one_of("mode", mode, ("normal", "destroy", "refresh-only"))
+        if parallelism < 1:
+            raise Failure(error("api.argument", "Invalid argument", "parallelism must be at least 1."))
         with session(self.directory, stop):
             options = evolve(
                 self._options,
@@ -144,6 +147,7 @@ class Configuration:
         """The graph of an operation, as the operation itself walks it. Raises Failure."""
         from planner.operations.graph import graph
 
+        one_of("kind", kind, ("plan", "apply", "plan-destroy", "plan-refresh-only"))
         with session(self.directory):
             built = graph(self._options, kind, None, as_planned=True)
             require(True, list(built.diagnostics))

@@ -134,6 +134,9 @@ class Fleet:
         return FleetPlan(units, diagnostics, float(document["seconds"]), document)
 
     def _run(self, words: Sequence[str], stop: Stop | None = None) -> dict[str, Any]:
+        if not os.path.isdir(self.directory):
+            detail = f"There is no directory {self.directory}."
+            raise Failure(error("api.directory", "No such directory", detail))
         with session(self.directory, stop):
             return run_command(self.directory, words, stop)
 

@@ -116,6 +116,9 @@ class Rows(Sequence[tuple[Any, ...]]):
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
 
+    def __repr__(self) -> str:
+        return f"<{len(self.rows)} rows of {', '.join(self.columns) or 'no columns'}>"
+
     @overload
     def __getitem__(self, index: int) -> tuple[Any, ...]: ...
     @overload
@@ -161,8 +164,8 @@ class Graph:
     """The graph of an operation: `vertices` by name, and pairs (dependent, dependency), sorted; `reduced` leaves out
     edges that follow from others. A dependency is done before its dependents."""
 
-    vertices: Mapping[str, Vertex]
-    edges: tuple[tuple[str, str], ...]
+    vertices: Mapping[str, Vertex] = field(repr=False)
+    edges: tuple[tuple[str, str], ...] = field(repr=False)
     reduced: tuple[tuple[str, str], ...] = field(repr=False)
 
     @classmethod
@@ -174,6 +177,9 @@ class Graph:
             for edges in (graph.edges, graph.reduced)
         )
         return cls(vertices, pairs, reduced)
+
+    def __repr__(self) -> str:
+        return f"<Graph of {len(self.vertices)} vertices and {len(self.edges)} edges>"
 
     def dependencies(self, name: str) -> tuple[str, ...]:
         """The vertices that a vertex waits for directly. Raises KeyError for an unknown one."""

@@ -269,6 +269,8 @@ class Plan:
         from planner.operations.query import QueryTarget, query
 
         with self._session():
+            if not several(words):
+                raise Failure(error("query.words", "Nothing to answer", "Write a query, a set expression or a verb."))
             answers, problems = query(self._options, words, QueryTarget(kind, seconds=0))
             require(True, problems)
             return Rows(answers.columns, tuple(answers.rows))
@@ -277,6 +279,7 @@ class Plan:
         """The graph that the plan was made by, or the one by which it is applied. Raises Failure for cycles."""
         from planner.operations.graph import graph
 
+        one_of("kind", kind, ("plan", "apply"))
         with self._session():
             built = graph(self._options, kind, None, as_planned=True)
             require(True, list(built.diagnostics))
@@ -383,7 +386,7 @@ class Plan:
         from planner.render.why import answer_text
 
         with self._session():
-            if not words:
+            if not several(words):
                 raise Failure(error("why.words", "Nothing to explain", "Name two vertices, one address, or one fact."))
             check_word(words)
             document, problems = why(self._options, words, negated, kind or ("plan" if len(words) == 2 else ""))
@@ -461,6 +464,7 @@ class Judged(Plan):
 
 def limits_of(targets: Sequence[str], excludes: Sequence[str], replace: Sequence[str]) -> Limits:
     """The limits that addresses name. Raises Failure for what is not an address, and for targets with excludes."""
+    targets, excludes, replace = several(targets), several(excludes), several(replace)
     if targets and excludes:
         detail = "A plan is limited either by targets or by exclusions, not by both."
         raise Failure(error("plan.limits", "Conflicting options", detail))
@@ -478,8 +482,24 @@ def variable_inputs(variables: Mapping[str, Any] | None) -> dict[str, Any]:
     """Values of root variables as the engine takes them. Raises Failure for objects that are not values."""
     try:
         return {name: from_python(value) for name, value in (variables or {}).items()}
-    except TypeError as problem:
+    except (TypeError, ValueError, RecursionError) as problem:
         raise Failure(error("variables.type", "Invalid value for a variable", f"{problem}.")) from None
+
+
+def several(words: str | Sequence[str]) -> tuple[str, ...]:
+    """The words of an argument: a single one may be given without a list. Raises Failure for anything but strings."""
+    given = (words,) if isinstance(words, str) else tuple(words)
+    for word in given:
+        if not isinstance(word, str):
+            raise Failure(error("api.argument", "Invalid argument", f"{word!r} is not a string."))
+    return given
+
+
+def one_of(name: str, value: str, known: Sequence[str]) -> None:
+    """Raises Failure for a value that an argument cannot have."""
+    if value not in known:
+        detail = f"{name} is {value!r}; it can be {', '.join(map(repr, known))}."
+        raise Failure(error("api.argument", "Invalid argument", detail))
 
 
 def output_values(outputs: Mapping[str, OutputState]) -> dict[str, Any]:

@@ -78,7 +78,8 @@ View = Callable[[Any], Any]
 def all_policies(folder: str, policies: Sequence[str], view: View) -> dict[str, Any]:
     """The options that name policies: those of a directory, these (relative to the directory), and the
     organisation's."""
-    named = [one if one.startswith("builtin:") else os.path.join(folder, one) for one in policies]
+    given = (policies,) if isinstance(policies, str) else policies
+    named = [one if one.startswith("builtin:") else os.path.join(folder, one) for one in given]
     standing = organisation("policies", os.environ)
     return {
         "policies": tuple(dict.fromkeys((*own(folder), *named))),

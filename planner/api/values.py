@@ -84,7 +84,7 @@ def to_python(value: Value) -> Any:
 
 def from_python(value: Any) -> Value:
     """A Python object as a value of the language: what JSON can hold, and Sensitive and UNKNOWN in it. Raises TypeError
-    for other objects."""
+    for other objects, ValueError for numbers and strings that the language does not have."""
     if value is UNKNOWN:
         return Unknown()
     if isinstance(value, Sensitive):
@@ -94,6 +94,8 @@ def from_python(value: Any) -> Value:
         return {str(name): from_python(item) for name, item in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str | bytes):
         return tuple(map(from_python, value))
+    if isinstance(value, str):
+        value.encode()  # raises UnicodeEncodeError, a ValueError, for half a character
     if value is None or isinstance(value, str | bool | int | float):
         return implied_value(value)
     raise TypeError(f"{type(value).__name__} is not a type of values: use what JSON can hold")

@@ -200,8 +200,15 @@ def test_what_is_wrong_is_raised_with_its_diagnostics(root: Path) -> None:
     assert [d.code for d in caught.value.diagnostics if d.is_error] == ["config.undeclared_value"]
     with pytest.raises(Failure, match="Invalid value"):
         planner.load(root, variables={"image": object()})
-    with pytest.raises(Failure, match="Invalid address"):
-        planner.load(root).plan(targets=["not an address"])
+    for value in (b"bytes", {1}, float("nan"), "\ud800"):
+        with pytest.raises(Failure, match="Invalid value"):
+            planner.load(root, variables={"image": value})
+    for wrong in ({"targets": ["not an address"]}, {"mode": "nothing"}, {"parallelism": 0}, {"since": "no-such"}):
+        with pytest.raises(Failure):
+            planner.load(root).plan(**wrong)
+    assert [c.address for c in planner.load(root).plan(targets="terraform_data.a").changes] == ["terraform_data.a"]
+    with pytest.raises(Failure, match="No such directory"):
+        planner.fleet(root / "nowhere").units()
     with pytest.raises(Failure):
         planner.load(root / "nowhere").plan()
     plan = planner.load(root).plan()

@@ -34,8 +34,7 @@ def parse_query(text: str) -> tuple[list[Written], Source, list[Diagnostic]]:
 
 def _about_question(problem: Diagnostic) -> Diagnostic:
     """A diagnostic about rule files, reworded for a question."""
-    summary, detail = problem.summary.replace("a rule file", "a question"), problem.detail
-    return evolve(problem, summary=summary, detail=detail.replace("The rule cannot", "The question cannot"))
+    return evolve(problem, summary=problem.summary.replace("a rule file", "a question"))
 
 
 Token = tuple[str, str, int, int]  # terminal, text, start, end
@@ -247,11 +246,9 @@ class _RuleReader:
             "$END": "the end",
         }
         options = sorted({names.get(k) or words.get(k, k) for k in expected})
-        what = "the end of the text" if kind == "$END" else word
-        if len(options) > 9:
-            detail = f"The rule cannot go on with {what} here."
-        else:
-            detail = f"The rule cannot go on with {what} here. Expected " + _either(options) + "."
+        detail = "Unexpected end of input." if kind == "$END" else f'Unexpected "{word}".'
+        if len(options) <= 9:
+            detail += f" Expected {_either(options)}."
         detail += _OTHERWISE.get(word if before is None or before[1] != word else word * 2, "")
         if before and before[0] == "NAME" and before[1] == "null":
             detail += " There is no null: a null value has no row, so use not a(X, _)."
