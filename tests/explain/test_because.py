@@ -266,3 +266,17 @@ def test_why_names_every_direct_reason(tmp_path: Path, planner: Run, monkeypatch
     ]
     assert "More causes" not in planner("why", "terraform_data.n", "-replace=terraform_data.n").out
     assert "More causes" not in planner("why", "terraform_data.n", "-var=v=2").out
+
+
+def test_why_follows_what_forces_a_replacement(tmp_path: Path, planner: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = 'locals { tag = "registry/${var.v}" }\nvariable "v" { default = 1 }\n'
+    text += 'resource "terraform_data" "a" {\n  input            = "v${var.v}"\n  triggers_replace = [local.tag]\n}\n'
+    Path("main.tf").write_text(text)
+    assert planner("apply", "-auto-approve").code == 0
+    said = planner("why", "terraform_data.a", "-var=v=2").out
+    assert [line.split()[:2] for line in said.splitlines()[1:]] == [
+        ["triggers_replace[0]", '"registry/1"'],
+        ["<-", "local.tag"],
+        ["<-", "var.v"],
+    ]

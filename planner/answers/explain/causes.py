@@ -454,8 +454,13 @@ class _Ways:
         return name in self._guesses
 
     def chain(self, name: str) -> list[str]:
-        """The steps between a change and its nearest root, from the change on, the root included."""
-        steps = []
+        """The steps between a change and its nearest root, from the change on, the root included; of a replacement by
+        what forces it."""
+        forced = [step for step in self.forces.get(name, ()) if step in self._next or step in self.leaves]
+        steps: list[str] = []
+        if forced and self._next.get(name, *forced[:1]) not in forced:
+            name = min(forced, key=lambda step: (self.is_guess(step), len(self.chain(step)), step))
+            steps.append(name)
         while name in self._next:
             name = self._next[name]
             steps.append(name)

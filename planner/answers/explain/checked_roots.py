@@ -160,9 +160,9 @@ class CheckedRoots:
                 through.add(instance)
                 roots |= behind
         missing = {unit for unit in units - met if unit.kind not in RESOURCES}
-        return roots | {self._found_name(unit, value) for unit in missing}
+        return roots | {self._leaf_or_name(unit, value) for unit in missing}
 
-    def _found_name(self, unit: ChangedInput, value: str) -> str:
+    def _leaf_or_name(self, unit: ChangedInput, value: str) -> str:
         """The name of an input as a root: of the only leaf behind the value that is about it, if there is one."""
         seen, waiting = {value}, [value]
         while waiting:

@@ -66,10 +66,10 @@ class DeclaredInstances:
     def _keys(self, module: ModuleInstance, name: str) -> tuple[Keys, Keys] | None:
         """The former and the present keys; None where a block does not exist, or they are not known."""
         if (module.text, name) not in self._known:
-            self._known[module.text, name] = self._found_keys(module, name)
+            self._known[module.text, name] = self._expand(module, name)
         return self._known[module.text, name]
 
-    def _found_keys(self, module: ModuleInstance, name: str) -> tuple[Keys, Keys] | None:
+    def _expand(self, module: ModuleInstance, name: str) -> tuple[Keys, Keys] | None:
         decl = module.config.resources.get(name)
         was = self._former.place(ValueLocation(module, "resource", name)) if decl is not None else None
         former = was.module.config.resources.get(was.name) if was is not None else None

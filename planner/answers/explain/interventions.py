@@ -210,15 +210,13 @@ class Interventions:
             return known
         self._texts[key] = frozenset()  # in a cycle
         try:
-            self._texts[key] = units = self._found_inputs(unit, now, was, module, block)
+            self._texts[key] = units = self._inputs_in(unit, now, was, module, block)
         except UncheckedError:
             self._texts[key] = None
             raise
         return units
 
-    def _found_inputs(
-        self, unit: ChangedInput, now: Any, was: Any, module: ModuleInstance, block: str
-    ) -> ChangedInputs:
+    def _inputs_in(self, unit: ChangedInput, now: Any, was: Any, module: ModuleInstance, block: str) -> ChangedInputs:
         units: set[ChangedInput] = set()
         nodes = [given.node for given in (now, was) if given is not None]
         if len(nodes) == 2 and self.former.is_same_text(module, *nodes):
