@@ -50,7 +50,12 @@ def encode(value: Any, records: dict[str, type]) -> Any:
     if cls is Null:
         return {"z": type_to_json(value.type)}
     if cls is Unknown:
-        return _encode_unknown(value, records)
+        raw: dict[str, Any] = {"u": type_to_json(value.type)}
+        if value.refinement is not None:
+            raw["r"] = [encode(part, records) for part in value.refinement.key()]
+        if value.document is not None:
+            raw["d"] = encode(value.document, records)
+        return raw
     if cls is Marked:
         kept = sorted(m for m in value.marks if m in (SENSITIVE, EPHEMERAL))
         inner = encode(value.value, records)
@@ -67,15 +72,6 @@ def encode(value: Any, records: dict[str, type]) -> Any:
         raw = {f.name: encode(getattr(value, f.name), records) for f in fields(record)}
         return {"c": record.__name__, "f": raw}
     return _encode_number(value)
-
-
-def _encode_unknown(value: Unknown, records: dict[str, type]) -> Any:
-    raw: dict[str, Any] = {"u": type_to_json(value.type)}
-    if value.refinement is not None:
-        raw["r"] = [encode(part, records) for part in value.refinement.key()]
-    if value.document is not None:
-        raw["d"] = encode(value.document, records)
-    return raw
 
 
 def _encode_number(value: Any) -> Any:

@@ -55,7 +55,11 @@ def converge(arguments: Arguments, terminal: Terminal, command: str) -> int:
     ask = None if arguments["auto-approve"] else approval(command, terminal)
     saved = _saved_plan(arguments) if command == "apply" else ""
     if saved:
-        return _apply_saved(saved, arguments, terminal, ask)
+        from planner.cli.batch_view import conclude, listener
+        from planner.workflows.batch.apply_saved import apply_saved
+
+        options = batch_options(arguments)
+        return conclude(apply_saved(saved, options, listener(arguments, terminal), ask), arguments, terminal)
     report = carry_out(command, batch_options(arguments), listener(arguments, terminal), ask)
     return conclude(report, arguments, terminal)
 
@@ -82,14 +86,6 @@ _WHOLE = (
     "policy",
     "policy-override",
 )
-
-
-def _apply_saved(folder: str, arguments: Arguments, terminal: Terminal, ask: Any) -> int:
-    from planner.cli.batch_view import conclude, listener
-    from planner.workflows.batch.apply_saved import apply_saved
-
-    options = batch_options(arguments)
-    return conclude(apply_saved(folder, options, listener(arguments, terminal), ask), arguments, terminal)
 
 
 def approval(command: str, terminal: Terminal) -> Any:

@@ -213,18 +213,14 @@ def _parsed(source: Source, problems: Problems) -> Value | None:
     return None if node is None else constant(ExpressionPiece(node, source), problems)
 
 
-def _json_body(source: Source) -> tuple[Body | None, Problems]:
-    from planner.language.syntax.json_body import parse_json
-
-    body, diagnostics = parse_json(source)
-    return body, Problems(diagnostics)
-
-
 def _values_body(data: bytes, filename: str, keep: bool) -> tuple[Body | None, Problems]:
     """The body of a values file: JSON according to its name, or to its first character when the name does not
     decide."""
     if not filename.endswith((".json", ".tfvars")) and data.strip().startswith(b"{"):
-        return _json_body(Source(filename, data.decode("utf-8", "replace")))
+        from planner.language.syntax.json_body import parse_json
+
+        document, problems = parse_json(Source(filename, data.decode("utf-8", "replace")))
+        return document, Problems(problems)
     body, _, diagnostics = load_text(data, filename, keep)
     return body, Problems(diagnostics)
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure
 from planner.foundation.vocabulary.span import Span
 from planner.language.config.model import Expr
-from planner.language.config.stack_files.model import StackConfig
+from planner.language.config.stack_files.model import Deployments, StackConfig
 from planner.language.syntax import nodes
 from planner.language.syntax.body import variables
 from planner.workflows.batch.files_read import RECORDER
@@ -22,10 +21,6 @@ from planner.workflows.stacks.names import PromiseName
 from planner.workflows.stacks.settings import FILE, place_of
 from planner.workflows.stacks.states import workspace_of
 from planner.world.state.backend import state_identity
-
-if TYPE_CHECKING:
-    from planner.language.config.stack_files.model import Deployments
-
 
 _INSTANCE = PromiseName("component", "an0instance0of0a0component")
 _LOCKS = (".terraform.lock.hcl", FILE)

@@ -88,7 +88,12 @@ def _survey(request: Request, folder: str) -> Survey:
     from planner.workflows.batch.survey import survey
 
     if request.deployment is not None:
-        return _survey_deployment(request, folder)
+        from planner.workflows.batch.survey_deployment import survey_deployment
+
+        with ALONE, home(request), RECORDER.recording() as paths:
+            made, is_whole = survey_deployment(request, folder)
+            looked_at = dict(paths)
+        return evolve(made, reads=(entries(looked_at) or []) if is_whole else [])
     with ALONE, home(request), RECORDER.recording() as paths:
         try:
             request = with_recipe(request)
@@ -111,15 +116,6 @@ def _survey(request: Request, folder: str) -> Survey:
         looked_at = dict(paths)
         if made.problems and is_secret_directory("."):
             is_whole = False  # their content is not for the cache
-    return evolve(made, reads=(entries(looked_at) or []) if is_whole else [])
-
-
-def _survey_deployment(request: Request, folder: str) -> Survey:
-    from planner.workflows.batch.survey_deployment import survey_deployment
-
-    with ALONE, home(request), RECORDER.recording() as paths:
-        made, is_whole = survey_deployment(request, folder)
-        looked_at = dict(paths)
     return evolve(made, reads=(entries(looked_at) or []) if is_whole else [])
 
 

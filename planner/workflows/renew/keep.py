@@ -17,6 +17,7 @@ from planner.language.config.directory import is_secret
 from planner.language.config.model import Config, ResourceDecl
 from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.fact_base import FactBuilder
+from planner.logic.model.plan import ResourceChange
 from planner.logic.programs.rule_programs import renewal_program
 from planner.operations.plan import MadePlan, Start, may_have_cycle
 from planner.operations.providers_needed import asks_plugins
@@ -26,7 +27,6 @@ from planner.world.state.backends.local import StateStore
 from planner.world.state.model import ResourceState
 
 if TYPE_CHECKING:
-    from planner.logic.model.plan import ResourceChange
     from planner.render.plan import PlanText
 
 TOGETHER = 64
