@@ -55,6 +55,7 @@ def interval(workspace: dict[str, Any]) -> dict[str, str]:
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
 
     def log_message(self, *_: Any) -> None:
         pass
@@ -209,8 +210,8 @@ class Handler(BaseHTTPRequestHandler):
             text = "\x02Applying\nApply complete!\n\x03"
         data = text.encode()
         begin = int(asked["offset"])
-        self.reply(200, raw=data[begin : begin + 20])  # in small pieces
-        if begin + 20 >= len(data) and part not in run.get("ended", ()):
+        self.reply(200, raw=data[begin : begin + 90])  # in small pieces
+        if begin + 90 >= len(data) and part not in run.get("ended", ()):
             self.advance(run, part)
 
     def projects(self, attributes: dict[str, Any], asked: dict[str, str]) -> None:
