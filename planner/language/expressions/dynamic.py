@@ -62,7 +62,7 @@ class DecodedBlock:
 
 
 class BodyProblems:
-    """Problems of a body. `refused`: references that are wrong in themselves."""
+    """Problems of a body. `refused`: references that are never valid."""
 
     def __init__(self) -> None:
         self.diagnostics: list[Diagnostic] = []

@@ -90,9 +90,9 @@ class Predicate:
 
 @frozen
 class Rule:
-    """A rule or (without body) a fact written in a rule file. `name` is the given one, else the file
-    with the rule's place (`house.2`) or, of the product's facts, the text (`graph/targets.module_form("module")`).
-    `reason` is a line that may name variables in braces; empty if none was given. `text` is the rule on one line."""
+    """A rule or (without body) a fact written in a rule file. `name` is the given name, else the file and the rule's
+    position (`house.2`), or for the product's facts their text (`graph/targets.module_form("module")`). `reason` is a
+    line that may name variables in braces; empty if none was given. `text` is the rule on one line."""
 
     number: int
     name: str
