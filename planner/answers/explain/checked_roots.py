@@ -171,6 +171,8 @@ class CheckedRoots:
                     seen.add(step)
                     waiting.append(step)
         leaves = [leaf for leaf in seen if self._leaves.get(leaf) in _INPUTS]
+        if unit.kind not in ("variable", "file", "repetition"):
+            return self._name_of(unit, value)  # a leaf may be another part of the same text
         known = [leaf for leaf in leaves if (of := self._unit(leaf)) is not None and covers(of, unit)]
         return known[0] if len(known) == 1 else self._name_of(unit, value)
 
