@@ -246,6 +246,11 @@ def _no_block() -> Diagnostic:
     return warning("backend.no_block", "Missing backend configuration", detail)
 
 
+def _target_store(backend: Backend, workspace: str) -> Store:
+    """The store that the state of the selected workspace goes to."""
+    return backend.store(workspace if backend.has_workspaces else DEFAULT_WORKSPACE)
+
+
 def version_problems(store: Store, options: StateOptions) -> list[Diagnostic]:
     """A state must not be edited where runs of another version on a server could no longer read it."""
     problems = getattr(store, "version_problems", None)  # of workspaces on a server
@@ -261,7 +266,7 @@ def _first(how: BackendInit, wanted: BackendRequest, folder: str, workspace: str
     if default is None or backend is None:
         return problems
     if any(has_objects(default.store(name)) for name in default.workspaces()):
-        if has_errors(conflicts := version_problems(backend.store(workspace), how.options)):
+        if has_errors(conflicts := version_problems(_target_store(backend, workspace), how.options)):
             return problems + conflicts
         copied = migrate(default, backend, _migration(how, "local", wanted.type, problems))
         places = {os.path.normpath(backend.store(name).place) for name in copied}
@@ -287,7 +292,7 @@ def _change(
     old, new, problems = _open(how, pointer, wanted)
     if old is None or new is None:
         return problems
-    if has_errors(conflicts := version_problems(new.store(workspace), how.options)):
+    if has_errors(conflicts := version_problems(_target_store(new, workspace), how.options)):
         return problems + conflicts
     migrate(old, new, _migration(how, pointer.type, wanted.type, problems))
     return problems + _remember(how, wanted, new, folder, workspace)

@@ -419,8 +419,8 @@ class TfeStore(RemoteStore):
     def version_problems(self, ignored: bool) -> list[Diagnostic]:
         try:
             conflict = self.client.version_conflict()
-        except ServiceError as problem:
-            return [error(READ, "Error loading state", problem.text)]
+        except ServiceError:
+            return []  # reported when the state is read
         if not conflict:
             return []
         if ignored:
