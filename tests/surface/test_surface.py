@@ -2,8 +2,8 @@
 
 A table has the columns `item`, `documented` (the chapter of OpenTofu's documentation), `planner`, `probe` and `remark`.
 `planner` is same, better (different on purpose), none (there is nothing to do), hosted (needs a hosted service)
-or next (part of 1.13, which is not released); DIFFERENCES.md lists all but the first. Probes are the functions below;
-`test:FILE` is a file of tests that runs it.
+or next (part of 1.13, which is not released); docs/differences.md lists all but the first. Probes are the functions
+below; `test:FILE` is a file of tests that runs it.
 """
 
 from __future__ import annotations
@@ -223,12 +223,12 @@ TITLES = {
 
 
 def differences() -> str:
-    """The text of DIFFERENCES.md."""
+    """The text of docs/differences.md."""
     lines = [
         "# Differences from OpenTofu",
         "",
-        "What OpenTofu 1.12 documents and planner does otherwise. All else of its documented surface works alike:",
-        f"`tests/surface` has {len(rows()):,} rows. Messages are planner's own.",
+        "planner differs from the documentation of OpenTofu 1.12 in these points. The rest of what is documented there",
+        f"works alike: `tests/surface` has {len(rows()):,} rows. Messages are planner's own.",
         "",
         "This file is made by `REFRESH=1 pytest tests/surface`.",
     ]
@@ -240,7 +240,7 @@ def differences() -> str:
 
 
 def test_the_differences_are_documented() -> None:
-    path = ROOT / "DIFFERENCES.md"
+    path = ROOT / "docs/differences.md"
     if os.environ.get("REFRESH"):
         path.write_text(differences())
     assert path.read_text() == differences()
