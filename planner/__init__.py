@@ -80,14 +80,18 @@ _EXPORTS = {
 }
 """what `import planner` offers, by the module of planner.api that has it (and its name there, where that is another
 one): loaded when it is first used"""
+_MODULES = frozenset(("aio", "policy", "rules"))
+"""public modules, which `import planner` offers as well"""
 
 
 def __getattr__(name: str) -> object:
+    from importlib import import_module
+
+    if name in _MODULES:
+        return import_module(f"planner.{name}")
     module = _EXPORTS.get(name)
     if module is None:
         raise AttributeError(f"module 'planner' has no attribute {name!r}")
-    from importlib import import_module
-
     module, _, other = module.partition(".")
     value: object = getattr(import_module(f"planner.api.{module}"), other or name)
     globals()[name] = value
@@ -95,4 +99,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_EXPORTS})
+    return sorted({*globals(), *_EXPORTS, *_MODULES})

@@ -193,11 +193,11 @@ class _Tools:
     async def policy_check(
         self, directory: str = ".", policies: list[str] | None = None, variables: Answer | None = None
     ) -> Answer:
-        """The verdicts of policies about a plan: those of the directory, and `policies` (directories below the
-        server's, or builtin:NAME of the library)."""
+        """The verdicts of policies about a plan: those of the directory, and `policies` (directories and files of rules
+        below the server's directory, or builtin:NAME of the library; not Python files, which would be run)."""
 
         def work(stop: Stop) -> Answer:
-            named = [one if one.startswith("builtin:") else self._path(one) for one in policies or ()]
+            named = [one if one.startswith("builtin:") else self._policies(one) for one in policies or ()]
             with self._load(directory, variables).plan(stop=stop) as plan:
                 findings = plan.judge(named).findings
                 shown = [
@@ -249,7 +249,18 @@ class _Tools:
     def _load(self, directory: str, variables: Answer | None) -> Configuration:
         return load(self._path(directory), variables=variables)
 
+    def _policies(self, name: str) -> str:
+        path = self._path(name)
+        if path.endswith(".py"):
+            detail = (
+                f"{name} would be run. Name it in PLANNER_POLICIES or the CLI configuration if it is to be judged by."
+            )
+            raise Failure(error("api.python", "A Python file", detail))
+        return path
+
     def _path(self, name: str) -> str:
+        if "\0" in name:
+            raise Failure(error("api.directory", "No such directory", f"{name!r} is not a path."))
         path = os.path.realpath(os.path.join(self._root, name))
         if path != self._root and not path.startswith(self._root.rstrip("/") + "/"):
             raise Failure(error("api.outside", "Outside of the directory", f"{name} is not below {self._root}."))

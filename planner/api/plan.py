@@ -461,6 +461,10 @@ class Judged(Plan):
     def changes(self) -> tuple[Change, ...]:
         return tuple(change for change in self.objects if change.action != "no-op" or change.import_id)
 
+    @property
+    def outputs(self) -> tuple[OutputChange, ...]:
+        return tuple(evolve(o, after=strict(o.after, f"output.{o.name}")) for o in super().outputs)
+
 
 def limits_of(targets: Sequence[str], excludes: Sequence[str], replace: Sequence[str]) -> Limits:
     """The limits that addresses name. Raises Failure for what is not an address, and for targets with excludes."""

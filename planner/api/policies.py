@@ -16,7 +16,9 @@ def no_owner(plan):
 The functions of a file get the plan and yield rows; the rows are judged, recorded and proved like facts of a rule file,
 and rules may read the relations. A file is run where `-policy=FILE.py`, the organisation's settings or a program name
 it, never because it lies in a directory or a pack. A function that uses a value which is known only after apply cannot
-decide: the policy denies then, with that reason. Rules can wait for such a value.
+decide: the policy denies then, with that reason. Rules can wait for such a value. A file that fails or exits denies,
+too; `print` in it writes to standard error, because standard output may be a document. The directory of the file is not
+searched for modules.
 """
 
 from __future__ import annotations
@@ -24,11 +26,13 @@ from __future__ import annotations
 import inspect
 import os
 import re
+import reprlib
 import runpy
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from planner.api.values import NotKnown, Path, path_text
+from planner.api.values import NotKnown, Path, Sensitive, path_text
 from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.language.syntax.rule_parse import parse_rules
 from planner.language.syntax.rule_syntax import quote
@@ -45,6 +49,10 @@ _MOST_ROWS = 200_000
 
 class UndecidedError(Exception):
     """A function of a policy used a value that is known only after apply."""
+
+
+_PROBLEMS = (Exception, SystemExit, GeneratorExit)
+"""what makes a policy fail: an exit, too, which would otherwise end the process as if nothing were denied"""
 
 
 def relation(declaration: str) -> Callable[[Work], Work]:
@@ -64,7 +72,13 @@ def warn(code: str) -> Callable[[Work], Work]:
 
 
 def _marker(kind: str, text: str) -> Callable[[Work], Work]:
+    if not isinstance(text, str):
+        example = "team_of(address: symbol)" if kind == "relation" else "no_owner"
+        raise TypeError(f'the decorator needs a string: write @policy.{kind}("{example}")')
+
     def mark(work: Work) -> Work:
+        if not inspect.isfunction(work):
+            raise TypeError(f"@policy.{kind} marks functions, and {work!r} is not one")
         setattr(work, _MARK, (kind, text))
         return work
 
@@ -106,8 +120,8 @@ def python_policies(
 def _rules(file: str, plan: Any) -> str:
     """The rule file that the functions of a Python file come to, for a plan."""
     try:
-        names = runpy.run_path(file, run_name="planner_policies")
-    except Exception as problem:
+        names = runpy.run_path(file, {"print": _print}, "planner_policies")
+    except _PROBLEMS as problem:
         raise _failure(file, "", problem) from problem
     functions = [(name, one) for name, one in names.items() if hasattr(one, _MARK)]
     if not functions:
@@ -136,8 +150,13 @@ def _rows(file: str, name: str, function: Any, plan: Any) -> str:
         head = f"/// {predicate}({columns}): {doc or 'rows of a Python function'} ({origin}).\n.decl {text.strip()}\n"
     rows: list[tuple[Any, ...]] = []
     try:
-        for row in function(plan):
-            rows.append(row if isinstance(row, tuple) else (row,))
+        yielded = function(plan)
+        if yielded is None:
+            raise TypeError("it returned None: yield rows, or return a list of them")
+        for row in yielded:
+            rows.append(tuple(row) if isinstance(row, tuple | list) else (row,))
+            if kind != "relation":
+                _check_finding(row)
             if len(rows) > _MOST_ROWS:
                 raise ValueError(f"more than {_MOST_ROWS} rows")
     except UndecidedError as problem:
@@ -147,7 +166,7 @@ def _rows(file: str, name: str, function: Any, plan: Any) -> str:
         predicate = "deny"
     except Failure:
         raise
-    except Exception as problem:
+    except _PROBLEMS as problem:
         raise _failure(file, name, problem) from problem
     prefix = () if kind == "relation" else (text,)
     lines = []
@@ -165,6 +184,21 @@ def _rows(file: str, name: str, function: Any, plan: Any) -> str:
     return written
 
 
+def _check_finding(row: Any) -> None:
+    """Raises TypeError for what is not (address, message), UndecidedError for a part that is not known."""
+    parts = row if isinstance(row, tuple | list) else (row,)
+    for part in parts:
+        if isinstance(part, NotKnown):
+            raise UndecidedError(repr(part))
+    if len(parts) != 2 or not all(isinstance(part, str) for part in parts):
+        raise TypeError(f"{reprlib.repr(row)} is not a row of a policy: yield (address, message), two strings")
+
+
+def _print(*values: Any, file: Any = None, **options: Any) -> None:
+    """The `print` of policies: standard output may be a document, or the protocol of a server."""
+    print(*values, file=sys.stderr if file is None else file, **options)
+
+
 def _cell(value: Any) -> str:
     if isinstance(value, NotKnown):
         raise UndecidedError(repr(value))
@@ -177,9 +211,11 @@ def _cell(value: Any) -> str:
     raise TypeError(f"{value!r} is not a value of a column: use str, int and bool")
 
 
-def _failure(file: str, name: str, problem: Exception) -> Failure:
+def _failure(file: str, name: str, problem: BaseException) -> Failure:
     where = f"{name} in {file}" if name else file
     detail = f"{where}: {type(problem).__name__}: {problem}."
+    if isinstance(problem, SystemExit):
+        detail = f"{where}: it called exit. A policy that finds nothing returns."
     return Failure(error("policy.python", "A Python policy failed", detail))
 
 
@@ -199,6 +235,7 @@ class Undecidable(NotKnown):
 
     __bool__ = __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __hash__ = __str__ = __len__ = __iter__ = _refuse
     __contains__ = __getitem__ = __add__ = __radd__ = __int__ = __float__ = __format__ = __getattr__ = _refuse
+    __class__ = property(_refuse)  # for isinstance(value, str), which would be False
 
 
 def strict(value: Any, address: str, path: Path = ()) -> Any:
@@ -209,4 +246,6 @@ def strict(value: Any, address: str, path: Path = ()) -> Any:
         return {name: strict(item, address, (*path, name)) for name, item in value.items()}
     if isinstance(value, list):
         return [strict(item, address, (*path, index)) for index, item in enumerate(value)]
+    if isinstance(value, Sensitive):
+        return Sensitive(strict(value.reveal(), address, path))
     return value

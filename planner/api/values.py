@@ -115,13 +115,17 @@ def unknown_parts(value: Any) -> tuple[Path, ...]:
 
 def sensitive_parts(value: Any) -> tuple[Path, ...]:
     """The paths of the parts of a Python object that are Sensitive."""
-    return tuple(path for path, part in _leaves(value, False) if isinstance(part, Sensitive))
+    leaves = ((path, part) for path, part in _leaves(value, False) if not isinstance(part, NotKnown))
+    return tuple(path for path, part in leaves if isinstance(part, Sensitive))
 
 
 def _leaves(value: Any, through: bool = True, path: Path = ()) -> Iterator[tuple[Path, Any]]:
     """The parts that are not containers, with their paths; `through`: also those of sensitive containers."""
-    inner = value.reveal() if through and isinstance(value, Sensitive) else value
-    if isinstance(inner, dict):
+    is_known = not isinstance(value, NotKnown)
+    inner = value.reveal() if is_known and through and isinstance(value, Sensitive) else value
+    if isinstance(inner, NotKnown):
+        yield path, inner
+    elif isinstance(inner, dict):
         for name, item in inner.items():
             yield from _leaves(item, through, (*path, name))
     elif isinstance(inner, list):

@@ -74,6 +74,8 @@ def with_client(root: Path, flags: list[str], work: Callable[[Any, Call], Awaita
 
 
 def test_tools(root: Path) -> None:
+    (root / "net" / "setup.py").write_text("open('run', 'w')\n")
+
     async def work(session: Any, call: Call) -> None:
         tools = {tool.name: tool for tool in (await session.list_tools()).tools}
         assert "apply" not in tools and all(tool.description for tool in tools.values())
@@ -104,10 +106,13 @@ def test_tools(root: Path) -> None:
             ("plan", {"directory": ".."}),
             ("plan", {"directory": "/etc"}),
             ("policy_check", {"directory": "net", "policies": ["../../x"]}),
+            ("policy_check", {"directory": "net", "policies": ["net/setup.py"]}),
+            ("plan", {"directory": "a\0b"}),
             ("why", {"words": ["terraform_data.gone"], "directory": "net"}),
             ("query", {"text": "edge(", "directory": "net"}),
         ):
             assert (await call(name, **arguments))["errors"][0]["summary"]
+        assert not (root / "run").exists()
 
     with_client(root, [], work)
 

@@ -96,9 +96,20 @@ HEAD = "from planner import policy\n@policy.deny('x')\ndef f(plan):\n"
         (HEAD + "    yield 'a', 1 / 0\n", "f in .*ZeroDivision"),
         (
             "from planner import policy\n@policy.deny('x')\ndef f(plan):\n    yield 'a', [1]\n",
+            "is not a row of a policy",
+        ),
+        (HEAD + "    yield 'a'\n", "'a' is not a row of a policy: yield .address, message."),
+        (HEAD + "    yield 'a', 'b', 'c'\n", "is not a row of a policy"),
+        (HEAD + "    yield 'a', 5\n", "is not a row of a policy"),
+        (HEAD + "    pass\n", "returned None"),
+        (HEAD + "    raise SystemExit(0)\n", "f in .*called exit"),
+        ("raise SystemExit(0)\n", "called exit"),
+        (HEAD.replace("('x')", "") + "    pass\n", "needs a string"),
+        ("from planner import policy\npolicy.deny('x')(int)\n", "marks functions"),
+        (
+            "from planner import policy\n@policy.relation('r(a: symbol)')\ndef f(plan):\n    yield 1.5\n",
             "not a value of a column",
         ),
-        (HEAD + "    yield 'a'\n", "argument"),
         (
             "from planner import policy\n@policy.relation('nonsense')\ndef f(plan):\n    yield 'a'\n",
             "not a declaration",
@@ -111,16 +122,44 @@ def test_mistakes_are_no_pass(folder: Path, text: str, problem: str) -> None:
         library.load(folder).plan().judge(["checks.py"])
 
 
-def test_what_is_not_known_is_no_pass(folder: Path) -> None:
-    program = """
+@pytest.mark.parametrize(
+    "use",
+    [
+        'change.after["id"] == "public"',
+        'isinstance(change.after["id"], str)',
+        'change.after["id"] in ("public",)',
+        '"%s" % change.after["id"] == ""',
+        '{}.get(change.after["id"])',
+        'change.after["input"].get("other", "public") == "public"',
+        'plan.outputs[0].after == "public"',
+        'plan.outputs[1].after.reveal() == "public"',
+    ],
+)
+def test_what_is_not_known_is_no_pass(folder: Path, use: str) -> None:
+    with (folder / "main.tf").open("a") as file:
+        for name, sensitive in (("b", "false"), ("c", "true")):
+            file.write(f'output "{name}" {{\n  value = terraform_data.b.id\n  sensitive = {sensitive}\n}}\n')
+    program = f"""
 from planner import policy
 
 @policy.deny("id")
 def f(plan):
     for change in plan.changes:
-        if change.after["id"] == "public":
+        if ("id",) not in change.unknown:
+            yield "its id", "is known"
+        if {use}:
             yield change.address, "is public"
 """
     (folder / "checks.py").write_text(program)
     (finding,) = library.load(folder).plan().judge(["checks.py"]).findings
-    assert finding.kind == "deny" and "terraform_data.a.id is known only after apply" in finding.message
+    assert finding.kind == "deny" and "is known only after apply" in finding.message
+
+
+def test_print_is_not_part_of_a_document(
+    folder: Path, planner: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(folder)
+    (folder / "checks.py").write_text("print('begun')\n" + CHECKS)
+    judged = planner("policy", "check", "-policy=checks.py", "-format=json")
+    assert judged.code == 1 and judged.out.startswith("{")
+    assert capsys.readouterr() == ("", "begun\n")
