@@ -1,7 +1,7 @@
 """Commands that rewrite files in the standard layout: `fmt` and `rules fmt` differ in the files and the layout.
 
-Which texts have the standard layout already is kept in the user's cache, by digests: most files are as they were when
-the command ran last. What is left is shared out to processes when it is much.
+The user's cache records the digests of files that already have the standard layout, since most files have not changed
+since the last run. The remaining files are distributed over several processes when they are many.
 """
 
 from __future__ import annotations

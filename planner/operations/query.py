@@ -294,9 +294,9 @@ def _ask_state(
     if shown is None or has_errors(told):
         return Answers(), told
     if not isinstance(shown, ShownState):
-        raise Failure(error("query.state", "Not a state", f"{path} is a plan file: give it to -plan."))
+        raise Failure(error("query.state", "Not a state", f"{path} is a plan file: pass it with -plan."))
     if asked.draw:
-        raise Failure(error("query.no_graph", "There is no graph", "A state alone has no vertices to draw."))
+        raise Failure(error("query.no_graph", "There is no graph", "A state has no vertices to draw."))
     facts = FactBuilder()
     from_state(facts, shown.state or State())
     built = facts.build()

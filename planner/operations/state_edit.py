@@ -123,7 +123,7 @@ def parse(text: str) -> Address:
 
 
 def unknown(address: str) -> Diagnostic:
-    return error("state.unknown_address", "Not in the state", f"Nothing in the state is called {address}.")
+    return error("state.unknown_address", "Not in the state", f"The state does not contain {address}.")
 
 
 # `state rm`: forget objects without touching the real ones.
@@ -171,9 +171,7 @@ def _mark(options: StateOptions, text: str, tainted: bool, allow_missing: bool) 
     except AddressError as problem:
         raise Failure(error("state.address", f'"{text}" is not a valid address', problem.detail)) from None
     if address.mode != "managed":
-        raise Failure(
-            error("state.not_managed", "Not a managed resource", f"{text} is nothing that could be replaced.")
-        )
+        raise Failure(error("state.not_managed", "Not a managed resource", f"{text} cannot be replaced."))
 
     def change(state: State) -> tuple[State, list[str], list[Diagnostic]]:
         resource = state.resources.get(str(address.resource))

@@ -32,7 +32,7 @@ def state_push(options: StateOptions, data: bytes, force: bool = False) -> list[
     """Replace the state by the one in a state file. Without `force`, one of another lineage or an older one is
     refused."""
     if not data.strip():
-        return [error("state.push_nothing", "No state", "What was given to push is empty: it holds no state.")]
+        return [error("state.push_nothing", "No state", "The input of push is empty: it contains no state.")]
     data, told = _decrypted(options, data)
     if has_errors(told):
         return told

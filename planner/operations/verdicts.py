@@ -50,7 +50,7 @@ def why_no_verdict(
     code, address = words
     said = [f for f in verdict.findings if (f.code, f.address) == words]
     if any(f.kind in (kind, "overridden") for f in said):
-        raise Failure(error("why.holds", "It does hold", f"It is so: planner why {kind} {code} {address}."))
+        raise Failure(error("why.holds", "It does hold", f"It holds: planner why {kind} {code} {address}."))
     if code not in verdict.codes and not said:
         hint = did_you_mean(code, sorted(verdict.codes))
         raise Failure(error("why.no_code", "No such policy", f"No rule gives the code {code}.{hint}"))

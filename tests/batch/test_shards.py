@@ -229,7 +229,7 @@ def two(tmp_path: Path) -> Path:
 class TestWhatIsNoWhole:
     def test_a_shard_is_missing(self, two: Path) -> None:
         ran = batch(two, "join", "-out=saved", "job2/part")
-        assert ran.code == 1 and "Of 2 shards, no part is there of 1" in said(ran)
+        assert ran.code == 1 and "Of 2 shards, the results of 1 are missing" in said(ran)
         assert not (two / "saved").exists()
 
     def test_one_is_there_twice(self, two: Path) -> None:
@@ -239,7 +239,7 @@ class TestWhatIsNoWhole:
     def test_of_different_numbers(self, two: Path) -> None:
         batch(two / "fleet", "plan", "-shard=2/3", "-out=part")
         ran = batch(two, "join", "job1/part", "fleet/part")
-        assert ran.code == 1 and "are parts of different numbers of shards" in said(ran)
+        assert ran.code == 1 and "are shards of different divisions" in said(ran)
 
     @pytest.mark.parametrize("change", ["file", "selection", "mode", "variable"])
     def test_of_different_configurations(self, two: Path, change: str) -> None:
@@ -256,7 +256,7 @@ class TestWhatIsNoWhole:
         assert batch(two / "fleet", "plan", "-shard=2/2", "-out=part", "-report=report.json").code == 0
         for first, second in (("job1/part", "fleet/part"), ("job1/part/report.json", "fleet/report.json")):
             ran = batch(two, "join", first, second)
-            assert ran.code == 1 and "was planned with outputs of a that are not those" in said(ran), first
+            assert ran.code == 1 and "was planned with outputs of a that differ" in said(ran), first
 
     def test_other_values_by_the_same_state(self, tmp_path: Path) -> None:
         """Of which a report says nothing, but a manifest does."""
@@ -276,7 +276,7 @@ class TestWhatIsNoWhole:
             report["shard"]["fleet"] = "0" * 32
             (tmp_path / f"part{number}/report.json").write_text(json.dumps(report))
         ran = batch(tmp_path, "join", "part1", "part2")
-        assert ran.code == 1 and "was planned with outputs of a that are not those" in said(ran)
+        assert ran.code == 1 and "was planned with outputs of a that differ" in said(ran)
         reports = batch(tmp_path, "join", "part1/report.json", "part2/report.json")
         assert reports.code == 0, said(reports)
 

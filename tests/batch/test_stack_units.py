@@ -334,7 +334,7 @@ def test_what_is_to_be_destroyed_publishes_nothing_more(tmp_path: Path) -> None:
     ran = batch(tmp_path, "plan", "-json")
     assert ran.unit("net/eu")["counts"]["remove"] == 1
     assert (ran.outcomes["shop/live"], ran.outcomes["other/live"]) == ("failed", "incomplete")
-    assert ran.unit("shop/live")["diagnostics"][0]["summary"] == "What is published goes away"
+    assert ran.unit("shop/live")["diagnostics"][0]["summary"] == "Published outputs would be removed"
 
 
 def test_deployments_are_asked_about_with_the_rest(tmp_path: Path) -> None:

@@ -258,5 +258,5 @@ def test_there_and_back_again(folder: Path, planner: Planner) -> None:
     ]
     assert {path.name for path in (folder / "stack-states").iterdir()} == {"prod"}
     ran = planner("stacks", "to-modules", "-deployment=prod", "-out=../again")
-    assert ran.code == 1 and "Folder is there" in ran.err
+    assert ran.code == 1 and "The directory exists" in ran.err
     end_all()

@@ -65,9 +65,9 @@ class CauseStep:
 
 @frozen
 class Because:
-    """`steps`: from the root cause to the step before the change. `roots`: all root causes, that of the chain first.
-    `is_guess`: the former values are not on record, so that the roots are candidates. `is_checked`: interventions
-    confirmed that these are all roots, and each of them makes a difference."""
+    """`steps`: from the root cause to the step before the change. `roots`: all root causes, beginning with that of the
+    chain. `is_guess`: the former values are not on record, so that the roots are candidates. `is_checked`:
+    interventions confirmed that these are all roots, and each of them makes a difference."""
 
     steps: tuple[CauseStep, ...]
     roots: tuple[CauseStep, ...]

@@ -2,7 +2,7 @@
 the same engine over the objects that the state has.
 
 It is what objects were last applied with, as the record beside the state has it, or a former version that git has.
-What is not known there (a sensitive value, a file of which only a digest was kept) is not known here, either.
+Values that are not known there (a sensitive value, a file of which only a digest was kept) are not known here, either.
 """
 
 from __future__ import annotations

@@ -132,7 +132,7 @@ class MentionTrace:
 
     def describe(self, unit: ChangedInput) -> tuple[str, str, Any, str]:
         """The name of an input as a root cause, its kind as that, its place, and of a variable the origin of its value.
-        What is written in a module with another source is that source."""
+        An input in a module whose source changed is described as that source."""
         module = self.config.root.descendant(unit.module)
         former = self._interventions.former_module(unit.module) if self._interventions is not None else None
         if module is not None and former is not None and unit.kind not in ("variable", "file"):

@@ -83,8 +83,8 @@ class Impact:
 
     @cached_property
     def dependencies(self) -> dict[str, set[str]]:
-        """Resource -> the resources that it depends on with no resource in between. What the configuration does not
-        declare any more depends on what the state remembers."""
+        """Resource -> the resources that it depends on with no resource in between. Resources that the configuration no
+        longer declares have the dependencies that the state records."""
         result = {object: set(reached) for object, reached in self._declared_reach[0].items()}
         for resource in self.plan.prior_state.resources.values():
             object = format_resource(module_path(resource.module), resource.mode, resource.type, resource.name)

@@ -256,7 +256,7 @@ def _policies(root: TomlTable, pack: str) -> Iterator[PolicyInfo]:
 
 
 def given_rows(type_: ParameterType, table: TomlTable, key: str) -> ParameterRows:
-    """The rows that a value at a key gives. What does not fit the type is a problem of the table's file."""
+    """The rows that a value at a key gives. A value of the wrong type is a problem of the table's file."""
     rows: list[tuple[Row, Span]] = []
     path = (*table.path, key)
     _collect(type_, table.data[key], path, (), rows, table, key)

@@ -150,8 +150,8 @@ def _rests(program: RuleProgram, untold: frozenset[str]) -> dict[str, str]:
 def load_policies(
     files: Files, closed: frozenset[str] = frozenset(), workspace: str = "default"
 ) -> tuple[Policies | None, list[Diagnostic]]:
-    """Check policy files; None when a diagnostic is an error. What the files named in `closed` declare is theirs: rules
-    elsewhere cannot add to it. `workspace` is that for which the settings among the files count."""
+    """Check policy files; None when a diagnostic is an error. Rules elsewhere cannot add to predicates that the files
+    named in `closed` declare. `workspace` is that for which the settings among the files count."""
     core = files_of("policy")
     try:
         packs = gather(files)

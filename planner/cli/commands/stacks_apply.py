@@ -97,7 +97,7 @@ def _deploy(deployment: Deployment, arguments: Arguments, work: StackWork) -> De
                 return True
             lines = difference_lines(other)
             detail = f"The plan of {deployment.name} has changed since it was approved:{lines}\n\nNothing was applied."
-            diagnostics.append(error("stack.not_approved", "Not what was approved", detail))
+            diagnostics.append(error("stack.not_approved", "The plan differs from the approved one", detail))
             return False
 
     result = DeploymentResult(deployment.name, code=1)

@@ -67,10 +67,7 @@ def instances(state: State, wanted: list[str], id: str = "") -> list[str]:
     missing = [text for i, text in enumerate(wanted) if i not in used]
     if missing:
         raise Failure(
-            [
-                error("state.unknown_address", "Not in the state", f"Nothing in the state is called {m}.")
-                for m in missing
-            ]
+            [error("state.unknown_address", "Not in the state", f"The state does not contain {m}.") for m in missing]
         )
     return sorted(addresses, key=sort_key)
 

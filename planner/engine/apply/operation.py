@@ -132,8 +132,8 @@ def _inconsistent(it: Instance, planned: Value, value: Value) -> list[Diagnostic
         error(
             "provider.inconsistent_result",
             "Provider produced inconsistent result after apply",
-            f"What the provider {it.configuration} made of {it.address} is not what it planned: {problem}. This is a "
-            "mistake in the provider.",
+            f"The provider {it.configuration} returned a result for {it.address} that differs from its plan: "
+            f"{problem}. This is a mistake in the provider.",
         )
         for problem in object_problems(it.schema.block, planned, value)
     ]

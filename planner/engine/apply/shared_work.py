@@ -93,8 +93,8 @@ class ApplyWork(ConfigurationWalk):
 
 
 class RemainingObjects(StateObjects):
-    """The objects of the state before the apply, without those that are going to be destroyed: when the walk is over
-    they are gone, so nothing may be made of them. What the walk changes it sets itself."""
+    """The objects of the state before the apply, without those that are going to be destroyed: they are gone after the
+    walk, so no value may be made from them. The walk sets the objects that it changes."""
 
     def __init__(self, state: State, schemas: Schemas, leaving: Collection[ResourceChange]) -> None:
         super().__init__(state, schemas)

@@ -48,7 +48,7 @@ class LazyTable(dict[str, T]):
 
 
 class LazyModule(ModuleInstance):
-    """A module instance that evaluates its values on first use. What cannot be evaluated has no value."""
+    """A module instance that evaluates its values on first use. Expressions that cannot be evaluated have no value."""
 
     __slots__ = ()
     context: LazyContext

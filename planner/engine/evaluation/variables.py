@@ -32,8 +32,8 @@ UNFIT = frozenset(("config.variable_does_not_fit", "config.null_variable", "conf
 
 
 def value_problems(config: Config, name: str, given: RootVariable | None) -> list[Diagnostic]:
-    """Why the value given for a root variable does not fit it. What depends on the variable is not planned then, but
-    everything else is."""
+    """The reasons why the value of a root variable is not valid. Objects that depend on the variable are not planned
+    then; all others are."""
     if given is None or given.raw is None:
         return []
     problems = Problems()

@@ -1,7 +1,7 @@
 """Targets: the kinds of encrypted data (states, plans, states that data sources read), each with its methods.
 
-The first method encrypts; all of them may decrypt, in their order. One key to encrypt with serves as long as the
-process lives, so that results can be saved even if the network fails; each encryption has a new nonce.
+The first method encrypts; all of them may decrypt, in their order. The process uses one encryption key until it ends,
+so that results can be saved even if the network fails; each encryption has a new nonce.
 """
 
 from __future__ import annotations

@@ -113,9 +113,9 @@ def dumps(value: Any, *, indent: bool = False, escape_html: bool = True, sort_ke
     """The JSON text of a value: compact, or indented by two blanks; objects keep the order of their keys, or sort them.
 
     With `escape_html` the characters < > & and the two Unicode line separators are escaped, as Go's encoder does.
-    Decimals are written in full, without an exponent, unless that took thousands of digits. What is nested more than
-    254 deep is compact inside. Raises TypeError for anything that has no JSON form, RecursionError when it is nested
-    deeper than `loads` can read."""
+    Decimals are written in full, without an exponent, unless that took thousands of digits. Values nested more than 254
+    levels deep are compact inside. Raises TypeError for anything that has no JSON form, RecursionError when it is
+    nested deeper than `loads` can read."""
     option = (orjson.OPT_INDENT_2 if indent else 0) | (orjson.OPT_SORT_KEYS if sort_keys else 0)
     try:
         data = orjson.dumps(value, default=_plain, option=option)

@@ -35,8 +35,8 @@ def processors(most: int) -> int:
 
 
 def shared_out(work: Callable[[int], T], count: int) -> list[T] | None:
-    """The results of `work(0)`, computed here, and of `work(1)`... in forks; they have to be such as can be pickled.
-    None when a fork gave none, for whatever reason. What `work(0)` raises is raised."""
+    """The results of `work(0)`, computed here, and of `work(1)`... in forks; they must be picklable. None when a fork
+    returned no result, for any reason. Exceptions of `work(0)` are passed on."""
     forks: list[Fork] = []
     try:
         for share in range(1, count):

@@ -9,7 +9,8 @@ T = TypeVar("T")
 
 
 class Later(Sequence[T], Generic[T]):
-    """A sequence that `make` gives, once, when it is first read. What `make` reads must not change until then."""
+    """A sequence that `make` returns, called once, when the sequence is first read. The inputs of `make` must not
+    change until then."""
 
     __slots__ = ("_made", "_make")
 

@@ -1,4 +1,4 @@
-"""One expression in, one answer as data: the output of `console -json` for a request."""
+"""The response of `console -json` to one expression, as data."""
 
 from __future__ import annotations
 

@@ -50,8 +50,9 @@ from planner.language.syntax.body import ExpectedBlock as BlockHeader
 
 
 def decode_block(body: Body, schema: BlockSchema, scope: Scope) -> tuple[Value, list[Diagnostic]]:
-    """The object that a body describes, `dynamic` blocks expanded, and the problems. What fails is unknown in the
-    result; when a reference is wrong in itself the whole result is unknown and only such problems are given."""
+    """The object that a body describes, `dynamic` blocks expanded, and the problems. Arguments that cannot be evaluated
+    are unknown in the result; when a reference itself is not valid, the whole result is unknown and only such problems
+    are returned."""
     decoder = Decoder()
     value = decoder.body(DecodedBlock("", "", body, scope, body.missing_span), schema)
     if decoder.refused:

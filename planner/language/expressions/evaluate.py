@@ -83,7 +83,7 @@ def try_evaluate(node: Expression, scope: Scope, source: Source | None = None) -
 def evaluate_parts(
     node: Expression, scope: Scope, source: Source | None = None, marks_deprecated: bool = False
 ) -> tuple[Value, list[Diagnostic], list[Diagnostic]]:
-    """As `try_evaluate`, with references that are wrong in themselves apart from other errors. `marks_deprecated`: what
+    """Like `try_evaluate`, but errors of invalid references are returned separately. `marks_deprecated`: what
     is derived from a deprecated source keeps the mark and has no warning, as this is but a part of what has one."""
     program = compile_expression(node)
     env = Environment(node, program, scope, source, evaluate_template)

@@ -353,7 +353,7 @@ def _applied(
         detail = (
             f"The plan of {request.unit} has changed since it was approved:{lines}\n\nNothing was applied. Plan again."
         )
-        told += [error("stack.not_approved", "Not what was approved", detail)]
+        told += [error("stack.not_approved", "The plan differs from the approved one", detail)]
     return _result(request, deployed, told, terminal, session)
 
 

@@ -130,7 +130,7 @@ class AroundReader:
             return 0.0
         seconds = sum(float(number) * _SECONDS[unit] for number, unit in parts)
         if seconds > 10_000_000:
-            self.problems.error("time", "Invalid time", f"{text} is too long to wait.", attribute.expr_span)
+            self.problems.error("time", "Invalid time", f"{text} is longer than the longest wait.", attribute.expr_span)
             return 0.0
         return seconds
 

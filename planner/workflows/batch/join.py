@@ -80,7 +80,7 @@ def _fleet_diagnostics(parts: Sequence[PartRead]) -> tuple[Diagnostic, ...]:
 
 
 def _unfit(parts: Sequence[PartRead]) -> list[Diagnostic]:
-    """Why the parts are not one whole."""
+    """The reasons why the shards cannot be joined."""
     broken = [part for part in parts if part.report["shard"] is None]
     if broken:
         return [_failure(part) for part in broken]
@@ -121,34 +121,34 @@ def _problems(numbered: Mapping[str, PartRead], facts: FactBuilder) -> Iterable[
         return f"{part.name} (shard {part.shard['number']} of {part.shard['of']})"
 
     for why, first, second in result.sorted("bad_join"):
-        yield error("batch.join", "The parts are not of one batch", f"{of(first)} and {of(second)} {_WHY[why]}.")
+        yield error("batch.join", "The shards are not of one batch", f"{of(first)} and {of(second)} {_WHY[why]}.")
     if result["bad_join"]:
         return
     missing = [number for (number,) in result.sorted("missing_shard")]
     if missing:
         names = ", ".join(map(str, missing[:SHOWN])) + (" and more" if len(missing) > SHOWN else "")
         count = next(iter(numbered.values())).shard["of"]
-        detail = f"Of {count} shards, no part is there of {names}: did the job fail, or was it not started?"
+        detail = f"Of {count} shards, the results of {names} are missing: did the job fail, or was it not started?"
         yield error("batch.join_missing", "A shard is missing" if len(missing) == 1 else "Shards are missing", detail)
         return
     for why, first, second, unit in result.sorted("bad_unit"):
         if why == "twice":
             yield error(
-                "batch.join", "The parts are not of one batch", f"{of(first)} and {of(second)} both have {unit}."
+                "batch.join", "The shards are not of one batch", f"{of(first)} and {of(second)} both have {unit}."
             )
             continue
         detail = (
-            f"{of(first)} was planned with outputs of {unit} that are not those that {of(second)} has: the state or "
-            "the objects have changed in between, or a value differs each time. Plan all shards again."
+            f"{of(first)} was planned with outputs of {unit} that differ from those in {of(second)}: the state or "
+            "the objects changed in between, or a value differs each time. Plan all shards again."
         )
-        yield error("batch.join_seen", "The parts do not agree", detail)
+        yield error("batch.join_seen", "The shards do not agree", detail)
     for there, wanted in result.sorted("lacks_units"):
-        detail = f"{wanted} units were shared out, and the parts have {there}."
-        yield error("batch.join", "The parts are not a whole", detail)
+        detail = f"The fleet has {wanted} units, and the shards have {there}."
+        yield error("batch.join", "The shards are not complete", detail)
 
 
 _WHY = {
-    "shards": "are parts of different numbers of shards",
+    "shards": "are shards of different divisions",
     "fleet": "were made from different files, selections or options, or by different versions of planner",
     "twice": "are the same shard",
 }
@@ -156,7 +156,7 @@ _WHY = {
 
 def _failure(part: PartRead) -> Diagnostic:
     said = "; ".join(f"{d['summary']}: {d['detail']}" for d in part.report["diagnostics"] if d["severity"] == "error")
-    return error("batch.join", "A part failed", f"{part.name}: {said}")
+    return error("batch.join", "A shard failed", f"{part.name}: {said}")
 
 
 # ---------------------------------------------------------------- the whole
@@ -223,9 +223,9 @@ def _skip(units: list[dict[str, Any]], before: Mapping[str, list[str]], command:
 
 
 def _save(parts: Sequence[PartRead], document: Mapping[str, Any], out: str) -> bool:
-    """Put the plans of all parts into one directory. Raises Failure."""
+    """Put the plans of all shards into one directory. Raises Failure."""
     if document["command"] != "plan":
-        raise _without_plans("parts of plan have plans, and of nothing else")
+        raise _without_plans("only shards of batch plan have plans")
     lacking = [part.name for part in parts if part.manifest is None]
     if lacking:
         raise _without_plans(
@@ -262,4 +262,4 @@ def _copy(folder: str, out: str, saved: Saved) -> list[Diagnostic]:
 
 
 def _without_plans(why: str) -> Failure:
-    return Failure(error("batch.out", "Plans cannot be saved", f"-out needs the plans of all parts, and {why}."))
+    return Failure(error("batch.out", "Plans cannot be saved", f"-out needs the plans of all shards: {why}."))

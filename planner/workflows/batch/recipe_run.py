@@ -81,7 +81,7 @@ def carry_out(request: Request, outputs: Outputs, run: Run, given_up: Callable[[
         return UnitResult(request.unit, "error", diagnostics=recipe.refusals)
     if recipe.keeps and decided(request, "keeps_objects")["refused"]:
         detail = f"{request.unit} has prevent_destroy: take that away before it is destroyed."
-        raise Failure(error("batch.keeps", "The unit is not to be destroyed", detail))
+        raise Failure(error("batch.keeps", "The unit must not be destroyed", detail))
     try:
         request = _ready(request, recipe, outputs)
     except Failure:
@@ -331,4 +331,4 @@ def taken_on(unit: str, role: Role, environment: Mapping[str, str]) -> dict[str,
 
 def _refusal(unit: str, role: Role, why: str) -> Failure:
     detail = f"{unit} cannot take on the role {role.arn}: {why}"
-    return Failure(error("batch.role", "The role is not taken on", detail))
+    return Failure(error("batch.role", "The role cannot be assumed", detail))

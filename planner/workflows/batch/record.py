@@ -9,7 +9,7 @@
 
 Events: {"event": "started", "unit", "attempt", "command"}, {"event": "finished", "unit", "outcome", "done"}, {"event":
 "died", "unit", "attempt"}, {"event": "resumed", "kept", "in_flight"}, {"event": "ended", "exit"}; each has "at", the
-time. A line that was cut off by a crash is the last one, and counts for nothing.
+time. Only the last line can be truncated by a crash; it is ignored.
 """
 
 from __future__ import annotations
@@ -253,7 +253,8 @@ def _write(path: str, data: bytes, durable: bool) -> None:
 
 
 def open_whole(path: str) -> Any:
-    """The file for appending; a line that a crash cut off is ended first, so that the next one can be read."""
+    """The file, open for appending; a line that a crash truncated is terminated first, so that the next one can be
+    read."""
     file = open(path, "a+b")  # noqa: SIM115 -- the caller keeps it
     if file.tell() == 0:
         return file

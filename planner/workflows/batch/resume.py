@@ -34,8 +34,8 @@ def resume(
     approve: Approve | None,
     began: Callable[[str, list[str]], None],
 ) -> BatchReport:
-    """Go on with a run that was cut off, the last one unless named: what had ended stays as it is, what was in work is
-    named (`began`) and run again. Raises Failure."""
+    """Resume an interrupted run, the last one unless named: finished units are unchanged, units in progress are passed
+    to `began` and run again. Raises Failure."""
     started = time.monotonic()
     if name and not is_run(name):
         detail = f"{name} is not a valid name of a run, such as 20260131T120000Z-000: a directory of .planner/batch."

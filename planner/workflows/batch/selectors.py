@@ -231,7 +231,7 @@ def changed_files(root: str, revision: str) -> list[str]:
     """Paths relative to `root`, sorted, of everything in its repository that differs from the revision. Raises Failure
     when git fails."""
     if revision.startswith("-"):
-        raise Failure(error("batch.revision", "Not a revision", f'"{revision}" is an option and no revision.'))
+        raise Failure(error("batch.revision", "Not a revision", f'"{revision}" is an option, not a revision.'))
     top = _git(root, "rev-parse", "--show-toplevel").rstrip("\n")
     differing = _git(root, "diff", "--name-only", "--no-renames", "-z", revision, "--", top)
     unknown = _git(top, "ls-files", "--others", "--exclude-standard", "-z")

@@ -34,7 +34,7 @@ class PartRead:
 
 
 def read_part(name: str) -> PartRead:
-    """Read a part. Raises Failure."""
+    """Read the result of a shard. Raises Failure."""
     is_folder = os.path.isdir(name)
     path = os.path.join(name, saved_plan.REPORT) if is_folder else name
     try:
@@ -48,7 +48,7 @@ def read_part(name: str) -> PartRead:
     if document.__class__ is not dict or document.get("format_version") != "1.0" or "shard" not in document:
         raise _unusable(name, f"{path} is not a report of a batch")
     if document["shard"] is None and not _has_errors(document):
-        raise _unusable(name, "it was made without -shard, so it is a whole already")
+        raise _unusable(name, "it was made without -shard, so it is complete already")
     try:
         report = _check(document, _REPORT, "the report")
         _check_names(report)
@@ -66,7 +66,7 @@ def _check_names(report: Mapping[str, Any]) -> None:
     if len(set(names)) < len(names):
         raise ValueError("it has a unit twice")
     if any(len(edge) != 2 for edge in report["edges"]):
-        raise ValueError("an edge leads from one unit to another one")
+        raise ValueError("an edge does not have two ends")
 
 
 def _has_errors(document: Mapping[str, Any]) -> bool:
@@ -85,7 +85,7 @@ def _agree(part: PartRead) -> None:
 
 
 def _unusable(name: str, why: str) -> Failure:
-    return Failure(error("batch.part", "Not a part of a batch", f"{name} cannot be joined: {why}."))
+    return Failure(error("batch.part", "Not a shard of a batch", f"{name} cannot be joined: {why}."))
 
 
 # ---------------------------------------------------------------- shapes

@@ -46,8 +46,8 @@ def _nothing() -> None:
 
 
 def run_unit(request: Request, before_changes: Check = _nothing) -> UnitResult:
-    """Plan, apply, destroy or validate one unit. What goes wrong is in the result; nothing is raised but the Unmet that
-    `before_changes` raises, which is called when all is read and before anything is changed."""
+    """Plan, apply, destroy or validate one unit. Failures are part of the result. Only the Unmet of `before_changes` is
+    raised, which is called after all reading and before any change."""
     begin, used, started = time.monotonic(), time.process_time(), time.time()
     with ALONE, home(request), RECORDER.recording() as paths:
         if os.path.isabs(request.state):

@@ -253,7 +253,7 @@ class _Applying:
             return dict.fromkeys(asked.config.root.outputs, UNKNOWN)
         if step is None:
             detail = f"{asked.name} was not part of the approved plan: plan again."
-            raise Failure(error("stack.not_planned", "Not what was approved", detail, asked.span))
+            raise Failure(error("stack.not_planned", "The plan differs from the approved one", detail, asked.span))
         if step.what == "defer" or step.planned is None or step.plan is None:
             return dict.fromkeys(asked.config.root.outputs, UNKNOWN)
         planned = step.planned
@@ -292,4 +292,4 @@ class _Applying:
 def _other(asked: ComponentInstance, differences: Iterable[tuple[str, str]]) -> Diagnostic:
     lines = difference_lines(differences)
     detail = f"With values that were not known before, {asked.name} is planned with:{lines}\n\nPlan again."
-    return error("stack.not_approved", "Not what was approved", detail, asked.span)
+    return error("stack.not_approved", "The plan differs from the approved one", detail, asked.span)

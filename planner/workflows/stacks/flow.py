@@ -417,8 +417,8 @@ ROOTS = frozenset(("var", "local", "component", "stack", "each"))
 
 
 class FilledBody:
-    """A body in which each argument is the value that it has in a scope. What refers to something else (in the content
-    of dynamic blocks) stays an expression."""
+    """A body in which each argument is the value that it has in a scope. References to other names (in the content of
+    dynamic blocks) stay expressions."""
 
     __slots__ = ("body", "scope")
 

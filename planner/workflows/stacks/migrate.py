@@ -245,7 +245,9 @@ def give_back(options: OperationOptions, deployment: str, around: ServiceStandIn
     planned: Planned[Start] | None = None
     with told.until_an_error():
         if os.path.lexists(out):
-            raise Failure(error("stack.folder", "Folder is there", f"There is {out} already: name another with -out."))
+            raise Failure(
+                error("stack.folder", "The directory exists", f"{out} already exists: use a different name with -out.")
+            )
         session = open_named(around, told)
         (chosen,) = session.chosen([deployment])
         states = States(session.backend, chosen.name)

@@ -67,7 +67,7 @@ class OpenedStack:
             warning(
                 "stack.left_behind",
                 "Deployment without a block",
-                f'There are states of the deployment "{name}", which no file declares any more: its objects stay. To '
+                f'The deployment "{name}" has states but is no longer declared: its objects stay. To '
                 "destroy them, declare it again with destroy = true, and apply that.",
             )
             for name in items
@@ -114,7 +114,7 @@ def open_stack(
         planned = coming.get((here, deployment))
         if planned is not None and not planned:
             detail = f"The deployment {deployment} of the stack in {here} is going to be destroyed, with its outputs."
-            raise Failure(error("stack.upstream_goes", "What is published goes away", detail))
+            raise Failure(error("stack.upstream_goes", "Published outputs would be removed", detail))
         return deployment_outputs(backend, deployment) if planned is None else planned
 
     def published(folder: str) -> Mapping[str, Value] | None:

@@ -171,8 +171,8 @@ def workspace_of(deployment: str, name: PromiseName | None = None) -> str:
 
 
 def encoded(name: PromiseName) -> str:
-    """An instance as part of the name of a workspace: `web~eu-west-1`, in a child stack `net~a.web`. What is neither a
-    letter nor a digit, dash or underscore in a key is two digits for each of its bytes, after a `~`."""
+    """An instance as part of the name of a workspace: `web~eu-west-1`, in a child stack `net~a.web`. Characters of a
+    key other than letters, digits, dashes and underscores become `~` and two digits for each of their bytes."""
     return ".".join(_segment(part, key) for part, key in (*name.path, (name.name, name.key)))
 
 

@@ -114,7 +114,7 @@ class Store(Protocol):
         """The journal of the operation that is under way."""
 
     def journals(self) -> dict[str, bytes]:
-        """The journals of operations that were cut off, by where they are."""
+        """The journals of interrupted operations, by location."""
 
     @property
     def missing(self) -> tuple[str, ...]:

@@ -36,8 +36,8 @@ OnChange = Callable[[ResourceState, InstanceKey, "InstanceState | None"], None]
 
 class StateBuilder:
     """A state under construction. Resources are named by their address without a key (`module.a[0].aws_vpc.main`),
-    instances by that and their key, deposed objects also by their deposed key ("" names the current object). What has
-    no objects left disappears, unless it was declared. All methods may be called from several threads."""
+    instances by that and their key, deposed objects also by their deposed key ("" names the current object). Resources
+    without objects disappear, unless they were declared. All methods may be called from several threads."""
 
     def __init__(self, state: State | None = None, on_change: OnChange | None = None) -> None:
         base = state or State()

@@ -84,7 +84,7 @@ class Written:
 class JournalContent:
     """The content of a journal. `in_flight`: operations that never ended. `saved`: the state file with all changes, if
     it was about to be written: then no change followed. `damage`: what is wrong with the journal. `is_torn`: its last
-    line was cut off while it was written, so nothing went on from there."""
+    line is incomplete, so the operation did not continue from there."""
 
     lineage: str
     serial: int
@@ -335,8 +335,8 @@ def is_written(path: str) -> bool:
 
 
 def mark_saving(path: str, state: State, checksum: str, seal: Seal = PLAIN) -> None:
-    """Add to the journal of a process that has ended that a state file with everything in it is about to be written. A
-    last line that was cut off is removed; everything else there stays, on lines of its own. Raises OSError, Failure."""
+    """Add to the journal of a process that has ended that a state file with everything in it is about to be written. An
+    incomplete last line is removed; everything else stays, on lines of its own. Raises OSError, Failure."""
     descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
     try:
         data = read_whole(path)

@@ -1,5 +1,5 @@
 """The lines of a journal: each with a checksum of its own and one over all lines before, which distinguishes changed
-lines, missing lines and a last line that was cut off.
+lines, missing lines and an incomplete last line.
 
 A line is `CHAIN OWN JSON`, both checksums CRC-32 in eight hexadecimal digits: OWN of the JSON text, CHAIN of it going
 on from the line before (from 0 in the first). Lines used to have OWN alone; such journals are still read.
@@ -31,8 +31,8 @@ def line_of(text: bytes, chain: int) -> tuple[bytes, int]:
 
 @frozen
 class JournalLines:
-    """The readable lines. `chain`: that of the last line; `size`: bytes of all whole lines. `is_torn`: the last line
-    was cut off while it was written, as when a process is killed. `damage`: other problems, in words."""
+    """The readable lines. `chain`: that of the last line; `size`: bytes of all whole lines. `is_torn`: the last line is
+    incomplete, as when a process is killed while it writes. `damage`: other problems, in words."""
 
     entries: list[dict[str, Any]] = field(factory=list)
     chain: int = 0

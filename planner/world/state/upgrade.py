@@ -1,7 +1,7 @@
 """State files of versions 1 to 3, which Terraform wrote before 0.12, as version 4 documents.
 
 They have one entry an instance, each with text attributes in one flat map, which only the provider can turn into
-values: version 4 keeps that map as `attributes_flat`. What each step does is fixed by what OpenTofu does.
+values: version 4 keeps that map as `attributes_flat`. Each step does what OpenTofu does.
 """
 
 from __future__ import annotations

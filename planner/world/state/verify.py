@@ -1,4 +1,4 @@
-"""Whether what is kept of a state can be relied on: the file, its backup, the journal of an apply that was cut off."""
+"""Checks of the stored data of a state: the file, its backup, the journal of an interrupted apply."""
 
 from __future__ import annotations
 

@@ -275,8 +275,8 @@ def check_inputs(
     problems: Problems,
     is_strict: bool = False,
 ) -> None:
-    """Whether inputs that are written out as an object are those that are declared. What is given for nothing is an
-    error of a deployment (`is_strict`), whose inputs are those of the stack, and a warning elsewhere."""
+    """Check that inputs written as an object are declared. An undeclared input is an error in a deployment
+    (`is_strict`), whose inputs are those of the stack, and a warning elsewhere."""
     node = inputs.node if inputs is not None else None
     if inputs is not None and not isinstance(node, nodes.Object):
         return  # this needs evaluation

@@ -99,8 +99,8 @@ def installed(root_dir: str, manifest: Manifest) -> StackSources:
 def load_stack(
     root_dir: str = ".", *, places: StackSources | None = None, data_dir: str = DATA_DIRECTORY
 ) -> tuple[StackConfig, list[Diagnostic]]:
-    """The stack in a directory as far as it can be loaded, and what is wrong with its text, in the order of files.
-    `places`: other than those that `init` recorded. What its blocks refer to is not looked at."""
+    """The stack in a directory as far as it can be loaded, and the problems of its files, in their order. `places`
+    replaces the sources that `init` recorded. References in its blocks are not checked."""
     problems = Problems()
     if places is None:
         manifest, item = read_manifest(root_dir, data_dir)

@@ -119,7 +119,7 @@ class BodyCompiler:
     # -------- values
 
     def term(self, term: syntax.Term, clauses: list[Clause]) -> str:
-        """The expression of a term. What has to hold for it to have a value goes to `clauses` before."""
+        """The expression of a term. The conditions under which it has a value are appended to `clauses` first."""
         if isinstance(term, syntax.RuleVariable):
             return self.names[term.name]
         if isinstance(term, syntax.Constant):

@@ -37,8 +37,8 @@ class Maker:
 
 
 def makers(program: RuleProgram, database: Database, predicate: str, rows: AbstractSet[Row]) -> dict[Row, list[Maker]]:
-    """The rules that derive each of these rows, without those that only pass another relation on; of these, what makes
-    that one. What was given as a fact has none. For relations that do not depend on themselves."""
+    """The rules that derive each of these rows, without those that only pass on another relation; for these, the rules
+    that derive that relation. A given fact has none. For relations that do not depend on themselves."""
     result = _Makers(program, database)
     result.follow(predicate, rows & database[predicate], 0)
     return dict(result.found)

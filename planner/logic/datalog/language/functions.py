@@ -154,7 +154,7 @@ def cidr(value: Value) -> tuple[int, int, int, int] | None:
 
 
 def is_cidr(value: Value) -> bool:
-    """Whether a text is a range of IP addresses, or one address."""
+    """Whether a string is a range of IP addresses, or one address."""
     return cidr(value) is not None
 
 

@@ -1,8 +1,8 @@
 """A carrier that starts a command for each unit: the parcel is its standard input, the result its standard output.
 
-Any program that runs programs elsewhere and connects these two works, as long as the other end is `planner batch
-work`: ssh, kubectl, docker, a scheduler's own client. `{unit}` in a word is replaced by the unit, `{slot}` by a number
-from 1 to as many as run at a time, such as that of a machine.
+Any program that runs programs elsewhere and connects these two works, as long as the other end is `planner batch work`:
+ssh, kubectl, docker, a scheduler's own client. `{unit}` in a word is replaced by the unit, `{slot}` by a number from 1
+to the number of concurrent units, for example that of a machine.
 """
 
 from __future__ import annotations

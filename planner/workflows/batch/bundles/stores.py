@@ -1,7 +1,7 @@
 """Stores for archives of bundles on their way: with the work itself, in a directory that both sides see, or in a
 service that keeps states (the documents next to them).
 
-A store is named by a string, which the other side gets: `scheduler` (with the work), a directory (`/mnt/bundles`), or
+A string names the store, and is sent to the other side: `scheduler` (with the work), a directory (`/mnt/bundles`), or
 a type of backend with its settings (`s3:bucket=b,key=fleet/bundles,region=eu-central-1`). It never contains
 credentials: each side has its own, where the backend looks for them. A fetched archive counts only when it has the
 requested digest.

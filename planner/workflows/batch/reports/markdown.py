@@ -1,7 +1,7 @@
 """A batch as Markdown, for a comment on a pull request: changes only, causes first, never longer than a comment may be.
 
 Failed units come first, then those that change by themselves, then those that change because of them; below the table
-a fold for each with its changes. Units without room are left out from the end, and counted.
+the changes of each are folded. Units for which there is no room are left out from the end, and counted.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ class UnitReading:
 
 
 def read_unit(session: UnitSession) -> UnitReading:
-    """A unit's file, and what it needs to be run. What is wrong with it is in its problems."""
+    """A unit's file, and what it needs to be run. Mistakes in the file are in its problems."""
     reading = UnitReading(session)
     try:
         reading.frame = Frame(session, session.config)
@@ -370,5 +370,5 @@ def _known_texts(value: Value, span: Span) -> tuple[str, ...]:
     if is_null(value):
         return ()
     if items.__class__ is not tuple:
-        raise Failure(error("terragrunt.type", "Unsuitable value", "A list of texts is required.", span))
+        raise Failure(error("terragrunt.type", "Unsuitable value", "A list of strings is required.", span))
     return tuple(_text(item, "An item", span) for item in items)

@@ -215,8 +215,9 @@ class StateStore:
     def begin_journal(
         self, operation: str, begins_with: State | None = None
     ) -> tuple[Journal | None, list[Diagnostic]]:
-        """A journal for an operation that changes the state, to be closed by the next `write`. What an older one holds
-        is saved first. `begins_with`: the state that the operation begins with, as refreshing and moving made it."""
+        """A journal for an operation that changes the state, to be closed by the next `write`. The content of an older
+        journal is saved first. `begins_with`: the state that the operation begins with, as refreshing and moving made
+        it."""
         if is_written(self.journal_path):
             detail = (
                 f"Another process is writing {self.journal_path} without the lock of the state. Its changes would be "

@@ -130,7 +130,7 @@ def compress(data: bytes) -> bytes:
 
 
 def unpacked(data: bytes, place: str) -> bytes:
-    """Decompressed bytes. Raises ServiceError for bytes that are not gzip, are cut off, or are too large."""
+    """Decompressed bytes. Raises ServiceError for bytes that are not gzip, are truncated, or are too large."""
     decompressor = zlib.decompressobj(_FRAME)
     try:
         result = decompressor.decompress(data, LARGEST)

@@ -1,8 +1,8 @@
 """The copy of a journal next to a state in a service, so that another machine can take up what this one began.
 
-The journal in the working directory comes first: it is on the disk before anything starts. What it has grown by goes
-to the service from a thread of its own, half a second later at most as long as that answers. A head names the journal;
-its text is in parts that are only written at the end, and each is replaced until it is full.
+The journal in the working directory comes first: it is on the disk before anything starts. A thread of its own sends
+new entries to the service, at most half a second later while the service responds. A head names the journal; its text
+is in parts that are only written at the end, and each is replaced until it is full.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ class Fence:
         self._mutex = Lock()
 
     def check(self) -> None:
-        """Raises Failure when the lock is lost. What was found out a moment ago counts."""
+        """Raises Failure when the lock is lost. A recent result is reused."""
         with self._mutex:
             if self._lost is None and time.monotonic() - self._asked >= INTERVAL:
                 self._ask()

@@ -159,8 +159,8 @@ class RemoteStore:
     # ------------------------------------------------------------ read
 
     def read(self) -> tuple[State | None, list[Diagnostic]]:
-        """The state, with what the journal of an operation that was cut off adds to it; None when there is none yet, or
-        an error."""
+        """The state, with the changes in the journal of an interrupted operation; None when there is none yet, or on an
+        error."""
         note_service_read()
         try:
             kept = self.client.get()
@@ -225,8 +225,9 @@ class RemoteStore:
     def begin_journal(
         self, operation: str, begins_with: State | None = None
     ) -> tuple[Journal | None, list[Diagnostic]]:
-        """A journal for an operation that changes the state, to be closed by the next `write`. What an older one holds
-        is saved first. `begins_with`: the state that the operation begins with, as refreshing and moving made it."""
+        """A journal for an operation that changes the state, to be closed by the next `write`. The content of an older
+        journal is saved first. `begins_with`: the state that the operation begins with, as refreshing and moving made
+        it."""
         state, problems = self.read()
         if has_errors(problems):
             return None, problems
