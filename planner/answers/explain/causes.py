@@ -174,6 +174,8 @@ class _Chains:
                 chain = self._checked.path(name, confirmed)
             first = chain[-1] if chain and chain[-1] in confirmed else min(confirmed)
             roots = [first, *sorted(confirmed - {first})]
+        beside = self._ways.beside(name) if confirmed is None and roots else set()
+        roots += sorted({root for value in beside for root in self._checked.of_value(value)} - {*roots})
         if not roots:
             return None
         steps = [self._root(name, root, number) for root in roots]
@@ -184,7 +186,7 @@ class _Chains:
             is_guess = self._checked.is_guess(name)
         else:
             # of several that could not be tried some may not matter
-            is_guess = self._ways.is_guess(name) or (confirmed is None and len(steps) > 1)
+            is_guess = self._ways.is_guess(name) or (confirmed is None and len(steps) > 1) or bool(beside)
             is_guess = is_guess or any(s.kind == "as-before" for s in steps)
         return Because((steps[0], *inner), tuple(steps), is_guess, is_checked)
 
@@ -473,6 +475,17 @@ class _Ways:
             return []
         first = nearest[-1] if nearest else name
         return [first, *sorted(self._leaves_behind(name) - {first})]
+
+    def beside(self, name: str) -> set[str]:
+        """The other changed arguments of created instances behind a name."""
+        seen, waiting = {name}, [name]
+        values: set[str] = set()
+        for at in waiting if self.besides else ():
+            further = [one for one in self.further.get(at, ()) if one not in seen]
+            waiting += further
+            seen.update(further)
+            values.update(self.besides.get(at, ()) if at != name else ())
+        return values
 
     def reader(self, name: str, file: str) -> str:
         """The reader of a file, behind a name; empty for leaves that are not files."""

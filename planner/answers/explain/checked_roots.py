@@ -56,6 +56,11 @@ class CheckedRoots:
         """The confirmed roots of a change; None where they cannot all be confirmed."""
         return self._behind(name, False, for_others=False)
 
+    def of_value(self, value: str) -> Collection[str]:
+        """The confirmed roots of a value; none where they cannot all be confirmed."""
+        units = self._checks.get(value)
+        return (self._behind_value(value, units) if units else None) or ()
+
     def _behind(self, name: str, only_replaced: bool, for_others: bool = True) -> frozenset[str] | None:
         """The confirmed roots of a change. `only_replaced`: of that it is a replacement; `for_others`: of what others
         have of it."""

@@ -12,10 +12,11 @@ from planner.engine.evaluation.repetition import expand
 from planner.foundation.support.disk import view
 from planner.foundation.values.paths import parts
 from planner.foundation.values.types import DYNAMIC, STRING
-from planner.foundation.values.value import Unknown, Value, is_wholly_known, unmark
-from planner.foundation.vocabulary.address import InstanceKey, ModuleAddress, parse_module
-from planner.foundation.vocabulary.diagnostic import Failure
+from planner.foundation.values.value import Null, Unknown, Value, is_wholly_known, unmark
+from planner.foundation.vocabulary.address import InstanceKey, ModuleAddress, join, parse_module
+from planner.foundation.vocabulary.diagnostic import Failure, has_errors
 from planner.language.config.model import ModulePath, ResourceDecl
+from planner.language.expressions.decode import decode_block
 from planner.logic.model.plan import ResourceChange
 from planner.logic.programs.actions import does
 
@@ -48,20 +49,39 @@ class DeclaredInstances:
 
     def are_by_key(self, path: ModulePath, name: str) -> bool:
         """Whether there are the instances of a resource that its repetition gives, now and in the former world, but for
-        those that the state lost."""
+        those that the state lost; of a block that only one of the worlds has, those there."""
         if (path, name) not in self._by_key:
             instances = self._places.context.instances(path)
             self._by_key[path, name] = all(self._is_by_key(module, name) for module in instances)
         return self._by_key[path, name]
 
+    def is_in_both(self, module: ModuleInstance, name: str) -> bool:
+        """Whether both worlds have the block of a resource."""
+        was = self._former.declaration(module, name)
+        return was is not None and name in module.config.resources
+
     def _is_by_key(self, module: ModuleInstance, name: str) -> bool:
-        keys = self._keys(module, name)
         was = self._former.place(ValueLocation(module, "resource", name))
+        if was is not None and not self.is_in_both(module, name):
+            return self._is_by_own_key(module, was, name)
+        keys = self._keys(module, name)
         if keys is None or was is None or module.config.resources[name].mode != "managed":
             return False
         if any(self._former.names.resource(module.text, name, key)[2] != key for key in keys[1]):
             return False
         return _present(module, name) == set(keys[1]) and _present(was.module, was.name) <= set(keys[0])
+
+    def _is_by_own_key(self, module: ModuleInstance, was: ValueLocation, name: str) -> bool:
+        is_new = name in module.config.resources
+        there, tree = (module, None) if is_new else (was.module, self._former.tree)
+        decl = there.config.resources.get(name)
+        if decl is None or decl.mode != "managed" or self._former.names.is_former(join(was.module.text, name)):
+            return False
+        try:
+            with view(tree):
+                return _present(there, name) == set(expand(decl, there.scope, name).instances)
+        except Failure:
+            return False
 
     def _keys(self, module: ModuleInstance, name: str) -> tuple[Keys, Keys] | None:
         """The former and the present keys; None where a block does not exist, or they are not known."""
@@ -87,6 +107,21 @@ class DeclaredInstances:
         now = self._places.context.module(module)
         keys = self._keys(now, name) if now is not None else None
         return keys is not None and all(key in some for some in keys)
+
+    def new_object(self, module: ModuleInstance, decl: ResourceDecl, key: InstanceKey) -> Value:
+        """The object of an instance that neither world has: what its configuration gives it is known."""
+        schemas = module.context.schemas
+        of = schemas.object_type(module.config, decl)
+        scope = module.with_repetition(expand(decl, module.scope, decl.key).instances[key])
+        given, problems = decode_block(decl.body, schemas.of(module.config, decl).block, scope)
+        if has_errors(problems) or given.__class__ is not dict:
+            return Unknown(of)
+        return {name: Unknown(of.attributes[name]) if v.__class__ is Null else v for name, v in given.items()}
+
+    def are_all_new(self, module: ModuleInstance, name: str) -> bool:
+        """Whether a resource had instances, and none of its present ones."""
+        was, now = self._keys(module, name) or ((), ())
+        return bool(was) and not any(key in was for key in now)
 
     def lost_object(self, module: ModuleInstance, decl: ResourceDecl, key: InstanceKey) -> Value:
         """Something in place of an object that the state lost: what its former configuration gave it, and strings

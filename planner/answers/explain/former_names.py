@@ -42,6 +42,10 @@ class FormerNames:
                 names[str(now.module)] = str(was.module)
         return cls(names)
 
+    def is_former(self, address: str) -> bool:
+        """Whether something has moved from an address."""
+        return address in self._names.values()
+
     def module(self, address: str) -> ModuleAddress:
         """The former address of a module instance."""
         rest: list[tuple[str, InstanceKey]] = []

@@ -137,6 +137,14 @@ class Interventions:
             return before is None or before.__class__ is Null
         return is_known and before is not None and _same(outcome, before)
 
+    def differs_besides(self, place: ValueLocation) -> bool:
+        """Whether an argument of a new instance has changed inputs other than those of its key, or may have."""
+        try:
+            units = self._units_of(place)
+            return not units <= self._units_of(ValueLocation(place.module, "each", place.name))
+        except (UncheckedError, RecursionError):
+            return True
+
     def _former_path(self, path: ModulePath) -> ModulePath:
         """The path that a module had before it was moved."""
         instance = next(iter(self.places.context.instances(path)), None)
@@ -193,6 +201,13 @@ class Interventions:
             units |= self._text(ChangedInput("repetition", path, f"{block}.{argument}"), before, after, module)
         return units
 
+    def _own_repetition(self, path: ModulePath, block: str, module: ModuleInstance) -> ChangedInputs:
+        """The inputs of the repetition of a block that only one of the worlds has."""
+        decl = block_of(self._now.get(path), block) or self._former_block(module, block)
+        exprs = (_expr(getattr(decl, argument, None)) for argument in _REPETITION)
+        units = (self._mentions(expr.node, None, module, block) for expr in exprs if expr is not None)
+        return frozenset[ChangedInput]().union(*units)
+
     def _former_block(self, module: ModuleInstance, block: str) -> ResourceDecl | ModuleCall | None:
         was = self._was.get(module.config.path)
         if block.startswith("module."):
@@ -246,7 +261,8 @@ class Interventions:
             units = frozenset(ChangedInput(kind, path, ref.name) for kind in RESOURCES) & self._changing
             if any(unit.kind == "instances" for unit in units) and self.declared.are_by_key(path, ref.name):
                 units = frozenset(unit for unit in units if unit.kind != "instances")
-                units |= self._repetition(path, ref.name, module)
+                is_in_both = self.declared.is_in_both(module, ref.name)
+                units |= (self._repetition if is_in_both else self._own_repetition)(path, ref.name, module)
             if self.former.is_later(module, ref.name):
                 units |= {ChangedInput(_UNKNOWN, path, ref.name)}
             is_read = self._reads_otherwise(module, ref.name)

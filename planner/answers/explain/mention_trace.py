@@ -201,12 +201,17 @@ class MentionTrace:
 
     def _inputs(self, place: ValueLocation) -> ChangedInputs | None:
         """The inputs that matter to the value at a place; None where that is not decided."""
+        known = self._trials()
+        return known.matters(place) if known is not None else None
+
+    def _trials(self) -> Interventions | None:
+        """Interventions on the inputs; None where there is no former world to try them in."""
         if self.former is None or not self.checks_causes:
             return None
         if self._interventions is None:
             changes = (change for change in (*self.plan.changes, *self.plan.drift) if change.action != NO_OP)
             self._interventions = Interventions(self.former, self.places, self.variables, changes)
-        return self._interventions.matters(place)
+        return self._interventions
 
     def _compare(self, place: ValueLocation, value: Value, source: Any) -> None:
         """Add whether the value is what it was, where that is known, and what it was."""

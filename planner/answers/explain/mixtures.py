@@ -147,6 +147,8 @@ class MixedObjects:
             if world and is_old and there is not None and self._declared.is_kept(module.address, resource.key, key):
                 self.has_lost_ones = True
                 return self._declared.lost_object(there.module, there.decl, key)
+        if self._declared.are_by_key(module.config.path, resource.key):
+            return self._declared.new_object(module, resource, key)
         return None
 
 

@@ -91,13 +91,21 @@ class Trace(ValueTrace):
         if call is not None:
             words = format_module((step, None) for step in call.path)
             self._facts.add("call_new", name, words, source=call.call.span if call.call is not None else None)
-        elif (former.is_whole or self._has_applied()) and former.had(place):
+        elif (former.is_whole or self._has_applied() or self.plan.previous_state.outputs) and former.had(place):
             self._facts.add("lost_entry" if former.is_whole else "missing_entry", name, source=StateEntry(name))
-            for step, _ in parts(unmark(self.changes[name].after)[0]):
-                at = place.at((step,))
-                if self._is_configured(at) and self._inputs(at):
+            for at in self._argument_places(place, name):
+                if self._inputs(at):
                     self._facts.add("differs_besides", name, str(at), source=self._source(at))
                     self._check(at)
+        elif (known := self._trials()) is not None and known.declared.are_all_new(place.module, place.name):
+            for at in self._argument_places(place, name):
+                if known.differs_besides(at):
+                    self._facts.add("new_besides", name, str(at), source=self._source(at))
+
+    def _argument_places(self, place: ValueLocation, name: str) -> Iterator[ValueLocation]:
+        """The places of the arguments of an instance."""
+        places = (place.at((step,)) for step, _ in parts(unmark(self.changes[name].after)[0]))
+        return filter(self._is_configured, places)
 
     def _has_applied(self) -> bool:
         """Whether the state has objects."""
