@@ -36,10 +36,10 @@ if TYPE_CHECKING:
     from planner.api.model import Rows as Rows
     from planner.api.plan import Change as Change
     from planner.api.plan import Plan as Plan
-    from planner.api.plan import UnsavedStateError as UnsavedStateError
     from planner.api.session import Stop as Stop
+    from planner.api.session import UnsavedStateError as UnsavedStateError
     from planner.api.tests import TestReport as TestReport
-    from planner.api.tests import run_tests as test  # noqa: F401
+    from planner.api.tests import test as test
     from planner.api.values import UNKNOWN as UNKNOWN
     from planner.api.values import Sensitive as Sensitive
     from planner.foundation.vocabulary.diagnostic import Diagnostic as Diagnostic
@@ -69,17 +69,16 @@ _EXPORTS = {
     "Stop": "session",
     "TestReport": "tests",
     "UNKNOWN": "values",
-    "UnsavedStateError": "plan",
+    "UnsavedStateError": "session",
     "Verdict": "judging",
     "fleet": "fleet",
     "judge": "judging",
     "load": "configuration",
     "read_plan": "document",
     "stack": "fleet",
-    "test": "tests.run_tests",
+    "test": "tests",
 }
-"""what `import planner` offers, by the module of planner.api that has it (and its name there, where that is another
-one): loaded when it is first used"""
+"""what `import planner` offers, by the module of planner.api that has it: loaded when it is first used"""
 _MODULES = frozenset(("aio", "policy", "rules"))
 """public modules, which `import planner` offers as well"""
 
@@ -92,8 +91,7 @@ def __getattr__(name: str) -> object:
     module = _EXPORTS.get(name)
     if module is None:
         raise AttributeError(f"module 'planner' has no attribute {name!r}")
-    module, _, other = module.partition(".")
-    value: object = getattr(import_module(f"planner.api.{module}"), other or name)
+    value: object = getattr(import_module(f"planner.api.{module}"), name)
     globals()[name] = value
     return value
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from planner.api.events import Event, EventHooks
+from planner.api.events import Event, EventHooks, with_events
 from planner.api.html import table_html
 from planner.api.model import Graph
 from planner.api.plan import Judged, Plan, limits_of, one_of, output_values, require, variable_inputs
@@ -85,8 +85,11 @@ class Configuration:
         versions that are allowed. Raises Failure."""
         from planner.operations.init import init
 
-        with session(self.directory, stop):
-            require(True, init(self._options, upgrade=upgrade, hooks=EventHooks(on_event)))
+        def work(hooks: EventHooks, stop: Stop) -> None:
+            with session(self.directory, stop):
+                require(True, init(self._options, upgrade=upgrade, hooks=hooks))
+
+        with_events(work, on_event, stop)
 
     def validate(self) -> tuple[Diagnostic, ...]:
         """Errors and warnings of the configuration by itself; empty when it is valid. Raises no Failure for these."""
@@ -115,33 +118,43 @@ class Configuration:
         addresses. Without `refresh` objects are taken as the state has them; `offline` calls no provider at all, and
         such a plan cannot be applied. `since` is the git revision whose configuration changes are explained by.
         `parallelism` bounds the concurrent operations of providers; `lock_timeout` is in seconds. Raises Failure, with
-        all diagnostics, when there is an error."""
+        all diagnostics, when there is an error. The state is locked meanwhile, so that plans with one state wait for
+        each other as long as `lock_timeout` and then fail; `lock=False` lets them run at once. An exception of
+        `on_event` stops the plan and is raised."""
         one_of("mode", mode, ("normal", "destroy", "refresh-only"))
         if parallelism < 1:
             raise Failure(error("api.argument", "Invalid argument", "parallelism must be at least 1."))
-        with session(self.directory, stop):
-            options = evolve(
-                self._options,
-                mode=mode,
-                limits=limits_of(targets, excludes, replace),
-                refresh=refresh,
-                offline=offline,
-                parallelism=parallelism,
-                lock=lock,
-                lock_timeout=lock_timeout,
-                since=self._commit(since),
-                keeps_values=True,
-                needs_configuration=True,
-                **all_policies(self.directory, (), Judged.of),
-            )
-            planned = plan(options, EventHooks(on_event))
-            made = require(planned.complete, planned.diagnostics)
-            if options.judges:
-                made, verdict, problems = judged(made)
-                require(verdict, problems)
-                problems += [d for d in diagnostics(verdict) if not d.is_error] if verdict is not None else []
-                return Plan(made, options, (*planned.diagnostics, *problems))
-            return Plan(made, options, planned.diagnostics)
+        limits = limits_of(targets, excludes, replace)
+
+        def work(hooks: EventHooks, stop: Stop) -> Plan:
+            with session(self.directory, stop):
+                options = evolve(
+                    self._options,
+                    mode=mode,
+                    limits=limits,
+                    refresh=refresh,
+                    offline=offline,
+                    parallelism=parallelism,
+                    lock=lock,
+                    lock_timeout=lock_timeout,
+                    since=self._commit(since),
+                    keeps_values=True,
+                    needs_configuration=True,
+                    **all_policies(self.directory, (), Judged.of),
+                )
+                return self._plan(options, hooks)
+
+        return with_events(work, on_event, stop)
+
+    def _plan(self, options: OperationOptions, hooks: EventHooks) -> Plan:
+        planned = plan(options, hooks)
+        made = require(planned.complete, planned.diagnostics)
+        if options.judges:
+            made, verdict, problems = judged(made)
+            require(verdict, problems)
+            problems += [d for d in diagnostics(verdict) if not d.is_error] if verdict is not None else []
+            return Plan(made, options, (*planned.diagnostics, *problems))
+        return Plan(made, options, planned.diagnostics)
 
     def graph(self, kind: Literal["plan", "apply", "plan-destroy", "plan-refresh-only"] = "plan") -> Graph:
         """The graph of an operation, as the operation itself walks it. Raises Failure."""

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
+from planner.api.session import Stop, UnsavedStateError, uninterrupted
 from planner.engine.walk.hooks import Hooks, ObjectId
+from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.foundation.vocabulary.records import frozen
+
+T = TypeVar("T")
 
 
 @frozen
@@ -31,15 +35,22 @@ class Event:
 
 
 class EventHooks(Hooks):
-    """Hooks that pass each event on, from whichever thread it happens in. Without a listener they do nothing. An
-    exception of the listener ends the walk as a defect would: a listener catches its own."""
+    """Hooks that pass each event on, from whichever thread it happens in. Without a listener they do nothing. When the
+    listener raises an exception, `problem` is it, the stop is requested, and no more events are passed."""
 
-    def __init__(self, listener: Callable[[Event], None] | None) -> None:
+    def __init__(self, listener: Callable[[Event], None] | None, stop: Stop) -> None:
         self._listener = listener
+        self._stop = stop
+        self.problem: BaseException | None = None
 
     def _pass(self, name: str, address: str = "", **more: Any) -> None:
-        if self._listener is not None:
+        if self._listener is None or self.problem is not None:
+            return
+        try:
             self._listener(Event(name, address, **more))
+        except BaseException as problem:  # also KeyboardInterrupt and SystemExit: they must not end the walk anywhere
+            self.problem = self.problem or problem
+            self._stop.request()
 
     def shows_progress(self) -> bool:
         return self._listener is not None
@@ -93,6 +104,31 @@ class EventHooks(Hooks):
 
     def log(self, message: str) -> None:
         self._pass("log", text=message)
+
+
+def with_events(
+    work: Callable[[EventHooks, Stop], T], listener: Callable[[Event], None] | None, stop: Stop | None
+) -> T:
+    """The result of work with a listener and a stop of the caller. An exception of the listener, or a
+    KeyboardInterrupt, stops the work in order and is raised when that has ended; UnsavedStateError takes precedence."""
+    if listener is not None and not callable(listener):
+        raise Failure(error("api.argument", "Invalid argument", f"on_event is {listener!r}, which cannot be called."))
+    if stop is not None and not isinstance(stop, Stop):
+        raise Failure(error("api.argument", "Invalid argument", f"stop is {stop!r}; it has to be a planner.Stop."))
+    own = Stop()
+    hooks = EventHooks(listener, own)
+    if stop is not None:
+        stop.signal.listen(own.request)
+    try:
+        return uninterrupted(lambda: work(hooks, own), own)
+    except UnsavedStateError:
+        hooks.problem = None
+        raise
+    finally:
+        if stop is not None:
+            stop.signal.forget(own.request)
+        if hooks.problem is not None:
+            raise hooks.problem
 
 
 def _id(identity: ObjectId | None) -> str:

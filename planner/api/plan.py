@@ -8,11 +8,11 @@ from functools import cached_property
 from io import StringIO
 from typing import TYPE_CHECKING, Any, Literal
 
-from planner.api.events import Event, EventHooks
+from planner.api.events import Event, EventHooks, with_events
 from planner.api.html import table_html
 from planner.api.model import Cause, Difference, Explanation, Fix, Graph, Proof, Rows
 from planner.api.policies import all_policies, strict
-from planner.api.session import Stop, session
+from planner.api.session import Stop, UnsavedStateError, session
 from planner.api.values import Path, Sensitive, from_python, sensitive_parts, to_python, unknown_parts
 from planner.foundation.vocabulary.address import AddressError, parse_address, parse_resource_instance
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
@@ -22,7 +22,6 @@ from planner.logic.programs.actions import Counts, verb_of, words
 
 if TYPE_CHECKING:
     from planner.answers.policy.model import Verdict
-    from planner.engine.walk.hooks import Hooks
     from planner.logic.model.plan import OutputChange as OutputChangeModel
     from planner.logic.model.plan import ResourceChange
     from planner.operations.options import OperationOptions
@@ -141,15 +140,6 @@ class Comparison:
             for d in self.differences
         ]
         return table_html(("object", "before", "after", "because of"), rows)
-
-
-class UnsavedStateError(Failure):
-    """Objects were changed, and no file took the new state: not the backend, and not `errored.tfstate`. `state` is its
-    content, which the caller has to keep: `planner state push` stores it once that is possible again."""
-
-    def __init__(self, diagnostics: Sequence[Diagnostic], state: bytes) -> None:
-        super().__init__(diagnostics)
-        self.state = state
 
 
 class Plan:
@@ -330,13 +320,17 @@ class Plan:
 
     def apply(self, on_event: Callable[[Event], None] | None = None, stop: Stop | None = None) -> ApplyResult:
         """Apply the plan, without a prompt. The state is locked meanwhile and is saved as far as it came, whatever
-        happens. A plan that policies of the directory deny is refused, and so is one whose state has changed. Raises
-        Failure when anything failed."""
+        happens: after a KeyboardInterrupt, or an exception of `on_event`, what runs comes to its end, nothing new
+        starts, the state is saved, and the exception is raised. A plan that policies of the directory deny is refused,
+        and so is one whose state has changed or that was applied. Raises Failure when anything failed, and
+        UnsavedStateError when the state could not be saved."""
+        return with_events(self._apply, on_event, stop)
+
+    def _apply(self, hooks: EventHooks, stop: Stop) -> ApplyResult:
         from planner.operations.apply import apply
         from planner.operations.plan import Planned
 
         with self._session(stop):
-            hooks: Hooks = EventHooks(on_event)
             applied = apply(evolve(self._options, made=None), Planned(self._made), hooks)
             if applied.unsaved:
                 raise UnsavedStateError(applied.diagnostics, applied.unsaved)

@@ -8,14 +8,18 @@ the threads of its walks inherit.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from threading import Lock
+from contextvars import copy_context
+from threading import Event, Lock, Thread, current_thread, main_thread
+from typing import Any, TypeVar
 
 from planner.foundation.support.disk import own_reads, working_in
 from planner.foundation.support.signals import StopSignal, stopped_by
-from planner.foundation.vocabulary.diagnostic import Failure, defect
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, defect
 from planner.foundation.vocabulary.release import DEPTH, DIGITS
+
+T = TypeVar("T")
 
 
 class Stop:
@@ -47,6 +51,52 @@ def session(directory: str, stop: Stop | None = None) -> Iterator[None]:
         raise
     except Exception as problem:
         raise Failure(defect(problem)) from problem
+
+
+class UnsavedStateError(Failure):
+    """Objects were changed, and no file took the new state: not the backend, and not `errored.tfstate`. `state` is its
+    content, which the caller has to keep: `planner state push` stores it once that is possible again."""
+
+    def __init__(self, diagnostics: Sequence[Diagnostic], state: bytes) -> None:
+        super().__init__(diagnostics)
+        self.state = state
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.diagnostics, self.state)
+
+
+def uninterrupted(work: Callable[[], T], stop: Stop) -> T:
+    """The result of work that a KeyboardInterrupt must not end at any point: on the main thread, where Python raises
+    it, the work runs in a thread of its own. An interrupt requests the stop, and is raised when the work has ended,
+    unless that raises UnsavedStateError. A second interrupt is raised at once."""
+    if current_thread() is not main_thread():
+        return work()
+    results: list[T] = []
+    problems: list[BaseException] = []
+    ended = Event()
+
+    def run() -> None:
+        try:
+            results.append(work())
+        except BaseException as problem:
+            problems.append(problem)
+        finally:
+            ended.set()
+
+    thread = Thread(target=copy_context().run, args=(run,), name="planner")
+    try:
+        thread.start()
+        ended.wait()
+    except KeyboardInterrupt:
+        stop.request()
+        if thread.ident is not None:
+            ended.wait()
+        if problems and isinstance(problems[0], UnsavedStateError):
+            raise problems[0] from None
+        raise
+    if problems:
+        raise problems[0]
+    return results[0]
 
 
 class _Limits:

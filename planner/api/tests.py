@@ -90,6 +90,9 @@ def run_tests(
         return TestReport(not fails, tuple(_file(result, notes) for result in runner.results))
 
 
+test = run_tests
+
+
 class _Notes:
     """Keeps the diagnostics that belong to no run."""
 

@@ -6,13 +6,14 @@ import asyncio
 from collections.abc import Callable
 from typing import TypeVar
 
-from planner.api.session import Stop
+from planner.api.session import Stop, UnsavedStateError
 
 T = TypeVar("T")
 
 
 async def in_thread(work: Callable[[Stop], T]) -> T:
-    """The result of a call of the library, made in a thread. Cancelling the task requests the stop."""
+    """The result of a call of the library, made in a thread. Cancelling the task requests the stop, and
+    waits until the call has ended. UnsavedStateError is raised even then."""
     stop = Stop()
     running = asyncio.ensure_future(asyncio.to_thread(work, stop))
     try:
@@ -20,6 +21,7 @@ async def in_thread(work: Callable[[Stop], T]) -> T:
     except asyncio.CancelledError:
         stop.request()
         await asyncio.wait([running])
-        if not running.cancelled():
-            running.exception()  # whatever it is, the caller has gone
+        problem = None if running.cancelled() else running.exception()
+        if isinstance(problem, UnsavedStateError):
+            raise problem from None  # it has the only copy of the state
         raise

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import pickle
 import subprocess
 import sys
 import threading
@@ -17,6 +18,7 @@ import pytest
 import planner
 import planner.aio
 from planner import UNKNOWN, Failure, Sensitive, rules
+from planner.api.threads import in_thread
 
 ROOT = """
 variable "image" {
@@ -303,6 +305,111 @@ def test_a_cancelled_apply_saves_its_state(tmp_path: Path) -> None:
         "terraform_data.first": False,
         "terraform_data.slow": True,
     }
+
+
+PAIR = """
+resource "terraform_data" "first" {
+}
+
+resource "terraform_data" "last" {
+  input = terraform_data.first.id
+}
+"""
+
+
+@pytest.mark.parametrize("problem", [ValueError("boom"), KeyboardInterrupt(), SystemExit(3), asyncio.CancelledError()])
+def test_an_exception_of_a_listener_is_raised_when_the_state_is_saved(tmp_path: Path, problem: BaseException) -> None:
+    (tmp_path / "main.tf").write_text(PAIR)
+
+    def listen(event: planner.Event) -> None:
+        if event.name == "apply_complete":
+            raise problem
+
+    with pytest.raises(type(problem)) as raised:
+        planner.load(tmp_path).plan().apply(listen)
+    assert raised.value is problem
+    assert [r.address for r in planner.load(tmp_path).state().resources] == ["terraform_data.first"]
+    rest = planner.load(tmp_path).plan()
+    assert [c.address for c in rest.changes] == ["terraform_data.last"]
+    assert rest.apply().added == 1
+
+    def refuse(event: planner.Event) -> None:
+        raise problem
+
+    with pytest.raises(type(problem)):
+        planner.load(tmp_path).plan(on_event=refuse)
+    assert planner.load(tmp_path).plan().is_empty
+
+
+INTERRUPTED = """
+import os, signal, sys, planner
+
+def listen(event):
+    if event.name == "provision_progress":
+        os.kill(os.getpid(), signal.SIGINT)
+
+try:
+    planner.load(sys.argv[1]).plan().apply(listen)
+except KeyboardInterrupt:
+    state = planner.load(sys.argv[1]).state()
+    print({r.address: r.tainted for r in state.resources}, planner.load(sys.argv[1]).plan())
+"""
+
+
+def test_an_interrupted_program_saves_its_state(tmp_path: Path) -> None:
+    (tmp_path / "main.tf").write_text(
+        dedent("""
+        resource "terraform_data" "slow" {
+          provisioner "local-exec" {
+            command = "echo begun; sleep 60"
+          }
+        }
+        resource "terraform_data" "last" {
+          depends_on = [terraform_data.slow]
+        }
+        """)
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED, str(tmp_path)], capture_output=True, check=False, text=True, timeout=50
+    )
+    wanted = "{'terraform_data.slow': True} <Plan of " + tmp_path.name + ": 2 to add, 0 to change, 1 to destroy>\n"
+    assert (done.stdout, done.stderr) == (wanted, "")
+
+
+def test_a_cancelled_call_does_not_lose_the_only_copy_of_a_state() -> None:
+    lost = planner.UnsavedStateError([], b"{}")
+
+    async def main() -> None:
+        begun = asyncio.Event()
+        loop = asyncio.get_running_loop()
+
+        def work(stop: planner.Stop) -> None:
+            loop.call_soon_threadsafe(begun.set)
+            assert stop.signal.wait(30)
+            raise lost
+
+        task = asyncio.create_task(in_thread(work))
+        await begun.wait()
+        task.cancel()
+        await task
+
+    with pytest.raises(planner.UnsavedStateError) as raised:
+        asyncio.run(main())
+    copy = pickle.loads(pickle.dumps(raised.value))
+    assert raised.value is lost and copy.state == b"{}"
+
+
+def test_failures_come_back_from_other_processes(root: Path) -> None:
+    with pytest.raises(planner.Failure) as raised:
+        planner.load(root, variables={"gone": 1}).plan()
+    copy = pickle.loads(pickle.dumps(raised.value))
+    assert str(copy) == str(raised.value) and copy.diagnostics == raised.value.diagnostics
+
+
+def test_public_modules_need_no_import_of_their_own() -> None:
+    program = "import planner; planner.aio.plan, planner.policy.deny, planner.rules.compile"
+    subprocess.run([sys.executable, "-c", program], check=True)
+    assert {"aio", "policy", "rules", "load"} <= set(dir(planner))
 
 
 ISOLATED = """

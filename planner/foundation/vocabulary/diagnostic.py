@@ -103,6 +103,10 @@ class Failure(Exception):
         self.diagnostics = [diagnostics] if isinstance(diagnostics, Diagnostic) else list(diagnostics)
         super().__init__()
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For process pools, which hand exceptions on: by default an exception is made of its `args`."""
+        return type(self), (self.diagnostics,)
+
     def __str__(self) -> str:
         """A line for each error, as programs see it that do not catch it; for warnings where there is none."""
         shown = [d for d in self.diagnostics if d.is_error] or self.diagnostics
