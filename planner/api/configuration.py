@@ -6,10 +6,11 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
+from planner.api.arguments import expect, one_of, paths
 from planner.api.events import Event, EventHooks, with_events
 from planner.api.html import table_html
 from planner.api.model import Graph
-from planner.api.plan import Judged, Plan, limits_of, one_of, output_values, require, variable_inputs
+from planner.api.plan import Judged, Plan, limits_of, output_values, require, variable_inputs
 from planner.api.policies import all_policies
 from planner.api.session import Stop, session
 from planner.api.values import to_python
@@ -122,6 +123,9 @@ class Configuration:
         each other as long as `lock_timeout` and then fail; `lock=False` lets them run at once. An exception of
         `on_event` stops the plan and is raised."""
         one_of("mode", mode, ("normal", "destroy", "refresh-only"))
+        expect("parallelism", parallelism, int, "a whole number")
+        expect("lock_timeout", lock_timeout, (int, float), "a number of seconds")
+        expect("since", since, str, "a string")
         if parallelism < 1:
             raise Failure(error("api.argument", "Invalid argument", "parallelism must be at least 1."))
         limits = limits_of(targets, excludes, replace)
@@ -209,12 +213,14 @@ def load(
     if mocked and not state:
         detail = "Made-up objects must not get into the real state: name a state file of its own."
         raise Failure(error("api.mocked", "Mocked providers need a state", detail))
+    expect("directory", directory, (str, os.PathLike), "a path")
+    expect("workspace", workspace, str, "a string")
     folder = os.path.abspath(directory)
     own = os.path.join(folder, ".planner", "rules")
-    chosen = tuple(os.path.join(folder, one) for one in rules) or ((own,) if os.path.isdir(own) else ())
+    chosen = tuple(os.path.join(folder, one) for one in paths("rules", rules)) or ((own,) if os.path.isdir(own) else ())
     options = OperationOptions(
         folder,
-        tuple(("var-file", os.path.join(folder, one)) for one in var_files),
+        tuple(("var-file", os.path.join(folder, one)) for one in paths("var_files", var_files)),
         rules=chosen,
         inputs=variable_inputs(variables),
         workspace=workspace,

@@ -86,15 +86,19 @@ def read_plan(
         if read.kind != "plan":
             raise Failure(error("api.no_plan", "Not a plan", f"{where} is a {read.kind}."))
         root = read.whole.root
-        outputs = root.get("output_changes") or {}
-        return PlanDocument(
-            where,
-            root,
-            _objects(root.get("resource_changes")),
-            _objects(root.get("resource_drift")),
-            tuple(_output(name, outputs[name]) for name in sorted(outputs)),
-            os.path.abspath(directory),
-        )
+        try:
+            outputs = root.get("output_changes") or {}
+            return PlanDocument(
+                where,
+                root,
+                _objects(root.get("resource_changes")),
+                _objects(root.get("resource_drift")),
+                tuple(_output(name, outputs[name]) for name in sorted(outputs)),
+                os.path.abspath(directory),
+            )
+        except (AttributeError, IndexError, KeyError, TypeError) as problem:
+            detail = f"{where} has a part that plan JSON does not have ({type(problem).__name__}: {problem})."
+            raise Failure(error("api.no_plan", "Not a plan", detail)) from problem
 
 
 def _objects(entries: Any) -> tuple[Change, ...]:

@@ -97,7 +97,7 @@ class Fleet:
     def units(self, *words: str) -> tuple[UnitInfo, ...]:
         """The units, in the order of waves and names; `words` select some, as of `planner batch graph`. Raises Failure
         for a fleet with errors."""
-        document = self._run(["batch", "graph", "-json", *words])
+        document = self._run(["batch", "graph", "-json", *_selecting(words)])
         waiting: dict[str, list[str]] = {}
         for edge in document.get("edges", ()):
             one, other = (edge[0], edge[1]) if isinstance(edge, list) else (edge["unit"], edge["waits_for"])
@@ -121,12 +121,14 @@ class Fleet:
         `words` select units, `changed` those that read a file which differs from this git revision; `workers` 0 is one
         for each processor; without `cache` nothing of earlier runs is used. A unit that fails has the outcome failed;
         raises Failure only when the fleet itself is wrong."""
+        if not isinstance(workers, int) or workers < 0:
+            raise Failure(error("api.argument", "Invalid argument", f"workers is {workers!r}; it has to be 0 or more."))
         flags = ["-destroy"] if mode == "destroy" else ["-refresh-only"] if mode == "refresh-only" else []
         flags += [f"-changed={changed}"] if changed else []
         flags += [f"-workers={workers}"] if workers else []
         flags += [] if refresh else ["-refresh=false"]
         flags += [] if cache else ["-no-cache"]
-        document = self._run(["batch", "plan", "-json", *flags, *words], stop)
+        document = self._run(["batch", "plan", "-json", *flags, *_selecting(words)], stop)
         units = tuple(_unit(entry, self.directory) for entry in document["units"])
         diagnostics = diagnostics_of(document["diagnostics"])
         if not units and has_errors(diagnostics):
@@ -165,6 +167,14 @@ def fleet(directory: str | os.PathLike[str] = ".") -> Fleet:
 def stack(directory: str | os.PathLike[str] = ".") -> Stack:
     """The stack in a directory. Nothing is read before a method needs it."""
     return Stack(os.path.abspath(directory))
+
+
+def _selecting(words: Sequence[str]) -> Sequence[str]:
+    """The words that select units. Raises Failure for what is not one; an option would be one of the command."""
+    for word in words:
+        if not isinstance(word, str) or word.startswith("-"):
+            raise Failure(error("api.argument", "Invalid argument", f"{word!r} does not select units."))
+    return words
 
 
 def _unit(entry: Mapping[str, Any], root: str) -> PlannedUnit:

@@ -28,10 +28,11 @@ def judge(
     """The result of policies for a plan or a state.
 
     `document` is the path of a plan file, of the output of `show -json` (of planner, OpenTofu or Terraform), or of a
-    state; without one, a plan is made of the configuration in `directory`. `policies` are directories, files, packs
-    and builtin:NAME; those of the directory (.planner/policies, .planner/policy.toml) and of the organisation are used
-    as always. Nothing is printed, and nothing but a plan of one's own touches providers. Raises Failure, whose
-    `diagnostics` are the problems of the document or the policies.
+    state; without one, a plan is made of the configuration in `directory`. `policies` are directories, files and packs
+    (relative to `directory`) and builtin:NAME; Python files judge no documents. The policies of the directory
+    (.planner/policies, .planner/policy.toml) and of the organisation are used as always. Nothing is printed, and
+    nothing but a plan of one's own touches providers. Raises Failure, whose `diagnostics` are the problems of the
+    document or the policies.
     """
     folder = os.path.abspath(directory)
     path = os.path.abspath(document) if document is not None else None

@@ -7,6 +7,7 @@ it was allowed. Answers are bounded, and sensitive values are never in them.
 from __future__ import annotations
 
 import hmac
+import json
 import os
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,8 @@ MOST_ENTRIES = 100
 """changes, rows or vertices in an answer"""
 MOST_CHARACTERS = 20_000
 """of a text in an answer"""
+MOST_OF_ALL = 100_000
+"""characters of the entries of an answer; the first entry is always there"""
 INSTRUCTIONS = """Answers about OpenTofu configurations: what a plan would change and why, with rules and lines as
 evidence. Nothing is changed. Directories are relative to the one that the server was started in. An explanation that is
 not certain names candidates: report it as such."""
@@ -300,7 +303,7 @@ def _reasons(explanation: Explanation) -> Answer:
 
 def _cause(cause: Cause) -> Answer:
     place = f"{cause.file}:{cause.line}" if cause.file else ""
-    known = {"what": cause.what, "before": cause.before, "now": cause.value, "at": place}
+    known = {"what": cause.what, "before": _cut(cause.before), "now": _cut(cause.value), "at": place}
     return {name: value for name, value in known.items() if value}
 
 
@@ -318,8 +321,14 @@ def _diagnostics(diagnostics: Any) -> list[Answer]:
 
 
 def _bounded(document: Answer, total: int, what: str) -> Answer:
-    if total > MOST_ENTRIES:
-        document["note"] = f"The first {MOST_ENTRIES} of {total} {what}."
+    left = MOST_OF_ALL
+    for number, entry in enumerate(document[what]):
+        left -= len(json.dumps(entry))
+        if left < 0:
+            document[what] = document[what][: max(number, 1)]
+            break
+    if total > len(document[what]):
+        document["note"] = f"The first {len(document[what])} of {total} {what}."
     return document
 
 
@@ -328,7 +337,8 @@ def _plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _plain(item) for name, item in value.items()}
     if isinstance(value, list):
-        return [_plain(item) for item in value]
+        more = [f"({len(value) - MOST_ENTRIES} more)"] if len(value) > MOST_ENTRIES else []
+        return [*map(_plain, value[:MOST_ENTRIES]), *more]
     return value if value is None or isinstance(value, bool | int | float) else _cut(str(value))
 
 

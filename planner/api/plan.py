@@ -8,6 +8,7 @@ from functools import cached_property
 from io import StringIO
 from typing import TYPE_CHECKING, Any, Literal
 
+from planner.api.arguments import expect, one_of, several
 from planner.api.events import Event, EventHooks, with_events
 from planner.api.html import table_html
 from planner.api.model import Cause, Difference, Explanation, Fix, Graph, Proof, Rows
@@ -258,6 +259,7 @@ class Plan:
         graph of the plan, its changes, and relations of policies. Raises Failure for a query that makes no sense."""
         from planner.operations.query import QueryTarget, query
 
+        one_of("kind", kind, ("", "plan", "apply"))
         with self._session():
             if not several(words):
                 raise Failure(error("query.words", "Nothing to answer", "Write a query, a set expression or a verb."))
@@ -276,8 +278,9 @@ class Plan:
             return Graph.of(built)
 
     def judge(self, policies: Sequence[str] = ()) -> Verdict:
-        """The verdict of policies about the plan: directories, files, packs and builtin:NAME, with those of the
-        directory (`.planner/policies`) and of the organisation. Raises Failure for a policy that is wrong."""
+        """The verdict of policies about the plan: directories, files and packs (relative to the directory of the
+        configuration) and builtin:NAME, with those of the directory (`.planner/policies`) and of the organisation.
+        Raises Failure for a policy that is wrong."""
         from planner.operations.policies import judged
 
         with self._session():
@@ -312,9 +315,11 @@ class Plan:
             return shown_json(self._made)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the plan file, for `read_plan` and `planner apply FILE`. Raises Failure."""
+        """Write the plan file, for `read_plan` and `planner apply FILE`; the path is relative to the directory of the
+        configuration. Raises Failure."""
         from planner.operations.plan_files import save_plan
 
+        expect("path", path, (str, os.PathLike), "a path")
         with self._session():
             require(True, save_plan(self._made, os.path.join(self._directory, path)))
 
@@ -462,7 +467,7 @@ class Judged(Plan):
 
 def limits_of(targets: Sequence[str], excludes: Sequence[str], replace: Sequence[str]) -> Limits:
     """The limits that addresses name. Raises Failure for what is not an address, and for targets with excludes."""
-    targets, excludes, replace = several(targets), several(excludes), several(replace)
+    targets, excludes, replace = several(targets, "targets"), several(excludes, "excludes"), several(replace, "replace")
     if targets and excludes:
         detail = "A plan is limited either by targets or by exclusions, not by both."
         raise Failure(error("plan.limits", "Conflicting options", detail))
@@ -478,26 +483,11 @@ def limits_of(targets: Sequence[str], excludes: Sequence[str], replace: Sequence
 
 def variable_inputs(variables: Mapping[str, Any] | None) -> dict[str, Any]:
     """Values of root variables as the engine takes them. Raises Failure for objects that are not values."""
+    expect("variables", variables, (Mapping, type(None)), "a dictionary")
     try:
         return {name: from_python(value) for name, value in (variables or {}).items()}
     except (TypeError, ValueError, RecursionError) as problem:
         raise Failure(error("variables.type", "Invalid value for a variable", f"{problem}.")) from None
-
-
-def several(words: str | Sequence[str]) -> tuple[str, ...]:
-    """The words of an argument: a single one may be given without a list. Raises Failure for anything but strings."""
-    given = (words,) if isinstance(words, str) else tuple(words)
-    for word in given:
-        if not isinstance(word, str):
-            raise Failure(error("api.argument", "Invalid argument", f"{word!r} is not a string."))
-    return given
-
-
-def one_of(name: str, value: str, known: Sequence[str]) -> None:
-    """Raises Failure for a value that an argument cannot have."""
-    if value not in known:
-        detail = f"{name} is {value!r}; it can be {', '.join(map(repr, known))}."
-        raise Failure(error("api.argument", "Invalid argument", detail))
 
 
 def output_values(outputs: Mapping[str, OutputState]) -> dict[str, Any]:

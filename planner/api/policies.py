@@ -32,6 +32,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
+from planner.api.arguments import paths
 from planner.api.values import NotKnown, Path, Sensitive, path_text
 from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.language.syntax.rule_parse import parse_rules
@@ -92,7 +93,7 @@ View = Callable[[Any], Any]
 def all_policies(folder: str, policies: Sequence[str], view: View) -> dict[str, Any]:
     """The options that name policies: those of a directory, these (relative to the directory), and the
     organisation's."""
-    given = (policies,) if isinstance(policies, str) else policies
+    given = paths("policies", policies)
     named = [one if one.startswith("builtin:") else os.path.join(folder, one) for one in given]
     standing = organisation("policies", os.environ)
     return {

@@ -173,7 +173,7 @@ SCHEMAS: dict[str, Schema] = {
         },
     ),
     "causes": _document(
-        "planner why -json, planner plan -causes -json",
+        "planner why -json",
         {
             "changes": COUNT,
             "objects": COUNT,

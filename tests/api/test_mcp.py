@@ -117,6 +117,31 @@ def test_tools(root: Path) -> None:
     with_client(root, [], work)
 
 
+def test_answers_are_bounded(root: Path) -> None:
+    (root / "big").mkdir()
+    (root / "big" / "main.tf").write_text(
+        """
+variable "text" {
+  default = ""
+}
+
+resource "terraform_data" "a" {
+  count = 300
+  input = { text = var.text }
+}
+"""
+    )
+
+    async def work(session: Any, call: Call) -> None:
+        many = await call("plan", directory="big")
+        assert len(many["changes"]) == 100 and many["note"] == "The first 100 of 300 changes."
+        long = {"directory": "big", "variables": {"text": "x" * 30_000}}
+        rows = await call("query", text='planned(A, "input.text", V)', **long)
+        assert len(rows["rows"]) == 4 and rows["note"] == "The first 4 of 300 rows."
+
+    with_client(root, [], work)
+
+
 def test_apply_only_where_it_is_allowed_and_expected(root: Path) -> None:
     async def work(session: Any, call: Call) -> None:
         changed = {"directory": "net", "variables": {"image": "v2"}}

@@ -6,9 +6,11 @@ import asyncio
 import json
 import os
 import pickle
+import re
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
@@ -223,6 +225,49 @@ def test_what_is_wrong_is_raised_with_its_diagnostics(root: Path) -> None:
     assert problem.is_error and problem.subject is not None and problem.subject.filename == "main.tf"
     with pytest.raises(Failure, match=r"main.tf:2"):
         planner.load(root).plan()
+
+
+@pytest.mark.parametrize(
+    ("call", "problem"),
+    [
+        (lambda root: planner.load(5), "directory is 5"),
+        (lambda root: planner.load(root, variables=["a"]), "variables is"),
+        (lambda root: planner.load(root, workspace=5), "workspace is 5"),
+        (lambda root: planner.load(root, var_files=[5]), "one of var_files is 5"),
+        (lambda root: planner.load(root, rules=5), "rules is 5"),
+        (lambda root: planner.load(root).plan(targets=None), "targets is None"),
+        (lambda root: planner.load(root).plan(parallelism="4"), "parallelism is '4'"),
+        (lambda root: planner.load(root).plan(lock_timeout="5s"), "lock_timeout is '5s'"),
+        (lambda root: planner.load(root).plan(since=5), "since is 5"),
+        (lambda root: planner.load(root).plan(on_event=5), "on_event is 5"),
+        (lambda root: planner.load(root).plan(stop=5), "stop is 5"),
+        (lambda root: planner.load(root).plan().judge(None), "policies is None"),
+        (lambda root: planner.load(root).plan().save(None), "path is None"),
+        (lambda root: planner.load(root).plan().query("edge(X, Y)", kind="x"), "kind is 'x'"),
+        (lambda root: planner.load(root).plan().what_if(["a"]), "variables is"),
+        (lambda root: planner.fleet(root).units("-help"), "'-help' does not select units"),
+        (lambda root: planner.fleet(root).plan(workers=-1), "workers is -1"),
+    ],
+)
+def test_arguments_of_a_wrong_type_are_named(root: Path, call: Callable[[Path], Any], problem: str) -> None:
+    with pytest.raises(planner.Failure, match=re.escape(problem)) as raised:
+        call(root)
+    assert raised.value.diagnostics[0].code == "api.argument"
+
+
+def test_paths_may_be_single_and_of_pathlib(root: Path) -> None:
+    (root / "x.tfvars").write_text('image = "v9"\n')
+    (root / "p.dl").write_text('deny("x", "y", "z").\n')
+    plan = planner.load(root, var_files="x.tfvars").plan()
+    assert plan.change("terraform_data.a").after["input"]["image"] == "v9"
+    assert plan.judge(Path("p.dl")).is_denied and plan.judge([root / "p.dl"]).is_denied
+
+
+@pytest.mark.parametrize("part", [5, [5], [{"address": "a.b"}], [{"address": "a.b", "change": {"actions": 5}}]])
+def test_documents_that_are_not_plans(tmp_path: Path, part: Any) -> None:
+    (tmp_path / "p.json").write_text(json.dumps({"format_version": "1.2", "resource_changes": part}))
+    with pytest.raises(planner.Failure, match="Not a plan"):
+        planner.read_plan(tmp_path / "p.json")
 
 
 def test_policies_of_the_directory_count(root: Path) -> None:

@@ -1,0 +1,46 @@
+"""Checks of arguments: a mistake in a call is a Failure that names it, not a defect somewhere inside."""
+
+from __future__ import annotations
+
+import os
+import reprlib
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from planner.foundation.vocabulary.diagnostic import Failure, error
+
+
+def expect(name: str, value: object, kinds: Any, words: str) -> None:
+    """Raises Failure for an argument of another type."""
+    if not isinstance(value, kinds):
+        what = f"{name} is {reprlib.repr(value)}" if name else reprlib.repr(value)
+        raise Failure(error("api.argument", "Invalid argument", f"{what}; it has to be {words}."))
+
+
+def paths(name: str, given: Any) -> tuple[str, ...]:
+    """The paths of an argument: a single one may be passed without a list. Raises Failure for anything else."""
+    one_or_more = (given,) if isinstance(given, str | os.PathLike) else given
+    expect(name, one_or_more, Iterable, "a list of paths")
+    listed = tuple(one_or_more)
+    for path in listed:
+        expect(f"one of {name}", path, (str, os.PathLike), "a path")
+    return tuple(os.fsdecode(path) for path in listed)
+
+
+def several(words: str | Sequence[str], name: str = "") -> tuple[str, ...]:
+    """The words of an argument: a single one may be passed without a list. Raises Failure for anything but strings."""
+    if isinstance(words, str):
+        return (words,)
+    expect(name, words, Iterable, "a list of strings")
+    given = tuple(words)
+    for word in given:
+        if not isinstance(word, str):
+            raise Failure(error("api.argument", "Invalid argument", f"{word!r} is not a string."))
+    return given
+
+
+def one_of(name: str, value: str, known: Sequence[str]) -> None:
+    """Raises Failure for a value that an argument cannot have."""
+    if value not in known:
+        detail = f"{name} is {value!r}; it can be {', '.join(map(repr, known))}."
+        raise Failure(error("api.argument", "Invalid argument", detail))
