@@ -109,6 +109,19 @@ def words_of(root: dict[str, Any]) -> str:
     return " ".join([root["what"], root.get("before", ""), root.get("value", ""), place])
 
 
+def test_the_only_object_that_left_the_state(tmp_path: Path, planner: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The outputs show that the configuration was applied before."""
+    text = 'resource "terraform_data" "a" {}\noutput "o" { value = 1 }\n'
+    monkeypatch.chdir(committed(tmp_path / "r", {"main.tf": text, ".gitignore": "*.tfstate*\n"}, {}))
+    for words, kind in (("", "create"), ("state rm terraform_data.a", "not-in-state")):
+        if words:
+            assert planner("apply", "-auto-approve").code == 0
+            assert planner(*words.split()).code == 0
+        ran = planner("plan", "-since=HEAD", "-json", "-explain=full")
+        roots = [c for line in ran.out.splitlines() for c in json.loads(line).get("change", {}).get("root_causes", [])]
+        assert [root["kind"] for root in roots] == [kind], ran.out
+
+
 def test_a_module_whose_former_version_is_not_installed(
     tmp_path: Path, planner: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
