@@ -30,6 +30,7 @@ class DeclaredInstances:
         self._places, self._former = places, former
         self._known: dict[tuple[str, str], tuple[Keys, Keys] | None] = {}
         self._by_key: dict[tuple[ModulePath, str], bool] = {}
+        self._all_new: dict[tuple[ModulePath, str], bool] = {}
 
     def input_of(self, change: ResourceChange) -> ChangedInput:
         """The input that the change of an instance is for others: another object where one that was declared, and still
@@ -118,10 +119,31 @@ class DeclaredInstances:
             return Unknown(of)
         return {name: Unknown(of.attributes[name]) if v.__class__ is Null else v for name, v in given.items()}
 
-    def are_all_new(self, module: ModuleInstance, name: str) -> bool:
-        """Whether a resource had instances, and none of its present ones."""
-        was, now = self._keys(module, name) or ((), ())
-        return bool(was) and not any(key in was for key in now)
+    def are_all_new(self, path: ModulePath, name: str) -> bool:
+        """Whether a resource had instances, and has none of them any more: its keys are new, or those of its module."""
+        if (path, name) not in self._all_new:
+            self._all_new[path, name] = self._have_new_keys(path, name)
+        return self._all_new[path, name]
+
+    def _have_new_keys(self, path: ModulePath, name: str) -> bool:
+        modules = self._places.context.instances(path)
+        address, former_name, _ = self._former.names.resource(modules[0].text, name, None)
+        try:
+            now = {
+                self._former.names.resource(module.text, name, key)
+                for module in modules
+                for key in expand(module.config.resources[name], module.scope, name).instances
+            }
+            with view(self._former.tree):
+                was = {
+                    (module.address, former_name, key)
+                    for module in self._former.context.instances(address.path)
+                    if former_name in module.config.resources
+                    for key in expand(module.config.resources[former_name], module.scope, former_name).instances
+                }
+        except Failure:
+            return False
+        return bool(was) and not now & was
 
     def lost_object(self, module: ModuleInstance, decl: ResourceDecl, key: InstanceKey) -> Value:
         """Something in place of an object that the state lost: what its former configuration gave it, and strings
