@@ -213,13 +213,13 @@ class _Tools:
 
     async def apply(self, directory: str = ".", variables: Answer | None = None, expected: str = "") -> Answer:
         """Apply a configuration. `expected` is the line `plan` of an answer of the tool plan ("1 to add, 0 to change, 0
-        to destroy"): if the plan is another one now, nothing is applied."""
+        to destroy"): if the plan has changed since, nothing is applied."""
 
         def work(stop: Stop) -> Answer:
             with self._load(directory, variables).plan(stop=stop) as plan:
                 if _headline(plan) != expected:
                     detail = f"Expected was {expected!r}, and the plan is now: {_headline(plan)}. Nothing was applied."
-                    raise Failure(error("api.expected", "The plan is another one", detail))
+                    raise Failure(error("api.expected", "The plan has changed", detail))
                 result = plan.apply(stop=stop)
                 return {
                     "added": result.added,

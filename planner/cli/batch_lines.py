@@ -66,7 +66,7 @@ def share_text(share: Share, selected: int) -> str:
 def goes_on_text(applied: list[str], begun: list[str]) -> str:
     """The message when a saved plan was applied in part before."""
     lines = [f"Applied from this plan before: {few(applied)}."] if applied else []
-    lines += [f"{unit}: was being applied when an earlier run was cut off or failed" for unit in begun]
+    lines += [f"{unit}: was being applied when an earlier run was interrupted or failed" for unit in begun]
     return "\n".join(lines)
 
 

@@ -132,7 +132,7 @@ def _tell_units(document: dict[str, Any], terminal: Terminal) -> None:
             "again then. For the values: planner batch why pending UNIT"
         )
     if any(unit["outcome"] == "stopped" for unit in document["units"]):
-        terminal.out("The run was interrupted. To go on: planner batch resume")
+        terminal.out("The run was interrupted. To continue: planner batch resume")
     if document["run"]:
         terminal.out(f"Record: .planner/batch/{document['run']}")
 

@@ -55,7 +55,7 @@ class Mentioned:
         asked = sorted(name for name, predicate in self.own.items() if predicate.is_open)
         if not asked or self.policies.files:
             return []
-        detail = f"No policies are named, so {' and '.join(asked)} hold of nothing. {NAME_POLICIES}"
+        detail = f"No policies are named, so {' and '.join(asked)} have no rows. {NAME_POLICIES}"
         return [warning("query.no_policies", "No policies", detail)]
 
     def _rows(self, made: MadePlan[Unstored], wanted: dict[str, Predicate]) -> dict[str, list[Row]]:

@@ -25,12 +25,12 @@ _WORD = re.compile(r"[\w.]")
 _ENDS = re.compile(r"[.\[]")
 _SEPARATOR = re.compile(r"[^\w.-]")
 KINDS = {
-    "drift": "what was changed outside",
+    "drift": "changed outside",
     "as-before": "none of its inputs changed since the last apply",
     "left-state": "it was applied, and the state does not have it any more",
     "not-in-state": "it was declared before, and the state does not have it",
     "unignored": "until now ignore_changes kept it as it was",
-    "unapplied": "the state has another value than the former configuration gives",
+    "unapplied": "the state and the former configuration have different values",
     "gone": "removed outside",
     "no-call": "not called any more",
     "new-call": "called now, and was not",

@@ -146,7 +146,7 @@ def test_apply_only_where_it_is_allowed_and_expected(root: Path) -> None:
     async def work(session: Any, call: Call) -> None:
         changed = {"directory": "net", "variables": {"image": "v2"}}
         refused = await call("apply", expected="1 to add, 0 to change, 0 to destroy", **changed)
-        assert refused["errors"][0]["summary"] == "The plan is another one"
+        assert refused["errors"][0]["summary"] == "The plan has changed"
         expected = (await call("plan", **changed))["plan"]
         assert (await call("apply", expected=expected, **changed))["changed"] == 1
 

@@ -128,7 +128,7 @@ class TestResume:
         assert batch(tmp_path, "apply", "-auto-approve").code == 0
         self.cut(tmp_path, 3, b'{"event": "fini')  # a began and finished, b began
         ran = batch(tmp_path, "resume")
-        assert "b: was in work when the run was cut off" in ran.out
+        assert "b: was in progress when the run was interrupted" in ran.out
         assert "a: started" not in ran.out and "b: started" in ran.out
         assert (tmp_path / "ledger").read_text().split() == ["a", "b", "c"]
         ran = batch(tmp_path, "resume", "-json")

@@ -141,7 +141,7 @@ def test_what_was_being_made_is_asked_about(tmp_path: Path, way: str) -> None:
     if way == "without the folder":
         shutil.rmtree(tmp_path / "saved")
     unasked = batch(tmp_path, *words, "-auto-approve")
-    assert unasked.code == 1 and "b: was being applied when an earlier run was cut off" in said(unasked)
+    assert unasked.code == 1 and "b: was being applied when an earlier run was interrupted" in said(unasked)
     assert "Applied from this plan before: a." in said(unasked)
     assert "not approved: - terraform_data.two" in said(unasked) and "c: skipped" in said(unasked)
     assert "Objects: 2 added. Record" in said(unasked)  # those of a; b was left alone

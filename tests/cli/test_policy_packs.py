@@ -635,7 +635,7 @@ def test_a_lock_file_that_cannot_be_read(folder: Path, planner: Run, repository:
 
 
 def test_a_command_without_a_policy_file(folder: Path, planner: Run) -> None:
-    assert "No pack comes from elsewhere" in planner("policy", "init").out
+    assert "No pack has an external source" in planner("policy", "init").out
     (folder / ".planner/policy.toml").unlink()
     assert planner("policy", "init", ".planner/policy.toml").code == 1
     assert planner("policy", "lock", "a", "b").code == 1

@@ -49,7 +49,7 @@ def test_a_replacement_is_followed_to_the_variable_that_changed(work: Path) -> N
     found = explain_text(CHAIN, "-var=x=3").action("terraform_data.b", "replace")
     assert reasons(found) == [
         "terraform_data.b is replaced (replace_because_cannot_update): triggers_replace forces replacement",
-        "what terraform_data.b.triggers_replace will be is only known after the apply",
+        "the value of terraform_data.b.triggers_replace is only known after the apply",
         "terraform_data.b.triggers_replace refers to terraform_data.a.id, which is not known yet",
         "the provider decides terraform_data.a.id when terraform_data.a is applied (delete-then-create)",
         "terraform_data.a is replaced (replace_because_cannot_update): triggers_replace forces replacement",
@@ -125,7 +125,7 @@ ACTIONS = {
         [
             'terraform_data.a.input changes from "old" to "n"; it refers to local.n.input',
             "local.n.input refers to terraform_data.n.input",
-            "terraform_data.n comes or goes (create), and terraform_data.n.input with it",
+            "terraform_data.n is created or destroyed (create), and terraform_data.n.input with it",
             "the planned action of terraform_data.n is create",
         ],
     ),
@@ -157,7 +157,7 @@ def test_an_instance_that_goes(work: Path) -> None:
     assert reasons(found.action("terraform_data.a")) == [
         "terraform_data.a is changed in place: input differs",
         'terraform_data.a.input changes from "old" to 1; it refers to terraform_data.c',
-        "terraform_data.c[1] comes or goes (delete), and terraform_data.c with it",
+        "terraform_data.c[1] is created or destroyed (delete), and terraform_data.c with it",
         "the planned action of terraform_data.c[1] is delete (delete_because_count_index): "
         "terraform_data.c has 1 instance now and had 2",
         "terraform_data.c has 1 instance now and had 2, as it is written in the configuration",

@@ -149,7 +149,7 @@ def test_a_plan_with_nothing_but_a_deferred_part_says_so(parts: Stack) -> None:
 def test_why_of_parts_that_are_left(parts: Stack) -> None:
     written(parts, PARTS)
     text = parts.run("why", "deferred", "component.a")
-    assert "terraform_data.more of component.a is left for another round: it has a for_each at gives/main.tf:7" in text
+    assert "terraform_data.more of component.a is left for a later round: it has a for_each at gives/main.tf:7" in text
     text = " ".join(parts.run("why", "component.a.terraform_data.more", code=1).split())
     assert "is left for a later plan: the for_each of terraform_data.more at gives/main.tf:7" in text
     assert "-exclude" not in text
@@ -161,6 +161,6 @@ def test_why_of_parts_that_are_left(parts: Stack) -> None:
 def test_why_goes_through_the_instances_between(parts: Stack) -> None:
     written(parts, CHAIN)
     text = parts.run("why", "component.b", "component.first")
-    assert "component.b is given leads to component.a" in text
-    assert "component.a is given leads to component.first" in text
+    assert "the inputs of component.b lead to component.a" in text
+    assert "the inputs of component.a lead to component.first" in text
     assert "is not made from" in " ".join(parts.run("why", "component.first", "component.b", code=1).split())

@@ -426,7 +426,7 @@ def test_why(stack: Stack) -> None:
     assert "for_each of component.many reads component.first: x.tfcomponent.hcl:8" in text
     assert "x.tfcomponent.hcl:8: for_each = toset([component.first.id])" in text
     text = stack.run("why", "component.last", "stack.inner[*].component.c")
-    assert "what component.last is given leads to stack.inner[*].component.c" in text
+    assert "the inputs of component.last lead to stack.inner[*].component.c" in text
     assert "x.tfcomponent.hcl:20: depends_on = [stack.inner]" in text
     assert "is not deferred" in stack.run("why", "deferred", "component.first", code=1)
     text = " ".join(stack.run("why", "deferred", "component.firs", code=1).split())

@@ -297,7 +297,9 @@ def stale(plan: Plan, current: State | None) -> list[Diagnostic]:
         else f"it was made before there was a state, and the stored state has serial {current.serial} by now"
     )
     if before.lineage in ("", current.lineage) and _was_applied(plan, current):
-        detail = f"The stored state (serial {current.serial}) has all that this plan announced. There is nothing to do."
+        detail = (
+            f"The stored state (serial {current.serial}) already has all changes of this plan. There is nothing to do."
+        )
         return [error("plan_file.applied", "Saved plan was applied already", detail)]
     detail = f"The plan cannot be applied any more: {what}. Make the plan again."
     return [error("plan_file.stale", "Saved plan is stale", detail)]

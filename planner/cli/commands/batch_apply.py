@@ -104,6 +104,6 @@ def approval(command: str, terminal: Terminal) -> Any:
                 terminal.out(f"    {refusal}")
         what = "Everything above will be destroyed" if command == "destroy" else "The plans above will be applied"
         remark = f"{what}.\nOnly 'yes' will be accepted to approve."
-        return ask(f"Do you want to go on with {title}?", remark, terminal, True) == "yes"
+        return ask(f"Do you want to continue with {title}?", remark, terminal, True) == "yes"
 
     return approve

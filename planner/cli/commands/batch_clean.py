@@ -34,7 +34,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     for name in done.removed:
         terminal.out(name)
     for name in done.kept:
-        terminal.out(f"{name} stays: it was cut off, and planner batch resume can go on with it.")
+        terminal.out(f"{name} is kept: it was interrupted, and planner batch resume can continue it.")
     what = "would be removed" if arguments["dry-run"] else "removed"
     number = len(done.removed)
     terminal.out(f"{number} record{'' if number == 1 else 's'} {what}, {done.size:,} bytes.")

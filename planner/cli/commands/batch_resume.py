@@ -37,7 +37,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         if not arguments["json"]:
             terminal.out(f"Resuming {name}.")
             for unit in in_flight:
-                terminal.out(f"{unit}: was in work when the run was cut off")
+                terminal.out(f"{unit}: was in progress when the run was interrupted")
 
     root = os.path.dirname(os.path.abspath(arguments["file"])) if arguments["file"] else os.getcwd()
     ask = None if arguments["auto-approve"] else approval("apply", terminal)

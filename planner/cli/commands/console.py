@@ -34,7 +34,7 @@ FLAGS = (
 )
 BRACKETS = {"LPAREN": 1, "LBRACKET": 1, "LBRACE": 1, "LBODY": 1, "RPAREN": -1, "RBRACKET": -1, "RBRACE": -1}
 HELLO = """An expression shows its value: var.region, terraform_data.x.output, upper("a"), 1 + 2.
-type(EXPRESSION) shows its type. Open brackets, or a backslash at the end, go on to the next line.
+type(EXPRESSION) shows its type. Open brackets, or a backslash at the end, continue on the next line.
 exit, or the end of the input, ends the console. Nothing is changed."""
 
 

@@ -25,7 +25,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     arguments.at_most_one_word("Name one policy.toml, or none for .planner/policy.toml.")
     if not arguments.words and not os.path.lexists(policy_packs.OWN):
         if own(os.curdir):
-            terminal.out("No pack comes from elsewhere.")
+            terminal.out("No pack has an external source.")
         else:
             policy_packs.first_policy(terminal.out)
         return 0

@@ -42,7 +42,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         text = "\n".join(lines)
         view.say(text, text, type="state_journal", place=one.place, changed=list(one.changed))
     if not shown and not problems:
-        view.say("There is no journal: nothing was cut off.", "There is no journal.", type="state_journal")
+        view.say("There is no journal: no operation was interrupted.", "There is no journal.", type="state_journal")
     return view.finish(problems)
 
 

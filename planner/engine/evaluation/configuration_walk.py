@@ -392,7 +392,7 @@ def provider_meta(schemas: Schemas, it: Instance) -> Value:
             continue
         schema = schemas.schema(source).meta
         if schema is None:
-            detail = f"The provider {source} of {it.address} wants to know nothing of modules: take the block out."
+            detail = f"The provider {source} of {it.address} does not accept metadata of modules: remove the block."
             summary = "Provider does not support provider_meta"
             raise Failure(error("plan.provider_meta", summary, detail, body.missing_span))
         value, problems = decode_block(body, schema, it.module.scope)

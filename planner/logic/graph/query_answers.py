@@ -85,7 +85,7 @@ def _paths(
     most = 1 if verb == "somepath" else limit
     items = list(islice(paths(waiting, starts, ends), most + 1))
     if not items and next(paths(waiting, ends, starts), None):
-        detail = "The first waits for nothing there, but the second for the first: exchange them."
+        detail = "The first does not wait for the second, but the second for the first: exchange them."
         problems.append(warning("query.other_way", "No path in this direction", detail))
     if verb == "allpaths" and len(items) > most:
         total = count_paths(waiting, starts, ends)

@@ -44,7 +44,7 @@ def _client(address: str) -> Any:
         raise Failure(error("batch.dask", "Cannot reach the Dask scheduler", detail)) from None
     if not client.scheduler_info()["workers"]:
         client.close()
-        detail = f"The scheduler at {address} has no workers: nothing would ever be done."
+        detail = f"The scheduler at {address} has no workers: no unit would ever run."
         raise Failure(error("batch.dask", "No workers", detail))
     return client
 

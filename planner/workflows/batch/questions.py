@@ -156,7 +156,7 @@ def why_pending(options: BatchOptions, unit: str, negated: bool, listener: Batch
     documents, comes_after = _proofs(options, unit, ("pending", "not_pending"), (predicate,), listener)
     if not documents:
         if not comes_after:
-            detail = f"{unit} comes after no other unit, so nothing of its plan waits for one."
+            detail = f"{unit} has no dependencies, so its plan does not wait for any."
         elif negated:
             detail = (
                 f"{unit} waits for values of all its dependencies. For the values: planner batch why pending {unit}"

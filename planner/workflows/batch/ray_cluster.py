@@ -58,7 +58,7 @@ def open_ray(address: str) -> RayCarrier:
     size = int(ray.cluster_resources().get("CPU", 0))
     if not size:
         context.disconnect()
-        detail = f"The cluster at {address} has no processors to give: nothing would ever be done."
+        detail = f"The cluster at {address} has no free processors: no unit would ever run."
         raise Failure(error("batch.ray", "No workers", detail))
     return RayCarrier(ray, context, size)
 

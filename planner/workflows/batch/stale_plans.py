@@ -79,7 +79,7 @@ def _places(analysis: Analysis, saved: Saved) -> Iterable[Moved]:
     ):
         yield saved.unit, "state", saved.state, f"Its state is {analysis.state_of[saved.unit]} now."
     if sorted(analysis.before.get(saved.unit, ())) != sorted(saved.before):
-        text = f"It came after {', '.join(saved.before) or 'nothing'}; now that has changed."
+        text = f"It came after {', '.join(saved.before) or 'nothing'}; this order has changed."
         yield saved.unit, "order", ", ".join(saved.before), text
 
 

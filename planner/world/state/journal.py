@@ -538,7 +538,7 @@ def story(path: str, recorded: JournalContent, count: int) -> list[Diagnostic]:
         "for other programs when planner has written it (`planner state journal -adopt` writes it at once)."
     )
     if recorded.is_torn:
-        detail += " Its last line was cut off while it was written: nothing had gone on from there."
+        detail += " Its last line is incomplete: the operation had not continued from there."
     return [warning("state.recovered", "An interrupted operation was recovered", detail), *unfinished(recorded)]
 
 

@@ -134,7 +134,7 @@ def _split(data: bytes, whose: str) -> tuple[dict[str, Any], bytes, bytes]:
             raise ValueError
         other_version = header.pop("version")
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise BadParcel("What came is not a bundle, or was cut off.") from None
+        raise BadParcel("The received data is not a bundle, or is incomplete.") from None
     if other_version != version():
         raise BadParcel(
             f"{whose} planner {str(other_version)[:80]}, and this is {version()}: they have to be the same."

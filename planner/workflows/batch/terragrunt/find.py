@@ -54,7 +54,7 @@ def find_units(root: str, names: Iterable[str], environment: Mapping[str, str]) 
         if has_configuration(reading):
             units[_name(root, folder)] = _unit(root, folder, reading, readings, folder in inside)
         elif reading.session.config not in included and folder in inside:
-            detail = f"{reading.session.config} names no source, and there is no configuration beside it."
+            detail = f"{reading.session.config} names no source, and there is no configuration next to it."
             problems.append(warning("terragrunt.nothing", "Nothing to run", detail))
     left_out = _left_out(root)
     units = {name: _without(units[name], left_out) for name in sorted(units)}
@@ -62,7 +62,7 @@ def find_units(root: str, names: Iterable[str], environment: Mapping[str, str]) 
     for reading in readings.values():
         problems += [remark for remark in reading.remarks if remark not in problems]
     if not units:
-        detail = f"No {NAME} below {root} names a source or has configuration beside it."
+        detail = f"No {NAME} below {root} names a source or has a configuration next to it."
         problems.append(error("batch.no_units", f"No units below {root}", detail))
     return Fleet(root, units, "", tuple(problems), text)
 

@@ -264,7 +264,7 @@ def _scalars(reading: UnitReading, frame: Frame) -> None:
         )
     for name in _IGNORED:
         if _has(frame, name):
-            detail = f"planner has no {name}s: the block {name} means nothing to it."
+            detail = f"planner has no {name}s: the block {name} is not supported."
             reading.remarks.append(warning("terragrunt.ignored", "Not heeded", detail, _span(frame, name)))
 
 

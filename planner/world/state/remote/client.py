@@ -139,5 +139,5 @@ def unpacked(data: bytes, place: str) -> bytes:
     if decompressor.unconsumed_tail:
         raise ServiceError(f"what is kept in {place} is larger than {LARGEST >> 20} MiB")
     if not decompressor.eof:
-        raise ServiceError(f"what is kept in {place} is cut off")
+        raise ServiceError(f"the content of {place} is truncated")
     return result
