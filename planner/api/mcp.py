@@ -9,7 +9,7 @@ from __future__ import annotations
 import hmac
 import json
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from planner.api.configuration import Configuration, load
@@ -17,6 +17,7 @@ from planner.api.model import Cause, Explanation
 from planner.api.plan import Change, OutputChange, Plan
 from planner.api.session import Stop
 from planner.api.threads import in_thread
+from planner.api.values import without
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.foundation.vocabulary.release import RELEASE
 
@@ -151,7 +152,12 @@ class _Tools:
         def work(stop: Stop) -> Answer:
             with self._load(directory, variables).plan(mode="refresh-only", stop=stop) as plan:
                 shown = [
-                    {"address": c.address, "action": c.action, "recorded": _plain(c.before), "real": _plain(c.after)}
+                    {
+                        "address": c.address,
+                        "action": c.action,
+                        "recorded": _plain(c.before, plan.secrets),
+                        "real": _plain(c.after, plan.secrets),
+                    }
                     for c in plan.drift[:MOST_ENTRIES]
                 ]
                 return _bounded({"drift": shown}, len(plan.drift), "drift")
@@ -225,7 +231,7 @@ class _Tools:
                     "added": result.added,
                     "changed": result.changed,
                     "destroyed": result.destroyed,
-                    "outputs": _plain(dict(result.outputs)),
+                    "outputs": _plain(dict(result.outputs), plan.secrets),
                 }
 
         return await _answer(work)
@@ -236,7 +242,7 @@ class _Tools:
         def work(stop: Stop) -> Answer:
             with self._load(directory, variables).plan(stop=stop) as plan:
                 rows = plan.query(*words)
-                shown = [list(map(_plain, row)) for row in rows[:MOST_ENTRIES]]
+                shown = [[_plain(cell, plan.secrets) for cell in row] for row in rows[:MOST_ENTRIES]]
                 return _bounded({"columns": list(rows.columns), "rows": shown}, len(rows), "rows")
 
         return await _answer(work)
@@ -245,7 +251,11 @@ class _Tools:
         def work(stop: Stop) -> Answer:
             with self._load(directory, variables).plan(stop=stop) as plan:
                 proof = plan.why_not(*words) if negated else plan.why(*words)
-                return {"text": _cut(proof.text), "goal": list(proof.goal), "rules": list(proof.rules)}
+                return {
+                    "text": _cut(without(proof.text, plan.secrets)),
+                    "goal": list(proof.goal),
+                    "rules": list(proof.rules),
+                }
 
         return await _answer(work)
 
@@ -332,14 +342,14 @@ def _bounded(document: Answer, total: int, what: str) -> Answer:
     return document
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Any, secrets: Iterable[str]) -> Any:
     """A value as JSON has it: what is sensitive or unknown as the words for it."""
     if isinstance(value, dict):
-        return {name: _plain(item) for name, item in value.items()}
+        return {name: _plain(item, secrets) for name, item in value.items()}
     if isinstance(value, list):
         more = [f"({len(value) - MOST_ENTRIES} more)"] if len(value) > MOST_ENTRIES else []
-        return [*map(_plain, value[:MOST_ENTRIES]), *more]
-    return value if value is None or isinstance(value, bool | int | float) else _cut(str(value))
+        return [*(_plain(item, secrets) for item in value[:MOST_ENTRIES]), *more]
+    return value if value is None or isinstance(value, bool | int | float) else _cut(without(str(value), secrets))
 
 
 def _cut(text: str) -> str:

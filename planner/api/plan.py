@@ -14,7 +14,7 @@ from planner.api.html import table_html
 from planner.api.model import Cause, Difference, Explanation, Fix, Graph, Proof, Rows
 from planner.api.policies import all_policies, strict
 from planner.api.session import Stop, UnsavedStateError, session
-from planner.api.values import Path, Sensitive, from_python, sensitive_parts, to_python, unknown_parts
+from planner.api.values import Path, Sensitive, from_python, secrets_in, sensitive_parts, to_python, unknown_parts
 from planner.foundation.vocabulary.address import AddressError, parse_address, parse_resource_instance
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 from planner.foundation.vocabulary.limits import Limits
@@ -374,6 +374,14 @@ class Plan:
         return table_html(("object", "action", "because of"), rows, repr(self)[1:-1])
 
     # ---------------------------------------------------------------- parts
+
+    @cached_property
+    def secrets(self) -> frozenset[str]:
+        """The sensitive strings of the plan. A provider may copy one into an attribute that is not sensitive, as
+        terraform_data does: what leaves the program, as snapshots and answers for assistants, is cleared of them."""
+        changes: tuple[Change | OutputChange, ...] = (*self.objects, *self.drift, *self.outputs)
+        values = [value for c in changes for value in (c.before, c.after)]
+        return frozenset(secret for value in values for secret in secrets_in(value))
 
     def _session(self, stop: Stop | None = None) -> Any:
         return session(self._directory, stop)

@@ -116,14 +116,16 @@ def planner_apply(planner_modules: Modules) -> Callable[..., ApplyResult]:
 @pytest.fixture
 def planner_snapshot(request: pytest.FixtureRequest) -> Callable[[Plan], None]:
     """Compares a plan with the one that was kept in __snapshots__ beside the test, and fails with the differing lines
-    and their causes. With --planner-update it is written."""
+    and their causes. With --planner-update it is written. Sensitive values are not in it."""
     used: list[str] = []
 
     def compare(plan: Plan, name: str = "") -> None:
         name = name or request.node.name + (f".{len(used) + 1}" if used else "")
         used.append(name)
         file = request.path.parent / FOLDER / f"{request.path.stem}.{re.sub(r'[^A-Za-z0-9._-]+', '_', name)}.txt"
-        text = plan.text(causes=False)
+        from planner.api.values import without
+
+        text = without(plan.text(causes=False), plan.secrets)
         if request.config.getoption(UPDATE):
             file.parent.mkdir(exist_ok=True)
             file.write_text(text, "utf-8")

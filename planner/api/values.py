@@ -7,7 +7,7 @@ not known yet         UNKNOWN                   sensitive           Sensitive, w
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from planner.foundation.values.json_codec import implied_value
@@ -133,3 +133,19 @@ def _leaves(value: Any, through: bool = True, path: Path = ()) -> Iterator[tuple
             yield from _leaves(item, through, (*path, index))
     else:
         yield path, inner
+
+
+def secrets_in(value: Any) -> Iterator[str]:
+    """The strings of 6 characters and more in the sensitive parts of a Python object; shorter ones are in all texts."""
+    for _, part in _leaves(value, False):
+        if not isinstance(part, NotKnown) and isinstance(part, Sensitive):
+            for _, leaf in _leaves(part):
+                if isinstance(leaf, str) and len(leaf) >= 6:
+                    yield leaf
+
+
+def without(text: str, secrets: Iterable[str]) -> str:
+    """A text with `(sensitive value)` in place of each of these strings, the longest first."""
+    for secret in sorted(secrets, key=len, reverse=True):
+        text = text.replace(secret, repr(Sensitive(None)))
+    return text

@@ -102,6 +102,8 @@ def test_tools(root: Path) -> None:
         assert ["terraform_data.b (expand)", "terraform_data.a (expand)"] in slice["edges"]
         findings = await call("policy_check", directory="net", policies=["builtin:no_provisioners"])
         assert findings["findings"] == []
+        copied = await call("query", text='planned("terraform_data.a", "output.password", V)', directory="net")
+        assert copied["rows"] == [["(sensitive value)"]]
         for name, arguments in (
             ("plan", {"directory": ".."}),
             ("plan", {"directory": "/etc"}),

@@ -72,3 +72,22 @@ def test_fixtures(project: pytest.Pytester) -> None:
     result = project.runpytest_subprocess("-k", "snapshot")
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(['-*input*= "web"*', '+*input*= "db"*'])
+
+
+def test_snapshots_have_no_secrets(project: pytest.Pytester) -> None:
+    """terraform_data copies a sensitive input into an output that is not sensitive."""
+    text = MODULE.replace('variable "name" {}', 'variable "name" {\n  sensitive = true\n}')
+    (project.path / "module" / "main.tf").write_text(
+        text.replace('output "name" {', 'output "name" {\n  sensitive = true')
+    )
+    project.makepyfile(
+        """
+        def test_update(planner_apply, planner_plan, planner_snapshot):
+            planner_apply("module", {"name": "hunter2"})
+            planner_snapshot(planner_plan("module", {"name": "other-secret"}))
+        """
+    )
+    project.runpytest_subprocess("--planner-update").assert_outcomes(passed=1)
+    (snapshot,) = (project.path / "__snapshots__").iterdir()
+    kept = snapshot.read_text()
+    assert "output" in kept and "hunter2" not in kept and "other-secret" not in kept
