@@ -1,4 +1,4 @@
-"""The former world of a plan: the version that `-since` names, the record beside the state, or a version in git."""
+"""The former world of a plan: the version that `-since` names, the record next to the state, or a version in git."""
 
 from __future__ import annotations
 

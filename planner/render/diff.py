@@ -274,7 +274,7 @@ def _both_long(a: Value, b: Value) -> bool:
 
 
 def set_changes(change: ValueChange) -> list[ValueChange]:
-    """The items of two sets: kept ones as pairs, then what left, in place, then what came."""
+    """The items of two sets: kept ones as pairs and removed ones, in place, then added ones."""
     before, after = items_of(change.before), items_of(change.after)
     left: dict[Any, list[int]] = {}
     for j, value in enumerate(after):

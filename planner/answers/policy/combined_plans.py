@@ -69,7 +69,7 @@ def policy_files(words: tuple[str, ...], of_packs: str) -> Files:
         if problems:
             raise Failure(problems)
         if not files:
-            raise Failure(error("policy.none_there", "No policies in the directory", f"{word} holds no file *.dl."))
+            raise Failure(error("policy.none_there", "No policies in the directory", f"{word} contains no .dl file."))
         for file in files:
             if is_pack_file(str(file)):
                 detail = f"{file}: {of_packs}"

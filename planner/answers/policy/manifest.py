@@ -65,7 +65,7 @@ class ParameterType:
 
 
 def parameter_type(text: str, depth: int = 0) -> ParameterType | None:
-    """The type that a text names; None for one that there is not."""
+    """The type that a string names; None for an unknown type."""
     match = _WRITTEN.fullmatch(text.strip())
     if match is None or depth > 2:
         return None

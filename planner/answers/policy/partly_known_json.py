@@ -1,4 +1,4 @@
-"""Known parts of JSON texts with unknown parts: rows as those of the relations that look into a text."""
+"""Known parts of JSON strings with unknown parts, as rows like those of the relations that read strings."""
 
 from __future__ import annotations
 

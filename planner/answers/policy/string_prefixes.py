@@ -1,4 +1,4 @@
-"""Conclusions from the beginning of a text, whatever comes behind: whether tests of it hold, and the results of
+"""Conclusions from the beginning of a string, whatever follows: whether tests of it hold, and the results of
 functions."""
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _PLAIN = re.compile(
 
 
 def known_truth(name: str, begin: str, arguments: tuple[Any, ...]) -> bool | None:
-    """Whether a test of a text that begins so holds; None where that depends on the rest."""
+    """Whether a test of a string with this beginning holds; None where that depends on the rest."""
     if name in _KINDS:
         return None if _may_become(_KINDS[name], begin) else False
     if not arguments or type(arguments[0]) is not str:

@@ -307,7 +307,7 @@ class SymbolCase:
         return not (_apart(high, other_low) or _apart(other_high, low))
 
     def document(self, text: Any) -> KnownDocument | None:
-        """The known parts of a text that is JSON with unknown parts."""
+        """The known parts of a JSON string with unknown parts."""
         is_there = isinstance(text, Symbol) and text.key[0] == "at"
         return self.documents.get((text.key[1], text.key[2])) if is_there else None
 
@@ -428,7 +428,7 @@ class SymbolCase:
     # -------- how texts begin
 
     def prefix(self, value: Any) -> str:
-        """The certain beginning of a text."""
+        """The known beginning of a string."""
         value = self.resolved(value)
         if not isinstance(value, Symbol):
             return value if type(value) is str else ""

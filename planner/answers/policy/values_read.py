@@ -112,7 +112,7 @@ class Interest:
 
     @cached_property
     def entries(self) -> list[tuple[Condition, Patterns | None]]:
-        """For each literal about values: whose, and which paths."""
+        """The owner and the paths of each literal about values."""
         return [
             (self.condition(rule, atom.arguments[0]), self._terms.patterns(body, atom.arguments[1]))
             for rule in self.rules

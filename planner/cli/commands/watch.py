@@ -51,8 +51,8 @@ GRAIN = 20_000_000
 
 
 def watch(options: OperationOptions, terminal: Terminal, is_json: bool) -> int:
-    """Watch until interrupted: 0, or 1 while a plan is made. Failures of planning are reported, and compared with
-    nothing: the next plan is compared with the last one that could be made."""
+    """Watch until interrupted: 0, or 1 while a plan is made. Failed plans are reported but not compared: the next plan
+    is compared with the last successful one."""
     looking = Watch()
     looking.also((".",))
     last: MadePlan[Any] | None = None

@@ -65,7 +65,7 @@ class Shelf:
         return blake2b(b"".join(pieces), digest_size=16).hexdigest()
 
     def has(self, name: str) -> bool:
-        """Whether there is an entry of the user's under a name; whether it is whole is seen when it is read."""
+        """Whether the user has an entry of this name. Reading it detects damage."""
         number = _open_entry(self.folder, name)
         if number is not None:
             os.close(number)

@@ -316,7 +316,7 @@ def _key(step: TraversalStep) -> InstanceKey:
 
 
 def parse_address(text: str) -> Address:
-    """The address that a text denotes. Raises AddressError."""
+    """The address that a string denotes. Raises AddressError."""
     return address_of(scan_traversal(text))
 
 
@@ -383,7 +383,7 @@ def _scan(text: str, steps: list[TraversalStep]) -> None:
 
 
 def valid_identifier(text: str) -> bool:
-    """Whether a text is a name of the language: a letter or underscore, then letters, digits, underscores, dashes."""
+    """Whether a string is a name of the language: a letter or underscore, then letters, digits, underscores, dashes."""
     if text.isascii():
         return not text.startswith("-") and text.replace("-", "_").isidentifier()
     return _identifier_by_character(text, 0) == len(text)

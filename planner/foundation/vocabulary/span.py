@@ -119,14 +119,14 @@ class Span:
 
 
 def graphemes(text: str) -> list[str]:
-    """The grapheme clusters of a text, in order."""
+    """The grapheme clusters of a string, in order."""
     if text.isascii():
         return list(text) if "\r" not in text else _clusters(text)
     return _clusters(text)
 
 
 def count_graphemes(text: str) -> int:
-    """How many grapheme clusters a text has."""
+    """The number of grapheme clusters in a string."""
     if text.isascii() and "\r" not in text:
         return len(text)
     return len(_clusters(text))

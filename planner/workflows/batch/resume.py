@@ -95,7 +95,7 @@ def resume(
 
 
 def _is_its_plan(folder: str, unit: str, last_event: float) -> bool:
-    """Whether the plan of a unit is there as the run left it that was cut off: a later one may have written there."""
+    """Whether the plan of a unit is as the interrupted run left it: a later one may have written there."""
     try:
         return os.lstat(saved_plan.plan_path(folder, unit)).st_mtime <= last_event
     except OSError:

@@ -73,7 +73,7 @@ class Saved:
     result: UnitResult
     asked: UnitOptions = NOTHING
     goes_on: bool = True
-    """whether it can be planned again as it was planned, should applying it be cut off"""
+    """whether it can be planned again with the same options if its apply is interrupted"""
 
     def done(self, plan_file: str) -> FinishedUnit:
         """The unit as the run that planned it left it, with its plan in another place."""

@@ -77,8 +77,8 @@ def decide(
 ) -> UnitDecision:
     """The decision about a unit. `before`: the units that come before it; `kept`: its earlier result, whose inputs are
     unchanged; `result`: how its own run ended, "" before that; `died`: how often a process died that ran it;
-    `was_cut_off`: it was in work when a run that is resumed now was interrupted; `is_partial`: parts of a deployment
-    are deferred; `is_approved`: by the rules of its group."""
+    `was_cut_off`: it was in progress when the run was interrupted that is resumed now; `is_partial`: parts of a
+    deployment are deferred; `is_approved`: by the rules of its group."""
     kinds = sorted(set(before.values()), key=_order)
     shape = _decide(command, tuple(kinds), kept, result, died, was_cut_off, is_partial, is_approved)
     if not (shape.skipped or shape.sees_plan or shape.pending or shape.because):

@@ -1,4 +1,5 @@
-"""Requests of an editor about a rule file: completion, hover, declarations, cases. No protocol is spoken here."""
+"""Requests of an editor about a rule file: completion, hover, declarations, cases. The protocol is implemented
+elsewhere."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ def plan(
 def apply(
     subject: TestedConfiguration, made: Plan, variables: Variables, parallelism: int
 ) -> tuple[State, list[Diagnostic]]:
-    """The state after applying a plan, as far as that came."""
+    """The state after applying a plan, or a part of it if that failed."""
     loaded = subject.loaded
     try:
         graph = apply_graph(made, loaded)

@@ -188,7 +188,7 @@ def module_package(url: str, web: Web, settings: OciSettings, environ: Mapping[s
 
 
 class OciMirror:
-    """A mirror of providers: each has a repository, whose address a template makes of its own."""
+    """A mirror of providers: a template makes the address of each provider's repository."""
 
     def __init__(self, template: str, web: Web, settings: OciSettings, environ: Mapping[str, str]) -> None:
         self.template, self.web, self.settings, self.environ = template, web, settings, environ

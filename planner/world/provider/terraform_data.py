@@ -1,4 +1,4 @@
-"""The resource type `terraform_data`: keeps a value, and is replaced when another value changes.
+"""The resource type `terraform_data`: keeps a value, and is replaced when a second value changes.
 
 `output` becomes what `input` is, whenever the object is created or `input` changes; `id` is random; another
 `triggers_replace` means another object.

@@ -31,7 +31,7 @@ class MigrationOptions:
     workspace: str = DEFAULT_WORKSPACE
     """the selected one"""
     warn: Callable[[list[Diagnostic]], None] = lambda problems: None
-    """takes what there is to know of the states that are copied, such as operations that were cut off"""
+    """receives remarks about the copied states, such as interrupted operations"""
 
     def confirmed(self, question: str, remark: str) -> bool:
         """Whether the answer is yes. Raises Failure when prompting is not possible."""

@@ -57,7 +57,7 @@ class Condensed:
 
 
 def condensed(edges: Relation, shared: Shared) -> Condensed:
-    """The components of a relation; worked out once of each."""
+    """The components of a relation, computed once for each relation."""
     known = shared.get(id(edges))
     if known is not None:
         return known

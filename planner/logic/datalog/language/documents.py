@@ -31,7 +31,7 @@ class Unreadable(ValueError):
 
 
 def is_json(value: Value) -> bool:
-    """Whether a text is JSON."""
+    """Whether a string is JSON."""
     return _places(value, "json") is not None
 
 
@@ -48,7 +48,7 @@ def json_elements(text: Value) -> list[Row] | None:
 
 
 def is_yaml(value: Value) -> bool:
-    """Whether a text is one document of YAML."""
+    """Whether a string is one YAML document."""
     return _places(value, "yaml") is not None
 
 

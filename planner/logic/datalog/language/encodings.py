@@ -13,7 +13,7 @@ LONGEST = 16_000_000
 
 
 def is_base64(value: Value) -> bool:
-    """Whether a text is base64 of text in UTF-8."""
+    """Whether a string is the base64 of text in UTF-8."""
     return base64_decode(value) is not None
 
 
@@ -24,7 +24,7 @@ def base64_decode(text: Value) -> str | None:
 
 
 def is_gzip(value: Value) -> bool:
-    """Whether a text is base64 of text in UTF-8 that is compressed by gzip."""
+    """Whether a string is the base64 of text in UTF-8 that is compressed by gzip."""
     return base64_gunzip(value) is not None
 
 
@@ -60,7 +60,7 @@ def _text(data: bytes) -> str | None:
 
 
 def base64_encode(text: Value) -> str | None:
-    """The base64 of a text in UTF-8."""
+    """The base64 of a string in UTF-8."""
     if type(text) is not str or len(text) > LONGEST:
         return None
     return b64encode(text.encode("utf-8", "replace")).decode("ascii")

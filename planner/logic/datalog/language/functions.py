@@ -87,7 +87,7 @@ def contains(text: Value, part: Value) -> bool:
 
 
 def matches(text: Value, pattern: Value) -> bool:
-    """RE2 finds the pattern somewhere in the text (anchor with ^ and $): linear time, whatever the pattern."""
+    """RE2 finds the pattern somewhere in the string (anchor with ^ and $): linear time, whatever the pattern."""
     if type(text) is not str or type(pattern) is not str:
         return False
     expression = compiled_pattern(pattern)
@@ -246,7 +246,7 @@ def _part(text: Value, separator: Value, method: str, index: int) -> str | None:
 
 
 def trim_prefix(text: Value, prefix: Value) -> str | None:
-    """The text without the prefix; the text itself if it does not begin with it."""
+    """The string without the prefix; the string itself if it does not begin with it."""
     return text.removeprefix(prefix) if type(text) is str and type(prefix) is str else None
 
 
@@ -270,7 +270,7 @@ def substring(text: Value, start: Value, count: Value) -> str | None:
 
 
 def to_number(text: Value) -> Number | None:
-    """The number that a text writes, as the configuration language reads it; a number is itself."""
+    """The number that a string denotes, as the configuration language reads it; a number is itself."""
     if is_a_number(text):
         return text
     if type(text) is not str or len(text) > 150:

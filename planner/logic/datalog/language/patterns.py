@@ -12,12 +12,12 @@ _MOST_WORK = 1_000_000_000
 
 
 def is_pattern(value: Value) -> bool:
-    """Whether a text is a regular expression of RE2."""
+    """Whether a string is a regular expression of RE2."""
     return type(value) is str and compiled_pattern(value) is not None
 
 
 def split(text: Value, separator: Value) -> list[Row] | None:
-    """(index, part), from 0: the text between separators."""
+    """(index, part), from 0: the strings between separators."""
     if type(text) is not str or type(separator) is not str or not separator:
         return None
     if text.count(separator) >= MOST_ROWS:

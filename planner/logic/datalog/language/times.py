@@ -61,7 +61,7 @@ def moment(value: Value) -> RuleMoment | None:
 
 
 def is_time(value: Value) -> bool:
-    """Whether a text is a time such as 2026-01-31T12:00:00Z."""
+    """Whether a string is a time such as 2026-01-31T12:00:00Z."""
     return moment(value) is not None
 
 
@@ -126,7 +126,7 @@ def time_minute(text: Value) -> int | None:
 
 
 def is_duration(value: Value) -> bool:
-    """Whether a text is a duration such as 72h30m, 30d or P30D."""
+    """Whether a string is a duration such as 72h30m, 30d or P30D."""
     return duration_seconds(value) is not None
 
 

@@ -36,12 +36,12 @@ def constraints(value: Value) -> Constraints | None:
 
 
 def is_version(value: Value) -> bool:
-    """Whether a text is a version, such as 1.2.0 or v2.0.0-rc1."""
+    """Whether a string is a version, such as 1.2.0 or v2.0.0-rc1."""
     return version(value) is not None
 
 
 def is_constraint(value: Value) -> bool:
-    """Whether a text is a version constraint, such as ~> 5.0 or >= 1.2, < 2.0."""
+    """Whether a string is a version constraint, such as ~> 5.0 or >= 1.2, < 2.0."""
     return constraints(value) is not None
 
 

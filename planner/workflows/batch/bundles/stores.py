@@ -22,7 +22,7 @@ from planner.world.state.remote.client import RemoteStateClient
 
 SCHEDULER = "scheduler"
 PART = 256 << 10
-"""bytes of one document beside a state"""
+"""bytes of one document next to a state"""
 _MOST_PARTS = 4096
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _SECRETS = re.compile(r"secret|password|passphrase|token|access_key|sas|credentials|conn_str|client_certificate", re.I)
@@ -119,7 +119,7 @@ def _service(text: str) -> ArchiveStore:
     if has_errors(problems):
         raise Failure(problems)
     if not isinstance(backend, RemoteBackend) or not (client := backend.client(DEFAULT_WORKSPACE)).has_place_beside:
-        raise _refusal(text, "It has to be an absolute path, or a backend that keeps documents beside states.")
+        raise _refusal(text, "It has to be an absolute path, or a backend that keeps documents next to states.")
     return Beside(client)
 
 

@@ -86,7 +86,7 @@ LONGEST_MESSAGE = 256 << 20
 
 
 class ClientClosedError(Exception):
-    """The plugin was stopped by ourselves before a call began: callers that still need it start it again."""
+    """planner stopped the plugin before a call began: callers that still need it start it again."""
 
 
 class PluginClient:

@@ -62,7 +62,7 @@ class StateTable:
 
     @property
     def beside(self) -> str:
-        """The table of what is kept beside states; only made when something is."""
+        """The table of what is kept next to states; only made when something is."""
         return f"{quoted(self.schema)}.{quoted(f'planner_{self.name}')}"
 
     @property
