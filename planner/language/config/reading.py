@@ -263,7 +263,8 @@ def _key(value: Value) -> str | int | float:
 
 
 def reference(expr: ExpressionPiece, problems: Problems, unquote: bool = False) -> Reference | None:
-    """A constant traversal; None when it is none (reported). `unquote`: a quoted one is taken, with a warning."""
+    """A constant traversal; None for any other expression, which is reported. `unquote`: a quoted one is taken, with a
+    warning."""
     if unquote:
         expr = unquoted(expr, problems)
     node = traversal_node(expr)

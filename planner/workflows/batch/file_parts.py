@@ -211,6 +211,6 @@ def refuse_values(name: str, span: Span, problems: Problems) -> None:
 
 
 def warn_of_group(name: str, span: Span, problems: Problems) -> None:
-    """Report that a group has values for what takes none."""
+    """Report that a group sets values for units that take none."""
     detail = f"{name} is a deployment of a stack, which takes no variables of groups: these are for the others."
     problems.warning("stack_inputs", "A stack takes no values", detail, span)

@@ -355,5 +355,5 @@ def _parse_saved(name: str, raw: Any) -> Saved:
 
 
 def is_inside(path: str) -> bool:
-    """Whether a relative path stays where it is taken from."""
+    """Whether a relative path stays inside its base directory."""
     return not (os.path.isabs(path) or "\0" in path or ".." in path.split("/"))

@@ -42,16 +42,16 @@ class BatchListener:
         `slots`: so many units are in work at a time."""
 
     def rests(self) -> None:
-        """The pass is over."""
+        """The pass has ended."""
 
     def began(self, unit: str, attempt: int) -> None:
         """The unit's work begins."""
 
     def ended(self, done: FinishedUnit) -> None:
-        """The unit is done with."""
+        """The unit has ended."""
 
     def stopping(self, units: list[str]) -> None:
-        """A stop was requested: nothing more begins, and these units finish."""
+        """A stop was requested: no further unit begins, and these units finish."""
 
 
 class PassWork:

@@ -142,9 +142,9 @@ def outline(name: str, text: str) -> Iterator[tuple[str, str, Span]]:
 
 @frozen
 class Cursor:
-    """A place in a text. `word` is the token at it (with `kind`, `start` and `end`), or "" between tokens; `relation`
-    the name before the innermost open parenthesis, `column` which argument this is; `is_in_text` whether it is within a
-    string, then `typed` is its part before the cursor."""
+    """A position in a file. `word` is the token at it (with `kind`, `start` and `end`), or "" between tokens;
+    `relation` the name before the innermost open parenthesis, `column` which argument this is; `is_in_text` whether it
+    is within a string, then `typed` is its part before the cursor."""
 
     kind: str
     word: str

@@ -1,6 +1,6 @@
 """The data source `terraform_remote_state`: the root outputs of a state that something else keeps.
 
-In whatever backend the state is. Sensitive outputs arrive without their mark, as OpenTofu gives them.
+The state may be in any backend. Sensitive outputs arrive without their mark, as OpenTofu gives them.
 """
 
 from __future__ import annotations

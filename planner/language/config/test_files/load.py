@@ -230,7 +230,7 @@ def is_test_file(name: str) -> bool:
 
 def find_test_files(root_dir: str, directory: str = DEFAULT_DIRECTORY) -> tuple[list[str], bool]:
     """Paths from the root module's directory in byte order, and whether the test directory is there. A file of the
-    second form (`x.tofutest.hcl`) hides the one of the first (`x.tftest.hcl`) next to it. Raises Failure for an existing
+    second form (`x.tofutest.hcl`) hides the one of the first (`x.tftest.hcl`) next to it. Raises Failure for a
     directory that cannot be read."""
     found = _of(root_dir, ".") or []
     inside = _of(root_dir, directory)
