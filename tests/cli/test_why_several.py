@@ -88,7 +88,6 @@ EFFECTS = {
 """,
     "var.unused": "var.unused has no effect: no change of this plan follows from it.\n",
     "replace": """[1] var.image "v1" -> "v2" (-var)
-      -> local.name (main.tf:4)
     causes 1 of 4 changes: 1 replacement
     replace  terraform_data.web[1]
 """,
