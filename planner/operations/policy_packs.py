@@ -69,7 +69,7 @@ def packs(verb: Verb, config: str, say: Callable[[str], None]) -> list[Diagnosti
         if locks or known:
             _write(config, locks)
     if not problems and not changed and verb != "lock":
-        say("All packs are there." if uses else "No pack comes from elsewhere.")
+        say("All packs are there." if uses else "No pack has an external source.")
     return problems
 
 

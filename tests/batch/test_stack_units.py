@@ -82,7 +82,7 @@ def test_by_waves_each_round_is_shown_and_approved(tmp_path: Path) -> None:
     linked(tmp_path)
     ran = batch(tmp_path, "apply", answers="yes\n" * 4)
     assert ran.code == 0, ran.errors
-    assert ran.out.count("Do you want to go on") == 4
+    assert ran.out.count("Do you want to continue") == 4
     shown = ran.out.index("Wave 2 of 3, what was deferred:")
     assert 'create component.web["a-36"]: terraform_data.service' in ran.out[shown:]
     assert "1  shop/live  applied    2" in ran.out
@@ -240,7 +240,7 @@ def test_a_renamed_deployment_is_told(tmp_path: Path) -> None:
     assert batch(tmp_path, "apply", "-auto-approve").code == 0
     write(tmp_path, {"net/x.tfdeploy.hcl": 'deployment "es" { inputs = { zone = "eu" } }\n'})
     ran = batch(tmp_path, "plan")
-    assert ran.code == 0 and 'There are states of the deployment "eu"' in ran.errors + ran.out
+    assert ran.code == 0 and 'The deployment "eu" has states' in ran.errors + ran.out
 
 
 def test_a_folder_and_a_deployment_of_one_name(tmp_path: Path) -> None:

@@ -594,6 +594,6 @@ def test_a_question_with_one_answer_names_no_deployment(stack: Stack) -> None:
         assert text == stack.run("why", "-deployment=a", *words)
     only_a = ('component.web["a"]', "component.net")
     assert "Which deployment?" in stack.run("why", *only_a, code=1)
-    assert "leads to component.net" in stack.run("why", "-deployment=a", *only_a)
+    assert "lead to component.net" in stack.run("why", "-deployment=a", *only_a)
     assert "is not made from" in " ".join(stack.run("why", "component.net", 'component.web["x"]', code=1).split())
     assert "Which deployment?" in stack.run("why", "deferred", "component.net", code=1)

@@ -119,7 +119,7 @@ def test_states_of_a_deployment_that_is_declared_no_more_are_named(run: Planner,
     both = 'deployment "gone" {}\ndeployment "here" {}\n'
     run(both, "apply", "-auto-approve")
     assert "Deployment without a block" not in run(both, *command).out
-    assert 'states of the deployment "gone"' in run('deployment "here" {}', *command).out
+    assert 'The deployment "gone" has states' in run('deployment "here" {}', *command).out
 
 
 @pytest.mark.parametrize("text", ["c~~61", "c~~6", "c~+1", "c~~ 1", "c~~C3~A9", "", "c."])
