@@ -41,7 +41,7 @@ def test_what_can_be_resumed_stays(fleet: Path) -> None:
     events = fleet / ".planner/batch" / newest / "events.jsonl"
     lines = events.read_text().splitlines(keepends=True)
     events.write_text("".join(lines[:-1]))  # it was cut off before its end
-    assert f"{newest} stays" in batch(fleet, "clean", "-keep=0").out
+    assert f"{newest} is kept" in batch(fleet, "clean", "-keep=0").out
     assert runs(str(fleet)) == [newest]
     events.write_text("".join(lines))
     assert clean(str(fleet), 0, 0.0).removed == (newest,)
