@@ -145,16 +145,6 @@ class DeclaredInstances:
             return False
         return bool(was) and not now & was
 
-    def former_blocks(self, module: ModuleInstance, name: str) -> list[ResourceDecl]:
-        """The former blocks that a new resource may have replaced."""
-        was = self._former.context.config.root.descendant(self._former.names.module(module.text).path)
-        if was is None or self._former.declaration(module, name) is not None:
-            return []
-        now = module.config.resources
-        moved = self._former.names.is_former
-        gone = (decl for key, decl in was.resources.items() if key not in now and not moved(join(module.text, key)))
-        return [decl for decl in gone if (decl.mode, decl.type) == (now[name].mode, now[name].type)]
-
     def lost_object(self, module: ModuleInstance, decl: ResourceDecl, key: InstanceKey) -> Value:
         """Something in place of an object that the state lost: what its former configuration gave it, and strings
         that nothing else is equal to."""

@@ -141,19 +141,9 @@ class Interventions:
         """Whether an argument of a new instance has changed inputs other than those of its key, or may have."""
         try:
             units = self._units_of(place)
-            if any(self._is_given_by(place, decl) for decl in self.declared.former_blocks(place.module, place.name)):
-                units -= {_attribute_unit(place)}
             return not units <= self._units_of(ValueLocation(place.module, "each", place.name))
         except (UncheckedError, RecursionError):
             return True
-
-    def _is_given_by(self, place: ValueLocation, decl: ResourceDecl) -> bool:
-        """Whether a former block gives an argument the same expression."""
-        given = decl.body.just_attributes()[0].get(str(place.path[0][1]))
-        now = self.places.whole_text(place)
-        if given is None or now is None:
-            return given is None and now is None
-        return self.former.is_same_text(place.module, now.node, given.expr)
 
     def _former_path(self, path: ModulePath) -> ModulePath:
         """The path that a module had before it was moved."""

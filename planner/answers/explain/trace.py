@@ -97,10 +97,7 @@ class Trace(ValueTrace):
                 if self._inputs(at):
                     self._facts.add("differs_besides", name, str(at), source=self._source(at))
                     self._check(at)
-        elif (known := self._trials()) is not None and (
-            known.declared.are_all_new(place.module.config.path, place.name)
-            or known.declared.former_blocks(place.module, place.name)
-        ):
+        elif (known := self._trials()) is not None and known.declared.are_all_new(place.module.config.path, place.name):
             for at in self._argument_places(place, name):
                 if known.differs_besides(at):
                     self._facts.add("new_besides", name, str(at), source=self._source(at))
