@@ -12,7 +12,7 @@ from planner.answers.policy.model import Verdict
 from planner.api.configuration import read_plan_file
 from planner.api.judging import judge
 from planner.api.model import Explanation
-from planner.api.plan import Change, OutputChange, Plan
+from planner.api.plan import Change, OutputChange, Plan, changed_objects, current_object
 from planner.api.session import session
 from planner.api.values import UNKNOWN, Sensitive
 from planner.foundation.vocabulary.diagnostic import Failure, error
@@ -37,7 +37,7 @@ class PlanDocument:
     @property
     def changes(self) -> tuple[Change, ...]:
         """The changes of objects, by address."""
-        return tuple(change for change in self.objects if change.action != NO_OP or change.import_id)
+        return changed_objects(self.objects)
 
     @property
     def is_empty(self) -> bool:
@@ -55,10 +55,7 @@ class PlanDocument:
 
     def change(self, address: str) -> Change:
         """The change of the current object at an address. Raises KeyError when the plan has no such object."""
-        for change in self.objects:
-            if change.address == address and not change.deposed:
-                return change
-        raise KeyError(address)
+        return current_object(self.objects, address)
 
     def judge(self, policies: Sequence[str] = ()) -> Verdict:
         """The verdict of policies, as planner.judge."""

@@ -19,7 +19,7 @@ from planner.foundation.vocabulary.address import AddressError, parse_address, p
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 from planner.foundation.vocabulary.limits import Limits
 from planner.foundation.vocabulary.records import evolve, field, frozen
-from planner.logic.programs.actions import Counts, verb_of, words
+from planner.logic.programs.actions import NO_OP, Counts, verb_of, words
 
 if TYPE_CHECKING:
     from planner.answers.policy.model import Verdict
@@ -175,7 +175,7 @@ class Plan:
     @cached_property
     def changes(self) -> tuple[Change, ...]:
         """The changes of objects, by address; objects that stay as they are have none."""
-        return tuple(change for change in self.objects if change.action != "no-op" or change.import_id)
+        return changed_objects(self.objects)
 
     @cached_property
     def objects(self) -> tuple[Change, ...]:
@@ -196,7 +196,7 @@ class Plan:
 
     def change(self, address: str) -> Change:
         """The change of the current object at an address. Raises KeyError when the plan has no such object."""
-        return next((c for c in self.objects if c.address == address and not c.deposed), None) or _missing(address)
+        return current_object(self.objects, address)
 
     # ---------------------------------------------------------------- why
 
@@ -466,7 +466,7 @@ class Judged(Plan):
 
     @property
     def changes(self) -> tuple[Change, ...]:
-        return tuple(change for change in self.objects if change.action != "no-op" or change.import_id)
+        return changed_objects(self.objects)
 
     @property
     def outputs(self) -> tuple[OutputChange, ...]:
@@ -531,5 +531,14 @@ def _source(configuration: str) -> str:
     return parse_provider_configuration(configuration).source
 
 
-def _missing(address: str) -> Change:
+def changed_objects(objects: Sequence[Change]) -> tuple[Change, ...]:
+    """The objects that do not stay as they are, or are imported."""
+    return tuple(change for change in objects if change.action != NO_OP or change.import_id)
+
+
+def current_object(objects: Sequence[Change], address: str) -> Change:
+    """The current object at an address. Raises KeyError when there is none."""
+    for change in objects:
+        if change.address == address and not change.deposed:
+            return change
     raise KeyError(address)
