@@ -17,7 +17,7 @@ from planner.api.session import session
 from planner.api.values import UNKNOWN, Sensitive
 from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.foundation.vocabulary.records import field, frozen
-from planner.logic.programs.actions import NO_OP, Counts, actions, does, words
+from planner.logic.programs.actions import NO_OP, Counts, action_of, does
 from planner.operations.judge_documents import read_document
 
 
@@ -137,10 +137,11 @@ def _nothing(name: str) -> Explanation:
 
 def _action(steps: Sequence[str]) -> str:
     """The action of the steps that plan JSON has. Raises Failure for other ones."""
-    for action in actions():
-        if words(action) == list(steps):
-            return action
-    raise Failure(error("api.action", "Unknown action", f"The plan has the action {list(steps)}, which is not known."))
+    try:
+        return action_of(steps)
+    except KeyError as problem:
+        detail = f"The plan has the action {list(steps)}, which is not known."
+        raise Failure(error("api.action", "Unknown action", detail)) from problem
 
 
 def _values(change: Mapping[str, Any]) -> tuple[Any, Any]:

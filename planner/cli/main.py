@@ -292,16 +292,34 @@ def _failed(problem: Exception, terminal: Terminal) -> int:
         else:
             show(problem.diagnostics, terminal)
         return 1
-    if os.environ.get("TF_LOG") and not os.environ.get("PLANNER_DEBUG"):
-        terminal.err(_trace(problem))
-    show([defect(problem)], terminal)
+    said = defect(problem)
+    if said.code == "cli.internal_error" and not os.environ.get("PLANNER_DEBUG"):
+        _log_crash(problem, terminal)
+    show([said], terminal)
     return 1
 
 
-def _trace(problem: Exception) -> str:
+CRASH_LOG = "crash.log"
+
+
+def _log_crash(problem: Exception, terminal: Terminal) -> None:
+    """Write where an internal error happened: to standard error where TF_LOG requests a log, else to a file that only
+    the user can read, since the message of an exception may have values in it."""
     import traceback
 
-    return "".join(traceback.format_exception(problem))
+    from planner.foundation.support.disk import on_disk
+
+    trace = "".join(traceback.format_exception(problem))
+    if os.environ.get("TF_LOG"):
+        terminal.err(trace)
+        return
+    try:
+        descriptor = os.open(on_disk(CRASH_LOG), os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        with os.fdopen(descriptor, "a", encoding="utf-8") as file:
+            file.write(f"planner {RELEASE}, Python {sys.version}\n{trace}\n")
+    except OSError:
+        return
+    terminal.err(f"{CRASH_LOG} has the place of the following problem.")
 
 
 def _usage_error(terminal: Terminal, problem: UsageError, command: str = "") -> int:

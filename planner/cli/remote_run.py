@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from planner.cli.approval import QUESTIONS, ask
 from planner.cli.flags import Arguments
@@ -13,6 +14,10 @@ from planner.render.terminal import Terminal
 from planner.render.view import View
 from planner.world.state.backend import REMOTE_RUNS
 
+if TYPE_CHECKING:
+    from planner.operations.remote_run import RemoteView
+    from planner.world.state.remote.runs import SavedRun
+
 
 def runs_there(diagnostics: Iterable[Diagnostic]) -> bool:
     """Whether an operation was refused because it runs on a server."""
@@ -20,25 +25,78 @@ def runs_there(diagnostics: Iterable[Diagnostic]) -> bool:
 
 
 def run_there(
-    arguments: Arguments, terminal: Terminal, settings: OperationOptions, view: View, to_apply: bool = False
+    arguments: Arguments,
+    terminal: Terminal,
+    settings: OperationOptions,
+    view: View,
+    to_apply: bool = False,
+    approves: bool = False,
 ) -> int:
-    """The exit code of the command."""
-
-    def approve(workspace: str) -> bool:
-        if arguments["auto-approve"]:
-            return True
-        question, remark = QUESTIONS[settings.mode]
-        inside = f' in workspace "{workspace}"'
-        remark += "\nOnly 'yes' will be accepted to approve."
-        return ask(question.format(inside), remark, terminal, may_ask(arguments)) == "yes"
-
+    """The exit code of the command. `approves`: no approval is needed."""
     from planner.operations.remote_run import remote_run
 
-    result = remote_run(settings, to_apply, approve, view.log)
+    out = "" if to_apply else arguments["out"]
+    result = remote_run(settings, to_apply, _view(arguments, terminal, settings, view, to_apply, approves), out)
     view.diagnostics(result.diagnostics)
     if has_errors(result.diagnostics):
         return 1
     if to_apply and result.has_changes and not result.applied:
         view.log("\nThe run was discarded.")
         return 1
+    if out:
+        view.next_steps(out, arguments["generate-config-out"])
     return 2 if not to_apply and arguments["detailed-exitcode"] and result.has_changes else 0
+
+
+def apply_saved_there(
+    arguments: Arguments, terminal: Terminal, settings: OperationOptions, view: View, saved: SavedRun
+) -> int:
+    """Apply a run that was saved; the exit code of the command."""
+    from planner.operations.remote_run import apply_saved_run
+
+    return view.finish(apply_saved_run(settings, saved, _view(arguments, terminal, settings, view, True)).diagnostics)
+
+
+def show_there(settings: OperationOptions, saved: SavedRun, terminal: Terminal, as_json: bool) -> int:
+    """Show the plan of a run that was saved; the exit code of the command."""
+    from planner.cli.finish import finish
+    from planner.operations.remote_run import show_saved_run
+    from planner.render.plan import PlanText
+
+    shown, problems = show_saved_run(settings, saved, as_json)
+    if shown is not None and shown.document is not None:
+        terminal.data(shown.document.decode("utf-8", "replace"))
+    elif shown is not None and shown.plan is not None:
+        terminal.out(f"The plan of the run {shown.page}:")
+        PlanText(shown.plan.plan, shown.plan.schema_of, terminal).show()
+        terminal.out(f"\nRun status: {shown.status}")
+    return finish(problems, terminal)
+
+
+def _view(
+    arguments: Arguments,
+    terminal: Terminal,
+    settings: OperationOptions,
+    view: View,
+    to_apply: bool,
+    approves: bool = False,
+) -> RemoteView:
+    from planner.operations.remote_run import RemoteView
+
+    approves = approves or bool(arguments.get("auto-approve"))
+
+    def approve(workspace: str) -> bool:
+        if approves:
+            return True
+        question, remark = QUESTIONS[settings.mode]
+        inside = f' in workspace "{workspace}"'
+        remark += "\nOnly 'yes' will be accepted to approve."
+        return ask(question.format(inside), remark, terminal, may_ask(arguments)) == "yes"
+
+    def override(question: str) -> bool:
+        if not to_apply or approves:
+            return to_apply
+        remark = "Only 'override' will be accepted to override."
+        return ask(question, remark, terminal, may_ask(arguments)) == "override"
+
+    return RemoteView(view.log, lambda shown: view.plan(shown.plan, shown.schema_of), approve, override)

@@ -8,13 +8,23 @@ from planner.engine.evaluation.eval_walk import eval_walk
 from planner.engine.plan.make_plan import make_plan
 from planner.engine.walk.hooks import Hooks
 from planner.foundation.values.sets import unknown_as_null
-from planner.foundation.values.value import Null, type_of, unmark_deep
+from planner.foundation.values.types import DYNAMIC, STRING
+from planner.foundation.values.value import Null, Unknown, type_of, unmark_deep
 from planner.foundation.vocabulary.address import AddressError, ResourceAddress, parse_resource_instance
-from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure, error, has_errors
+from planner.foundation.vocabulary.diagnostic import (
+    Diagnostic,
+    Diagnostics,
+    Failure,
+    ServiceError,
+    error,
+    has_errors,
+    warning,
+)
 from planner.foundation.vocabulary.limits import Limits
 from planner.foundation.vocabulary.records import evolve
 from planner.foundation.vocabulary.span import Source, Span
 from planner.language.config.model import Expr, ImportDecl
+from planner.language.config.variables import RawValue, RawVariables, parsed_value
 from planner.language.syntax.nodes import Literal
 from planner.language.syntax.parse import parse_expression
 from planner.operations import graphs
@@ -23,9 +33,10 @@ from planner.operations.load import Derived, Loaded, load, load_values
 from planner.operations.options import OperationOptions
 from planner.operations.plan import Start, Variables, plan_options
 from planner.operations.providers_needed import selection_problems
-from planner.operations.state_access import locked, open_backend, read_state, store_of
+from planner.operations.state_access import Opened, locked, open_backend, read_state, store_of
 from planner.world.state.build import StateBuilder
 from planner.world.state.model import OutputState, State
+from planner.world.state.remote.tfe import TfeStore
 
 
 def import_object(
@@ -43,9 +54,10 @@ def import_object(
         told.check(selection_problems(loaded.config, options.directory))
         target = _target(loaded, address)
         told.check(_looked_up(loaded, target))
-        variables, problems = load_values(loaded)
-        told += problems
         opened = open_backend(loaded, told)
+        given = {**_values_of_server(opened, told), **loaded.given}
+        variables, problems = load_values(evolve(loaded, given=given))
+        told += problems
         told.check()
         told.check(version_problems(opened.store, options))
         with locked(opened.store, options, "OperationTypeImport", told):
@@ -53,6 +65,33 @@ def import_object(
             begins()
             told += _record(start, variables, target, id, _ReadingHooks(hooks or Hooks()))
     return told
+
+
+def _values_of_server(opened: Opened[OperationOptions], told: Diagnostics) -> RawVariables:
+    """The variables that a workspace whose plans run on a server has there; importing runs here. Sensitive ones cannot
+    be read, so they are unknown. Raises Failure."""
+    if not isinstance(opened.store, TfeStore):
+        return {}
+    values: RawVariables = {}
+    try:
+        variables = opened.store.client.workspace_variables
+    except ServiceError as problem:
+        raise Failure(error("remote.variables", "Cannot read the variables of the workspace", problem.text)) from None
+    for one in variables:
+        name, text = str(one.get("key")), str(one.get("value") or "")
+        if one.get("category") != "terraform" or name not in opened.config.root.variables:
+            continue
+        if one.get("sensitive"):
+            detail = f"The value of var.{name} is sensitive in the workspace, so it cannot be read for an import."
+            told.append(warning("remote.variables", f"Value for var.{name} unavailable", detail))
+            values[name] = RawValue(name, "input", given=Unknown(DYNAMIC if one.get("hcl") else STRING))
+        elif one.get("hcl"):
+            value, problems = parsed_value(text, f"var.{name} of the workspace")
+            told += problems
+            values[name] = RawValue(name, "input", given=Unknown(DYNAMIC) if value is None else value)
+        else:
+            values[name] = RawValue(name, "input", given=text)
+    return values
 
 
 def _looked_up(loaded: Loaded[OperationOptions], target: ResourceAddress) -> list[Diagnostic]:

@@ -2,18 +2,72 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
+from planner.answers.documents.plan_from_json import JsonPlan
+from planner.engine.plan.generation import write_generated
 from planner.foundation.support.signals import STOP
-from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure, ServiceError, error
-from planner.foundation.vocabulary.records import frozen
-from planner.operations.load import load
+from planner.foundation.values.expression_text import expression_text
+from planner.foundation.vocabulary.diagnostic import (
+    Diagnostic,
+    Diagnostics,
+    Failure,
+    ServiceError,
+    error,
+    has_errors,
+    warning,
+)
+from planner.foundation.vocabulary.limits import Mode
+from planner.foundation.vocabulary.records import field, frozen
+from planner.language.config.variables import root_variables
+from planner.operations.load import Loaded, load
 from planner.operations.options import OperationOptions
 from planner.operations.state_access import open_backend
-from planner.world.state.remote.runs import FINAL, WAITING, ServerRun, start_run
+from planner.world.state.remote.run_reports import Reports, log_line
+from planner.world.state.remote.runs import (
+    FINAL,
+    PENDING,
+    SAVED,
+    WAITING,
+    SavedRun,
+    ServerRun,
+    attributes,
+    start_run,
+    upload_root,
+)
 from planner.world.state.remote.tfe import TfeStore
+
+PARALLELISM = OperationOptions().parallelism
+_GIVEN = frozenset(("command line", "named file", "environment"))
+"""origins of values that the server cannot know: it reads the other files itself"""
+_ENDED_WELL = frozenset(("confirmed", "apply_queued", "applying", "applied"))
+_QUIET = frozenset(("pending", "plan_queued", "planning", "planned", "applying", "apply_queued", "confirmed", SAVED))
+_UNFIT = {
+    "applied": "it was applied already",
+    "applying": "it is being applied",
+    "apply_queued": "it is being applied",
+    "confirmed": "it is being applied",
+    "canceled": "it was cancelled",
+    "discarded": "it was discarded: by a user, or since another run was applied first",
+    "errored": "its plan failed",
+    "planned_and_finished": "it has no changes",
+    "policy_override": "it failed policies, which someone with the permission has to override first",
+}
+
+
+@frozen(eq=False)
+class RemoteView:
+    """The user's side of a run: `line` gets the lines of logs, `plan` the plan where the server has it as a document.
+    `approve` is called with the name of the workspace before anything is changed, `override` with a question about
+    failed policies."""
+
+    line: Callable[[str], None]
+    plan: Callable[[JsonPlan], None]
+    approve: Callable[[str], bool]
+    override: Callable[[str], bool]
 
 
 @frozen
@@ -23,57 +77,137 @@ class RemoteResult:
     has_changes: bool = False
     applied: bool = False
     diagnostics: tuple[Diagnostic, ...] = ()
+    run_id: str = ""
 
 
-def remote_run(
-    options: OperationOptions,
-    to_apply: bool,
-    approve: Callable[[str], bool],
-    line: Callable[[str], None],
-) -> RemoteResult:
-    """Plan, or plan and apply, on the server. `approve` is called with the name of the workspace before anything is
-    changed, `line` gets the lines of logs."""
+@frozen(eq=False)
+class FollowedRun:
+    """A run, and all that following it needs."""
+
+    run: ServerRun
+    store: TfeStore
+    options: OperationOptions
+    view: RemoteView
+    told: list[Diagnostic] = field(factory=list)
+
+    @property
+    def reports(self) -> Reports:
+        return Reports(self.run, self.view.line, self.view.override)
+
+
+def remote_run(options: OperationOptions, to_apply: bool, view: RemoteView, save_to: str = "") -> RemoteResult:
+    """Plan, or plan and apply, on the server. `save_to`: a file that is going to name the run, to be applied later."""
     told = Diagnostics()
     result = RemoteResult()
     with told.until_an_error():
-        told.check(_unsupported(options))
-        opened = open_backend(load(options, told), told)
-        told.check()
-        store = opened.store
-        assert isinstance(store, TfeStore)
-        try:
-            result = _carry_out(store, options, to_apply, approve, line)
-        except ServiceError as problem:
-            raise Failure(error("remote.run", "The run on the server cannot be followed", problem.text)) from None
-    return RemoteResult(result.has_changes, result.applied, (*told, *result.diagnostics))
+        loaded = load(options, told)
+        store = _store(loaded, told)
+        told.check(_unsupported(options, store, save_to))
+        given = _attributes(loaded, to_apply, bool(save_to), told)
+        with _service():
+            result = _carry_out(store, options, given, to_apply, view)
+        if save_to and not has_errors(result.diagnostics):
+            _save(result, store, save_to)
+    return RemoteResult(result.has_changes, result.applied, (*told, *result.diagnostics), result.run_id)
 
 
-def _unsupported(options: OperationOptions) -> list[Diagnostic]:
+def apply_saved_run(options: OperationOptions, saved: SavedRun, view: RemoteView) -> RemoteResult:
+    """Apply a run that was saved. No approval is requested."""
+    told = Diagnostics()
+    result = RemoteResult()
+    with told.until_an_error():
+        store = _store(load(options, told), told)
+        with _service():
+            run = _saved_run(store, saved, options)
+            state = attributes(run.read())
+            if not (state.get("actions") or {}).get("is-confirmable"):
+                reason = _UNFIT.get(str(state.get("status")), "it does not wait for an approval")
+                detail = f"The saved plan cannot be applied: {reason}. See {run.page}"
+                raise Failure(error("remote.saved", "Saved plan cannot be applied", detail))
+            view.line(f"The run can also be followed in a browser:\n{run.page}\n")
+            result = _followed(FollowedRun(run, store, options, view), _apply)
+    return RemoteResult(result.has_changes, result.applied, (*told, *result.diagnostics), result.run_id)
+
+
+@frozen(eq=False)
+class SavedRunShown:
+    """A saved run: its plan, what it is, and the plan as the server's document with all values (None: not
+    requested)."""
+
+    plan: JsonPlan | None
+    page: str
+    status: str
+    document: bytes | None
+
+
+def show_saved_run(
+    options: OperationOptions, saved: SavedRun, as_json: bool
+) -> tuple[SavedRunShown | None, list[Diagnostic]]:
+    """The plan of a saved run."""
+    told = Diagnostics()
+    with told.until_an_error():
+        store = _store(load(options, told), told)
+        with _service():
+            run = _saved_run(store, saved, options)
+            state = attributes(run.read())
+            special: Mode = "destroy" if state.get("is-destroy") else "refresh-only"
+            mode: Mode = special if state.get("is-destroy") or state.get("refresh-only") else "normal"
+            data = run.plan_json(redacted=not as_json)
+            confirmable = (state.get("actions") or {}).get("is-confirmable")
+            status = f"{str(state.get('status')).replace('_', ' ')} ({'' if confirmable else 'not '}confirmable)"
+            document = data if as_json else None
+            return SavedRunShown(None if as_json else _plan(data, mode), run.page, status, document), told
+    return None, told
+
+
+@contextmanager
+def _service() -> Iterator[None]:
+    """Problems of the server become diagnostics."""
+    try:
+        yield
+    except ServiceError as problem:
+        raise Failure(error("remote.run", "The run on the server cannot be followed", problem.text)) from None
+
+
+def _store(loaded: Loaded[OperationOptions], told: Diagnostics) -> TfeStore:
+    opened = open_backend(loaded, told)
+    told.check()
+    if not isinstance(opened.store, TfeStore):
+        detail = "The file names a run on a server, and the configuration has no cloud block that leads there."
+        raise Failure(error("remote.saved", "Saved plan of a server", detail))
+    return opened.store
+
+
+def _unsupported(options: OperationOptions, store: TfeStore, save_to: str) -> list[Diagnostic]:
     """Options that a run on a server cannot have."""
     wrong = []
-    if options.var_args:
-        wrong.append("variables (set them in the workspace, or in a file *.auto.tfvars)")
+    if store.client.organization.kind == "remote":
+        if options.var_args:
+            wrong.append("variables (set them in the workspace, or in a file *.auto.tfvars; a cloud block takes them)")
+        if save_to:
+            wrong.append("-out (a cloud block has it)")
     if options.limits.excludes:
         wrong.append("-exclude")
     if options.judges:
         wrong.append("-policy")
-    if options.generate_config_out:
-        wrong.append("-generate-config-out")
+    if options.parallelism != PARALLELISM:
+        wrong.append("-parallelism")
     if not wrong:
         return []
     detail = f"The workspace runs plans on its server, where these have no effect: {', '.join(wrong)}."
     return [error("remote.options", "Options that runs on a server do not have", detail)]
 
 
-def _carry_out(
-    store: TfeStore,
-    options: OperationOptions,
-    to_apply: bool,
-    approve: Callable[[str], bool],
-    line: Callable[[str], None],
-) -> RemoteResult:
-    client = store.client
-    organization = client.organization
+def _attributes(loaded: Loaded[OperationOptions], to_apply: bool, saves: bool, told: Diagnostics) -> dict[str, Any]:
+    """The attributes of the run to make."""
+    options, declared = loaded.options, loaded.config.root.variables
+    named = {name: declared[name] for name in loaded.given if name in declared}
+    values = told.take(root_variables(named, loaded.given))
+    variables = [
+        {"key": name, "value": expression_text(value.value)}
+        for name, value in sorted(values.items())
+        if value.origin in _GIVEN and not loaded.given[name].is_computed
+    ]
     given: dict[str, Any] = {
         "message": "Queued by planner",
         "is-destroy": options.mode == "destroy",
@@ -81,58 +215,198 @@ def _carry_out(
         "refresh": options.refresh,
         "target-addrs": [str(address) for address in options.limits.targets],
         "replace-addrs": [str(address) for address in options.limits.replace],
-        "plan-only": not to_apply,
+        "plan-only": not (to_apply or saves),
         "auto-apply": False,
     }
-    page = f"https://{organization.host}/app/{organization.name}/workspaces/{client.name}"
-    folder = Path(options.directory)
-    run = start_run(organization.api, client.ensure(), folder, given, page, lambda: bool(STOP.requested))
-    line(f"The run is followed here, and can be seen at:\n{run.page}\n")
-    try:
-        return _follow(run, client.name, to_apply, approve, line)
-    except KeyboardInterrupt:
-        run.act("cancel")
-        raise
-    except ServiceError:
-        if STOP.requested:
-            run.act("cancel")
-        raise
+    if saves:
+        given["save-plan"] = True
+    if variables:
+        given["variables"] = variables
+    if options.generate_config_out:
+        given["allow-config-generation"] = True
+    return given
 
 
-def _follow(
-    run: ServerRun, workspace: str, to_apply: bool, approve: Callable[[str], bool], line: Callable[[str], None]
+def _carry_out(
+    store: TfeStore, options: OperationOptions, given: Mapping[str, Any], to_apply: bool, view: RemoteView
 ) -> RemoteResult:
-    for text in run.log("plan"):
-        line(text)
-    shown = {"pending", "plan_queued", "planning", "planned", "applying", "apply_queued", "confirmed", *FINAL}
+    client = store.client
+    folder = upload_root(options.directory, client.working_directory)
+    run = start_run(client.organization.api, client.ensure(), folder, given, _page(store), _check(options))
+    view.line(f"The run can also be followed in a browser:\n{run.page}\n")
+    return _followed(FollowedRun(run, store, options, view), _plan_and_apply if to_apply else _plan_only)
+
+
+def _page(store: TfeStore) -> str:
+    organization = store.client.organization
+    return f"https://{organization.host}/app/{organization.name}/workspaces/{store.client.name}"
+
+
+def _check(options: OperationOptions) -> Callable[[ServerRun], None]:
+    """Ends the waiting: on request, and for a run that has not begun within -lock-timeout, which is cancelled."""
+    started, looks = time.monotonic(), options.lock_timeout > 0
+
+    def check(run: ServerRun) -> None:
+        nonlocal looks
+        if STOP.requested:
+            raise ServiceError("interrupted")
+        if looks and time.monotonic() - started > options.lock_timeout:
+            looks = False
+            if attributes(run.read()).get("status") == PENDING:
+                run.act("cancel")
+                raise ServiceError("the run did not begin within -lock-timeout, so it was cancelled")
+
+    return check
+
+
+def _saved_run(store: TfeStore, saved: SavedRun, options: OperationOptions) -> ServerRun:
+    """The run that a file names. Raises Failure when it is of another workspace."""
+    client = store.client
+    if saved.hostname != client.organization.host:
+        detail = f"It is a run on {saved.hostname}, and the configuration is of {client.organization.host}."
+        raise Failure(error("remote.saved", "Saved plan of another server", detail))
+    run = ServerRun(client.organization.api, saved.run_id, f"{_page(store)}/runs/{saved.run_id}", _check(options))
+    workspace = run.related("workspace")
+    if workspace and workspace[0] != client.ensure():
+        detail = f"The run {saved.run_id} is of another workspace than {client.organization.name}/{client.name}."
+        raise Failure(error("remote.saved", "Saved plan of another workspace", detail))
+    return run
+
+
+def _save(result: RemoteResult, store: TfeStore, path: str) -> None:
+    try:
+        SavedRun(result.run_id, store.client.organization.host).write(path)
+    except OSError as problem:
+        detail = f"{path}: {problem.strerror or problem}."
+        raise Failure(error("plan_file.write", "Cannot write the plan file", detail)) from None
+
+
+# ---------------------------------------------------------------- following a run
+
+
+def _followed(work: FollowedRun, follow: Callable[[FollowedRun], RemoteResult]) -> RemoteResult:
+    """The result of a run, which an interrupt cancels."""
+    try:
+        result = follow(work)
+    except (KeyboardInterrupt, ServiceError) as problem:
+        if STOP.requested or isinstance(problem, KeyboardInterrupt):
+            work.run.act("cancel")
+        raise
+    return RemoteResult(result.has_changes, result.applied, (*work.told, *result.diagnostics), work.run.id)
+
+
+def _plan_only(work: FollowedRun) -> RemoteResult:
+    return _follow_plan(work)[0]
+
+
+def _plan_and_apply(work: FollowedRun) -> RemoteResult:
+    result, may_apply = _follow_plan(work)
+    if not may_apply:
+        return result
+    if not work.view.approve(work.store.client.name):
+        _act(work.run, "discard", frozenset(("discarded",)))
+        return result
+    return _apply(work)
+
+
+def _follow_plan(work: FollowedRun) -> tuple[RemoteResult, bool]:
+    """The plan of the run, and whether it can be applied."""
+    run, reports, client = work.run, work.reports, work.store.client
+    work.told.extend([warning("remote.warning", "Warning of the server", text) for text in reports.warnings()])
+    if problem := reports.stage("pre_plan", "Tasks before the plan"):
+        return _refusal(problem, run), False
+    shows = client.has_structured_output
+    _print_log(work, "plan", skip=("planned_change", "change_summary", "outputs") if shows else ())
+    state = attributes(run.read())
+    has_ended = state.get("status") in ("errored", "canceled", "discarded", "force_canceled")
+    _show(work, state, shows and not has_ended)
+    problem = reports.stage("post_plan", "Tasks after the plan")
+    problem = problem or reports.cost(has_ended) or reports.policies(has_ended)
+    if problem:
+        return _refusal(problem, run, bool(state.get("has-changes"))), False
 
     def report(status: str) -> None:
-        if status not in shown:
-            line(f"\nThe run is at: {status.replace('_', ' ')}")
+        if status not in _QUIET | FINAL:
+            work.view.line(f"\nThe run is at: {status.replace('_', ' ')}")
 
-    def needs_decision(state: Any) -> bool:
-        return state.get("status") in WAITING or bool((state.get("actions") or {}).get("is-confirmable"))
+    def needs_decision(state: Mapping[str, Any]) -> bool:
+        return state.get("status") in (*WAITING, SAVED) or bool((state.get("actions") or {}).get("is-confirmable"))
 
     state = run.wait(needs_decision, report)
     status, has_changes = str(state["status"]), bool(state.get("has-changes"))
-    if status == "planned_and_finished":
-        return RemoteResult(has_changes)
+    if status in ("planned_and_finished", SAVED):
+        return RemoteResult(has_changes), False
     if status in FINAL:
-        return RemoteResult(has_changes, diagnostics=(_failure(status, run),))
+        return RemoteResult(has_changes, diagnostics=(_failure(status, run),)), False
     if status in WAITING:
         detail = f"The run waits for a decision ({status.replace('_', ' ')}): {run.page}"
-        return RemoteResult(has_changes, diagnostics=(error("remote.decision", "A decision is needed", detail),))
-    if not to_apply:
-        return RemoteResult(has_changes)
-    if not approve(workspace):
-        run.act("discard")
-        return RemoteResult(has_changes)
-    run.act("apply")
-    for text in run.log("apply"):
-        line(text)
+        return RemoteResult(has_changes, diagnostics=(error("remote.decision", "A decision is needed", detail),)), False
+    return RemoteResult(has_changes), True
+
+
+def _show(work: FollowedRun, state: Mapping[str, Any], shows: bool) -> None:
+    """Show the plan where the log does not have it, and write the configuration that it generated."""
+    path = work.options.generate_config_out
+    writes = path and work.run.part("plans", work.run.related("plan")[0]).get("generated-configuration")
+    if not shows and not writes:
+        return
+    shown = _plan(work.run.plan_json(redacted=True), work.options.mode)
+    if path and writes:
+        work.told.extend(write_generated(shown.plan, path))
+    if shows:
+        work.view.plan(shown)
+
+
+def _plan(data: bytes, mode: Mode) -> JsonPlan:
+    try:
+        return JsonPlan(data, mode)
+    except ValueError as problem:
+        raise ServiceError(f"the server's plan cannot be read: {problem}") from None
+
+
+def _apply(work: FollowedRun) -> RemoteResult:
+    run = work.run
+    _act(run, "apply", _ENDED_WELL)
+    if problem := work.reports.stage("pre_apply", "Tasks before the apply"):
+        return _refusal(problem, run, True)
+    _print_log(work, "apply", skip=())
     status = str(run.wait(lambda state: False, lambda status: None)["status"])
     failed = () if status == "applied" else (_failure(status, run),)
-    return RemoteResult(has_changes, status == "applied", failed)
+    return RemoteResult(True, status == "applied", failed)
+
+
+def _act(run: ServerRun, action: str, done: frozenset[str]) -> None:
+    """Decide about a run, unless someone else has decided the same meanwhile."""
+    try:
+        run.act(action)
+    except ServiceError:
+        if attributes(run.read()).get("status") not in done:
+            raise
+
+
+def _print_log(work: FollowedRun, part: str, skip: tuple[str, ...]) -> None:
+    """Print the log of a part of the run. Of a structured log, the messages, but those of these types; its diagnostics
+    become ours."""
+    for text in work.run.log(part):
+        entry = log_line(text)
+        if entry is None:
+            work.view.line(text)
+        elif entry.get("type") == "diagnostic" and isinstance(entry.get("diagnostic"), dict):
+            work.told.append(_diagnostic(entry["diagnostic"]))
+        elif entry.get("type") not in ("version", *skip):
+            work.view.line(str(entry["@message"]))
+
+
+def _diagnostic(data: Mapping[str, Any]) -> Diagnostic:
+    make = error if data.get("severity") == "error" else warning
+    where = data.get("range") or {}
+    at = f"\n\non {where.get('filename')} line {(where.get('start') or {}).get('line')}" if where else ""
+    return make("remote.diagnostic", str(data.get("summary") or ""), f"{data.get('detail') or ''}{at}".strip())
+
+
+def _refusal(problem: str, run: ServerRun, has_changes: bool = False) -> RemoteResult:
+    detail = f"{problem} See {run.page}"
+    return RemoteResult(has_changes, diagnostics=(error("remote.refused", "The run cannot go on", detail),))
 
 
 def _failure(status: str, run: ServerRun) -> Diagnostic:

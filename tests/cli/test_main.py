@@ -144,7 +144,9 @@ def test_words_of_the_environment(planner, monkeypatch):
     assert "TF_CLI_ARGS" in planner("version").err
 
 
-def test_an_exception_is_reported_without_a_traceback(planner, monkeypatch):
+def test_an_exception_is_reported_without_a_traceback(planner, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+
     def broken(arguments, terminal):
         raise ZeroDivisionError("by zero")
 
@@ -153,7 +155,12 @@ def test_an_exception_is_reported_without_a_traceback(planner, monkeypatch):
     assert ran.code == 1
     assert "Internal error" in ran.err
     assert "ZeroDivisionError: by zero" in ran.err
-    assert "Traceback" not in ran.err
+    assert "Traceback" not in ran.err and "crash.log has the place" in ran.err
+    log = tmp_path / "crash.log"
+    assert "ZeroDivisionError: by zero" in log.read_text() and log.stat().st_mode & 0o777 == 0o600
+    monkeypatch.setenv("TF_LOG", "debug")
+    assert "Traceback" in planner("version").err
+    monkeypatch.delenv("TF_LOG")
     monkeypatch.setenv("PLANNER_DEBUG", "1")
     assert "Traceback" in planner("version").err
 

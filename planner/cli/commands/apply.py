@@ -19,7 +19,7 @@ from planner.cli.options import (
     may_ask,
     operation_options,
 )
-from planner.cli.remote_run import run_there, runs_there
+from planner.cli.remote_run import apply_saved_there, run_there, runs_there
 from planner.cli.views import judge, may_tell_causes, open_view, told_causes
 from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.foundation.vocabulary.limits import Mode
@@ -59,6 +59,7 @@ def apply(arguments: Arguments, terminal: Terminal, mode: Mode) -> int:
     """The common part of `apply`, `destroy` and `refresh`: they differ in the mode of the plan."""
     from planner.operations.plan import plan, release
     from planner.operations.plan_files import open_saved_plan
+    from planner.world.state.remote.runs import saved_run
 
     path = arguments.at_most_one_word("At most one plan file can be applied.")
     settings = asking(operation_options(arguments, mode, needs_configuration=True), terminal, may_ask(arguments))
@@ -66,6 +67,8 @@ def apply(arguments: Arguments, terminal: Terminal, mode: Mode) -> int:
     if path is None and arguments["json"] and not arguments["auto-approve"]:
         raise UsageError("Approval is required", "With -json, apply needs a plan file or -auto-approve.")
     view = open_view(arguments, terminal)
+    if path is not None and (saved := saved_run(path)) is not None:
+        return apply_saved_there(arguments, terminal, settings, view, saved)
     if path is not None:
         opened = open_saved_plan(settings, path)
         if opened.complete is None:

@@ -116,7 +116,7 @@ def _run(arguments: Arguments, terminal: Terminal, settings: OperationOptions, k
     if kept is not None and isinstance(view, HumanView):
         view.keep = kept.begins
     planned = plan(settings, view.hooks)
-    if runs_there(planned.diagnostics) and not arguments["out"]:
+    if runs_there(planned.diagnostics):
         return run_there(arguments, terminal, settings, view)
     made, problems = planned.made, list(planned.diagnostics)
     if kept is not None and made is not None:

@@ -15,6 +15,7 @@ from planner.cli.options import (
     may_ask,
     operation_options,
 )
+from planner.cli.remote_run import run_there, runs_there
 from planner.cli.views import open_view
 from planner.foundation.vocabulary.records import evolve
 from planner.render.terminal import Terminal
@@ -35,6 +36,8 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     settings = asking(operation_options(arguments), terminal, may_ask(arguments))
     view = open_view(arguments, terminal)
     applied = refresh_state(evolve(settings, refresh=True), view.hooks)
+    if runs_there(applied.diagnostics):
+        return run_there(arguments, terminal, evolve(settings, mode="refresh-only"), view, to_apply=True, approves=True)
     code = view.finish(applied.diagnostics)
     if not code and applied.state is not None:
         view.outputs(applied.state.outputs)

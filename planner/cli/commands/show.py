@@ -49,9 +49,14 @@ def _show(arguments: Arguments, path: str | None, terminal: Terminal) -> int:
     from planner.cli.views import open_json_into
     from planner.foundation.support.exact_json import dumps
     from planner.operations.show import ShownState, show, shown_json
+    from planner.world.state.remote.runs import saved_run
 
     settings = operation_options(arguments)
     stream = open_json_into(arguments, terminal)
+    if path is not None and (saved := saved_run(path)) is not None:
+        from planner.cli.remote_run import show_there
+
+        return show_there(settings, saved, terminal, bool(arguments["json"]))
     only = _only(arguments["only"]) if arguments["only"] else frozenset()
     shown, problems = show(settings, path)
     if shown is None:

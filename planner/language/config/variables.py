@@ -205,6 +205,12 @@ def _surrounding(value: Value, verbatim: bool) -> Value:
     return dumps(simple_json(unmark_deep(value)[0]), escape_html=False).decode("utf-8")
 
 
+def parsed_value(text: str, name: str) -> tuple[Value | None, list[Diagnostic]]:
+    """The value of an expression without references; None when it has none."""
+    problems = Problems()
+    return _parsed(Source(f"<{name}>", text), problems), problems
+
+
 def _parsed(source: Source, problems: Problems) -> Value | None:
     from planner.language.syntax.parse import parse_expression
 

@@ -6,7 +6,7 @@ does("create-then-delete", "replaces")   True
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -48,6 +48,14 @@ def actions() -> tuple[str, ...]:
 def words(action: str) -> list[str]:
     """The action as plan JSON has it: its steps, or no-op."""
     return list(steps(action)) or [NO_OP]
+
+
+def action_of(named: Sequence[str]) -> str:
+    """The action that plan JSON has as these words. Raises KeyError when there is none."""
+    for action in actions():
+        if words(action) == list(named):
+            return action
+    raise KeyError(f"no action is called {list(named)}")
 
 
 def verb_of(action: str) -> str:

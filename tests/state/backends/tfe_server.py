@@ -28,13 +28,49 @@ VERSIONS: dict[str, dict[str, Any]] = {}
 CONFIGURATIONS: dict[str, dict[str, bytes] | None] = {}
 RUNS: dict[str, dict[str, Any]] = {}
 CHALLENGES: list[str] = []
+VARIABLE = ("key", "value", "category", "hcl", "sensitive")
+VARIABLES = (
+    ("a", "2", "terraform", True, False),
+    ("text", "2", "terraform", False, False),
+    ("secret", "", "terraform", False, True),
+    ("HOME", "x", "env", False, False),
+)
+CONFIGURED: dict[str, dict[str, Any]] = {}
 PAGE = 2
 """workspaces on a page"""
 
+STRUCTURED_LOG = "".join(
+    json.dumps({"@level": "info", "@message": message, "type": kind, **more}) + "\n"
+    for kind, message, more in (
+        ("version", "OpenTofu 1.12.6", {}),
+        ("refresh_start", "terraform_data.a: Refreshing state...", {}),
+        ("planned_change", "terraform_data.a: Plan to create", {}),
+        ("diagnostic", "Warning: old", {"diagnostic": {"severity": "warning", "summary": "old", "detail": "It is."}}),
+    )
+)
+
+
+def confirmable(run: dict[str, Any]) -> bool:
+    return run["status"] in ("planned", "planned_and_saved")
+
+
+def changes(run: dict[str, Any]) -> bool:
+    return run["outcome"] not in ("nothing", "plan fails")
+
 
 def shown(workspace: dict[str, Any]) -> dict[str, Any]:
-    names = ("name", "locked", "locked-reason", "execution-mode", "terraform-version", "tag-names")
-    attributes = {name: workspace[name] for name in names}
+    workspace["structured-run-output-enabled"] = workspace["name"].startswith("structured-")
+    names = (
+        "name",
+        "structured-run-output-enabled",
+        "locked",
+        "locked-reason",
+        "execution-mode",
+        "terraform-version",
+        "tag-names",
+    )
+    attributes: dict[str, Any] = {name: workspace[name] for name in names}
+    attributes["permissions"] = dict.fromkeys(("can-queue-run", "can-queue-apply", "can-update"), True)
     return {"data": {"id": workspace["id"], "type": "workspaces", "attributes": attributes}}
 
 
@@ -129,6 +165,9 @@ class Handler(BaseHTTPRequestHandler):
         if path == "organizations/org/entitlement-set":
             kept = {"operations": True, "state-storage": True}
             return self.reply(200, {"data": {"id": "org-1", "type": "entitlement-sets", "attributes": kept}})
+        if path == "organizations/org/runs/queue":
+            pages = {"current-page": 1, "total-pages": 1, "total-count": 0}
+            return self.reply(200, {"data": [], "meta": {"pagination": pages}})
         if self.run(path, body, asked):
             return None
         if path == "organizations/org/projects":
@@ -162,23 +201,85 @@ class Handler(BaseHTTPRequestHandler):
             files = CONFIGURATIONS[relations["configuration-version"]] or {}
             name = f"run-{len(RUNS)}"
             outcome = files.get("outcome", b"changes").decode().strip()
-            RUNS[name] = {"status": "pending", "outcome": outcome, "files": sorted(files), **data["attributes"]}
+            given = data["attributes"]
+            RUNS[name] = {
+                "status": "pending",
+                "outcome": outcome,
+                "files": sorted(files),
+                "workspace": relations["workspace"],
+                "plan-only": CONFIGURED[relations["configuration-version"]].get("speculative"),
+                **given,
+            }
+            for part in ("plan.json", "task", "cost", "check", "events"):
+                RUNS[name][part] = files.get(part, b"").decode().strip()
             self.reply(201, self.shown_run(name))
         elif parts[0] == "runs" and parts[1] in RUNS:
-            if parts[2:3] == ["actions"]:
+            if parts[2:3] == ["run-events"]:
+                event = {"action": "changed_task_enforcements", "description": RUNS[parts[1]]["events"]}
+                listed = [{"id": "re-1", "type": "run-events", "attributes": event}] if event["description"] else []
+                self.reply(200, {"data": listed})
+            elif parts[2:3] == ["actions"]:
+                if parts[3] == "apply" and not confirmable(RUNS[parts[1]]):
+                    return self.refuse(409, "transition not allowed") is None
                 ends = {"apply": "applying", "discard": "discarded", "cancel": "canceled"}
                 RUNS[parts[1]]["status"] = ends[parts[3]]
                 self.reply(202)
             else:
                 self.reply(200, self.shown_run(parts[1]))
+                if RUNS[parts[1]]["status"] == "pending" and RUNS[parts[1]]["outcome"] != "waits":
+                    RUNS[parts[1]]["status"] = "planning"
         elif parts[0] in ("plans", "applies") and parts[1] in RUNS:
             name = parts[1]
             status = "finished" if parts[0] in RUNS[name].get("ended", ()) else "running"
+            if parts[2:3] in (["json-output"], ["json-output-redacted"]):
+                self.reply(200, raw=RUNS[name]["plan.json"].encode())
+                return True
             attributes = {"status": status, "log-read-url": f"http://127.0.0.1:{PORT}/logs/{parts[0]}/{name}"}
+            attributes["generated-configuration"] = '"generated_config"' in RUNS[name]["plan.json"]
+            attributes["has-changes"] = changes(RUNS[name])
             self.reply(200, {"data": {"id": name, "type": parts[0], "attributes": attributes}})
+        elif len(parts) > 1 and parts[1] in RUNS:
+            self.reported(parts, RUNS[parts[1]])
         else:
             return False
         return True
+
+    def reported(self, parts: list[str], run: dict[str, Any]) -> None:
+        """Costs, policy checks and tasks of a run: their status is the content of a file of the configuration."""
+        kind, name = parts[:2]
+        attributes: dict[str, Any] = {}
+        included = []
+        if parts[2:] == ["actions", "override"]:
+            run["check" if kind == "policy-checks" else "task"] = "passed"
+            run["status"] = "planned"
+        elif parts[2:] == ["output"]:
+            return self.reply(200, raw=b"\x02The policy looked at the run.\n\x03")
+        elif parts[2:] == ["policy-set-outcomes"]:
+            outcome = {"policy_name": "tags", "status": run["task"], "enforcement_level": "mandatory"}
+            content = {"policy-set-name": "ours", "outcomes": [{**outcome, "description": "All have tags."}]}
+            return self.reply(200, {"data": [{"id": name, "type": "policy-set-outcomes", "attributes": content}]})
+        if kind == "cost-estimates":
+            attributes = {"status": run["cost"], "resources-count": 3, "matched-resources-count": 2}
+            attributes |= {"proposed-monthly-cost": "12.5", "delta-monthly-cost": "-2.5", "prior-monthly-cost": "15.0"}
+        elif kind == "policy-checks":
+            attributes = {"status": run["check"], "scope": "organization", "actions": {"is-overridable": True}}
+            attributes["permissions"] = {"can-override": True}
+        elif kind == "task-stages":
+            task = {"task-name": "scan", "status": run["task"].replace("awaiting_override", "passed"), "message": "x"}
+            task["workspace-task-enforcement-level"] = "mandatory"
+            counts = {"passed": 1, "mandatory-failed": 0, "advisory-failed": 0, "errored": 0}
+            judged = {"status": "passed", "policy-kind": "opa", "result-count": counts}
+            attributes = {"status": run["task"], "stage": "post_plan"}
+            included = [
+                {"id": name, "type": "task-results", "attributes": task},
+                {"id": name, "type": "policy-evaluations", "attributes": judged},
+            ]
+        related = {
+            relation: {"data": [{"id": one["id"], "type": one["type"]} for one in included if one["type"] == relation]}
+            for relation in ("task-results", "policy-evaluations")
+        }
+        data = {"id": name, "type": kind, "attributes": attributes, "relationships": related if included else {}}
+        return self.reply(200, {"data": data, "included": included})
 
     def advance(self, run: dict[str, Any], part: str) -> None:
         run["ended"] = (*run.get("ended", ()), part)
@@ -186,26 +287,39 @@ class Handler(BaseHTTPRequestHandler):
             run["status"] = "errored" if run["outcome"] == "apply fails" else "applied"
             return
         ends = {"nothing": "planned_and_finished", "plan fails": "errored", "policy": "policy_soft_failed"}
-        run["status"] = ends.get(run["outcome"], "planned_and_finished" if run["plan-only"] else "planned")
+        ready = "planned_and_saved" if run.get("save-plan") else "planned"
+        run["status"] = ends.get(run["outcome"], "planned_and_finished" if run["plan-only"] else ready)
 
     def shown_run(self, name: str) -> dict[str, Any]:
         run = RUNS[name]
         attributes = {
             "status": run["status"],
-            "has-changes": run["outcome"] not in ("nothing", "plan fails"),
-            "actions": {"is-confirmable": run["status"] == "planned"},
+            "has-changes": changes(run),
+            "actions": {"is-confirmable": confirmable(run), "is-discardable": confirmable(run), "is-cancelable": True},
+            "is-destroy": bool(run.get("is-destroy")),
+            "refresh-only": bool(run.get("refresh-only")),
         }
         relations = {
             part: {"data": {"id": name, "type": kind}} for part, kind in (("plan", "plans"), ("apply", "applies"))
         }
-        return {"data": {"id": name, "type": "runs", "attributes": attributes, "relationships": relations}}
+        relations["workspace"] = {"data": {"id": run["workspace"], "type": "workspaces"}}
+        if run["cost"]:
+            relations["cost-estimate"] = {"data": {"id": name, "type": "cost-estimates"}}
+        for kind, part in (("policy-checks", "check"), ("task-stages", "task")):
+            relations[kind] = {"data": [{"id": name, "type": kind}] if run[part] else []}
+        stage = {"id": name, "type": "task-stages", "attributes": {"stage": "post_plan", "status": run["task"]}}
+        data = {"id": name, "type": "runs", "attributes": attributes, "relationships": relations}
+        return {"data": data, **({"included": [stage]} if run["task"] else {})}
 
     def log(self, path: str, asked: dict[str, str]) -> None:
         part, name = path.split("/")
         run = RUNS[name]
         if part == "plans":
-            facts = json.dumps({key: run[key] for key in ("is-destroy", "target-addrs", "files", "refresh")})
+            keys = ("is-destroy", "target-addrs", "files", "refresh", "variables")
+            facts = json.dumps({key: run[key] for key in keys if key in run})
             text = f"\x02Planning of {name}\n{facts}\n\x03"
+            if run["plan.json"]:
+                text = f"\x02{STRUCTURED_LOG}\x03"
         else:
             text = "\x02Applying\nApply complete!\n\x03"
         data = text.encode()
@@ -261,6 +375,16 @@ class Handler(BaseHTTPRequestHandler):
     ) -> None:
         if action == "" and self.command == "PATCH":
             return self.reply(200, shown(workspace))
+        if action == "runs":
+            mine = [self.shown_run(name)["data"] for name, run in RUNS.items() if run["workspace"] == workspace["id"]]
+            pages = {"current-page": 1, "total-pages": 1, "total-count": len(mine)}
+            return self.reply(200, {"data": mine[::-1], "meta": {"pagination": pages}})
+        if action == "vars":
+            listed = [
+                {"id": f"var-{at}", "type": "vars", "attributes": dict(zip(VARIABLE, one, strict=True))}
+                for at, one in enumerate(VARIABLES)
+            ]
+            return self.reply(200, {"data": listed})
         if action == "relationships/tags":
             tags = [tag["attributes"]["name"] for tag in body["data"]]
             workspace["tag-names"] = sorted({*workspace["tag-names"], *tags})
@@ -280,7 +404,7 @@ class Handler(BaseHTTPRequestHandler):
             return self.reply(200, version(workspace["version"]), **interval(workspace))
         if action == "configuration-versions":
             name = f"cv-{len(CONFIGURATIONS)}"
-            CONFIGURATIONS[name] = None
+            CONFIGURATIONS[name], CONFIGURED[name] = None, attributes
             made = {"status": "pending", "upload-url": f"http://127.0.0.1:{PORT}/objects/{name}"}
             return self.reply(201, {"data": {"id": name, "type": "configuration-versions", "attributes": made}})
         if action == "state-versions":

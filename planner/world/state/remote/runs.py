@@ -1,19 +1,28 @@
-"""Plans and applies on a server: a configuration is uploaded, a run is made of it, and its logs are read."""
+"""Plans and applies on a server: a configuration is uploaded, a run is made of it, and its logs are read. A run that
+waits to be applied is named by a small file, in the place of a plan file."""
 
 from __future__ import annotations
 
+import json
+import os
+import posixpath
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from planner.foundation.clients.tfe import Tfe, path_of
+from planner.foundation.support.disk import absolute_path, on_disk, read_given, replace_file
 from planner.foundation.vocabulary.diagnostic import ServiceError
 from planner.foundation.vocabulary.records import field, frozen
 from planner.world.state.remote.upload import archive
 
 FINAL = frozenset(("planned_and_finished", "applied", "discarded", "errored", "canceled", "force_canceled"))
-WAITING = frozenset(("policy_soft_failed", "policy_override", "post_plan_awaiting_decision", "planned_and_saved"))
+WAITING = frozenset(("policy_soft_failed", "policy_override", "post_plan_awaiting_decision"))
 """statuses in which a decision on the server is needed"""
+SAVED = "planned_and_saved"
+PENDING = "pending"
+_LARGEST_NOTE = 4096
+"""bytes of a file that names a run"""
 _CHUNK = 1 << 16
 _ENDED = frozenset(("finished", "errored", "canceled", "unreachable"))
 _PAUSES = (0.1, 0.3, 0.7, 1.5, 3.0)
@@ -27,7 +36,8 @@ class ServerRun:
     id: str
     page: str
     """its address for browsers"""
-    stopped: Callable[[], bool] = field(default=bool)
+    check: Callable[[ServerRun], None] = field(default=lambda run: None)
+    """called before each pause; raises ServiceError to end the waiting"""
 
     def read(self) -> dict[str, Any]:
         """Its data: attributes and relationships."""
@@ -56,11 +66,25 @@ class ServerRun:
             if data.endswith(b"\x03") or (is_last and not data):
                 return
             tries = 0 if data else tries + 1
-            self._pause(tries)
+            self.pause(tries)
+
+    def related(self, kind: str) -> list[str]:
+        """The ids of what belongs to the run: its plan, apply, workspace, cost-estimate, policy-checks, task-stages."""
+        relation = (self.read().get("relationships") or {}).get(kind) or {}
+        data = relation.get("data") or []
+        return [str(one["id"]) for one in (data if isinstance(data, list) else [data]) if one.get("id")]
+
+    def part(self, kind: str, id: str) -> dict[str, Any]:
+        """The attributes of something that belongs to the run, such as `cost-estimates`."""
+        return attributes(_data(self.api.ask("GET", path_of(kind, id))))
+
+    def plan_json(self, redacted: bool) -> bytes:
+        """The plan as plan JSON. `redacted`: without sensitive values, and with the schemas of its providers."""
+        name = "json-output-redacted" if redacted else "json-output"
+        return self.api.download(path_of("plans", self._part_id("plan"), name))
 
     def _part_id(self, part: str) -> str:
-        relation = (self.read().get("relationships") or {}).get(part) or {}
-        return str((relation.get("data") or {}).get("id") or "")
+        return next(iter(self.related(part)), "")
 
     def wait(self, done: Callable[[Mapping[str, Any]], bool], changed: Callable[[str], None]) -> dict[str, Any]:
         """The attributes of the run as soon as they are as wanted; `changed` is called with each new status."""
@@ -74,24 +98,66 @@ class ServerRun:
             if now in FINAL or done(state):
                 return state
             tries += 1
-            self._pause(tries)
+            self.pause(tries)
 
     def act(self, action: str) -> None:
         """Confirm (`apply`), `discard` or `cancel` the run."""
         self.api.ask("POST", path_of("runs", self.id, "actions", action), {"comment": "planner"})
 
-    def _pause(self, tries: int) -> None:
-        if self.stopped():
-            raise ServiceError("interrupted")
+    def override(self, kind: str, id: str) -> None:
+        """Let the run pass what failed in policy-checks or task-stages."""
+        self.api.ask("POST", path_of(kind, id, "actions", "override"))
+
+    def pause(self, tries: int) -> None:
+        """Wait before the next request about the same, longer each time."""
+        self.check(self)
         self.api.pause(_PAUSES[min(tries, len(_PAUSES) - 1)])
 
 
+@frozen
+class SavedRun:
+    """A run that waits to be applied, as `plan -out` writes it down: its id, and the host of the server."""
+
+    run_id: str
+    hostname: str
+
+    def write(self, path: str) -> None:
+        """Raises OSError."""
+        content = {"remote_plan_format": 1, "run_id": self.run_id, "hostname": self.hostname}
+        replace_file(path, json.dumps(content, separators=(",", ":")).encode(), 0o644)
+
+
+def saved_run(path: str) -> SavedRun | None:
+    """The run that a file names; None when it is another kind of file, or cannot be read."""
+    try:
+        where = on_disk(path)
+        if not os.path.isfile(where) or os.path.getsize(where) > _LARGEST_NOTE:
+            return None
+        content = json.loads(read_given(path, _LARGEST_NOTE))
+        saved = SavedRun(content["run_id"], content["hostname"])
+        is_valid = content["remote_plan_format"] == 1 and saved.hostname and saved.run_id.startswith("run-")
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None
+    return saved if is_valid else None
+
+
+def upload_root(directory: str, working_directory: str) -> Path:
+    """The directory to upload: where the workspace has its root module in a subdirectory, the one above it."""
+    root = absolute_path(directory)
+    inner = posixpath.normpath(working_directory) if working_directory else "."
+    if inner not in (".", "/") and f"{root}/".endswith(f"/{inner.strip('/')}/"):
+        root = root[: -len(inner.strip("/")) - 1] or "/"
+    return Path(root)
+
+
 def start_run(
-    api: Tfe, workspace: str, folder: Path, given: Mapping[str, Any], page: str, stopped: Callable[[], bool]
+    api: Tfe, workspace: str, folder: Path, given: Mapping[str, Any], page: str, check: Callable[[ServerRun], None]
 ) -> ServerRun:
     """Upload a configuration and start a run of it. `given`: attributes of the run. Raises ServiceError."""
     packed = archive(folder)
     body = {"auto-queue-runs": False, "speculative": bool(given.get("plan-only"))}
+    if given.get("save-plan"):
+        body["provisional"] = True
     made = _data(
         api.ask("POST", path_of("workspaces", workspace, "configuration-versions"), _of("configuration-versions", body))
     )
@@ -101,10 +167,8 @@ def start_run(
         status = attributes(_data(api.ask("GET", path_of("configuration-versions", version)))).get("status")
         if status == "uploaded":
             break
-        if status == "errored" or stopped():
-            raise ServiceError(
-                "the server could not read the uploaded configuration" if not stopped() else "interrupted"
-            )
+        if status == "errored":
+            raise ServiceError("the server could not read the uploaded configuration")
         api.pause(_PAUSES[min(tries, len(_PAUSES) - 1)])
     else:
         raise ServiceError("the server has not taken over the uploaded configuration in time")
@@ -113,7 +177,7 @@ def start_run(
         "configuration-version": {"data": {"type": "configuration-versions", "id": version}},
     }
     run = _data(api.ask("POST", "runs", _of("runs", dict(given), relations)))
-    return ServerRun(api, str(run["id"]), f"{page}/runs/{run['id']}", stopped)
+    return ServerRun(api, str(run["id"]), f"{page}/runs/{run['id']}", check)
 
 
 def attributes(data: Mapping[str, Any]) -> dict[str, Any]:

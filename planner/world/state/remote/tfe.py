@@ -172,6 +172,25 @@ class TfeClient(NothingBeside):
         said = _attributes(result)
         return str(said.get("execution-mode") or ("local" if said.get("operations") is False else "remote")) != "local"
 
+    @property
+    def working_directory(self) -> str:
+        """Where the root module is in what runs get uploaded; "" for its top. Raises ServiceError."""
+        return str(_attributes(self._workspace()).get("working-directory") or "")
+
+    @property
+    def has_structured_output(self) -> bool:
+        """Whether logs of runs are messages for programs, without the plan. Raises ServiceError."""
+        return bool(_attributes(self._workspace()).get("structured-run-output-enabled"))
+
+    @property
+    def workspace_variables(self) -> list[dict[str, Any]]:
+        """The variables that runs on the server get, where there are such runs: key, value, category, hcl, sensitive.
+        Raises ServiceError."""
+        if not self.runs_there:
+            return []
+        path = path_of("workspaces", self.ensure(), "vars")
+        return [_attributes(one) for one in self.organization.api.all(path)]
+
     def version_conflict(self) -> str:
         """A sentence when runs on the server, where there are some, have another version of OpenTofu; else "". Raises
         ServiceError."""
