@@ -56,13 +56,13 @@ def _warn_of_former_name(name: str, arguments: Arguments, view: View, terminal: 
 
 
 def _made_view(arguments: Arguments, terminal: Terminal) -> View:
-    stream = open_json_into(arguments, terminal)
+    stream, shows = open_json_into(arguments, terminal), bool(arguments.get("show-sensitive"))
     if arguments.get("json"):
         if arguments.get("json-into"):
             raise UsageError("Conflicting options", "-json prints JSON lines and -json-into writes them: choose one.")
-        return JsonView(terminal.stdout)
-    view = HumanView(terminal, bool(arguments.get("show-sensitive")))
-    return view if stream is None else BothViews(view, JsonView(stream))
+        return JsonView(terminal.stdout, shows)
+    view = HumanView(terminal, shows)
+    return view if stream is None else BothViews(view, JsonView(stream, shows))
 
 
 MOST_EXPLAINED = 200

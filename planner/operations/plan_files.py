@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, cast
 
 from planner.foundation.support.disk import read_whole
 from planner.foundation.values.json_codec import CodecError
 from planner.foundation.values.value import Value, unmark_deep
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, error
+from planner.foundation.vocabulary.provider_address import is_builtin, parse_provider_configuration
 from planner.foundation.vocabulary.records import evolve
 from planner.foundation.vocabulary.span import Source
 from planner.language.config.directory import manifest_path
@@ -37,6 +38,7 @@ from planner.world.state.workspace import data_directory
 
 if TYPE_CHECKING:
     from planner.engine.walk.hooks import Hooks
+    from planner.world.provider.interface import ProviderSchema, ResourceSchema
 
 Unstored = Loaded[OperationOptions]
 """the source of a plan in a file, without the backend of its state"""
@@ -55,10 +57,43 @@ def save_plan(made: MadePlan[Unstored], path: str, mode: int = 0o666) -> list[Di
     for name, file_path in names.items():
         sources[f"{ABSOLUTE}{name}" if name.startswith("/") else name] = read_whole(file_path)
     try:
-        return write_plan(path, made.plan, sources, made.loaded.encryption.plan, mode)
+        return write_plan(path, made.plan, sources, made.loaded.encryption.plan, mode, _schemas_to_show(made))
     except CodecError as bad:
         detail = f"The plan cannot be saved in {path}: {bad}."
         return [error("plan.unwritable", "Failed to write plan file", detail)]
+
+
+def _schemas_to_show(made: MadePlan[Unstored]) -> dict[str, ProviderSchema]:
+    """The schemas of the plugins that the plan, its state and its configuration have objects of: of each type that
+    occurs. The program has that of the builtin provider itself."""
+    types: dict[str, set[tuple[str, str]]] = {}
+
+    def count(source: str, mode: str, type: str) -> None:
+        if not is_builtin(source):
+            types.setdefault(source, set()).add((mode, type))
+
+    plan, schemas = made.plan, made.loaded.schemas
+    for change in (*plan.changes, *plan.drift):
+        count(parse_provider_configuration(change.provider).source, change.mode, change.type)
+    for resource in plan.prior_state.resources.values():
+        count(parse_provider_configuration(resource.provider).source, resource.mode, resource.type)
+    for module in made.loaded.config.root.walk():
+        for decl in module.resources.values():
+            count(module.provider_source(decl.provider_name), decl.mode, decl.type)
+    return {source: _restricted(schemas.schema(source), types[source]) for source in sorted(types)}
+
+
+def _restricted(schema: ProviderSchema, types: set[tuple[str, str]]) -> ProviderSchema:
+    def select(mode: str, table: Mapping[str, ResourceSchema]) -> dict[str, ResourceSchema]:
+        return {type: table[type] for of, type in types if of == mode and type in table}
+
+    return evolve(
+        schema,
+        resources=select("managed", schema.resources),
+        data_sources=select("data", schema.data_sources),
+        ephemeral=select("ephemeral", schema.ephemeral),
+        functions={},
+    )
 
 
 def open_or_make_plan(
@@ -98,12 +133,12 @@ def open_saved_plan(options: OperationOptions, path: str) -> Planned[Start]:
     return Planned(made, tuple(told))
 
 
-def open_plan(options: OperationOptions, path: str, told: Diagnostics) -> MadePlan[Unstored]:
+def open_plan(options: OperationOptions, path: str, told: Diagnostics, only_shown: bool = False) -> MadePlan[Unstored]:
     """A saved plan, and its inputs: its configuration, the values of its variables, its targets and excludes, and the
-    user's rules. Raises Failure."""
+    user's rules. `only_shown`: the schemas in the file are used, and no provider need be there. Raises Failure."""
     import tempfile
 
-    from planner.answers.documents.plan_file import ABSOLUTE, read_plan, unpack_sources
+    from planner.answers.documents.plan_file import ABSOLUTE, read_plan, read_schemas, unpack_sources
 
     begun, more = begin(evolve(options, inputs={}))
     encryption = encryption_of_directory(options.directory, begun.given, begun.workspace)
@@ -120,6 +155,8 @@ def open_plan(options: OperationOptions, path: str, told: Diagnostics) -> MadePl
         config, more = load_config(root, variables=variables, workspace=begun.workspace, absolute=absolute)
     config = told.take((config, more))
     schemas = new_schemas(options.directory, config, encryption=encryption)
+    if only_shown:
+        schemas.preset(read_schemas(path, encryption.plan))
     known = {"config": config, "encryption": encryption, "schemas": schemas, "rules": plan.rules}
     loaded = grown(Loaded[OperationOptions], begun, **known)
     return MadePlan(plan, loaded, recorded_variables(config, begun.given, plan)[0])

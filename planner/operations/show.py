@@ -122,7 +122,7 @@ def _show_file(options: OperationOptions, path: str) -> tuple[Shown | None, list
     told = Diagnostics()
     with told.until_an_error():
         if is_plan_file(path):
-            return open_plan(options, path, told), told
+            return open_plan(options, path, told, only_shown=True), told
         try:
             data = read_given(path, MOST_BYTES)
         except OSError as problem:

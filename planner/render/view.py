@@ -85,6 +85,7 @@ class HumanView(View):
         self.keep: Callable[[PlanText], None] | None = None
         """called with a plan before it is printed"""
         self.hooks = HumanHooks(terminal)
+        self.hooks.show_sensitive = show_sensitive
 
     def diagnostics(self, diagnostics: Iterable[Diagnostic]) -> None:
         from planner.render.diagnostics import show
@@ -164,10 +165,11 @@ class HumanView(View):
 class JsonView(View):
     """UI messages."""
 
-    def __init__(self, stream: object) -> None:
+    def __init__(self, stream: object, show_sensitive: bool = False) -> None:
         from planner.render.json_ui import JsonLines
 
         self._speak(JsonLines(stream))  # type: ignore[arg-type]
+        self.hooks.show_sensitive = show_sensitive
         self.lines.version()
 
     def _speak(self, lines: JsonLines) -> None:

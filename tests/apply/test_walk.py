@@ -8,6 +8,7 @@ import pytest
 from applying import World, counts, summaries
 
 from planner.engine.apply.shared_work import ApplyOptions
+from planner.engine.walk.hooks import Hooks
 from planner.engine.walk.machine import StopSignal
 from planner.world.state.file import state_document
 from planner.world.state.journal import Journal, read_journal, replayed
@@ -285,6 +286,12 @@ def test_output_of_provisioners_with_secrets_is_hidden(world: World) -> None:
     world.apply(ab(more=provisioners('command = "echo ${sensitive("xyzzy")}"')))
     assert not any("xyzzy" in event for event in world.events)
     assert any("suppressed" in event for event in world.events)
+
+
+def test_output_of_provisioners_with_secrets_on_request(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Hooks, "show_sensitive", True)
+    world.apply(ab(more=provisioners('command = "echo ${sensitive("xyzzy")}"')))
+    assert any("xyzzy" in event for event in world.events)
 
 
 # ---------------------------------------------------------------- conditions, data, outputs

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from provider.plugins import attached, write_plugin
 
 from .conftest import Ran
 
@@ -102,3 +103,24 @@ def test_the_end_of_destroying(
     lines = [json.loads(line) for line in planner(*words, "-json", "-auto-approve").out.splitlines()]
     assert [line["changes"]["operation"] for line in lines if line["type"] == "change_summary"] == ["plan", operation]
     assert (lines[-1]["type"] == "outputs") == has_outputs
+
+
+def test_a_saved_plan_is_shown_without_its_providers(tmp_path, planner, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "main.tf").write_text(
+        'terraform {\n  required_providers {\n    test = { source = "example.com/test/test" }\n  }\n}\n'
+        'provider "test" {}\nresource "test_thing" "a" {\n  name = "a"\n  tags = { t = "one" }\n}\n'
+    )
+    (tmp_path / "world").mkdir()
+    plugin = {"test": write_plugin(tmp_path / "bin")}
+    with attached(plugin, TEST_PROVIDER_WORLD=str(tmp_path / "world")) as reattach:
+        monkeypatch.setenv("TF_REATTACH_PROVIDERS", reattach)
+        assert planner("apply", "-auto-approve").code == 0
+        assert planner("plan", "-out=p", "-replace=test_thing.a").code == 0
+        text, document = planner("show", "p").out, planner("show", "-json", "p").out
+    monkeypatch.delenv("TF_REATTACH_PROVIDERS")
+    shown = planner("show", "-no-color", "p")
+    assert (shown.code, shown.out) == (0, text) and "test_thing.a will be replaced" in text
+    assert planner("show", "-json", "p").out == document
+    applied = planner("apply", "p")  # which needs the provider itself
+    assert applied.code == 1 and "example.com/test/test" in applied.err

@@ -2,7 +2,8 @@
 
 Members: `tfplan` (JSON, our own format: see `planner.answers.documents.encoding`), `tfstate` (the state after
 refresh), `tfstate-prev` (before it, when that differs), `tfstate-planned`, `config/N`, the files of the configuration
-in the order of the list `sources` in `tfplan`, and `sha256`, the checksum of all the others: an approved plan is
+in the order of the list `sources` in `tfplan`, `schemas`, the schemas of plugins by which the plan is shown where these
+are not installed, and `sha256`, the checksum of all the others: an approved plan is
 applied unchanged, or not at all. Nothing in a plan file is ever executed, and every mistake in one is a diagnostic.
 Values of sensitive variables and attributes are in clear in a plan file.
 """
@@ -18,6 +19,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from planner.answers.documents.encoding import decode, encode
+from planner.answers.documents.json_schemas import schemas_json
 from planner.foundation.support.disk import collector_paused, read_given, remove_leftovers, replace_file
 from planner.foundation.support.exact_json import JsonError, dumps, loads
 from planner.foundation.vocabulary.address import AddressError
@@ -34,10 +36,13 @@ from planner.world.state.model import State
 if TYPE_CHECKING:
     from zipfile import ZipFile
 
+    from planner.world.provider.interface import ProviderSchema
+
 FORMAT = "planner plan"
 VERSION = 2
 SUM = "sha256"
 """the member with the sum of all others"""
+SCHEMAS = "schemas"
 RECORDS: dict[str, type] = {c.__name__: c for c in (CheckResult, Importing, OutputChange, PolicyRecord, ResourceChange)}
 ABSOLUTE = ".terraform/absolute"
 """the folder that the files of modules with absolute directories have in a plan file"""
@@ -54,12 +59,17 @@ _MODES = ("normal", "destroy", "refresh-only")
 
 
 def write_plan(
-    path: str, plan: Plan, sources: Mapping[str, bytes], seal: Seal = PLAIN, mode: int = 0o666
+    path: str,
+    plan: Plan,
+    sources: Mapping[str, bytes],
+    seal: Seal = PLAIN,
+    mode: int = 0o666,
+    schemas: Mapping[str, ProviderSchema] | None = None,
 ) -> list[Diagnostic]:
     """Save a plan with the files of its configuration (path as the loader requested it -> content). `mode`: the
-    permissions of a new file, before the umask."""
+    permissions of a new file, before the umask; `schemas`: those to show the plan by, by provider."""
     with collector_paused():
-        data = plan_bytes(plan, sources)
+        data = plan_bytes(plan, sources, schemas)
     try:
         data = seal.seal(data)
     except Failure as failure:
@@ -72,13 +82,15 @@ def write_plan(
     return []
 
 
-def plan_bytes(plan: Plan, sources: Mapping[str, bytes]) -> bytes:
+def plan_bytes(plan: Plan, sources: Mapping[str, bytes], schemas: Mapping[str, ProviderSchema] | None = None) -> bytes:
     """The bytes of a plan file: the same plan gives the same bytes."""
     from zipfile import ZIP_DEFLATED, ZIP_STORED
 
     from planner.foundation.support.archive import allowed_bytes
 
     members = _members(plan, sources)
+    if schemas:
+        members.append((SCHEMAS, dumps(schemas_json(schemas))))
     members.append((SUM, _sum(members)))
     data = _archive(members, ZIP_DEFLATED)
     if sum(len(content) for _, content in members) > allowed_bytes(len(data)):
@@ -154,6 +166,22 @@ def read_plan(path: str, seal: Seal = PLAIN) -> tuple[Plan | None, dict[str, byt
         return None, {}, [_not_a_plan(path, "it is not a zip archive, or a damaged one")]
     except (LargeZipFile, NotImplementedError, RuntimeError, zlib.error, EOFError, ValueError) as e:
         return None, {}, [_not_a_plan(path, f"its archive is damaged ({e})")]
+
+
+def read_schemas(path: str, seal: Seal = PLAIN) -> dict[str, ProviderSchema]:
+    """The schemas in a plan file that was read without problems, by provider; none where they are damaged."""
+    from zipfile import ZipFile
+
+    from planner.answers.documents.schemas_from_json import provider_schema
+
+    try:
+        with ZipFile(io.BytesIO(_open(read_given(path), path, seal))) as archive:
+            if SCHEMAS not in archive.namelist():
+                return {}
+            providers = loads(archive.read(SCHEMAS))["provider_schemas"]
+        return {source: provider_schema(data) for source, data in providers.items()}
+    except (JsonError, AttributeError, KeyError, RecursionError, TypeError, ValueError):
+        return {}
 
 
 def _open(data: bytes, path: str, seal: Seal) -> bytes:

@@ -1,4 +1,5 @@
-"""Schemas of resources from the ecosystem's JSON form, as planner.answers.documents.json_schemas writes it."""
+"""Schemas of providers from the ecosystem's JSON form, as planner.answers.documents.json_schemas writes it: enough to
+show plans and states by. Of identities only the versions are read, and functions are left out."""
 
 from __future__ import annotations
 
@@ -7,12 +8,31 @@ from typing import Any
 
 from planner.foundation.values.schema import AttributeSchema, BlockSchema, NestedAttributes, NestedBlock
 from planner.foundation.values.types import DYNAMIC, type_from_json
-from planner.world.provider.interface import ResourceSchema
+from planner.world.provider.interface import ProviderSchema, ResourceSchema
 
 
-def resource_schema(data: Mapping[str, Any]) -> ResourceSchema:
+def provider_schema(data: Mapping[str, Any]) -> ProviderSchema:
+    """The schema of one provider, as far as the document has it. Raises ValueError for an unknown type of values."""
+    identities = data.get("resource_identity_schemas") or {}
+    versions = {name: int(one.get("version") or 0) for name, one in identities.items()}
+
+    def resources(group: str) -> dict[str, ResourceSchema]:
+        given = data.get(group) or {}
+        return {name: resource_schema(one, versions.get(name, 0)) for name, one in given.items()}
+
+    provider = data.get("provider") or {}
+    return ProviderSchema(
+        _block(provider.get("block") or {}),
+        resources("resource_schemas"),
+        resources("data_source_schemas"),
+        resources("ephemeral_resource_schemas"),
+    )
+
+
+def resource_schema(data: Mapping[str, Any], identity_version: int = 0) -> ResourceSchema:
     """The schema of a resource type: its version and its block. Raises ValueError for an unknown type of values."""
-    return ResourceSchema(_block(data.get("block") or {}), int(data.get("version") or 0))
+    block, version = _block(data.get("block") or {}), int(data.get("version") or 0)
+    return ResourceSchema(block, version, identity_version=identity_version)
 
 
 def _block(data: Mapping[str, Any]) -> BlockSchema:

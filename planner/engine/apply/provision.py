@@ -95,7 +95,8 @@ def _output(walk: ApplyWork, it: Instance, type: str, marks: frozenset[object]) 
 
     def show(text: str) -> None:
         if hidden:
-            text = f"(output suppressed: the configuration has {hidden} values)"
-        walk.hooks.provision_progress(it.address, type, text)
+            walk.hooks.provision_secret(it.address, type, text, hidden)
+        else:
+            walk.hooks.provision_progress(it.address, type, text)
 
     return show

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from threading import RLock
 from typing import Any
 
@@ -96,6 +96,10 @@ class Schemas:
             if result is None:
                 result = self._schemas[source] = self.provider(source).schema()
             return result
+
+    def preset(self, schemas: Mapping[str, ProviderSchema]) -> None:
+        """Use these, by provider, without starting one."""
+        self._schemas.update(schemas)
 
     def resource(self, source: str, mode: str, type: str) -> ResourceSchema | None:
         """The schema of a resource type, None when the provider has none of that name. Raises Failure."""

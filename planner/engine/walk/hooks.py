@@ -25,8 +25,10 @@ class Hooks:
     `address` is a resource instance address, `deposed` the deposed key of the object ("" for the current one),
     `identity` the attribute that identifies the object (None when none is known), `elapsed` seconds since the
     operation started, `action` an action of `planner.logic.model.plan` as done: create, update, delete, read, no-op or
-    forget.
+    forget. `show_sensitive`: it shows the output of provisioners whose configuration has sensitive values.
     """
+
+    show_sensitive = False
 
     # ---- refresh
 
@@ -57,6 +59,12 @@ class Hooks:
 
     def provision_progress(self, address: str, type: str, output: str) -> None:
         """A provisioner wrote something: a line, or several."""
+
+    def provision_secret(self, address: str, type: str, output: str, kind: str) -> None:
+        """A provisioner wrote something, and has values in its configuration that are `sensitive` or `ephemeral`."""
+        if not (self.show_sensitive and kind == "sensitive"):
+            output = f"(output suppressed: the configuration has {kind} values)"
+        self.provision_progress(address, type, output)
 
     def provision_complete(self, address: str, type: str) -> None:
         """The provisioner ended well."""
@@ -133,7 +141,9 @@ def _forward(name: str) -> object:
     return call
 
 
-for _name in [name for name in vars(Hooks) if not name.startswith("_") and name not in vars(HookGroup)]:
+for _name in [
+    name for name in vars(Hooks) if not name.startswith("_") and name not in {*vars(HookGroup), "show_sensitive"}
+]:
     setattr(HookGroup, _name, _forward(_name))
 del _name
 
