@@ -7,11 +7,13 @@ import os
 import posixpath
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 from planner.answers.explain.former_names import FormerNames
 from planner.answers.explain.former_world import FormerWorld, Status
 from planner.engine.evaluation.lazy import LazyContext
+from planner.engine.evaluation.objects import UnknownAttributes
 from planner.foundation.support.disk import (
     ChangedError,
     Entry,
@@ -25,7 +27,7 @@ from planner.foundation.support.disk import (
 from planner.foundation.values.json_codec import CodecError, from_json
 from planner.foundation.values.types import type_from_json
 from planner.foundation.values.value import UNKNOWN, Null
-from planner.foundation.vocabulary.address import format_instance, format_module, parse_resource_instance
+from planner.foundation.vocabulary.address import InstanceKey, ResourceAddress, format_module, parse_resource_instance
 from planner.language.config.directory import fits, module_key, read_manifest
 from planner.language.config.load import Locate, load_tree
 from planner.language.config.model import ModuleCall, ModulePath
@@ -37,7 +39,9 @@ from planner.operations.plan import MadePlan
 from planner.world.git.revisions import implied_base
 from planner.world.git.tree import git_tree
 from planner.world.state.backend import Store, open_backend
-from planner.world.state.input_record import ApplyInputs, InputRecord, salted
+from planner.world.state.build import StateBuilder
+from planner.world.state.input_record import CREATED, DESTROYED, ApplyInputs, InputRecord, salted
+from planner.world.state.model import State
 from planner.world.state.workspace import data_directory
 
 _MOST_NAMED = 3
@@ -102,8 +106,16 @@ class FormerWorlds:
             named = change.previous_address or change.address
         elif change is not None:
             named = f"output.{change.name}"
-        is_new = isinstance(change, ResourceChange) and change.before.__class__ is Null
-        key = (is_new and (record.objects.get(named) or record.latest_whole)) or record.run_of(named)
+        key = record.run_of(named)
+        if isinstance(change, ResourceChange) and change.before.__class__ is Null:
+            known = record.objects.get(named)
+            latest = self._world_of(record, key) if known is None else None
+            if known is not None or (latest is not None and latest.declares(named)):
+                key = known or record.latest_whole or key
+        return self._world_of(record, key)
+
+    def _world_of(self, record: InputRecord, key: str) -> FormerWorld | None:
+        """The world of a run."""
         if key in record.runs and key not in self._worlds:
             self._worlds[key] = _of_record(self._made, record, record.runs[key], self._entry)
         return self._worlds.get(key)
@@ -135,26 +147,38 @@ def store_of(made: MadePlan[Any]) -> Store | None:
 def _of_record(
     made: MadePlan[Any], record: InputRecord, run: ApplyInputs, entry: Callable[[str], Status]
 ) -> FormerWorld:
+    from planner.engine.plan.moves import moved_back
+
     def locate(path: ModulePath, call: ModuleCall, parent: str, problems: Any) -> str | None:
         return run.modules.get(".".join(path))
 
     given: RawVariables = {name: _raw_value(name, one) for name, one in run.variables.items()}
     tree = RecordedTree(made.loaded.options.directory, record, run)
-    later = _applied_later(made, record, run)
-    return _world(made, tree, locate, given, run.providers, run.is_whole, run.names, entry=entry, later=later)
+    later, created = _applied_later(record, run)
+    state = StateBuilder(moved_back(made.plan.previous_state, run.names))
+    for of in created:
+        state.remove_object(str(of.resource), of.key)
+    state.remove_empty()
+    world = _world(made, tree, locate, given, state.snapshot(), run.providers, run.names, later)
+    world.is_whole, world.entry = run.is_whole, entry
+    world.created = {str(of.resource) for of in created}
+    world.destroyed = {address for address, names in record.altered.items() if DESTROYED in names}
+    return world
 
 
-def _applied_later(made: MadePlan[Any], record: InputRecord, run: ApplyInputs) -> frozenset[str]:
-    """The resources, by the names that they had, with an instance that a later apply changed or destroyed: what they
-    were is not on record."""
-    state = made.plan.previous_state
-    there = (format_instance(of.module, of.mode, of.type, of.name, one.key) for of, one in state.instances())
-    later: set[str] = set()
-    for address in (*there, *record.objects):
-        of = record.runs.get(record.run_of(address))
-        if of is not None and of.serial > run.serial and not address.startswith("output."):
-            later.add(str(parse_resource_instance(run.names.get(address, address)).resource))
-    return frozenset(later)
+def _applied_later(record: InputRecord, run: ApplyInputs) -> tuple[UnknownAttributes, list[ResourceAddress]]:
+    """The attributes of which it is not on record what they were before later applies, and the instances that these
+    created."""
+    later: dict[str, dict[InstanceKey, frozenset[str]]] = {}
+    created = []
+    for address, serials in record.altered.items():
+        names = frozenset(name for name, serial in serials.items() if serial > run.serial)
+        of = parse_resource_instance(run.names.get(address, address))
+        if CREATED in names and DESTROYED not in names:
+            created.append(of)
+        elif names:
+            later.setdefault(str(of.resource), {})[of.key] = names if DESTROYED not in names else frozenset(("",))
+    return later, created
 
 
 def _of_git(made: MadePlan[Any], ref: str) -> FormerWorld:
@@ -176,7 +200,7 @@ def _of_git(made: MadePlan[Any], ref: str) -> FormerWorld:
     with view(tree):
         given, _ = load_variables(options)
         providers = locked_versions(options.directory)
-    return _world(made, tree, locate, given, providers, lost=lost)
+    return _world(made, tree, locate, given, made.plan.previous_state, providers, lost=lost)
 
 
 def _raw_value(name: str, one: dict[str, Any]) -> RawValue:
@@ -192,16 +216,14 @@ def _world(
     tree: Tree,
     locate: Locate,
     given: RawVariables,
+    state: State,
     providers: Mapping[str, str],
-    is_whole: bool = False,
-    names: Mapping[str, str] | None = None,
+    names: Mapping[str, str] = MappingProxyType({}),
+    later: UnknownAttributes = MappingProxyType({}),
     lost: Collection[ModulePath] = (),
-    entry: Callable[[str], Status] = lambda _: "unknown",
-    later: Collection[str] = (),
 ) -> FormerWorld:
-    """The values of a former configuration over the objects of the state before refreshing."""
+    """The values of a former configuration over the objects of a state."""
     from planner.engine.evaluation.objects import StateObjects
-    from planner.engine.plan.moves import moved_back
 
     loaded, plan = made.loaded, made.plan
     with view(tree):
@@ -213,18 +235,15 @@ def _world(
             directory=loaded.config.root.directory,
         )
         values, _ = root_variables(config.root.variables, given)
-    state = moved_back(plan.previous_state, names) if names else plan.previous_state
     objects = StateObjects(state, loaded.schemas, later)
     context = LazyContext(config, values, loaded.schemas, objects, loaded.workspace, plan.timestamp or None)
     with view(tree):
-        for address in sorted(later):
+        for address in sorted(of for of, instances in later.items() if any("" in some for some in instances.values())):
             resource = parse_resource_instance(address)
             module = context.module(resource.module)
             if module is not None and resource.relative in module.config.resources:
                 module.resource(resource.relative).hide()
-    return FormerWorld(
-        context, FormerNames.of(plan.changes, names or {}), tree, providers, is_whole, entry, lost, later
-    )
+    return FormerWorld(context, FormerNames.of(plan.changes, names), tree, providers, lost, later)
 
 
 _CONFIGURATION = (".tf", ".tofu", ".tf.json", ".tofu.json")

@@ -40,6 +40,8 @@ from planner.operations.taint_record import keep_taints, taints_of
 from planner.world.state.backend import APPLIED, Store, document_not_saved
 from planner.world.state.encryption_seal import Seal
 from planner.world.state.input_record import (
+    CREATED,
+    DESTROYED,
     LEAST_BYTES,
     MOST_BYTES,
     ApplyInputs,
@@ -115,7 +117,8 @@ def keep_record(made: MadePlan[Start], before: State, after: State, whole: bool)
     left = () if whole else _instances_left(plan, before, after)
     gone = () if whole else _objects(before).keys() - _objects(after).keys() - set(moves_of(plan).values())
     most = min(max(store.size, LEAST_BYTES), MOST_BYTES)
-    data = record_bytes(fitted(with_run(known, run, sources, left, entries, gone), most))
+    altered = {} if whole else _altered(before, after, moves_of(plan))
+    data = record_bytes(fitted(with_run(known, run, sources, left, entries, gone, altered), most))
     try:
         return store.put_beside(APPLIED, _key_seal(secret).seal_document(APPLIED, data) if secret else data)
     except Failure as failure:
@@ -203,6 +206,20 @@ def _instances_left(plan: Plan, before: State, after: State) -> set[str]:
             left.discard(address)  # it was read while planning
     reached = {o.name for o in plan.outputs if o.action == "no-op" or not _is_kept(before, after, o.name)}
     return left | {f"output.{name}" for name in after.outputs if name not in reached}
+
+
+def _altered(before: State, after: State, moves: Mapping[str, str]) -> dict[str, list[str]]:
+    """The attributes of instances that an apply changed."""
+    earlier, now = _objects(before), _objects(after)
+    altered = {of: [DESTROYED] for of in earlier.keys() - now.keys() - set(moves.values())}
+    for address, entry in now.items():
+        was = earlier.get(moves.get(address, address))
+        if was is None:
+            altered[address] = [CREATED]
+        elif was.attributes != entry.attributes:
+            names = was.attributes.keys() | entry.attributes.keys()
+            altered[address] = sorted(n for n in names if was.attributes.get(n) != entry.attributes.get(n))
+    return altered
 
 
 def _is_kept(before: State, after: State, name: str) -> bool:

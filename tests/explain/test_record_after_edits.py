@@ -175,3 +175,37 @@ def test_objects_that_changed_places(applied: Path, planner: Run) -> None:
     run["names"] = {"terraform_data.a": "no address"}
     record.write_text(json.dumps(document), "utf-8")
     assert planner("why").code == 0
+
+
+def test_an_apply_with_target_that_came_to_others_in_vain(
+    tmp_path: Path, planner: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of what a later apply did not change, or created, it is known what it was before."""
+    (tmp_path / "main.tf").write_text(
+        """
+variable "n" {
+  type    = number
+  default = 2
+}
+variable "v" { default = "v1" }
+resource "terraform_data" "kept" {
+  count = var.n
+  input = "fixed"
+}
+resource "terraform_data" "updated" { input = var.v }
+resource "terraform_data" "target" { input = [var.v, terraform_data.kept[*].id, terraform_data.updated.id] }
+resource "terraform_data" "ids" { input = [terraform_data.kept[*].id, terraform_data.updated.id] }
+resource "terraform_data" "count" { input = length(terraform_data.kept) }
+""",
+        "utf-8",
+    )
+    monkeypatch.chdir(tmp_path)
+    assert planner("apply", "-auto-approve").code == 0
+    partly = ("apply", "-auto-approve", "-target=terraform_data.target", "-target=terraform_data.kept[2]", "-var=v=v2")
+    assert planner(*partly, "-var=n=3").code == 0
+    assert roots(planner, "-var=v=v2", "-var=n=4") == {
+        "terraform_data.kept[3]": ["var.n 3 4"],
+        "terraform_data.target": ["var.n 3 4"],
+        "terraform_data.ids": ["var.n 2 4"],
+        "terraform_data.count": ["var.n 2 4"],
+    }

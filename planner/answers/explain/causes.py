@@ -178,6 +178,9 @@ class _Chains:
         roots += sorted({root for value in beside for root in self._checked.of_value(value)} - {*roots})
         if not roots:
             return None
+        # what is compared with several former worlds is one root, as it was in that of the change
+        nearest = sorted(roots, key=lambda root: self._worlds.of(root, number) != number)
+        roots = [root for root in roots if next(one for one in nearest if plain(one) == plain(root)) == root]
         steps = [self._root(name, root, number) for root in roots]
         between = [step for step in reversed(chain) if plain(step) != steps[0].what]
         inner = (self._step(plain(s), self._worlds.of(s, number), number) for s in between)
@@ -200,7 +203,8 @@ class _Chains:
             return evolve(added, source=added.source or self._places[world].of(what))
         kind = self._ways.leaves[root]
         source = self._places[world].of_leaf(what, kind, plain(self._ways.reader(name, root)))
-        return CauseStep(what, kind, source, *self._variables[world].get(what, ("", "", "")))
+        shown = self._variables[number].get(what) or self._variables[world].get(what, ("", "", ""))
+        return CauseStep(what, kind, source, *shown)
 
     def _unit(self, leaf: str) -> ChangedInput | None:
         return self._derived[self._worlds.of(leaf, 0)].trace.unit(plain(leaf))

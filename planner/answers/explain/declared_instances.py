@@ -161,12 +161,15 @@ class DeclaredInstances:
 
 def renewed_attributes(change: ResourceChange) -> Collection[str]:
     """The attributes of a replaced object that are not known since it is replaced; none where that is not decided."""
-    if not does(change.action, "replaces") or any(row[0] == "tainted" for row in change.facts):
+    known: dict[str, set[str]] = {}
+    for row in change.facts:
+        known.setdefault(row[0], set()).update(row[2:])
+    is_tainted = "tainted" in known
+    if not does(change.action, "replaces") or (is_tainted and "sound_plan" not in known):
         return ()
-    differing = {row[2] for row in change.facts if row[0] == "differs"}
-    renewed = {row[2] for row in change.facts if row[0] == "renews"}
+    differing = known.get("sound_plan_differs" if is_tainted else "differs", set())
     unknown = {str(step[1]) for step, value in parts(unmark(change.after)[0]) if not is_wholly_known(value)}
-    return renewed & unknown | unknown - differing
+    return known.get("renews", set()) & unknown | unknown - differing
 
 
 def _present(module: ModuleInstance, name: str) -> set[InstanceKey]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
+from types import MappingProxyType
 from typing import Literal, Protocol
 
 from planner.answers.explain.expression_keys import expression_keys
@@ -19,6 +20,7 @@ from planner.answers.explain.repetition import RepetitionLocation
 from planner.engine.evaluation.context import ModuleInstance
 from planner.engine.evaluation.ignore import reference_path
 from planner.engine.evaluation.lazy import LazyContext, LazyModule
+from planner.engine.evaluation.objects import UnknownAttributes
 from planner.engine.evaluation.repetition import expand, unknown_repetition
 from planner.engine.evaluation.scope import is_unrecorded
 from planner.foundation.support.disk import (
@@ -32,7 +34,7 @@ from planner.foundation.support.disk import (
 )
 from planner.foundation.values.convert import ConversionError, convert
 from planner.foundation.values.value import Value, is_wholly_known, type_of, unmark_deep
-from planner.foundation.vocabulary.address import InstanceKey, ModuleAddress, join
+from planner.foundation.vocabulary.address import InstanceKey, ModuleAddress, join, parse_resource_instance
 from planner.foundation.vocabulary.diagnostic import Failure
 from planner.language.config.model import ModuleConfig, ModulePath, ResourceDecl
 from planner.language.syntax.body import variables
@@ -56,9 +58,15 @@ class FormerWorldsOf(Protocol):
 
 class FormerWorld:
     """Questions about what is at a place of the plan, and was. `names`: what moved; `tree`: the former files;
-    `providers`: the former versions by source address; `is_whole`: all that was declared was applied; `entry`: whether
-    the state has of an instance what the apply left; `lost`: the modules of which there is no former version; `later`:
-    the resources, by their former addresses, of which it is not known what they were."""
+    `providers`: the former versions by source address; `lost`: the modules of which there is no former version;
+    `later`: the attributes of which it is not known what they were ("": all), by former addresses."""
+
+    is_whole = False
+    """whether all that was declared was applied"""
+    destroyed: Collection[str] = ()
+    """the instances that an apply destroyed since"""
+    created: Collection[str] = ()
+    """the resources, by former addresses, of which an apply created instances since"""
 
     def __init__(
         self,
@@ -66,13 +74,13 @@ class FormerWorld:
         names: FormerNames,
         tree: Tree,
         providers: Mapping[str, str] | None = None,
-        is_whole: bool = False,
-        entry: Callable[[str], Status] = lambda _: "unknown",
         lost: Collection[ModulePath] = (),
-        later: Collection[str] = (),
+        later: UnknownAttributes = MappingProxyType({}),
     ) -> None:
         self.context, self.names, self.tree, self.providers = context, names, tree, providers or {}
-        self.is_whole, self.entry, self.lost, self.later = is_whole, entry, lost, later
+        self.lost, self.later = lost, later
+        self.entry: Callable[[str], Status] = lambda _: "unknown"
+        """whether the state has of an instance what the apply left"""
         self.places = LocationLookup(context)
         self._unknown: dict[str, ModuleInstance] = {}
         self._keys: dict[tuple[int, str | None], tuple[Expression, dict[int, int]]] = {}
@@ -126,10 +134,16 @@ class FormerWorld:
         path = self.names.module(module.text).path
         return any(path[: len(lost)] == lost for lost in self.lost)
 
-    def is_later(self, module: ModuleInstance, name: str) -> bool:
-        """Whether it is not known what the objects of a resource were, since they were applied later."""
+    def has_created(self, module: ModuleInstance, name: str) -> bool:
+        """Whether instances of a resource were created since."""
         address, former_name, _ = self.names.resource(module.text, name, None)
-        return join(str(address), former_name) in self.later
+        return join(str(address), former_name) in self.created
+
+    def is_later(self, module: ModuleInstance, name: str, attribute: str = "") -> bool:
+        """Whether later applies changed the objects of a resource, or an attribute: what it was is not known."""
+        address, former_name, _ = self.names.resource(module.text, name, None)
+        instances = self.later.get(join(str(address), former_name), {}).values()
+        return any(not attribute or attribute in names or "" in names for names in instances)
 
     def _parts_at(self, place: ValueLocation) -> list[tuple[ValueLocation, Value]]:
         try:
@@ -189,7 +203,8 @@ class FormerWorld:
 
     def is_lost(self, place: ValueLocation) -> bool:
         """Whether the value at a place, or a part of the expression that gave it, is not on record."""
-        if place.kind in ("resource", "resources") and self.is_later(place.module, place.name):
+        attribute = str(place.path[0][1]) if place.kind == "resource" and place.path else ""
+        if place.kind in ("resource", "resources") and self.is_later(place.module, place.name, attribute):
             return True
         if place.kind == "var" and place.module.parent is None:
             return place.name in self.context.given and not is_wholly_known(self.context.given[place.name].value)
@@ -235,6 +250,19 @@ class FormerWorld:
         address, former_name, _ = self.names.resource(module.text, name, None)
         was = self.context.config.root.descendant(address.path)
         return was.resources.get(former_name) if was is not None else None
+
+    def declares(self, address: str) -> bool:
+        """Whether the configuration had an instance, by its former address."""
+        of = parse_resource_instance(address)
+        with view(self.tree):
+            module = self.context.module(of.module)
+            decl = module.config.resources.get(of.resource.relative) if module is not None else None
+            try:
+                return (
+                    module is not None and decl is not None and of.key in expand(decl, module.scope, address).instances
+                )
+            except Failure:
+                return False
 
     def had(self, place: ValueLocation) -> bool:
         """Whether an instance was declared."""

@@ -259,6 +259,8 @@ class Interventions:
             return self._of_name(module, ref.kind, ref.name)
         if ref.kind == "resource":
             units = frozenset(ChangedInput(kind, path, ref.name) for kind in RESOURCES) & self._changing
+            if self.former.has_created(module, ref.name):
+                units |= {ChangedInput("instances", path, ref.name)}
             if any(unit.kind == "instances" for unit in units) and self.declared.are_by_key(path, ref.name):
                 units = frozenset(unit for unit in units if unit.kind != "instances")
                 is_in_both = self.declared.is_in_both(module, ref.name)

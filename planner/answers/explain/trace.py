@@ -68,9 +68,12 @@ class Trace(ValueTrace):
         if module is None or decl is None or change.deposed:
             self._call_gone(change, name)
             return
-        is_made = does(change.action, "makes") and change.before.__class__ is Null and name not in self._drift
+        is_created = does(change.action, "makes") and change.before.__class__ is Null
+        is_made = is_created and name not in self._drift
         if self.former is not None and is_made:
             self._creation(self.former, ValueLocation(module, "resource", key, change.key), name)
+        elif self.former is not None and is_created:
+            self._besides(ValueLocation(module, "resource", key, change.key), name)
         elif is_made and self._has_applied():
             self._facts.add("uncompared_instance", name, source=decl.span)
         table = {row[2]: (("attr", row[2]),) for row in change.facts if row[0] in ("differs", "config_unknown")}
@@ -93,14 +96,20 @@ class Trace(ValueTrace):
             self._facts.add("call_new", name, words, source=call.call.span if call.call is not None else None)
         elif (former.is_whole or self._has_applied() or self.plan.previous_state.outputs) and former.had(place):
             self._facts.add("lost_entry" if former.is_whole else "missing_entry", name, source=StateEntry(name))
-            for at in self._argument_places(place, name):
-                if self._inputs(at):
-                    self._facts.add("differs_besides", name, str(at), source=self._source(at))
-                    self._check(at)
+            if name in former.destroyed:
+                self._facts.add("left_uncreated", name, source=StateEntry(name))
+            self._besides(place, name)
         elif (known := self._trials()) is not None and known.declared.are_all_new(place.module.config.path, place.name):
             for at in self._argument_places(place, name):
                 if known.differs_besides(at):
                     self._facts.add("new_besides", name, str(at), source=self._source(at))
+
+    def _besides(self, place: ValueLocation, name: str) -> None:
+        """The facts about arguments by which an instance would change if it were still there."""
+        for at in self._argument_places(place, name):
+            if self._inputs(at):
+                self._facts.add("differs_besides", name, str(at), source=self._source(at))
+                self._check(at)
 
     def _argument_places(self, place: ValueLocation, name: str) -> Iterator[ValueLocation]:
         """The places of the arguments of an instance."""

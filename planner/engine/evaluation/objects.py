@@ -6,8 +6,9 @@ where nothing changed, so that unchanged objects cost nothing and stay the same 
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from planner.engine.evaluation.provider_diagnostics import in_body
 from planner.engine.evaluation.schemas import Schemas, marked_by_schema, without_write_only
@@ -28,7 +29,18 @@ from planner.foundation.values.types import (
     Type,
     friendly_name,
 )
-from planner.foundation.values.value import SENSITIVE, UNKNOWN, List, Map, Null, Unknown, Value, unmark, unmark_deep
+from planner.foundation.values.value import (
+    SENSITIVE,
+    UNKNOWN,
+    List,
+    Map,
+    Null,
+    Unknown,
+    Value,
+    type_of,
+    unmark,
+    unmark_deep,
+)
 from planner.foundation.vocabulary.address import format_resource
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 from planner.foundation.vocabulary.records import evolve, frozen
@@ -41,6 +53,8 @@ if TYPE_CHECKING:
     from planner.engine.evaluation.context import ModuleInstance
 
 _SENSITIVE = frozenset((SENSITIVE,))
+UnknownAttributes: TypeAlias = Mapping[str, Mapping[InstanceKey, Collection[str]]]
+"""attributes of instances by the addresses of their resources; "" for all"""
 
 
 @frozen(eq=False)
@@ -218,10 +232,10 @@ def write_object(
 
 
 class StateObjects:
-    """The objects of a state, for expressions: planner.engine.evaluation.context.ObjectSource. `unknown`: the addresses
-    of resources of which only the keys are known."""
+    """The objects of a state, for expressions: planner.engine.evaluation.context.ObjectSource. `unknown`:
+    attributes that are not known."""
 
-    def __init__(self, state: State, schemas: Schemas, unknown: Collection[str] = ()) -> None:
+    def __init__(self, state: State, schemas: Schemas, unknown: UnknownAttributes = MappingProxyType({})) -> None:
         self.state = state
         self.schemas = schemas
         self.unknown = unknown
@@ -236,7 +250,8 @@ class StateObjects:
 
     def object(self, module: ModuleInstance, resource: ResourceDecl, key: InstanceKey) -> Value:
         address = _address(module, resource)
-        if address in self.unknown:
+        unknown = self.unknown.get(address, {}).get(key, ())
+        if "" in unknown:
             return UNKNOWN
         record = self.state.resources[address].instances[key].current
         assert record is not None
@@ -245,7 +260,12 @@ class StateObjects:
         item, problems = read_object(provider, resource.type, schema, record, address, resource.mode)
         if item is None:
             raise Failure(problems)
-        return marked_by_schema(item.value, schema.block)
+        value = marked_by_schema(item.value, schema.block)
+        return (
+            {**value, **{name: Unknown(type_of(value[name])) for name in unknown if name in value}}
+            if unknown
+            else value
+        )
 
 
 def _address(module: ModuleInstance, resource: ResourceDecl) -> str:

@@ -143,6 +143,8 @@ def _plan(
         facts["ignored_difference"] = proposal.ignored
     if prior.__class__ is not Null:
         replace_paths = differences(it, prior, marked, answer, facts)
+    if current is not None and current.record.tainted:
+        _describe_if_sound(it, current, config, meta, facts)
     decision, destruction = decided(it, facts, walk.module_scope(it))
     # decided in Python: a replacement is planned once more as a new object -- a step of the provider's protocol
     if does(decision.action, "replaces") and "tainted" not in facts:
@@ -303,6 +305,21 @@ def _describe(walk: PlanWork, it: Instance, current: RemoteObject | None, facts:
         facts["created_first"] = ()
     if keeps_object(it.decl):
         facts["kept_by_configuration"] = ()
+
+
+def _describe_if_sound(it: Instance, current: RemoteObject, config: Value, meta: Value, facts: Facts) -> None:
+    """Facts about the plan for a tainted object if it were sound, for explanations; none where there is no such plan."""
+    sound = evolve(current, record=evolve(current.record, tainted=False))
+    differing: Facts = {}
+    try:
+        proposal = propose(it, sound, config, [], meta)
+        forced = differences(it, proposal.prior, proposal.planned, proposal.answer, differing)
+    except Failure:
+        return
+    facts["sound_plan"] = ()
+    names = sorted(unmark_deep(proposal.planned)[0]) if forced else differing.get("differs", ())
+    if names:
+        facts["sound_plan_differs"] = tuple(names)
 
 
 def differences(it: Instance, prior: Value, planned: Value, answer: PlanAnswer, facts: Facts) -> tuple[Any, ...]:

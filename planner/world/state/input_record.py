@@ -1,17 +1,18 @@
 """The record of what the objects of a state were last applied with: a document of its own, where the state is.
 
-    {"format_version": "2.0", "lineage": "...", "salt": "...",
+    {"format_version": "2.1", "lineage": "...", "salt": "...",
      "runs": {"1f0c...": {"serial": 7, "whole": true, "modules": {"net": "../net"},
                           "files": {"main.tf": "0a1b..."},
                           "variables": {"size": {"type": "number", "value": 3}},
                           "read": {"motd.txt": ["77c0...", "0a1b..."]}, "listed": {"users": ["a.yaml", "old/"]},
                           "providers": {"registry.opentofu.org/hashicorp/random": "3.5.1"},
                           "names": {"terraform_data.web": "terraform_data.www"}}},
-     "objects": {"terraform_data.web": "77ab..."}, "entries": "...",
+     "objects": {"terraform_data.web": "77ab..."}, "altered": {"terraform_data.db": {"input": 8}}, "entries": "...",
      "sources": "..."}
 
 A run is what one apply was made with. Objects were last applied in the latest run, but for those in `objects`: those to
-which a later apply did not come, and those that an apply destroyed while it left others. Of a file there is the key of
+which a later apply did not come, and those that an apply destroyed while it left others. `altered` has the attributes
+that applies changed since the latest one that did everything. Of a file there is the key of
 its text without secrets in `sources`, which are compressed. Of a file that functions read there is also a digest,
 unless nothing that is recorded reads it: the salt of digests may be known, so there are none of secrets. `entries` has
 digests of what the runs left in the state, of objects without sensitive attributes, one after the other: an entry that
@@ -28,14 +29,18 @@ import secrets
 import zlib
 from bisect import bisect_left
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from types import MappingProxyType
+from typing import Any, TypeVar
 
 from planner.foundation.support.digests import blake2b
 from planner.foundation.support.fast_json import orjson
 from planner.foundation.vocabulary.address import AddressError, parse_resource_instance
 from planner.foundation.vocabulary.records import evolve, field, frozen
 
-VERSION = "2.0"
+T = TypeVar("T")
+VERSION = "2.1"
+CREATED, DESTROYED = "+", "-"
+"""in place of attributes that changed"""
 MOST_BYTES = 64 << 20
 LEAST_BYTES = 64 << 10
 """A record may be as large as the state, or as this where that is smaller."""
@@ -72,8 +77,9 @@ class ApplyInputs:
 @frozen(eq=False)
 class InputRecord:
     """The document. `objects`: the keys of the runs of instances that the latest run left as they were, or that it
-    destroyed where it left others; `sources`:
-    texts by key; `entries`: the digests of attributes that objects had after their applies."""
+    destroyed where it left others; `sources`: texts by key; `entries`: the digests of attributes that objects had after
+    their applies; `altered`: the attributes of instances that applies changed since the latest one that did everything,
+    with the serial of the latest of these; CREATED and DESTROYED stand for the instance itself."""
 
     lineage: str
     salt: str
@@ -81,6 +87,7 @@ class InputRecord:
     objects: Mapping[str, str] = field(factory=dict)
     sources: Mapping[str, str] = field(factory=dict)
     entries: frozenset[str] = frozenset()
+    altered: Mapping[str, Mapping[str, int]] = field(factory=dict)
 
     def digest(self, data: bytes) -> str:
         """The digest of a file, or of anything else."""
@@ -119,9 +126,10 @@ def with_run(
     left: Collection[str],
     entries: Mapping[str, str],
     gone: Collection[str] = (),
+    altered: Mapping[str, Collection[str]] = MappingProxyType({}),
 ) -> InputRecord:
     """The record after an apply. `left`: the instances that it left as they were; `entries`: digests of attributes by
-    address; `gone`: the instances that it destroyed while it left others."""
+    address; `gone`: the instances that it destroyed while it left others; `altered`: the attributes that it changed."""
     before = known.runs.get(known.latest)
     if before is not None and run.serial <= before.serial:  # the apply left the state as it was
         is_same = evolve(run, serial=before.serial).json == before.json
@@ -136,17 +144,21 @@ def with_run(
     wanted = {text for one in runs.values() for text in (*one.files.values(), *(key for _, key in one.read.values()))}
     texts = {of: text for of, text in {**known.sources, **sources}.items() if of in wanted}
     made = {digest for name, digest in entries.items() if name not in left or digest in known.entries}
-    return InputRecord(known.lineage, known.salt, runs, objects, texts, frozenset(made - {""}))
+    changed = {} if run.is_whole else {of: dict(serials) for of, serials in known.altered.items()}
+    for of, names in altered.items() if not run.is_whole else ():
+        changed.setdefault(of, {}).update(dict.fromkeys(names, run.serial))
+    return InputRecord(known.lineage, known.salt, runs, objects, texts, frozenset(made - {""}), changed)
 
 
 def renamed(known: InputRecord, moves: Mapping[str, str]) -> InputRecord:
     """The record after objects of the state were moved. `moves`: their former addresses by the present ones."""
     runs = {key: evolve(run, names=_names(run.names, moves)) for key, run in known.runs.items()}
-    was_there = {was: known.objects[was] for was in moves.values() if was in known.objects}
-    others = {address: key for address, key in known.objects.items() if address not in {*moves, *moves.values()}}
-    return evolve(
-        known, runs=runs, objects=others | {now: was_there[was] for now, was in moves.items() if was in was_there}
-    )
+    return evolve(known, runs=runs, objects=_moved(known.objects, moves), altered=_moved(known.altered, moves))
+
+
+def _moved(known: Mapping[str, T], moves: Mapping[str, str]) -> dict[str, T]:
+    others = {address: of for address, of in known.items() if address not in {*moves, *moves.values()}}
+    return others | {now: known[was] for now, was in moves.items() if was in known}
 
 
 def _names(names: Mapping[str, str], moves: Mapping[str, str]) -> dict[str, str]:
@@ -182,6 +194,7 @@ def record_bytes(record: InputRecord) -> bytes:
         "salt": record.salt,
         "runs": {key: run.json for key, run in record.runs.items()},
         "objects": dict(record.objects),
+        "altered": {of: dict(serials) for of, serials in record.altered.items()},
         "entries": base64.b85encode(bytes.fromhex("".join(sorted(record.entries)))).decode(),
         "sources": base64.b85encode(texts).decode(),
     }
@@ -201,7 +214,11 @@ def read_record(data: bytes) -> InputRecord | None:
         objects, lineage, salt = _texts(document["objects"]), str(document["lineage"]), str(document["salt"])
         entries = base64.b85decode(document["entries"]).hex()
         digests = frozenset(entries[at : at + 2 * _SIZE] for at in range(0, len(entries), 2 * _SIZE))
-        return InputRecord(lineage, salt, runs, objects, sources, digests)
+        altered = {
+            str(of): {str(name): int(serial) for name, serial in serials.items()}
+            for of, serials in document["altered"].items()
+        }
+        return InputRecord(lineage, salt, runs, objects, sources, digests, altered)
     except (ValueError, KeyError, TypeError, AttributeError, AddressError, zlib.error):
         return None
 
