@@ -13,7 +13,7 @@ from typing import Any
 from planner.answers.explain.former_names import FormerNames
 from planner.answers.explain.former_world import FormerWorld, Status
 from planner.engine.evaluation.lazy import LazyContext
-from planner.engine.evaluation.objects import UnknownAttributes
+from planner.engine.evaluation.objects import StateObjects, UnknownAttributes
 from planner.foundation.support.disk import (
     ChangedError,
     Entry,
@@ -223,8 +223,6 @@ def _world(
     lost: Collection[ModulePath] = (),
 ) -> FormerWorld:
     """The values of a former configuration over the objects of a state."""
-    from planner.engine.evaluation.objects import StateObjects
-
     loaded, plan = made.loaded, made.plan
     with view(tree):
         config, _ = load_tree(

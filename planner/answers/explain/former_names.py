@@ -13,6 +13,7 @@ from planner.foundation.vocabulary.address import (
     parse_resource_instance,
 )
 from planner.foundation.vocabulary.records import field, frozen
+from planner.language.config.model import ModulePath
 from planner.language.config.references import Ref, parse_reference
 from planner.language.syntax.nodes import GetAttr, Traversal
 from planner.logic.model.plan import ResourceChange
@@ -23,6 +24,8 @@ class FormerNames:
     """The former addresses of instances, resources (without a key) and module instances, by the present ones."""
 
     _names: dict[str, str] = field(factory=dict)
+    _paths: dict[ModulePath, ModulePath] = field(factory=dict)
+    """of modules, whatever their instances are"""
 
     @classmethod
     def of(cls, changes: Iterable[ResourceChange], recorded: Mapping[str, str]) -> FormerNames:
@@ -32,6 +35,7 @@ class FormerNames:
         pairs = {present.get(address, address): was for address, was in recorded.items()}
         pairs = {now: was for was, now in present.items() if was not in recorded} | pairs
         names: dict[str, str] = {}
+        paths: dict[ModulePath, ModulePath] = {}
         for address, former in pairs.items():
             if address == former:
                 continue
@@ -40,7 +44,13 @@ class FormerNames:
             names.setdefault(str(now.resource), str(was.resource))
             if (now.type, now.name) == (was.type, was.name) and now.module.steps and was.module.steps:
                 names[str(now.module)] = str(was.module)
-        return cls(names)
+                paths[now.module.path] = was.module.path
+        return cls(names, paths)
+
+    def path(self, path: ModulePath) -> ModulePath:
+        """The former path of a module."""
+        known = next((n for n in range(len(path), 0, -1) if path[:n] in self._paths), 0)
+        return (*self._paths[path[:known]], *path[known:]) if known else path
 
     def is_former(self, address: str) -> bool:
         """Whether something has moved from an address."""

@@ -93,6 +93,8 @@ class FormerWorld:
             address, name, key = self.names.resource(place.module.text, name, key)
         else:
             address = self.names.module(place.module.text)
+            if place.kind in ("call", "each_call"):
+                name = self.names.path((*place.module.config.path, name))[-1]
         with view(self.tree):  # the keys of calls may depend on files
             module = self._module(address, exists)
         return place._replace(module=module, name=name, key=key) if module is not None else None

@@ -148,7 +148,8 @@ class Interventions:
     def _former_path(self, path: ModulePath) -> ModulePath:
         """The path that a module had before it was moved."""
         instance = next(iter(self.places.context.instances(path)), None)
-        return path if instance is None else self.former.names.module(instance.text).path
+        names = self.former.names
+        return names.path(path) if instance is None else names.module(instance.text).path
 
     def former_module(self, path: ModulePath) -> ModuleConfig | None:
         """A module in its former version; None where there was none."""

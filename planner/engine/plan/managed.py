@@ -308,7 +308,7 @@ def _describe(walk: PlanWork, it: Instance, current: RemoteObject | None, facts:
 
 
 def _describe_if_sound(it: Instance, current: RemoteObject, config: Value, meta: Value, facts: Facts) -> None:
-    """Facts about the plan for a tainted object if it were sound, for explanations; none where there is no such plan."""
+    """Facts about the plan for a tainted object if it were sound, for explanations; none where that fails."""
     sound = evolve(current, record=evolve(current.record, tainted=False))
     differing: Facts = {}
     try:

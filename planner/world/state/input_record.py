@@ -79,7 +79,7 @@ class InputRecord:
     """The document. `objects`: the keys of the runs of instances that the latest run left as they were, or that it
     destroyed where it left others; `sources`: texts by key; `entries`: the digests of attributes that objects had after
     their applies; `altered`: the attributes of instances that applies changed since the latest one that did everything,
-    with the serial of the latest of these; CREATED and DESTROYED stand for the instance itself."""
+    with the serial of the latest of these; CREATED and DESTROYED are about the instance itself."""
 
     lineage: str
     salt: str
@@ -153,10 +153,11 @@ def with_run(
 def renamed(known: InputRecord, moves: Mapping[str, str]) -> InputRecord:
     """The record after objects of the state were moved. `moves`: their former addresses by the present ones."""
     runs = {key: evolve(run, names=_names(run.names, moves)) for key, run in known.runs.items()}
-    return evolve(known, runs=runs, objects=_moved(known.objects, moves), altered=_moved(known.altered, moves))
+    objects, altered = _with_moves(known.objects, moves), _with_moves(known.altered, moves)
+    return evolve(known, runs=runs, objects=objects, altered=altered)
 
 
-def _moved(known: Mapping[str, T], moves: Mapping[str, str]) -> dict[str, T]:
+def _with_moves(known: Mapping[str, T], moves: Mapping[str, str]) -> dict[str, T]:
     others = {address: of for address, of in known.items() if address not in {*moves, *moves.values()}}
     return others | {now: known[was] for now, was in moves.items() if was in known}
 
