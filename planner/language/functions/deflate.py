@@ -36,15 +36,18 @@ Codes = list[tuple[int, int]]
 
 def gzip(data: bytes) -> bytes:
     """Compress data like Go's gzip writer when they are written at once, flushed and closed."""
+    return in_frame(data, deflate(data))
+
+
+def in_frame(data: bytes, compressed: bytes) -> bytes:
+    """Compressed data in the frame of gzip."""
     head = b"\x1f\x8b\x08\0\0\0\0\0\0\xff"  # no name, no time, no flags, no known system
-    return (
-        head + deflate(data) + zlib.crc32(data).to_bytes(4, "little") + (len(data) & 0xFFFFFFFF).to_bytes(4, "little")
-    )
+    return head + compressed + zlib.crc32(data).to_bytes(4, "little") + (len(data) & 0xFFFFFFFF).to_bytes(4, "little")
 
 
 def deflate(data: bytes) -> bytes:
     """Compress data like `gzip`, without its frame."""
-    out = _Bits()
+    out = Bits()
     for block in _blocks(data):
         _write_block(out, block)
     for is_last in (0, 1):  # what flushing and closing leave: empty stored blocks
@@ -55,7 +58,7 @@ def deflate(data: bytes) -> bytes:
     return bytes(out.bytes)
 
 
-class _Bits:
+class Bits:
     """Bits that become bytes, the lowest first."""
 
     def __init__(self) -> None:
@@ -179,27 +182,19 @@ def _match(data: bytes, at: int, head: int, base: int, before: list[int], most: 
 # ---------------------------------------------------------------- codes
 
 
-def _write_block(out: _Bits, block: _Block) -> None:
+def _write_block(out: Bits, block: _Block) -> None:
     """A block in the form that takes least: fixed codes, codes of its own, or stored as it is."""
-    literals, offsets = [0] * 286, [0] * 30
-    for token in block.tokens:
-        if token < 256:
-            literals[token] += 1
-        else:
-            literals[_FIRST_LENGTH + _length_code(token >> 16)] += 1
-            offsets[_offset_code(token & 0xFFFF)] += 1
-    literals[_END] = 1
+    literals, offsets = count_codes(block.tokens)
     literal_count = max(i for i, n in enumerate(literals) if n) + 1
     offset_count = max((i for i, n in enumerate(offsets) if n), default=-1) + 1
-    extra = sum(n * bits for n, bits in zip(literals[_FIRST_LENGTH:], _LENGTH_EXTRA, strict=True))
-    extra += sum(n * bits for n, bits in zip(offsets, _OFFSET_EXTRA, strict=True))
+    extra = extra_bits(literals, offsets)
     if not offset_count:
         offsets[0] = offset_count = 1  # a table of codes must not be empty
-    fixed = _fixed()
-    own = _codes(literals, 15), _codes(offsets, 15)
-    header = _header(own, literal_count, offset_count)
-    fixed_size = 3 + _size(fixed[0], literals) + _size(fixed[1], offsets) + extra
-    own_size = header.size + _size(own[0], literals) + _size(own[1], offsets) + extra
+    fixed = fixed_codes()
+    own = code_table(literals, 15), code_table(offsets, 15)
+    header = header_of(own, literal_count, offset_count)
+    fixed_size = 3 + coded_size(fixed[0], literals) + coded_size(fixed[1], offsets) + extra
+    own_size = header.size + coded_size(own[0], literals) + coded_size(own[1], offsets) + extra
     source = block.source
     if source is not None and len(source) <= _STORED and (len(source) + 5) * 8 < min(fixed_size, own_size):
         out.put(0, 3)
@@ -213,10 +208,31 @@ def _write_block(out: _Bits, block: _Block) -> None:
             out.put(value, count)
     else:
         out.put(2, 3)
-    _write_tokens(out, block.tokens, *(own if own_size < fixed_size else fixed))
+    chosen = own if own_size < fixed_size else fixed
+    write_tokens(out, block.tokens, *chosen)
+    out.put(*chosen[0][_END])
 
 
-def _write_tokens(out: _Bits, tokens: list[int], literals: Codes, offsets: Codes) -> None:
+def count_codes(tokens: list[int]) -> tuple[list[int], list[int]]:
+    """How often the codes of a block occur: those of literals, of its end (once) and of lengths, and of offsets."""
+    literals, offsets = [0] * 286, [0] * 30
+    for token in tokens:
+        if token < 256:
+            literals[token] += 1
+        else:
+            literals[_FIRST_LENGTH + _length_code(token >> 16)] += 1
+            offsets[_offset_code(token & 0xFFFF)] += 1
+    literals[_END] = 1
+    return literals, offsets
+
+
+def extra_bits(literals: list[int], offsets: list[int]) -> int:
+    """The number of bits behind the codes of lengths and offsets."""
+    extra = sum(n * bits for n, bits in zip(literals[_FIRST_LENGTH:], _LENGTH_EXTRA, strict=True))
+    return extra + sum(n * bits for n, bits in zip(offsets, _OFFSET_EXTRA, strict=True))
+
+
+def write_tokens(out: Bits, tokens: list[int], literals: Codes, offsets: Codes) -> None:
     for token in tokens:
         if token < 256:
             out.put(*literals[token])
@@ -228,7 +244,6 @@ def _write_tokens(out: _Bits, tokens: list[int], literals: Codes, offsets: Codes
         code = _offset_code(offset + 1)
         out.put(*offsets[code])
         out.put(offset - _OFFSET_BASE[code], _OFFSET_EXTRA[code])
-    out.put(*literals[_END])
 
 
 @cache
@@ -244,7 +259,7 @@ def _offset_code(offset: int) -> int:
     return 2 * bits - 2 + (offset >> bits - 2 & 1)
 
 
-def _size(codes: Codes, counts: list[int]) -> int:
+def coded_size(codes: Codes, counts: list[int]) -> int:
     return sum(n * codes[symbol][1] for symbol, n in enumerate(counts) if n)
 
 
@@ -253,7 +268,7 @@ class _Header(NamedTuple):
     size: int
 
 
-def _header(own: tuple[Codes, Codes], literal_count: int, offset_count: int) -> _Header:
+def header_of(own: tuple[Codes, Codes], literal_count: int, offset_count: int) -> _Header:
     """The header of a block, which declares its codes: the lengths of the codes, equal ones together, in a code of
     their own."""
     lengths = [length for codes, n in zip(own, (literal_count, offset_count), strict=True) for _, length in codes[:n]]
@@ -282,7 +297,7 @@ def _header(own: tuple[Codes, Codes], literal_count: int, offset_count: int) -> 
     counts = [0] * 19
     for symbol, _, _ in runs:
         counts[symbol] += 1
-    codes = _codes(counts, 7)
+    codes = code_table(counts, 7)
     told = max(4, max(i for i, symbol in enumerate(_ORDER) if counts[symbol]) + 1)
     bits = [(4, 3), (literal_count - 257, 5), (offset_count - 1, 5), (told - 4, 4)]
     bits += [(codes[symbol][1], 3) for symbol in _ORDER[:told]]
@@ -291,7 +306,7 @@ def _header(own: tuple[Codes, Codes], literal_count: int, offset_count: int) -> 
     return _Header(bits, sum(number for _, number in bits))
 
 
-def _codes(counts: list[int], longest: int) -> Codes:
+def code_table(counts: list[int], longest: int) -> Codes:
     """Codes for symbols that occur so often, none longer than that."""
     used = sorted((n, symbol) for symbol, n in enumerate(counts) if n)
     codes = [(0, 0)] * len(counts)
@@ -357,7 +372,7 @@ def _length_counts(counts: list[int], longest: int) -> list[int]:
 
 
 @cache
-def _fixed() -> tuple[Codes, Codes]:
+def fixed_codes() -> tuple[Codes, Codes]:
     """The codes that need no header (RFC 1951, 3.2.6)."""
     literals: Codes = []
     for first, count, length in ((0x30, 144, 8), (0x190, 112, 9), (0, 24, 7), (0xC0, 6, 8)):

@@ -16,6 +16,7 @@ from planner.foundation.support.exact_json import dumps
 from planner.foundation.values.json_codec import simple_json
 from planner.foundation.values.types import BOOL, DYNAMIC, NUMBER, STRING, ListType, ObjectType, Type
 from planner.foundation.values.value import List, Refinement, Unknown, Value, is_wholly_known, mark, unmark
+from planner.foundation.vocabulary.release import follows_next
 from planner.language.functions.protocol import (
     Function,
     FunctionError,
@@ -76,7 +77,10 @@ def base64encode(string: str) -> Value:
 @function(Param("str", STRING), result=STRING, into=FUNCTIONS)
 def base64gzip(string: str) -> Value:
     """Compresses a string with gzip and encodes the result in Base64: the very bytes that OpenTofu makes."""
-    from planner.language.functions.deflate import gzip
+    if follows_next():
+        from planner.language.functions.deflate_next import gzip
+    else:
+        from planner.language.functions.deflate import gzip
 
     return base64_text(gzip(string.encode("utf-8", "surrogateescape")))
 
