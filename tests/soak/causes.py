@@ -11,8 +11,8 @@ reason of the change for some set of the other edits, or to the planned object a
 with all edits; and if it belongs to a set of edits that is enough for the change as it is, and of which none can be
 left out: an edit of the branch that a condition leaves is possible and not required, and neither is one that another
 undoes. What is not known of an object is what the changes are that it is made of. Edits of the state and -replace need
-not be felt, but for -replace of what is not there. Of what comes or goes with its block, and of what that changes, the
-block is the root.
+not be felt by their own object, but for -replace of what is not there. Of what comes or goes with its block, and of
+what that changes, the block is the root.
 
 Situations: the user who applied (same), with a saved plan (saved), another user (other), no record but git (since), a
 pull request in CI (ci), neither (none). With -case everything about one case is printed; with -list every case that is
@@ -324,7 +324,11 @@ def truths(
                 if without.signatures.get(name) != within.signatures.get(name):
                     possible.add(edit)
                     matters = matters or _fate(within.signatures.get(name)) == _fate(full.signatures[name])
-            if matters and (edit in requests or edit in needed):
+            others = plans.get(edits - {edit})
+            is_felt = (
+                _is_about(name, known[edit].subjects) or others is None or others.whole.get(name) != full.whole[name]
+            )
+            if matters and (edit in needed or (edit in requests and is_felt)):
                 required.add(edit)
         # what another edit removes is not there to be named
         required -= {n for n in required if known[n].is_text and n not in written}

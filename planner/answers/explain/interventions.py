@@ -84,6 +84,8 @@ class Interventions:
         self._shown: set[str] = set()
         """the files whose contents are in results"""
         self._hashed: set[str] = set()
+        self._unread: set[str] = set()
+        """the files that only expressions read which are new, or were edited"""
 
     def matters(self, place: ValueLocation) -> ChangedInputs | None:
         """The inputs that matter to the value at a place; None where that cannot be decided."""
@@ -130,11 +132,13 @@ class Interventions:
         return frozenset(unit for unit in units if any(matters(s, s | {unit}) for s in _subsets(units, unit)))
 
     def _is_enough(self, place: ValueLocation, units: ChangedInputs) -> bool:
-        """Whether taking back all of these inputs takes back the value of an object."""
-        before, is_known = self.former.value(place) if place.kind == "resource" else (None, False)
-        outcome = self._outcome(place, frozenset(), units) if is_known else None
+        """Whether taking back all of these inputs takes back the value of an object or output, or makes it known."""
+        before, is_known = self.former.value(place) if place.kind in ("resource", "output") else (None, False)
+        outcome = self._outcome(place, frozenset(), units) if is_known or place.kind == "output" else _INVALID
         if outcome is _NOTHING:
-            return before is None or before.__class__ is Null
+            return is_known and (before is None or before.__class__ is Null)
+        if outcome is not _INVALID and is_wholly_known(outcome) and _is_open(self._value_now(place)):
+            return True
         return is_known and before is not None and _same(outcome, before)
 
     def differs_besides(self, place: ValueLocation) -> bool:
@@ -240,10 +244,12 @@ class Interventions:
         elif nodes:
             units.add(unit if not _is_lost(was) else unit._replace(kind=_UNKNOWN))
         for node in nodes:
-            units |= self._mentions(node, now or was, module, block)
+            units |= self._mentions(node, now or was, module, block, unit in units)
         return frozenset(units)
 
-    def _mentions(self, node: Expression, given: Any, module: ModuleInstance, block: str) -> set[ChangedInput]:
+    def _mentions(
+        self, node: Expression, given: Any, module: ModuleInstance, block: str, is_edited: bool = False
+    ) -> set[ChangedInput]:
         """The inputs of all that an expression mentions, and of the files that it reads."""
         units: set[ChangedInput] = set()
         for mention in variables(node):
@@ -251,7 +257,7 @@ class Interventions:
             if isinstance(ref, Ref):
                 units |= self._mention(ref, module, block)
         if any(map(uses_files, function_calls(node))):
-            units |= self._files(node, given, module)
+            units |= self._files(node, given, module, is_edited)
         return units
 
     def _mention(self, ref: Ref, module: ModuleInstance, block: str) -> ChangedInputs:
@@ -329,12 +335,15 @@ class Interventions:
             units |= {ChangedInput("argument", path, name)}
         return units
 
-    def _files(self, node: Expression, given: Any, module: ModuleInstance) -> ChangedInputs:
-        """The files that an expression reads or lists, as far as they changed."""
+    def _files(self, node: Expression, given: Any, module: ModuleInstance, is_edited: bool) -> ChangedInputs:
+        """The files that an expression reads or lists, as far as they changed. Those that nothing read before it was
+        edited do not count."""
         scope, source = getattr(given, "scope", module.scope), getattr(given, "source", None)
         files = self.former.files(lambda: try_evaluate(node, scope, source))
-        if "unknown" in files.values():
+        unknown = {name for name, status in files.items() if status == "unknown"}
+        if unknown and not is_edited:
             raise UncheckedError
+        self._unread |= unknown
         calls = function_calls(node)
         named = [try_evaluate(call.arguments[0], scope, source)[0] for call in shown_reads(calls) if call.arguments]
         if all(name.__class__ is str for name in named):
@@ -421,7 +430,7 @@ class Interventions:
             of_objects = {unit for unit in old if unit.kind in RESOURCES}
             objects = MixedObjects(self.places, former, self.declared, of_objects, self._renewed)
             context = self.places.context
-            new_files = {unit.name for unit in new if unit.kind == "file"}
+            new_files = {unit.name for unit in new if unit.kind == "file"} | self._unread
             tree = MixedTree(former.tree, new_files, self._is_digested)
             mixed = LazyContext(config, given, context.schemas, objects, context.workspace, context.plan_timestamp)
             self._contexts[key] = mixed, tree
