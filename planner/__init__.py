@@ -3,8 +3,9 @@
     text -> Config, State -> facts -> rules -> Graph -> walk -> Plan -> facts -> rules -> Graph -> walk -> State
     language   world         logic                     engine
 
-`answers` explains and judges plans; `operations` has a module for each verb of the command line; `render` prints;
-`workflows` are fleets, stacks, tests, renewed plans and the editor; `foundation` is below all of them.
+`answers` explains and judges plans; `operations` has a module for each verb; `api` is the library, of which the command
+line is a client; `render` prints; `workflows` are fleets, stacks, tests, renewed plans and the editor; `foundation` is
+below all of them.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from planner.foundation.vocabulary.release import RELEASE
 if TYPE_CHECKING:
     from planner.answers.policy.model import Finding as Finding
     from planner.answers.policy.model import Verdict as Verdict
+    from planner.api.changes import Change as Change
     from planner.api.configuration import Configuration as Configuration
     from planner.api.configuration import State as State
     from planner.api.configuration import load as load
@@ -34,7 +36,6 @@ if TYPE_CHECKING:
     from planner.api.model import Graph as Graph
     from planner.api.model import Proof as Proof
     from planner.api.model import Rows as Rows
-    from planner.api.plan import Change as Change
     from planner.api.plan import Plan as Plan
     from planner.api.session import Stop as Stop
     from planner.api.session import UnsavedStateError as UnsavedStateError
@@ -48,7 +49,7 @@ __version__ = RELEASE
 
 _EXPORTS = {
     "Cause": "model",
-    "Change": "plan",
+    "Change": "changes",
     "Configuration": "configuration",
     "Diagnostic": "plan",
     "Event": "events",

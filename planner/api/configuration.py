@@ -7,25 +7,30 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from planner.api.arguments import expect, one_of, paths
-from planner.api.events import Event, EventHooks, with_events
+from planner.api.base import require
+from planner.api.changes import output_values
+from planner.api.events import Event
 from planner.api.html import table_html
+from planner.api.installation import Installation
+from planner.api.making import Making, findings_of, judgement
 from planner.api.model import Graph
-from planner.api.plan import Judged, Plan, limits_of, output_values, require, variable_inputs
+from planner.api.plan import Judged, Plan, limits_of, variable_inputs
 from planner.api.policies import all_policies
+from planner.api.questions import Questions
 from planner.api.session import Stop, session
+from planner.api.states import States
+from planner.api.validation import Validation
 from planner.api.values import to_python
+from planner.api.workspaces import Workspaces
+from planner.engine.walk.hooks import Hooks
 from planner.foundation.vocabulary.address import format_key
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.foundation.vocabulary.records import evolve, field, frozen
 from planner.operations.options import OperationOptions
-from planner.operations.plan import plan
-from planner.operations.plan_files import open_saved_plan
-from planner.operations.policies import diagnostics, judged
-from planner.operations.validate import validate
 from planner.world.state.model import State as StateModel
 
 if TYPE_CHECKING:
-    from planner.operations.show import ShownState
+    from planner.api.states import ShownState
 
 Mode = Literal["normal", "destroy", "refresh-only"]
 
@@ -67,35 +72,18 @@ class State:
         return table_html(("object", "provider"), [(r.address, r.provider) for r in self.resources])
 
 
-class Configuration:
+class Configuration(Installation, States, Workspaces):
     """A root module in a directory, with values for its variables. Nothing is read before a method needs it, and every
     call reads the files as they are then."""
-
-    def __init__(self, options: OperationOptions) -> None:
-        self._options = options
 
     @property
     def directory(self) -> str:
         """The absolute path of the root module."""
-        return self._options.directory
-
-    def init(
-        self, *, upgrade: bool = False, on_event: Callable[[Event], None] | None = None, stop: Stop | None = None
-    ) -> None:
-        """Install modules and providers and set up the backend, as `planner init` does; `upgrade` selects the newest
-        versions that are allowed. Raises Failure."""
-        from planner.operations.init import init
-
-        def work(hooks: EventHooks, stop: Stop) -> None:
-            with session(self.directory, stop):
-                require(True, init(self._options, upgrade=upgrade, hooks=hooks))
-
-        with_events(work, on_event, stop)
+        return self.options.directory
 
     def validate(self) -> tuple[Diagnostic, ...]:
         """Errors and warnings of the configuration by itself; empty when it is valid. Raises no Failure for these."""
-        with session(self.directory):
-            return tuple(validate(self._options))
+        return tuple(Validation(self.options).problems())
 
     def plan(
         self,
@@ -130,53 +118,43 @@ class Configuration:
             raise Failure(error("api.argument", "Invalid argument", "parallelism must be at least 1."))
         limits = limits_of(targets, excludes, replace)
 
-        def work(hooks: EventHooks, stop: Stop) -> Plan:
-            with session(self.directory, stop):
-                options = evolve(
-                    self._options,
-                    mode=mode,
-                    limits=limits,
-                    refresh=refresh,
-                    offline=offline,
-                    parallelism=parallelism,
-                    lock=lock,
-                    lock_timeout=lock_timeout,
-                    since=self._commit(since),
-                    keeps_values=True,
-                    needs_configuration=True,
-                    **all_policies(self.directory, (), Judged.of),
-                )
-                return self._plan(options, hooks)
+        def work(hooks: Hooks) -> Plan:
+            options = evolve(
+                self.options,
+                mode=mode,
+                limits=limits,
+                refresh=refresh,
+                offline=offline,
+                parallelism=parallelism,
+                lock=lock,
+                lock_timeout=lock_timeout,
+                since=self._commit(since),
+                keeps_values=True,
+                needs_configuration=True,
+                **all_policies(self.directory, (), Judged.of),
+            )
+            return self._plan(options, hooks)
 
-        return with_events(work, on_event, stop)
+        return self._run(work, on_event, stop)
 
-    def _plan(self, options: OperationOptions, hooks: EventHooks) -> Plan:
-        planned = plan(options, hooks)
+    def _plan(self, options: OperationOptions, hooks: Hooks) -> Plan:
+        planned = Making(options).attempt(hooks)
         made = require(planned.complete, planned.diagnostics)
         if options.judges:
-            made, verdict, problems = judged(made)
+            made, verdict, problems = judgement(made)
             require(verdict, problems)
-            problems += [d for d in diagnostics(verdict) if not d.is_error] if verdict is not None else []
+            problems += [d for d in findings_of(verdict) if not d.is_error]
             return Plan(made, options, (*planned.diagnostics, *problems))
         return Plan(made, options, planned.diagnostics)
 
     def graph(self, kind: Literal["plan", "apply", "plan-destroy", "plan-refresh-only"] = "plan") -> Graph:
         """The graph of an operation, as the operation itself walks it. Raises Failure."""
-        from planner.operations.graph import graph
-
         one_of("kind", kind, ("plan", "apply", "plan-destroy", "plan-refresh-only"))
-        with session(self.directory):
-            built = graph(self._options, kind, None, as_planned=True)
-            require(True, list(built.diagnostics))
-            return Graph.of(built)
+        return Graph.of(Questions(self.options).built_graph(kind))
 
     def state(self) -> State:
         """The state of the workspace; an empty one if there is none yet. Raises Failure when it cannot be read."""
-        from planner.operations.show import stored_state
-
-        with session(self.directory):
-            shown, problems = stored_state(self._options)
-            return _state(require(shown, problems))
+        return _state(self.stored_state()[0])
 
     def _commit(self, revision: str) -> str:
         if not revision:
@@ -241,8 +219,8 @@ def read_plan_file(
     Raises Failure for a file that is not a plan, or is one of another configuration."""
     configuration = load(directory, variables=variables)
     with session(configuration.directory):
-        options = evolve(configuration._options, **all_policies(configuration.directory, (), Judged.of))
-        opened = open_saved_plan(options, os.path.abspath(path))
+        options = evolve(configuration.options, **all_policies(configuration.directory, (), Judged.of))
+        opened = Making(options).open_file(os.path.abspath(path))
         made = require(opened.complete, opened.diagnostics)
         return Plan(made, evolve(options, mode=made.plan.mode, limits=made.plan.limits), opened.diagnostics)
 

@@ -9,10 +9,11 @@ from typing import Any
 
 from planner.answers.documents.kind import is_plan_file
 from planner.answers.policy.model import Verdict
+from planner.api.changes import Change, OutputChange, changed_objects, current_object
 from planner.api.configuration import read_plan_file
 from planner.api.judging import judge
 from planner.api.model import Explanation
-from planner.api.plan import Change, OutputChange, Plan, changed_objects, current_object
+from planner.api.plan import Plan
 from planner.api.session import session
 from planner.api.values import UNKNOWN, Sensitive
 from planner.foundation.vocabulary.diagnostic import Failure, error

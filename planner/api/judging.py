@@ -6,16 +6,32 @@ import os
 from collections.abc import Sequence
 from typing import Literal
 
+from planner.answers.documents.kind import is_document
 from planner.answers.policy.model import Finding as Finding
 from planner.answers.policy.model import Verdict as Verdict
-from planner.api.plan import Judged
-from planner.api.policies import all_policies
-from planner.api.session import session
+from planner.api.base import Work
 from planner.engine.walk.hooks import Hooks
-from planner.foundation.vocabulary.diagnostic import Failure
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure
+from planner.operations.judge_documents import Known as Known
 from planner.operations.judge_documents import check_document
 from planner.operations.options import OperationOptions
-from planner.operations.policies import check
+
+
+class Judging(Work):
+    """Calls that judge by the policies that the options name."""
+
+    def verdict(
+        self, path: str | None = None, kind: str = "plan", processes: int = 1, known: Known | None = None
+    ) -> tuple[Verdict | None, list[Diagnostic]]:
+        """The verdict about the plan or the state in a file, or about a plan made for it; and diagnostics, errors, too.
+        A large document is judged in so many processes; with 0 as a whole, with the cost of each rule. For several
+        documents the policies are loaded once, into `known`."""
+        with self._session():
+            if path is not None and (kind == "state" or is_document(path)):
+                return check_document(self.options, path, kind, processes, known)
+            from planner.operations.policies import check
+
+            return check(self.options, path, Hooks())
 
 
 def judge(
@@ -34,14 +50,15 @@ def judge(
     nothing but a plan of one's own touches providers. Raises Failure, whose `diagnostics` are the problems of the
     document or the policies.
     """
+    from planner.api.plan import Judged
+    from planner.api.policies import all_policies
+    from planner.api.session import session
+
     folder = os.path.abspath(directory)
     path = os.path.abspath(document) if document is not None else None
     with session(folder):
         options = OperationOptions(folder, **all_policies(folder, policies, Judged.of))
-        if path is not None and kind == "state":
-            verdict, problems = check_document(options, path, kind)
-        else:
-            verdict, problems = check(options, path, Hooks())
-        if verdict is None:
-            raise Failure(problems)
-        return verdict
+    verdict, problems = Judging(options).verdict(path, kind if path is not None else "plan")
+    if verdict is None:
+        raise Failure(problems)
+    return verdict

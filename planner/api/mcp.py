@@ -12,9 +12,10 @@ import os
 from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
+from planner.api.changes import Change, OutputChange
 from planner.api.configuration import Configuration, load
 from planner.api.model import Cause, Explanation
-from planner.api.plan import Change, OutputChange, Plan
+from planner.api.plan import Plan
 from planner.api.session import Stop
 from planner.api.threads import in_thread
 from planner.api.values import without

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from planner.api.frames import to_networkx, to_pandas, to_polars
 from planner.api.html import graph_html, proof_html, table_html
+from planner.foundation.vocabulary.diagnostic import Failure, has_errors
 from planner.foundation.vocabulary.records import field, frozen
 
 if TYPE_CHECKING:
@@ -170,7 +171,9 @@ class Graph:
 
     @classmethod
     def of(cls, graph: GraphModel) -> Graph:
-        """The public form of a derived graph."""
+        """The public form of a derived graph. Raises Failure for one that could not be made."""
+        if has_errors(graph.diagnostics):
+            raise Failure(graph.diagnostics)
         vertices = {n: Vertex(n, node.kind, node.module, node.object) for n, node in sorted(graph.nodes.items())}
         pairs, reduced = (
             tuple((one, other) for one in sorted(edges) for other in sorted(edges[one]))

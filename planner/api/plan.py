@@ -9,109 +9,40 @@ from io import StringIO
 from typing import TYPE_CHECKING, Any, Literal
 
 from planner.api.arguments import expect, one_of, several
-from planner.api.events import Event, EventHooks, with_events
+from planner.api.base import require
+from planner.api.changes import (
+    Change,
+    OutputChange,
+    change_of,
+    changed_objects,
+    current_object,
+    order_of,
+    output_change_of,
+    output_values,
+)
+from planner.api.events import Event, with_events
 from planner.api.html import table_html
-from planner.api.model import Cause, Difference, Explanation, Fix, Graph, Proof, Rows
+from planner.api.making import Making, cause_lines, chains_of, compared, judgement, save
+from planner.api.model import Difference, Explanation, Fix, Graph, Proof, Rows
 from planner.api.policies import all_policies, strict
+from planner.api.questions import Questions, subject_of
 from planner.api.session import Stop, UnsavedStateError, session
-from planner.api.values import Path, Sensitive, from_python, secrets_in, sensitive_parts, to_python, unknown_parts
+from planner.api.values import from_python, secrets_in
+from planner.engine.walk.hooks import Hooks
 from planner.foundation.vocabulary.address import AddressError, parse_address, parse_resource_instance
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 from planner.foundation.vocabulary.limits import Limits
-from planner.foundation.vocabulary.records import evolve, field, frozen
-from planner.logic.programs.actions import NO_OP, Counts, verb_of, words
+from planner.foundation.vocabulary.records import evolve, frozen
+from planner.logic.programs.actions import Counts, verb_of
 
 if TYPE_CHECKING:
     from planner.answers.policy.model import Verdict
-    from planner.logic.model.plan import OutputChange as OutputChangeModel
     from planner.logic.model.plan import ResourceChange
     from planner.operations.options import OperationOptions
     from planner.operations.plan import MadePlan
-    from planner.world.state.model import OutputState
 
 Kind = Literal["plan", "apply"]
 """the graph by which a plan was made, or that of applying it"""
-
-
-@frozen(eq=False)
-class Change:
-    """The change of one object.
-
-    `action` is no-op, create, read, update, delete, forget, or one of several steps in their order:
-    `delete-then-create`, `create-then-delete`, `create-then-forget`; `actions` are the steps as plan JSON has them.
-    `reason` is the `action_reason` of plan JSON, "" when there is none. `previous_address` is the former address of an
-    object that moves. `deposed` is the key of a deposed object, "" for the current one. `import_id` is the id by which
-    it is imported, "" if it is not. `before` and `after` are the object as Python data (planner.api.values), None where
-    it does not exist; `unknown` and `sensitive` are the paths of such parts of `after`; `forces_replacement` those of
-    the arguments that cannot be changed in place.
-    """
-
-    address: str
-    action: str
-    reason: str
-    before: Any = field(repr=False)
-    after: Any = field(repr=False)
-    type: str = field(repr=False)
-    name: str = field(repr=False)
-    key: str | int | None = field(repr=False)
-    module: str = field(repr=False)
-    mode: str = field(repr=False)
-    """managed or data"""
-    provider: str = field(repr=False)
-    """the source address of the provider"""
-    previous_address: str = field(repr=False)
-    deposed: str = field(repr=False)
-    import_id: str = field(repr=False)
-    forces_replacement: tuple[Path, ...] = field(repr=False)
-    _explain: Callable[[str], Explanation] = field(repr=False)
-
-    @property
-    def actions(self) -> tuple[str, ...]:
-        """The steps of the action in their order, as plan JSON has them."""
-        return tuple(words(self.action))
-
-    @property
-    def unknown(self) -> tuple[Path, ...]:
-        """The paths of the parts of `after` that are known only after apply."""
-        return unknown_parts(self.after)
-
-    @property
-    def sensitive(self) -> tuple[Path, ...]:
-        """The paths of the sensitive parts of `after`."""
-        return sensitive_parts(self.after)
-
-    @property
-    def explanation(self) -> Explanation:
-        """Why it changes: root causes, the chain, and whether that is certain. Those of all changes of the plan are
-        computed together, at the first question. Raises Failure."""
-        return self._explain(f"{self.address} (deposed {self.deposed})" if self.deposed else self.address)
-
-    @property
-    def causes(self) -> tuple[Cause, ...]:
-        """The root causes of the change (`Cause`)."""
-        return self.explanation.roots
-
-
-@frozen(eq=False)
-class OutputChange:
-    """The change of a root output value: no-op, create, update or delete. `before` and `after` as of Change."""
-
-    name: str
-    action: str
-    before: Any = field(repr=False)
-    after: Any = field(repr=False)
-    sensitive: bool = field(repr=False)
-    _explain: Callable[[str], Explanation] = field(repr=False)
-
-    @property
-    def explanation(self) -> Explanation:
-        """Why it changes, as of Change."""
-        return self._explain(f"output.{self.name}")
-
-    @property
-    def causes(self) -> tuple[Cause, ...]:
-        """The root causes of the change (`Cause`)."""
-        return self.explanation.roots
 
 
 @frozen(eq=False)
@@ -150,6 +81,7 @@ class Plan:
     def __init__(self, made: MadePlan[Any], options: OperationOptions, diagnostics: Sequence[Diagnostic]) -> None:
         self._made = made
         self._options = evolve(options, made=made)
+        self._questions = Questions(self._options)
         self._directory = options.directory
         self.diagnostics: tuple[Diagnostic, ...] = tuple(diagnostics)
         """warnings; for a plan that failed half-way there would be a Failure instead"""
@@ -181,18 +113,21 @@ class Plan:
     def objects(self) -> tuple[Change, ...]:
         """All objects of the plan, by address, also those that stay as they are (`no-op`)."""
         with self._session():
-            return tuple(map(self._change, sorted(self._made.plan.changes, key=_order)))
+            return tuple(map(self._change, sorted(self._made.plan.changes, key=order_of)))
 
     @cached_property
     def drift(self) -> tuple[Change, ...]:
         """The objects that are not as they were recorded: `before` is the state, `after` what was read."""
         with self._session():
-            return tuple(map(self._change, sorted(self._made.plan.drift, key=_order)))
+            return tuple(map(self._change, sorted(self._made.plan.drift, key=order_of)))
 
     @cached_property
     def outputs(self) -> tuple[OutputChange, ...]:
         """The root output values, by name, also those that stay as they are (`no-op`)."""
-        return tuple(map(self._output, sorted(self._made.plan.outputs, key=lambda o: o.name)))
+        return tuple(
+            output_change_of(output, self._explanation)
+            for output in sorted(self._made.plan.outputs, key=lambda o: o.name)
+        )
 
     def change(self, address: str) -> Change:
         """The change of the current object at an address. Raises KeyError when the plan has no such object."""
@@ -215,11 +150,8 @@ class Plan:
     def fixes(self, *words: str) -> tuple[Fix, ...]:
         """The smallest sets of edits that remove what the words name (as of `why`), smallest first; changes are planned
         again with each, without refreshing what was read. Raises Failure where it does not hold."""
-        from planner.operations.fixes import fixes
-
-        with self._session():
-            document, problems = fixes(self._options, words)
-            return tuple(map(_fix, require(document, problems)["fixes"]))
+        document, problems = self._questions.removals(words)
+        return tuple(map(_fix, require(document, problems)["fixes"]))
 
     def what_if(
         self,
@@ -232,9 +164,6 @@ class Plan:
     ) -> Comparison:
         """How the plan would differ with other values of variables, or with other options. Nothing is changed. Raises
         Failure when the other plan cannot be made."""
-        from planner.operations.plan_files import open_or_make_plan
-        from planner.operations.what_if import compared
-
         with self._session():
             limits = limits_of(targets, excludes, replace)
             options = evolve(
@@ -244,7 +173,7 @@ class Plan:
                 limits=limits if limits != Limits() else self._options.limits,
                 mode="destroy" if destroy else self._options.mode,
             )
-            answer = open_or_make_plan(options)
+            answer = Making(options).plan_to_explain()
             made = require(answer.complete, list(answer.diagnostics))
             rows = compared(self._made, made).differences
             differences = tuple(
@@ -257,36 +186,26 @@ class Plan:
         """The answer to a query in Datalog (`query('edge(X, "aws_vpc.main"), not pruned(X)')`), to a set expression
         (`query('deps("aws_vpc.main")')`), or to a verb and its arguments (`query("blast", "aws_vpc.main")`): over the
         graph of the plan, its changes, and relations of policies. Raises Failure for a query that makes no sense."""
-        from planner.operations.query import QueryTarget, query
-
         one_of("kind", kind, ("", "plan", "apply"))
-        with self._session():
-            if not several(words):
-                raise Failure(error("query.words", "Nothing to answer", "Write a query, a set expression or a verb."))
-            answers, problems = query(self._options, words, QueryTarget(kind, seconds=0))
-            require(True, problems)
-            return Rows(answers.columns, tuple(answers.rows))
+        if not several(words):
+            raise Failure(error("query.words", "Nothing to answer", "Write a query, a set expression or a verb."))
+        answers, problems = self._questions.answers(words, kind=kind, seconds=0)
+        require(True, problems)
+        return Rows(answers.columns, tuple(answers.rows))
 
     def graph(self, kind: Kind = "plan") -> Graph:
         """The graph that the plan was made by, or the one by which it is applied. Raises Failure for cycles."""
-        from planner.operations.graph import graph
-
         one_of("kind", kind, ("plan", "apply"))
-        with self._session():
-            built = graph(self._options, kind, None, as_planned=True)
-            require(True, list(built.diagnostics))
-            return Graph.of(built)
+        return Graph.of(self._questions.built_graph(kind))
 
     def judge(self, policies: Sequence[str] = ()) -> Verdict:
         """The verdict of policies about the plan: directories, files and packs (relative to the directory of the
         configuration) and builtin:NAME, with those of the directory (`.planner/policies`) and of the organisation.
         Raises Failure for a policy that is wrong."""
-        from planner.operations.policies import judged
-
         with self._session():
             options = evolve(self._options, **all_policies(self._directory, policies, Judged.of))
             made = evolve(self._made, loaded=evolve(self._made.loaded, options=evolve(options, made=None)))
-            _, verdict, problems = judged(made)
+            _, verdict, problems = judgement(made)
             result: Verdict = require(verdict, problems)
             return result
 
@@ -301,7 +220,9 @@ class Plan:
         with self._session():
             stream = StringIO()
             terminal = Terminal(StringIO(), stream, StringIO(), colour=False, width=120)
-            shown = self._cause_lines() if causes and not self._made.plan.errored else None
+            shown = None
+            if causes and not self._made.plan.errored:
+                shown = cause_lines(self._made, chains=self._chains, notes=self._chains.notes)
             lookup = SchemaLookup(self._made.loaded.schemas).resource_schema
             PlanText(self._made.plan, lookup, terminal, causes=shown).show()
             terminal.close(0)
@@ -309,19 +230,17 @@ class Plan:
 
     def to_json(self) -> dict[str, Any]:
         """The plan as `show -json` prints it (format 1.2). Sensitive values are in it."""
-        from planner.operations.show import shown_json
+        from planner.api.states import document_of
 
         with self._session():
-            return shown_json(self._made)
+            return document_of(self._made)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the plan file, for `read_plan` and `planner apply FILE`; the path is relative to the directory of the
         configuration. Raises Failure."""
-        from planner.operations.plan_files import save_plan
-
         expect("path", path, (str, os.PathLike), "a path")
         with self._session():
-            require(True, save_plan(self._made, os.path.join(self._directory, path)))
+            require(True, save(self._made, os.path.join(self._directory, path)))
 
     def apply(self, on_event: Callable[[Event], None] | None = None, stop: Stop | None = None) -> ApplyResult:
         """Apply the plan, without a prompt. The state is locked meanwhile and is saved as far as it came, whatever
@@ -331,12 +250,11 @@ class Plan:
         UnsavedStateError when the state could not be saved."""
         return with_events(self._apply, on_event, stop)
 
-    def _apply(self, hooks: EventHooks, stop: Stop) -> ApplyResult:
-        from planner.operations.apply import apply
+    def _apply(self, hooks: Hooks, stop: Stop) -> ApplyResult:
         from planner.operations.plan import Planned
 
         with self._session(stop):
-            applied = apply(evolve(self._options, made=None), Planned(self._made), hooks)
+            applied = Making(evolve(self._options, made=None)).carry_out(Planned(self._made), hooks)
             if applied.unsaved:
                 raise UnsavedStateError(applied.diagnostics, applied.unsaved)
             problems = [*applied.diagnostics]
@@ -387,69 +305,28 @@ class Plan:
         return session(self._directory, stop)
 
     def _prove(self, words: tuple[str, ...], negated: bool, kind: str) -> Proof:
-        from planner.operations.effects import check_word
-        from planner.operations.why import why
         from planner.render.terminal import Paint
         from planner.render.why import answer_text
 
+        if not several(words):
+            raise Failure(error("why.words", "Nothing to explain", "Name two vertices, one address, or one fact."))
         with self._session():
-            if not several(words):
-                raise Failure(error("why.words", "Nothing to explain", "Name two vertices, one address, or one fact."))
-            check_word(words)
-            document, problems = why(self._options, words, negated, kind or ("plan" if len(words) == 2 else ""))
-            document = require(document, problems)
-            return Proof(document, answer_text(document, Paint(False), 0))
+            subject_of(words)
+        document, problems = self._questions.proof(words, negated, kind or ("plan" if len(words) == 2 else ""))
+        document = require(document, problems)
+        return Proof(document, answer_text(document, Paint(False), 0))
 
     @cached_property
-    def _chains(self) -> Mapping[str, Any]:
-        from planner.operations.explanations import causes
-
+    def _chains(self) -> Any:
         with self._session():
-            return causes(self._made)
+            return chains_of(self._made)
 
     def _explanation(self, name: str) -> Explanation:
         because = self._chains.get(name)
         return Explanation.of(because) if because is not None else Explanation()
 
-    def _cause_lines(self) -> Any:
-        from planner.operations.explanations import changed_actions
-        from planner.operations.moves import moves
-        from planner.render.cause_summary import Causes
-
-        moved = [move.text for move in moves(self._made)]
-        return Causes(self._chains, changed_actions(self._made), "line", 0, moved, getattr(self._chains, "notes", ()))
-
     def _change(self, change: ResourceChange) -> Change:
-        from planner.engine.evaluation.schemas import marked_by_schema
-        from planner.render.diff_block import SchemaLookup
-
-        schema = SchemaLookup(self._made.loaded.schemas).resource_schema(change.provider, change.mode, change.type)
-        before, after = (
-            to_python(value if schema is None else marked_by_schema(value, schema.block))
-            for value in (change.before, change.after)
-        )
-        return Change(
-            change.address,
-            change.action,
-            change.reason,
-            before,
-            after,
-            change.type,
-            change.name,
-            change.key,
-            change.module,
-            change.mode,
-            _source(change.provider),
-            change.previous_address if change.previous_address != change.address else "",
-            change.deposed,
-            (change.importing.id or "") if change.importing is not None else "",
-            tuple(tuple(step[1] for step in path) for path in change.replace_paths),
-            self._explanation,
-        )
-
-    def _output(self, output: OutputChangeModel) -> OutputChange:
-        before, after = (hide(to_python(value), output.sensitive) for value in (output.before, output.after))
-        return OutputChange(output.name, output.action, before, after, output.sensitive, self._explanation)
+        return change_of(change, self._made.loaded.schemas, self._explanation)
 
 
 class Judged(Plan):
@@ -498,47 +375,9 @@ def variable_inputs(variables: Mapping[str, Any] | None) -> dict[str, Any]:
         raise Failure(error("variables.type", "Invalid value for a variable", f"{problem}.")) from None
 
 
-def output_values(outputs: Mapping[str, OutputState]) -> dict[str, Any]:
-    """The root output values of a state, by name; sensitive ones are hidden."""
-    return {name: hide(to_python(o.value), o.sensitive) for name, o in sorted(outputs.items())}
-
-
-def _order(change: ResourceChange) -> Any:
-    return parse_resource_instance(change.address).sort_key, change.deposed
-
-
-def require(value: Any, problems: Sequence[Diagnostic]) -> Any:
-    if value is None or has_errors(problems):
-        raise Failure(problems)
-    return value
-
-
-def hide(value: Any, sensitive: bool) -> Any:
-    return Sensitive(value) if sensitive and value is not None and not isinstance(value, Sensitive) else value
-
-
 def _fix(document: Mapping[str, Any]) -> Fix:
     places = []
     for place in document["places"]:
         source = place.get("source") or {}
         places.append((str(place.get("text", "")), str(source.get("file", "")), int(source.get("line", 0))))
     return Fix(tuple(places), bool(document["checked"]), str(document.get("note", "")))
-
-
-def _source(configuration: str) -> str:
-    from planner.foundation.vocabulary.provider_address import parse_provider_configuration
-
-    return parse_provider_configuration(configuration).source
-
-
-def changed_objects(objects: Sequence[Change]) -> tuple[Change, ...]:
-    """The objects that do not stay as they are, or are imported."""
-    return tuple(change for change in objects if change.action != NO_OP or change.import_id)
-
-
-def current_object(objects: Sequence[Change], address: str) -> Change:
-    """The current object at an address. Raises KeyError when there is none."""
-    for change in objects:
-        if change.address == address and not change.deposed:
-            return change
-    raise KeyError(address)

@@ -32,12 +32,12 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
+from planner.answers.policy.standing_policies import organisation, own
 from planner.api.arguments import paths
 from planner.api.values import NotKnown, Path, Sensitive, path_text
 from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.language.syntax.rule_parse import parse_rules
 from planner.language.syntax.rule_syntax import quote
-from planner.operations.standing_policies import organisation, own
 
 if TYPE_CHECKING:
     from planner.operations.plan import MadePlan

@@ -15,7 +15,7 @@ from threading import Event, Lock, Thread, current_thread, main_thread
 from typing import Any, TypeVar
 
 from planner.foundation.support.disk import own_reads, working_in
-from planner.foundation.support.signals import StopSignal, stopped_by
+from planner.foundation.support.signals import STOP, StopSignal, current_stop, stopped_by
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, defect
 from planner.foundation.vocabulary.release import DEPTH, DIGITS
 
@@ -41,9 +41,11 @@ class Stop:
 
 @contextmanager
 def session(directory: str, stop: Stop | None = None) -> Iterator[None]:
-    """Inside, relative paths start from this absolute directory, and `stop` ends what waits. Raises Failure for every
+    """Inside, relative paths start from this absolute directory, and `stop` ends what waits: without one, that of the
+    session around it, if there is one. Raises Failure for every
     exception: one that is not expected has the diagnostic `cli.defect`."""
-    signal = (stop or Stop()).signal
+    around = current_stop()
+    signal = stop.signal if stop is not None else StopSignal() if around is STOP else around
     try:
         with _LIMITS.raised(), working_in(directory), stopped_by(signal), own_reads():
             yield

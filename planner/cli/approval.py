@@ -7,12 +7,11 @@ from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 from planner.foundation.vocabulary.diagnostic import Failure, error
-from planner.foundation.vocabulary.records import evolve
 from planner.render.terminal import Terminal
 
 if TYPE_CHECKING:
-    from planner.operations.options import OperationOptions
-    from planner.operations.plan import Start
+    from planner.api.making import Start
+    from planner.cli.options import W
 
 QUESTIONS = {
     "normal": ("Do you want to perform these actions{}?", "Everything described above will be done."),
@@ -66,10 +65,10 @@ def ask(question: str, remark: str, terminal: Terminal, may_ask: bool, hidden: b
     return answer.strip()
 
 
-def asking(settings: OperationOptions, terminal: Terminal, may_ask: bool) -> OperationOptions:
-    """The options, with a prompt for variables that have no value, where that is allowed."""
+def asking(calls: W, terminal: Terminal, may_ask: bool) -> W:
+    """The calls, with a prompt for variables that have no value, where that is allowed."""
     if not may_ask:
-        return settings
+        return calls
 
     def ask_variable(name: str, description: str, sensitive: bool) -> str | None:
         remark = description or "It has no default, and no value was given."
@@ -78,7 +77,7 @@ def asking(settings: OperationOptions, terminal: Terminal, may_ask: bool) -> Ope
         except (Failure, OSError):  # no answer: the missing value is reported like any other
             return None
 
-    return evolve(settings, ask_variable=ask_variable)
+    return calls.having(ask_variable=ask_variable)
 
 
 @contextmanager

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 
+from planner.api.base import Work
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import JSON, LOCK, named_values, revision
 from planner.foundation.vocabulary.limits import Mode
-from planner.operations.options import OperationOptions
 from planner.workflows.batch.saved_plan import MOST_SHARDS
 from planner.workflows.batch.session import BatchOptions
 from planner.workflows.batch.unit_options import UnitArguments
@@ -103,14 +103,14 @@ def batch_options(arguments: Arguments) -> BatchOptions:
         arguments.get("bundles", ""),
         arguments.get("workers", 0),
         not arguments.get("no-cache", False),
-        OperationOptions(
+        Work.of_command(
             mode=_mode(arguments),
             refresh=arguments.get("refresh", True),
             lock=arguments.get("lock", True),
             lock_timeout=arguments.get("lock-timeout", 0.0),
             parallelism=arguments.get("parallelism", 10),
             since=revision(arguments)[1],
-        ),
+        ).options,
         tuple(arguments["rules"]),
         bool(arguments.get("show") or arguments.get("html")),
         arguments.get("reuse", 0.0),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from planner.cli.flags import FALSE, Arguments, Flag, UsageError
 from planner.foundation.support.disk import read_text
@@ -17,7 +17,11 @@ from planner.foundation.vocabulary.address import (
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.foundation.vocabulary.limits import Limits, Mode
 from planner.foundation.vocabulary.span import Source, Span
-from planner.operations.options import OperationOptions, Options, StateOptions
+
+if TYPE_CHECKING:
+    from planner.api.base import Work
+
+W = TypeVar("W", bound="Work")
 
 VARIABLES = (
     Flag("var", "ordered", "Set an input variable of the root module. May be repeated.", value="NAME=VALUE"),
@@ -96,21 +100,24 @@ def may_ask(arguments: Arguments) -> bool:
     return bool(arguments.get("input", True)) and environment not in FALSE
 
 
-def load_options(arguments: Arguments, directory: str = ".") -> Options:
-    """The options of a command that reads a configuration, from its flags."""
-    return Options(**_loading(arguments, directory))
+def loading_calls(calls: type[W], arguments: Arguments, directory: str = ".") -> W:
+    """The calls of a command that reads a configuration, with the options that its flags mean."""
+    return calls.of_command(**_loading(arguments, directory))
 
 
-def state_options(arguments: Arguments, directory: str = ".") -> StateOptions:
-    """The options of a command that reads or writes a state, from its flags."""
-    return StateOptions(**_loading(arguments, directory), **_storing(arguments))
+def state_calls(calls: type[W], arguments: Arguments, directory: str = ".") -> W:
+    """The calls of a command that reads or writes a state."""
+    return calls.of_command(**_loading(arguments, directory), **_storing(arguments))
 
 
-def operation_options(
-    arguments: Arguments, mode: Mode = "normal", directory: str = ".", needs_configuration: bool = False
-) -> OperationOptions:
-    """The options of a command that plans, or explains plans, from its flags. Raises UsageError, and Failure for bad
-    addresses."""
+def plan_calls(
+    calls: type[W],
+    arguments: Arguments,
+    mode: Mode = "normal",
+    directory: str = ".",
+    needs_configuration: bool = False,
+) -> W:
+    """The calls of a command that plans, or explains plans. Raises UsageError, and Failure for bad addresses."""
     mode = _mode(arguments, mode)
     targets = _addresses(arguments, "target")
     excludes = _addresses(arguments, "exclude")
@@ -125,7 +132,7 @@ def operation_options(
         raise UsageError("Wrong value for option -explain", "Valid values are none, line and full.")
     if arguments.get("parallelism", 10) < 0:
         raise UsageError("Option -parallelism must not be negative")
-    return OperationOptions(
+    return calls.of_command(
         **_loading(arguments, directory),
         **_storing(arguments),
         command=arguments.command,
@@ -232,7 +239,7 @@ def _policies(arguments: Arguments, directory: str) -> tuple[str, ...]:
 
 
 def _with_own(given: tuple[str, ...], directory: str) -> tuple[str, ...]:
-    from planner.operations.standing_policies import own
+    from planner.answers.policy.standing_policies import own
 
     return tuple(dict.fromkeys((*own(directory), *given)))
 
@@ -243,7 +250,7 @@ def _standing(arguments: Arguments) -> tuple[str, ...]:
 
 
 def _organisation() -> tuple[str, ...]:
-    from planner.operations.standing_policies import organisation
+    from planner.answers.policy.standing_policies import organisation
 
     return organisation("policies", os.environ)
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from planner.api.base import Work
 from planner.cli.approval import QUESTIONS, ask
 from planner.cli.flags import Arguments
 from planner.cli.options import may_ask
 from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
-from planner.operations.options import OperationOptions
 from planner.render.terminal import Terminal
 from planner.render.view import View
 from planner.world.state.backend import REMOTE_RUNS
 
 if TYPE_CHECKING:
-    from planner.operations.remote_run import RemoteView
+    from planner.api.server_runs import RemoteView, ServerRuns
     from planner.world.state.remote.runs import SavedRun
 
 
@@ -25,18 +25,12 @@ def runs_there(diagnostics: Iterable[Diagnostic]) -> bool:
 
 
 def run_there(
-    arguments: Arguments,
-    terminal: Terminal,
-    settings: OperationOptions,
-    view: View,
-    to_apply: bool = False,
-    approves: bool = False,
+    arguments: Arguments, terminal: Terminal, calls: Work, view: View, to_apply: bool = False, approves: bool = False
 ) -> int:
     """The exit code of the command. `approves`: no approval is needed."""
-    from planner.operations.remote_run import remote_run
-
     out = "" if to_apply else arguments["out"]
-    result = remote_run(settings, to_apply, _view(arguments, terminal, settings, view, to_apply, approves), out)
+    shown = _view(arguments, terminal, calls, view, to_apply, approves)
+    result = _runs(calls).run(to_apply, shown, out)
     view.diagnostics(result.diagnostics)
     if has_errors(result.diagnostics):
         return 1
@@ -48,22 +42,17 @@ def run_there(
     return 2 if not to_apply and arguments["detailed-exitcode"] and result.has_changes else 0
 
 
-def apply_saved_there(
-    arguments: Arguments, terminal: Terminal, settings: OperationOptions, view: View, saved: SavedRun
-) -> int:
+def apply_saved_there(arguments: Arguments, terminal: Terminal, calls: Work, view: View, saved: SavedRun) -> int:
     """Apply a run that was saved; the exit code of the command."""
-    from planner.operations.remote_run import apply_saved_run
-
-    return view.finish(apply_saved_run(settings, saved, _view(arguments, terminal, settings, view, True)).diagnostics)
+    return view.finish(_runs(calls).apply_saved(saved, _view(arguments, terminal, calls, view, True)).diagnostics)
 
 
-def show_there(settings: OperationOptions, saved: SavedRun, terminal: Terminal, as_json: bool) -> int:
+def show_there(calls: Work, saved: SavedRun, terminal: Terminal, as_json: bool) -> int:
     """Show the plan of a run that was saved; the exit code of the command."""
     from planner.cli.finish import finish
-    from planner.operations.remote_run import show_saved_run
     from planner.render.plan import PlanText
 
-    shown, problems = show_saved_run(settings, saved, as_json)
+    shown, problems = _runs(calls).saved_plan(saved, as_json)
     if shown is not None and shown.document is not None:
         terminal.data(shown.document.decode("utf-8", "replace"))
     elif shown is not None and shown.plan is not None:
@@ -73,22 +62,28 @@ def show_there(settings: OperationOptions, saved: SavedRun, terminal: Terminal, 
     return finish(problems, terminal)
 
 
+def _runs(calls: Work) -> ServerRuns:
+    from planner.api.server_runs import ServerRuns
+
+    return ServerRuns(calls.options, owns_process=True)
+
+
 def _view(
     arguments: Arguments,
     terminal: Terminal,
-    settings: OperationOptions,
+    calls: Work,
     view: View,
     to_apply: bool,
     approves: bool = False,
 ) -> RemoteView:
-    from planner.operations.remote_run import RemoteView
+    from planner.api.server_runs import RemoteView
 
     approves = approves or bool(arguments.get("auto-approve"))
 
     def approve(workspace: str) -> bool:
         if approves:
             return True
-        question, remark = QUESTIONS[settings.mode]
+        question, remark = QUESTIONS[calls.options.mode]
         inside = f' in workspace "{workspace}"'
         remark += "\nOnly 'yes' will be accepted to approve."
         return ask(question.format(inside), remark, terminal, may_ask(arguments)) == "yes"

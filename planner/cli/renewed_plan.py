@@ -7,20 +7,20 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from planner.answers.policy.standing_policies import OWN, SETTINGS
 from planner.cli.flags import Arguments
 from planner.cli.views import causes_told, how_told
 from planner.foundation.support.disk import read_whole, service_reads
 from planner.foundation.support.store import Shelf
 from planner.foundation.vocabulary.records import define, evolve
-from planner.operations.standing_policies import OWN, SETTINGS
 from planner.render.terminal import Terminal
 from planner.render.view import HumanView
 from planner.workflows.batch.files_read import RECORDER, ReadComparison, entries
 from planner.workflows.renew.kept import KeptPlan, read, rules_stamp, shelf, write
 
 if TYPE_CHECKING:
-    from planner.operations.options import OperationOptions
-    from planner.operations.plan import MadePlan, Start
+    from planner.api.base import OperationOptions
+    from planner.api.making import MadePlan, Start
     from planner.render.plan import PlanText
     from planner.workflows.renew.keep import KeepingFacts
     from planner.workflows.renew.renewal import Renewed

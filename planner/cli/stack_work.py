@@ -7,9 +7,11 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from planner.api.base import OperationOptions
+from planner.api.making import Making
 from planner.cli.finish import write_page
 from planner.cli.flags import Arguments
-from planner.cli.options import operation_options
+from planner.cli.options import plan_calls
 from planner.cli.stack_options import check_words, surroundings
 from planner.cli.views import open_view
 from planner.engine.walk.hooks import Hooks
@@ -19,7 +21,6 @@ from planner.foundation.vocabulary.limits import Mode
 from planner.foundation.vocabulary.records import evolve, frozen
 from planner.language.config.stack_files.model import Deployment
 from planner.logic.programs.actions import Counts
-from planner.operations.options import OperationOptions
 from planner.render.terminal import Terminal
 from planner.render.view import BothViews, HumanView, View
 from planner.workflows.stacks.deployments import ServiceStandIns
@@ -56,7 +57,7 @@ def plans_of(
     """The plans of the chosen deployments. `keeps_values`: the causes of their changes will be looked up; `judges`: the
     plan of each component is judged by policies; `is_single`: several deployments are an error. Raises Failure."""
     names = arguments["deployment"]
-    options = evolve(operation_options(arguments), lock=False, keeps_values=keeps_values)
+    options = evolve(plan_calls(Making, arguments).options, lock=False, keeps_values=keeps_values)
     if not judges:
         options = evolve(options, policies=(), standing_policies=())
     session, problems = opened(surroundings(arguments))
@@ -127,7 +128,7 @@ def work_on(
     """Do the work on the chosen deployments, show their diagnostics and write reports: the exit code, and the
     results."""
     check_words(arguments)
-    options = operation_options(arguments, mode)
+    options = plan_calls(Making, arguments, mode).options
     view = open_view(arguments, terminal)
     diagnostics, begun = Diagnostics(), time.time()
     results: list[DeploymentResult] = []

@@ -14,7 +14,7 @@ from planner.render.view import BothViews, HumanView, JsonView, View
 
 if TYPE_CHECKING:
     from planner.answers.explain.causes import Because
-    from planner.operations.plan import L, MadePlan
+    from planner.api.making import L, MadePlan
     from planner.render.cause_summary import Causes
 
 
@@ -121,26 +121,21 @@ def causes_told(made: MadePlan[Any], how: str, terminal: Terminal) -> Causes:
 
 
 def _causes(made: MadePlan[Any], terminal: Terminal, how: str = "line") -> Causes:
-    from planner.operations.explanations import causes
-
-    chains = causes(made)
-    return causes_of(made, chains, terminal, how, chains.notes)
+    return causes_of(made, None, terminal, how)
 
 
 def causes_of(
     made: MadePlan[Any],
-    chains: Mapping[str, Because],
+    chains: Mapping[str, Because] | None,
     terminal: Terminal,
     how: str = "line",
     notes: Sequence[str] = (),
 ) -> Causes:
-    """The causes to print of these changes of a plan. `notes`: remarks on missing former values."""
-    from planner.operations.explanations import changed_actions
-    from planner.operations.moves import moves
-    from planner.render.cause_summary import Causes
+    """The causes to print of all changes of a plan, or of these. `notes`: remarks on missing former values."""
+    from planner.api.making import cause_lines
 
     width = terminal.width - 1 if is_terminal(terminal.stdout) else 0
-    return Causes(chains, changed_actions(made), how, width, [move.text for move in moves(made)], notes)
+    return cause_lines(made, how, width, chains, notes)
 
 
 def open_json_into(arguments: Arguments, terminal: Terminal) -> TextIO | None:
@@ -174,10 +169,9 @@ def failure_lines(diagnostics: Iterable[Diagnostic], terminal: Terminal) -> int:
 
 def judge(made: MadePlan[L], view: View) -> tuple[MadePlan[L], list[Diagnostic]]:
     """Check a plan by the policies that its options name, and show how it fared."""
-    from planner.operations import policies
+    from planner.api.making import findings_of, judgement
 
-    made, verdict, problems = policies.judged(made)
-    if verdict is None:
-        return made, problems
-    view.verdict(verdict)
-    return made, [*problems, *policies.diagnostics(verdict)]
+    made, verdict, problems = judgement(made)
+    if verdict is not None:
+        view.verdict(verdict)
+    return made, [*problems, *findings_of(verdict)]

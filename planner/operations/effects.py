@@ -14,12 +14,11 @@ from planner.foundation.vocabulary.nearest import did_you_mean
 from planner.foundation.vocabulary.records import evolve, frozen
 from planner.logic.model.graph import Graph
 from planner.logic.model.plan import ResourceChange, change_name
-from planner.logic.programs.actions import NO_OP, verb_of, verbs
+from planner.logic.programs.actions import NO_OP, UNKNOWN, verb_of, verbs
 from planner.operations.explanations import (
     DRIFT,
     GRAPH_WORDS,
     MOVED,
-    UNKNOWN,
     changed_actions,
     explainer_of,
 )

@@ -18,7 +18,7 @@ from planner.logic.datalog.engine.fact_base import FactBase, FactBuilder
 from planner.logic.graph.build import ASKED, SPOKEN_AT_FIRST, Names, build_graph, graph_with
 from planner.logic.model.graph import CommandLine, Graph, source_json
 from planner.logic.model.plan import Plan, change_name
-from planner.logic.programs.actions import does, verb_of, verbs
+from planner.logic.programs.actions import UNKNOWN, does, verb_of
 from planner.logic.programs.rule_programs import cause_program, moving_program, relevance_program
 from planner.operations import graphs
 from planner.operations.moves import moves
@@ -43,7 +43,6 @@ GRAPH_WORDS = {
 """short words of `why` for predicates about a vertex: within -target and -exclude, out of it because of -exclude,
 created before it is destroyed because of something that depends on it"""
 
-UNKNOWN = "unknown"
 
 DRIFT = "drift"
 """word of `why` for what has happened to an object outside of any plan"""
@@ -56,11 +55,6 @@ MOVED = "moved"
 
 DEPENDENCY = "recorded_dependency"
 """the relation of what a state records; an operator computes it"""
-
-
-def is_word(text: str) -> bool:
-    """Whether a word of `why` names a planned action or the question about an unknown value."""
-    return text == UNKNOWN or text in verbs()
 
 
 def vertex_fact(graph: Graph, word: str, what: str) -> str:

@@ -17,13 +17,12 @@ from planner.logic.graph.build import graph_with, user_files
 from planner.logic.graph.fixes import Fix, Fixes, fact_fixes
 from planner.logic.graph.hitting_sets import MOST_SETS
 from planner.logic.graph.why import prove_wait, read_query, vertices_meant, with_nodes
+from planner.logic.programs.actions import UNKNOWN, is_word
 from planner.logic.programs.rule_programs import Files
 from planner.operations.explanations import (
     GRAPH_WORDS,
-    UNKNOWN,
     changed_actions,
     explainer_of,
-    is_word,
     vertex_fact,
 )
 from planner.operations.graph import graph, with_vertices

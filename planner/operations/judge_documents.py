@@ -16,6 +16,7 @@ from planner.answers.policy.judge import judge, verdict_of
 from planner.answers.policy.model import Verdict
 from planner.answers.policy.packs import superseded
 from planner.answers.policy.program import Policies, load_policies
+from planner.answers.policy.standing_policies import NAME_POLICIES
 from planner.foundation.support.disk import MOST_BYTES, collector_paused, read_given
 from planner.foundation.support.read_ahead import Ahead
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
@@ -24,7 +25,7 @@ from planner.language.config.load import load_config
 from planner.language.config.model import Config
 from planner.logic.model.plan import PolicyRecord
 from planner.operations.load import load_variables, selected_workspace
-from planner.operations.options import NAME_POLICIES, OperationOptions
+from planner.operations.options import OperationOptions
 from planner.world.provider.lock_file import read_locks
 from planner.world.state.workspace import data_directory
 

@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from planner.language.config.model import Config
     from planner.world.state.model import State
 
-NAME_POLICIES = "Name them with -policy=DIR, -policy=FILE or -policy=builtin:NAME."
-"""how to name policies where none are known"""
-
 
 @frozen
 class Options:

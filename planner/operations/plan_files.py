@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
 
 from planner.foundation.support.disk import read_whole
@@ -194,11 +194,6 @@ def planned_variables(plan: Plan, given: RawVariables) -> RawVariables:
 
 
 Differences = tuple[tuple[str, str], ...]
-
-
-def difference_lines(differences: Iterable[tuple[str, str]]) -> str:
-    """The differences (as of `compared`) for people, a line each."""
-    return "".join(f"\n  - {address}: another {how}" for address, how in differences)
 
 
 def compared(approved: Plan, now: Plan) -> Differences:

@@ -105,13 +105,6 @@ def apply_guard(made: MadePlan[L]) -> tuple[PolicyGuard | None, list[Diagnostic]
         return None, failure.diagnostics
 
 
-def pack_text(name: str) -> str:
-    """The pack.toml of a pack of the library."""
-    from planner.answers.policy.sources import policy_files
-
-    return next(text for file, text in policy_files([f"builtin:{name}"]) if file.endswith("pack.toml"))
-
-
 def diagnostics(verdict: Verdict) -> list[Diagnostic]:
     """The findings of policies as errors and warnings."""
     return [diagnostic(finding) for finding in verdict.findings]

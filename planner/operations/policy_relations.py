@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from planner.answers.policy.program import Policies
+from planner.answers.policy.standing_policies import NAME_POLICIES
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
 from planner.foundation.vocabulary.records import frozen
 from planner.foundation.vocabulary.span import Source, Span
@@ -23,7 +24,7 @@ from planner.logic.datalog.language.model import Predicate, atoms
 from planner.logic.datalog.language.values import Row, decode, encode
 from planner.logic.model.plan import PolicyRecord
 from planner.operations.judge_documents import policies_of
-from planner.operations.options import NAME_POLICIES, OperationOptions
+from planner.operations.options import OperationOptions
 from planner.operations.plan import MadePlan
 from planner.operations.plan_files import Unstored, open_or_make_plan
 

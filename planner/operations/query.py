@@ -375,7 +375,7 @@ def reads(program: RuleProgram, predicates: Iterable[str], is_wanted: Callable[[
 
 def known_elsewhere(problems: Iterable[Diagnostic]) -> list[Diagnostic]:
     """The problems of a query; relations that belong to other rules than those of graphs are reported as theirs."""
-    from planner.operations.rulebook import not_of_graphs
+    from planner.answers.policy.rulebook import not_of_graphs
 
     return [not_of_graphs(problem) for problem in problems]
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from planner.answers.policy.cases import with_plan
 from planner.answers.policy.packs import gather
 from planner.answers.policy.program import load_policies
+from planner.answers.policy.rule_files import choose, load
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, has_errors
 from planner.foundation.vocabulary.records import frozen
 from planner.logic.datalog.engine.program import RuleProgram
@@ -15,7 +16,6 @@ from planner.logic.datalog.tools.cases import Case, run_case
 from planner.logic.datalog.tools.coverage import RuleCoverage, coverage
 from planner.logic.datalog.tools.mutants import Mutant, mutants
 from planner.operations.case_facts import given_facts
-from planner.operations.rule_files import choose, load
 from planner.operations.rule_tests import CaseFile, RuleGroup, cases_of, groups, in_three_values
 
 

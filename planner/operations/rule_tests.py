@@ -11,15 +11,7 @@ from planner.answers.policy.cases import what_holds
 from planner.answers.policy.library import BUILTIN, case_files
 from planner.answers.policy.packs import Packs, gather
 from planner.answers.policy.program import load_policies
-from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
-from planner.foundation.vocabulary.records import evolve, field, frozen
-from planner.foundation.vocabulary.span import Span
-from planner.logic.datalog.engine.program import RuleProgram
-from planner.logic.datalog.language.model import Rule
-from planner.logic.datalog.tools.cases import Case, load_cases
-from planner.logic.datalog.tools.suite import CaseResult, Derive, run, untested
-from planner.operations.case_facts import given_facts
-from planner.operations.rule_files import (
+from planner.answers.policy.rule_files import (
     Files,
     about,
     check,
@@ -32,6 +24,14 @@ from planner.operations.rule_files import (
     placed,
     read_files,
 )
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.foundation.vocabulary.records import evolve, field, frozen
+from planner.foundation.vocabulary.span import Span
+from planner.logic.datalog.engine.program import RuleProgram
+from planner.logic.datalog.language.model import Rule
+from planner.logic.datalog.tools.cases import Case, load_cases
+from planner.logic.datalog.tools.suite import CaseResult, Derive, run, untested
+from planner.operations.case_facts import given_facts
 
 CASE_SECONDS = 10.0
 """for evaluating one case"""

@@ -22,6 +22,7 @@ from planner.logic.graph.why import (
     with_nodes,
 )
 from planner.logic.model.graph import Graph
+from planner.logic.programs.actions import is_word
 from planner.logic.programs.rule_programs import cause_program, moving_program, relevance_program
 from planner.operations.explanations import (
     DEPENDENCY,
@@ -32,7 +33,6 @@ from planner.operations.explanations import (
     decision_ground,
     facts_with_instances,
     is_single_instance,
-    is_word,
     moves_ground,
     relevance_ground,
     vertex_fact,

@@ -45,8 +45,11 @@ class DownloadLine:
             for name, (done, total) in sorted(self._running.items())
         )
 
-    def clear(self) -> None:
-        """Take the line away, so that other text can be printed."""
+    def __enter__(self) -> DownloadLine:
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        """Remove the line, so that other text can be printed."""
         if self.enabled:
             with self._lock:
                 self._running.clear()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from planner.answers.policy.rulebook import PredicateEntry
 from planner.foundation.support.exact_json import dumps
 from planner.foundation.vocabulary.diagnostic import Diagnostic
 from planner.language.syntax.rule_syntax import quote
@@ -12,7 +13,6 @@ from planner.logic.datalog.engine.evaluate import Database
 from planner.logic.datalog.language.builtins import BuiltinPredicate
 from planner.logic.datalog.language.values import Row, decode
 from planner.logic.datalog.tools.describe import PredicateGraph, predicate_statistics, rule_statistics
-from planner.operations.rulebook import PredicateEntry
 from planner.render.diagnostics_json import diagnostic_json, sort_diagnostics
 from planner.render.terminal import Paint, Terminal, visible
 

@@ -480,7 +480,7 @@ def test_installed_locked_and_changed(folder: Path, planner: Run, repository: Pa
 
 def test_what_a_killed_run_left_goes_with_the_next(folder: Path, planner: Run, repository: Path) -> None:
     from_git(folder, repository)
-    code = "import os\nfrom planner.__main__ import main\nfrom planner.operations import policy_packs\n"
+    code = "import os\nfrom planner.__main__ import main\nfrom planner.answers.policy import policy_packs\n"
     code += "policy_packs._check_pack = lambda use, fresh: os.kill(os.getpid(), 9)\nmain()\n"
     temporary = folder.parent / "temporary"
     temporary.mkdir()

@@ -8,8 +8,9 @@ import re
 
 import pytest
 
+from planner.answers.policy import rule_files, rulebook
 from planner.logic.datalog.engine.build import build_program
-from planner.operations import rule_files, rule_tests, rulebook
+from planner.operations import rule_tests
 
 MINE = """/// deny(code, address, message): the plan is refused.
 .decl deny(code: word, address: address, message: text)

@@ -8,8 +8,9 @@ import pytest
 from plan.test_recorded_plans import META, work_copy
 
 from planner.answers.explain.why import Explainer
+from planner.api.making import Making
 from planner.cli.flags import parse
-from planner.cli.options import DESTROY, OPERATION, STATE, VARIABLES, operation_options
+from planner.cli.options import DESTROY, OPERATION, STATE, VARIABLES, plan_calls
 from planner.foundation.vocabulary.diagnostic import Diagnostic
 from planner.language.config.module_installer import install_modules
 from planner.language.config.variables import collect_variables
@@ -26,7 +27,7 @@ def explain(arguments: list[str], plan_file: str | None = None) -> tuple[Explain
 
 def options_of(arguments: list[str]) -> OperationOptions:
     """The options of a plan of the current directory, whose modules are installed."""
-    given = operation_options(parse(arguments, FLAGS))
+    given = plan_calls(Making, parse(arguments, FLAGS)).options
     install_modules(".", variables=collect_variables(".", given.var_args)[0])
     return given
 

@@ -71,10 +71,11 @@ def test_a_plan_file_gives_the_same_answers(work: Path) -> None:
     made = explain_text(CHAIN, "-var=x=3").action("terraform_data.b")
     from explaining import FLAGS
 
+    from planner.api.making import Making
     from planner.cli.flags import parse
-    from planner.cli.options import operation_options
+    from planner.cli.options import plan_calls
 
-    planned = plan(operation_options(parse(["-var=x=3"], FLAGS)), Hooks())
+    planned = plan(plan_calls(Making, parse(["-var=x=3"], FLAGS)).options, Hooks())
     assert planned.made is not None
     assert save_plan(planned.made, "saved") == []
     saved, _ = explain([], "saved")

@@ -8,11 +8,11 @@ from __future__ import annotations
 from itertools import pairwise
 from pathlib import Path
 
+from planner.answers.policy.rulebook import PROGRAMS, program
 from planner.foundation.support.assets import rules_path
 from planner.language.syntax.rule_parse import parse_rules
 from planner.language.syntax.rule_syntax import RuleSyntax
 from planner.logic.datalog.engine.cache import load_program
-from planner.operations.rulebook import PROGRAMS, program
 
 RECORDED = Path(__file__).parent / "names.txt"
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from planner.answers.policy import rulebook
 from planner.foundation.support.assets import rules_path
 from planner.logic.datalog.engine.program import RuleProgram
 from planner.logic.datalog.tools.cases import Case, load_cases, run_case
@@ -25,7 +26,6 @@ from planner.logic.programs.rule_programs import (
     suite_program,
     verdict_program,
 )
-from planner.operations import rulebook
 
 HERE = Path(__file__).parent
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from planner.answers.policy import rulebook
 from planner.language.syntax.rule_parse import parse_rules
 from planner.language.syntax.rule_syntax import Declaration, TypeDeclaration
 from planner.logic.datalog.engine.cache import load_program
 from planner.logic.programs.rule_programs import FILES, every_file, files_of, program
-from planner.operations import rulebook
 
 
 def declared(kind: type[Declaration | TypeDeclaration]) -> list[tuple[str, str]]:

@@ -50,9 +50,10 @@ from provider.plugins import attached, write_plugin
 from random_changes import Changes, Edit, Rendered
 
 from planner.answers.explain.causes import Because, CauseStep
+from planner.api.making import Making
 from planner.cli import main
 from planner.cli.flags import parse
-from planner.cli.options import DESTROY, OPERATION, SINCE, STATE, VARIABLES, operation_options
+from planner.cli.options import DESTROY, OPERATION, SINCE, STATE, VARIABLES, plan_calls
 from planner.engine.walk.hooks import Hooks
 from planner.foundation.values.value import is_wholly_known, unmark_deep
 from planner.foundation.vocabulary.diagnostic import Failure
@@ -192,7 +193,7 @@ def _edit_state(path: Path, operation: str, address: str, value: str) -> None:
 
 
 def _options(arguments: Sequence[str]) -> OperationOptions:
-    given = operation_options(parse(list(arguments), FLAGS))
+    given = plan_calls(Making, parse(list(arguments), FLAGS)).options
     install_modules(".", variables=collect_variables(".", given.var_args)[0])
     return given
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from planner.api.making import Making
 from planner.cli.approval import approved, asking
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import (
@@ -17,20 +18,19 @@ from planner.cli.options import (
     VARIABLES,
     WHY,
     may_ask,
-    operation_options,
+    plan_calls,
 )
 from planner.cli.remote_run import apply_saved_there, run_there, runs_there
 from planner.cli.views import judge, may_tell_causes, open_view, told_causes
 from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.foundation.vocabulary.limits import Mode
 from planner.foundation.vocabulary.records import evolve
-from planner.operations.options import OperationOptions
 from planner.render.diff_block import SchemaLookup
 from planner.render.terminal import Terminal
 from planner.render.view import View
 
 if TYPE_CHECKING:
-    from planner.operations.plan import Planned, Start
+    from planner.api.making import Planned, Start
 
 USAGE = "[options] [PLAN]"
 HELP = """Makes a plan, shows it, prompts for approval, and applies it. With a plan file of `planner plan -out`,
@@ -57,37 +57,35 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
 
 def apply(arguments: Arguments, terminal: Terminal, mode: Mode) -> int:
     """The common part of `apply`, `destroy` and `refresh`: they differ in the mode of the plan."""
-    from planner.operations.plan import plan, release
-    from planner.operations.plan_files import open_saved_plan
     from planner.world.state.remote.runs import saved_run
 
     path = arguments.at_most_one_word("At most one plan file can be applied.")
-    settings = asking(operation_options(arguments, mode, needs_configuration=True), terminal, may_ask(arguments))
-    settings = evolve(settings, keeps_values=may_tell_causes(arguments, terminal))
+    calls = asking(plan_calls(Making, arguments, mode, needs_configuration=True), terminal, may_ask(arguments))
+    calls = calls.having(keeps_values=may_tell_causes(arguments, terminal))
     if path is None and arguments["json"] and not arguments["auto-approve"]:
         raise UsageError("Approval is required", "With -json, apply needs a plan file or -auto-approve.")
     view = open_view(arguments, terminal)
     if path is not None and (saved := saved_run(path)) is not None:
-        return apply_saved_there(arguments, terminal, settings, view, saved)
+        return apply_saved_there(arguments, terminal, calls, view, saved)
     if path is not None:
-        opened = open_saved_plan(settings, path)
+        opened = calls.open_file(path)
         if opened.complete is None:
             return view.finish(opened.diagnostics)
         view.diagnostics(opened.diagnostics)
         if not opened.complete.plan.errored:
             view.saved_plan(opened.complete.plan)
-        return carry_out(settings, opened, view, destroyed=False)
-    planned = plan(settings, view.hooks, to_apply=True)
+        return carry_out(calls, opened, view, destroyed=False)
+    planned = calls.attempt(view.hooks, to_apply=True)
     if runs_there(planned.diagnostics):
-        return run_there(arguments, terminal, settings, view, to_apply=True)
+        return run_there(arguments, terminal, calls, view, to_apply=True)
     try:
-        return _approve_and_carry_out(settings, planned, view, arguments, terminal, destroyed=mode == "destroy")
+        return _approve_and_carry_out(calls, planned, view, arguments, terminal, destroyed=mode == "destroy")
     finally:
-        view.diagnostics(release(planned))
+        view.diagnostics(calls.release(planned))
 
 
 def _approve_and_carry_out(
-    settings: OperationOptions,
+    calls: Making,
     planned: Planned[Start],
     view: View,
     arguments: Arguments,
@@ -98,7 +96,7 @@ def _approve_and_carry_out(
     made, problems = planned.made, list(planned.diagnostics)
     if made is not None and (made.plan.changes or made.plan.outputs or planned.complete is not None):
         view.plan(made.plan, SchemaLookup(made.loaded.schemas).resource_schema, told_causes(made, arguments, terminal))
-    if settings.judges and planned.complete is not None:
+    if calls.options.judges and planned.complete is not None:
         made, said = judge(planned.complete, view)
         problems += said
     failed = made is None or has_errors(problems)
@@ -111,14 +109,12 @@ def _approve_and_carry_out(
     if must_ask and not approved(made.plan.mode, made.loaded, terminal, may_ask(arguments)):
         view.log("\nDestroy cancelled." if made.plan.mode == "destroy" else "\nApply cancelled.")
         return 1
-    return carry_out(settings, evolve(planned, made=made), view, destroyed)
+    return carry_out(calls, evolve(planned, made=made), view, destroyed)
 
 
-def carry_out(settings: OperationOptions, planned: Planned[Start], view: View, destroyed: bool) -> int:
+def carry_out(calls: Making, planned: Planned[Start], view: View, destroyed: bool) -> int:
     """Apply a plan and report the result."""
-    from planner.operations.apply import apply
-
-    applied = apply(settings, planned, view.hooks)
+    applied = calls.carry_out(planned, view.hooks)
     if applied.unsaved:
         view.unsaved_state(applied.unsaved.decode())
     view.diagnostics(applied.diagnostics)

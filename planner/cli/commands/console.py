@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
+from planner.api.questions import Questions
 from planner.cli.finish import finish, json_text
 from planner.cli.flags import Arguments, Flag, UsageError, no_directory
-from planner.cli.options import INPUT, LOCK, VARIABLES, operation_options
+from planner.cli.options import INPUT, LOCK, VARIABLES, plan_calls
 from planner.cli.views import open_plain_view
 from planner.foundation.values.types import type_text
 from planner.foundation.values.value import type_of, unmark_deep
@@ -40,13 +41,10 @@ exit, or the end of the input, ends the console. Nothing is changed."""
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when the values cannot be had or, reading from a pipe, at the first expression that fails."""
-    from planner.operations.console import console_scope
-
     no_directory(arguments, "console")
     if arguments["json"] and arguments["json-into"]:
         raise UsageError("Conflicting options", "JSON goes either to standard output or to a file, not to both.")
-    settings = operation_options(arguments)
-    scope, diagnostics = console_scope(settings, planning=arguments["json"])
+    scope, diagnostics = plan_calls(Questions, arguments).scope(planning=arguments["json"])
     if scope is None or (arguments["json"] and has_errors(diagnostics)):
         return finish(diagnostics, terminal)
     if arguments["json"]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from planner.api.questions import Questions
 from planner.cli.finish import finish, json_text
 from planner.cli.flags import Arguments, Flag, UsageError
-from planner.cli.options import DESTROY, JSON, OPERATION, STATE, VARIABLES, operation_options
+from planner.cli.options import DESTROY, JSON, OPERATION, STATE, VARIABLES, plan_calls
 from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.render.terminal import Terminal
 
@@ -31,12 +32,11 @@ KINDS = ("", "plan", "plan-destroy", "apply")
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when the graph cannot be made."""
     from planner.logic.graph.cycles import knot_lines
-    from planner.operations.graph import cut
 
     arguments.no_words("cut takes no words; use -chdir=DIR before the command.")
     if arguments["type"] not in KINDS:
         raise UsageError(f"There is no graph of type {arguments['type']}", f"The types are: {', '.join(KINDS[1:])}.")
-    knots, diagnostics = cut(operation_options(arguments), arguments["type"], arguments["plan"] or None)
+    knots, diagnostics = plan_calls(Questions, arguments).knots(arguments["type"], arguments["plan"] or None)
     if knots is None:
         return finish(diagnostics, terminal)
     if arguments["json"]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 
+from planner.api.questions import Questions
 from planner.cli.finish import finish, write_page
 from planner.cli.flags import Arguments, Flag, UsageError, no_directory
-from planner.cli.options import DESTROY, INPUT, OPERATION, POLICY, SINCE, STATE, VARIABLES, operation_options
+from planner.cli.options import DESTROY, INPUT, OPERATION, POLICY, SINCE, STATE, VARIABLES, plan_calls
 from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.foundation.vocabulary.nearest import word
 from planner.render.terminal import Terminal
@@ -34,8 +35,6 @@ KINDS = {"": ("plan", "apply"), "plan": ("plan",), "apply": ("apply",)}
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when there is no plan or the page cannot be written."""
-    from planner.engine.walk.hooks import Hooks
-    from planner.operations.graph import explore
     from planner.render.page.of_plan import page_of_plan
     from planner.render.page.page import page_html
 
@@ -45,11 +44,10 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     if arguments["type"] not in KINDS:
         raise UsageError(f"There is no graph of type {arguments['type']}", "The types are: plan, apply.")
     plan_file = arguments["plan"] or None
-    settings = operation_options(arguments)
-    explored, problems = explore(settings, plan_file, KINDS[arguments["type"]], Hooks())
+    explored, problems = plan_calls(Questions, arguments).exploration(KINDS[arguments["type"]], plan_file)
     if explored is None:
         return finish(problems, terminal)
-    title = f"Plan of {os.path.basename(plan_file or os.path.abspath(settings.directory))}"
+    title = f"Plan of {os.path.basename(plan_file or os.getcwd())}"
     asks = " ".join(["planner why -full", *([f"-plan={word(plan_file)}"] if plan_file else [])])
     problems += write_page(arguments["out"], page_html(page_of_plan(explored, title, asks)))
     if not has_errors(problems):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from planner.api.states import States
 from planner.cli.approval import ask
 from planner.cli.flags import Arguments, Flag
-from planner.cli.options import INPUT, JSON_LINES, VARIABLES, may_ask, state_options
+from planner.cli.options import INPUT, JSON_LINES, VARIABLES, may_ask, state_calls
 from planner.cli.views import open_plain_view
 from planner.render.terminal import Terminal
 
@@ -20,11 +21,8 @@ FLAGS = (Flag("force", "bool", "Unlock without a prompt for confirmation."), INP
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when the lock is not removed."""
-    from planner.operations.force_unlock import force_unlock
-
     lock_id = arguments.only_word("One lock id is needed", "The message of the failed command names it.")
     view = open_plain_view(arguments, terminal)
-    settings = state_options(arguments)
 
     def confirm(holder: LockInfo) -> bool:
         if arguments["force"]:
@@ -36,7 +34,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         remark = f"{holder.describe()}\n\n{remark}"
         return ask("Do you really want to force-unlock?", remark, terminal, may_ask(arguments)) == "yes"
 
-    unlocked, diagnostics = force_unlock(settings, lock_id, confirm)
+    unlocked, diagnostics = state_calls(States, arguments).unlock(lock_id, confirm)
     if unlocked:
         view.say(
             "planner state has been successfully unlocked!\n\n"

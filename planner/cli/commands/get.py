@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from planner.api.installation import Installation
 from planner.cli.flags import Arguments, Flag, no_directory
-from planner.cli.options import JSON_LINES, VARIABLES, load_options
+from planner.cli.options import JSON_LINES, VARIABLES, loading_calls
 from planner.cli.views import open_view
-from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.render.download_line import DownloadLine, InitLines
 from planner.render.terminal import Terminal
 
@@ -21,17 +21,10 @@ FLAGS = (
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 on errors."""
-    from planner.operations.get import get
-    from planner.operations.test_modules import read_tests
-
     no_directory(arguments, "get")
-    settings = load_options(arguments)
+    calls = loading_calls(Installation, arguments)
     view = open_view(arguments, terminal)
-    line = DownloadLine(terminal)
-    tests = read_tests(settings.directory, arguments["test-directory"] or "")
-    diagnostics = [] if tests is None else list(tests.problems)
-    if not has_errors(diagnostics):
-        diagnostics += get(settings, upgrade=arguments["update"], hooks=InitLines(view), progress=line, tests=tests)
-    line.clear()
-    view.diagnostics(diagnostics)
-    return int(has_errors(diagnostics))
+    directory, lines = arguments["test-directory"] or "", InitLines(view)
+    with DownloadLine(terminal) as line:
+        problems = calls.get(upgrade=arguments["update"], test_directory=directory, on_event=lines, progress=line)
+    return view.finish(problems)

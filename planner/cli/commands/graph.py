@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from planner.api.questions import Questions
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, UsageError, no_directory
-from planner.cli.options import DESTROY, INPUT, JSON, OPERATION, STATE, VARIABLES, operation_options
+from planner.cli.options import DESTROY, INPUT, JSON, OPERATION, STATE, VARIABLES, plan_calls
 from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.logic.model.graph import Graph
 from planner.render.terminal import Terminal
@@ -35,18 +36,17 @@ FLAGS = (
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when there is no graph."""
     from planner.foundation.support.exact_json import dumps
-    from planner.operations.graph import graph as graph_of
     from planner.render.dot import dot
 
     no_directory(arguments, "graph")
-    settings = operation_options(arguments)
+    calls = plan_calls(Questions, arguments)
     kind = arguments["type"] or ("apply" if arguments["plan"] else "plan")
     if kind not in KINDS:
         raise UsageError(f"There is no graph of type {kind}", f"The types are: {', '.join(KINDS)}.")
     if arguments["plan"] and kind != "apply":
         raise UsageError("Conflicting options", "A plan file has a graph of type apply only.")
     # The drawing is the graph of the configuration; programs get the one that the operation really walks.
-    graph = graph_of(settings, kind, arguments["plan"] or None, as_planned=arguments["json"])
+    graph = calls.built_graph(kind, arguments["plan"] or None, as_planned=arguments["json"])
     said = [d for d in graph.diagnostics if d.is_error or not arguments["json"]]
     code = finish(said, terminal) if not arguments["draw-cycles"] else 0
     if code or (not graph.nodes and has_errors(graph.diagnostics)):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from planner.api.making import Making
 from planner.cli.approval import asking
 from planner.cli.flags import Arguments, Flag, UsageError
-from planner.cli.options import IGNORE_REMOTE_VERSION, INPUT, JSON_LINES, STATE, VARIABLES, may_ask, operation_options
+from planner.cli.options import IGNORE_REMOTE_VERSION, INPUT, JSON_LINES, STATE, VARIABLES, may_ask, plan_calls
 from planner.cli.views import open_view
 from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.render.terminal import Terminal
@@ -25,15 +26,14 @@ FLAGS = (
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 on errors."""
-    from planner.operations.import_ import import_object
-
     if len(arguments.words) != 2:
         raise UsageError("An address and an id are needed")
     address, id = arguments.words
-    settings = asking(operation_options(arguments, directory=arguments["config"] or "."), terminal, may_ask(arguments))
+    calls = plan_calls(Making, arguments, directory=arguments["config"] or ".")
+    calls = asking(calls, terminal, may_ask(arguments))
     view = open_view(arguments, terminal)
     said = f'{address}: Importing from ID "{id}"...'
-    diagnostics = import_object(settings, address, id, lambda: view.tell(said), view.hooks)
+    diagnostics = calls.import_object(address, id, view.hooks, lambda: view.tell(said))
     view.diagnostics(diagnostics)
     if has_errors(diagnostics):
         return 1

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from planner.api.installation import Installation
 from planner.cli.flags import Arguments, Flag, UsageError, no_directory
-from planner.cli.options import IGNORE_REMOTE_VERSION, INPUT, JSON_LINES, LOCK, VARIABLES, may_ask, state_options
+from planner.cli.options import IGNORE_REMOTE_VERSION, INPUT, JSON_LINES, LOCK, VARIABLES, may_ask, state_calls
 from planner.cli.views import open_view
-from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.render.download_line import DownloadLine, InitLines
 from planner.render.terminal import Terminal
 
@@ -36,34 +36,29 @@ FLAGS = (
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 on errors."""
     from planner.cli.approval import ask
-    from planner.operations.init import init
 
     no_directory(arguments, "init")
-    settings = state_options(arguments)
+    calls = state_calls(Installation, arguments)
     _check(arguments)
     view = open_view(arguments, terminal)
-    line = DownloadLine(terminal)
-    diagnostics = init(
-        settings,
-        upgrade=arguments["upgrade"],
-        install_modules=arguments["get"],
-        backend=arguments["cloud" if "cloud" in arguments else "backend"],
-        backend_config=arguments["backend-config"],
-        reconfigure=arguments["reconfigure"],
-        migrate_state=arguments["migrate-state"],
-        force_copy=arguments["force-copy"],
-        plugin_dirs=arguments["plugin-dir"],
-        lockfile=arguments["lockfile"],
-        from_module=arguments["from-module"],
-        test_directory=arguments["test-directory"] or "",
-        hooks=InitLines(view),
-        progress=line,
-        ask=(lambda question, remark: ask(question, remark, terminal, True)) if may_ask(arguments) else None,
-    )
-    line.clear()
+    with DownloadLine(terminal) as line:
+        diagnostics = calls.init(
+            upgrade=arguments["upgrade"],
+            install_modules=arguments["get"],
+            backend=arguments["cloud" if "cloud" in arguments else "backend"],
+            backend_config=arguments["backend-config"],
+            reconfigure=arguments["reconfigure"],
+            migrate_state=arguments["migrate-state"],
+            force_copy=arguments["force-copy"],
+            plugin_dirs=arguments["plugin-dir"],
+            lockfile=arguments["lockfile"],
+            from_module=arguments["from-module"],
+            test_directory=arguments["test-directory"] or "",
+            on_event=InitLines(view),
+            progress=line,
+            ask=(lambda question, remark: ask(question, remark, terminal, True)) if may_ask(arguments) else None,
+        )
     view.diagnostics(diagnostics)
-    if has_errors(diagnostics):
-        return 1
     success = "planner has been successfully initialized!"
     view.say(f"\n{terminal.paint(success, 'bold', 'green')}", success)
     if not terminal.in_automation:

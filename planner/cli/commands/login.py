@@ -17,7 +17,7 @@ FLAGS = (INPUT, *VARIABLES, *JSON_LINES)
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when there is no token."""
-    from planner.operations.login import login
+    from planner.foundation.clients.login import login
 
     host = arguments.only_word(
         "Unexpected argument", "The login command expects exactly one argument: the host to log in to."

@@ -15,7 +15,7 @@ FLAGS = (*JSON_LINES,)
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when it cannot be removed."""
-    from planner.operations.login import logout
+    from planner.foundation.clients.login import logout
 
     text = "The logout command expects exactly one argument: the host to log out of."
     host = arguments.only_word("Unexpected argument", text)

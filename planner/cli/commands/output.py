@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from planner.api.states import States
 from planner.cli.flags import Arguments, Flag, UsageError
-from planner.cli.options import JSON_DOCUMENT, SHOW_SENSITIVE, VARIABLES, state_options
-from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
+from planner.cli.options import JSON_DOCUMENT, SHOW_SENSITIVE, VARIABLES, state_calls
+from planner.foundation.support.exact_json import dumps
+from planner.foundation.values.types import friendly_name
+from planner.foundation.values.value import Null, type_of, unmark_deep
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, warning
 from planner.foundation.vocabulary.nearest import did_you_mean
 from planner.render.terminal import Terminal
 
@@ -28,7 +32,6 @@ FLAGS = (
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when the output does not exist or the state cannot be read."""
     from planner.cli.views import open_json_into
-    from planner.operations.show import outputs as outputs_of
     from planner.render.diagnostics import show
 
     name = arguments.at_most_one_word("output takes at most one name.", "")
@@ -37,10 +40,8 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     if arguments["raw"] and not name:
         raise UsageError("Option -raw needs a name", "Only a single output can be printed raw.")
     stream = open_json_into(arguments, terminal)
-    outputs, diagnostics = outputs_of(state_options(arguments))
+    outputs, diagnostics = state_calls(States, arguments).outputs()
     show(diagnostics, terminal)
-    if has_errors(diagnostics):
-        return 1
     if stream is not None:
         with stream:
             print(_json(outputs, name), file=stream)
@@ -50,7 +51,6 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         if arguments["raw"]:
             terminal.stdout.write(raw(name, _output_named(outputs, name)))
         else:
-            from planner.foundation.values.value import unmark_deep
             from planner.render.value import format_value
 
             terminal.out(format_value(unmark_deep(_output_named(outputs, name).value)[0]))
@@ -65,8 +65,6 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
 
 def raw(name: str, output: OutputState) -> str:
     """The value as plain text. Raises Failure for values that have none."""
-    from planner.foundation.values.types import friendly_name
-    from planner.foundation.values.value import Null, type_of, unmark_deep
     from planner.render.value import number_text
 
     value, _ = unmark_deep(output.value)
@@ -85,7 +83,6 @@ def raw(name: str, output: OutputState) -> str:
 
 
 def _json(outputs: Mapping[str, OutputState], name: str) -> str:
-    from planner.foundation.support.exact_json import dumps
     from planner.render.state import output_json
 
     if name:

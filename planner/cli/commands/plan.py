@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from planner.api.making import Making, save
 from planner.cli.approval import asking
 from planner.cli.flags import Arguments, Flag, no_directory
 from planner.cli.options import (
@@ -20,13 +21,11 @@ from planner.cli.options import (
     VARIABLES,
     WHY,
     may_ask,
-    operation_options,
+    plan_calls,
 )
 from planner.cli.remote_run import run_there, runs_there
 from planner.cli.views import judge, may_tell_causes, open_view, show_summary, told_causes
 from planner.foundation.vocabulary.diagnostic import has_errors
-from planner.foundation.vocabulary.records import evolve
-from planner.operations.options import OperationOptions
 from planner.render.diff_block import SchemaLookup
 from planner.render.terminal import Terminal
 from planner.render.view import HumanView
@@ -78,13 +77,13 @@ LARGE = 1 << 18
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, 1 on errors, or 2 with -detailed-exitcode when there are changes."""
     no_directory(arguments, "plan")
-    settings = asking(operation_options(arguments, needs_configuration=True), terminal, may_ask(arguments))
+    calls = asking(plan_calls(Making, arguments, needs_configuration=True), terminal, may_ask(arguments))
     tells = may_tell_causes(arguments, terminal)
-    told_only = not (tells or settings.judges or arguments["out"] or arguments["json"] or arguments["json-into"])
-    settings = evolve(settings, keeps_values=tells, evaluates_once=told_only)
-    if settings.judges or not _may_be_kept(arguments):
-        return _run(arguments, terminal, settings)
-    return _planned_again(arguments, terminal, evolve(settings, keeps_values=True))
+    told_only = not (tells or calls.options.judges or arguments["out"] or arguments["json"] or arguments["json-into"])
+    calls = calls.having(keeps_values=tells, evaluates_once=told_only)
+    if calls.options.judges or not _may_be_kept(arguments):
+        return _run(arguments, terminal, calls)
+    return _planned_again(arguments, terminal, calls.having(keeps_values=True))
 
 
 def _may_be_kept(arguments: Arguments) -> bool:
@@ -102,22 +101,19 @@ def _may_be_kept(arguments: Arguments) -> bool:
     return total >= LARGE
 
 
-def _planned_again(arguments: Arguments, terminal: Terminal, settings: OperationOptions) -> int:
+def _planned_again(arguments: Arguments, terminal: Terminal, calls: Making) -> int:
     from planner.cli.renewed_plan import planned_again
 
-    return planned_again(arguments, terminal, settings, lambda kept: _run(arguments, terminal, settings, kept))
+    return planned_again(arguments, terminal, calls.options, lambda kept: _run(arguments, terminal, calls, kept))
 
 
-def _run(arguments: Arguments, terminal: Terminal, settings: OperationOptions, kept: Watched | None = None) -> int:
-    from planner.operations.plan import plan
-    from planner.operations.plan_files import save_plan
-
+def _run(arguments: Arguments, terminal: Terminal, calls: Making, kept: Watched | None = None) -> int:
     view = open_view(arguments, terminal)
     if kept is not None and isinstance(view, HumanView):
         view.keep = kept.begins
-    planned = plan(settings, view.hooks)
+    planned = calls.attempt(view.hooks)
     if runs_there(planned.diagnostics):
-        return run_there(arguments, terminal, settings, view)
+        return run_there(arguments, terminal, calls, view)
     made, problems = planned.made, list(planned.diagnostics)
     if kept is not None and made is not None:
         made = kept.gathers(made, bool(problems), may_tell_causes(arguments, terminal))
@@ -128,12 +124,12 @@ def _run(arguments: Arguments, terminal: Terminal, settings: OperationOptions, k
             told = told_causes(made, arguments, terminal)
             view.plan(made.plan, SchemaLookup(made.loaded.schemas).resource_schema, told)
     may_save = True
-    if settings.judges and planned.complete is not None:
+    if calls.options.judges and planned.complete is not None:
         made, said = judge(planned.complete, view)
         problems += said
         may_save = not has_errors(said)  # what could not be judged has no policies on record
     if made is not None and arguments["out"] and may_save:
-        problems += save_plan(made, arguments["out"])
+        problems += save(made, arguments["out"])
     view.diagnostics(problems)
     if made is None or has_errors(problems):
         return 1

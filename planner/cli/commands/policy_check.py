@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from planner.answers.documents.kind import is_document
 from planner.answers.policy.model import Verdict
+from planner.answers.policy.standing_policies import NAME_POLICIES
+from planner.api.judging import Judging, Known
 from planner.cli.finish import finish, json_text
 from planner.cli.flags import Arguments, Flag, UsageError
-from planner.cli.options import DESTROY, INPUT, OFFLINE, OPERATION, POLICY, STATE, VARIABLES, operation_options
+from planner.cli.options import DESTROY, INPUT, OFFLINE, OPERATION, POLICY, STATE, VARIABLES, plan_calls
 from planner.foundation.support.forks import processors
 from planner.foundation.vocabulary.diagnostic import Diagnostic, error
-from planner.operations.judge_documents import Known, check_document
-from planner.operations.options import NAME_POLICIES, OperationOptions
 from planner.render.terminal import Terminal
 
 FORMATS = ("table", "json", "sarif", "junit", "markdown")
@@ -66,17 +65,17 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         raise UsageError(f"Unknown format {format}", f"There are {', '.join(FORMATS)}.")
     if arguments["rule-times"] and format != "table":
         raise UsageError("Conflicting options", "-rule-times goes with -format=table.")
-    settings = operation_options(arguments)
-    if not settings.judges and not arguments["plan"]:
+    calls = plan_calls(Judging, arguments)
+    if not calls.options.judges and not arguments["plan"]:
         raise UsageError("No policies", NAME_POLICIES)
     named = [("plan", path) for path in arguments["plan"]] + [("state", path) for path in arguments["state"]]
     if len(named) > 1:
-        return _several(settings, named, format, arguments, terminal)
+        return _several(calls, named, format, arguments, terminal)
     if arguments["state"]:
-        verdict, problems = check_document(settings, arguments["state"][0], "state")
+        verdict, problems = calls.verdict(arguments["state"][0], "state")
     else:
         plan = arguments["plan"][0] if arguments["plan"] else None
-        verdict, problems = _check_policies(settings, plan, _processes(terminal, arguments["rule-times"]))
+        verdict, problems = calls.verdict(plan, processes=_processes(terminal, arguments["rule-times"]))
     if verdict is None:
         return finish(problems, terminal)
     problems = [*problems, *(_unmet(verdict) if arguments["strict"] else ())]
@@ -89,17 +88,6 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     return max(finish(problems, terminal), int(verdict.is_denied))
 
 
-def _check_policies(
-    settings: OperationOptions, plan: str | None, processes: int, known: Known | None = None
-) -> tuple[Verdict | None, list[Diagnostic]]:
-    if plan is not None and is_document(plan):
-        return check_document(settings, plan, "plan", processes, known)
-    from planner.engine.walk.hooks import Hooks
-    from planner.operations.policies import check
-
-    return check(settings, plan, Hooks())
-
-
 def _processes(terminal: Terminal, is_profiled: bool) -> int:
     if is_profiled:
         return 0
@@ -107,7 +95,7 @@ def _processes(terminal: Terminal, is_profiled: bool) -> int:
 
 
 def _several(
-    settings: OperationOptions, named: list[tuple[str, str]], format: str, arguments: Arguments, terminal: Terminal
+    calls: Judging, named: list[tuple[str, str]], format: str, arguments: Arguments, terminal: Terminal
 ) -> int:
     """One verdict after the other, each with the name of its file."""
     judged: list[tuple[str, str, Verdict | None]] = []
@@ -115,9 +103,9 @@ def _several(
     code = 0
     for kind, path in named:
         if kind == "state":
-            verdict, problems = check_document(settings, path, kind, known=known)
+            verdict, problems = calls.verdict(path, kind, known=known)
         else:
-            verdict, problems = _check_policies(settings, path, _processes(terminal, arguments["rule-times"]), known)
+            verdict, problems = calls.verdict(path, kind, _processes(terminal, arguments["rule-times"]), known)
         problems = [*problems, *(_unmet(verdict) if verdict is not None and arguments["strict"] else ())]
         if verdict is not None and format == "table":
             terminal.out(f"{terminal.paint(path, 'bold')}\n{_table(verdict, terminal, arguments['proofs'])}\n")

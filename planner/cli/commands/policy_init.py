@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 
+from planner.answers.policy.standing_policies import own
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag
-from planner.operations.standing_policies import own
 from planner.render.terminal import Terminal
 
 USAGE = "[options] [FILE]"
@@ -20,7 +20,7 @@ FLAGS: tuple[Flag, ...] = ()
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when a pack cannot be fetched or does not match."""
-    from planner.operations import policy_packs
+    from planner.answers.policy import policy_packs
 
     arguments.at_most_one_word("Name one policy.toml, or none for .planner/policy.toml.")
     if not arguments.words and not os.path.lexists(policy_packs.OWN):

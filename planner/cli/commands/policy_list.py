@@ -17,7 +17,7 @@ FLAGS = (JSON,)
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0; 1 when there is no policy of that name."""
     from planner.answers.policy.library import library
-    from planner.operations.policies import pack_text
+    from planner.answers.policy.sources import policy_files
 
     arguments.at_most_one_word("Name one policy, or none for all of them.")
     entries = library()
@@ -30,7 +30,8 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
             raise UsageError(f"No policy {arguments.words[0]}", "planner policy list shows all of them.")
         entries = named or [entry for entry in entries if entry.info.pack in chosen]
         if not named and not arguments["json"]:
-            terminal.out(pack_text(chosen[0]).rstrip("\n"))
+            (text,) = (text for file, text in policy_files([f"builtin:{chosen[0]}"]) if file.endswith("pack.toml"))
+            terminal.out(text.rstrip("\n"))
             return 0
     if arguments["json"]:
         items = [

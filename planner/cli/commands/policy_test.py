@@ -12,7 +12,7 @@ from planner.foundation.vocabulary.diagnostic import Failure
 from planner.render.terminal import Terminal
 
 if TYPE_CHECKING:
-    from planner.operations.rule_quality import Quality
+    from planner.api.rule_cases import Quality
 
 USAGE = "[options] [FILE|DIRECTORY...]"
 HELP = """Runs the case files (.case) next to policies, as "rules test" does: facts, small configurations and plans
@@ -33,7 +33,7 @@ _OWN = os.path.join(".planner", "policies")
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when a case fails, a file is broken, or a rule that denies is not tested."""
-    from planner.operations.rule_tests import named_cases
+    from planner.api.rule_cases import named_cases
 
     # The files and folders that are named.
     words = ([*arguments.words, *(path for policy in arguments["policy"] for path in named_cases(policy))]) or (
@@ -47,11 +47,11 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def _once(words: list[str], arguments: Arguments, terminal: Terminal) -> int:
-    from planner.operations import rule_tests
+    from planner.api.rule_cases import run_cases
     from planner.render import quality as render_quality
     from planner.render import rules as render_rules
 
-    tested = rule_tests.run_tests(words, "policy")
+    tested = run_cases(words, "policy")
     result = _quality(words, arguments) if tested.passed else None
     if arguments["json"]:
         terminal.data(render_rules.tested_json(tested, **render_quality.as_json(result)))
@@ -65,11 +65,11 @@ def _once(words: list[str], arguments: Arguments, terminal: Terminal) -> int:
 
 def _quality(words: list[str], arguments: Arguments) -> Quality | None:
     """The quality of the cases, if requested."""
-    from planner.operations.rule_quality import quality
+    from planner.api.rule_cases import quality
 
     if not arguments["coverage"] and not arguments["mutants"]:
         return None
-    return quality(words, "policy", arguments["mutants"])[0]
+    return quality(words, "policy", arguments["mutants"])
 
 
 def _watch(words: list[str], arguments: Arguments, terminal: Terminal) -> int:

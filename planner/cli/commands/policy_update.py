@@ -14,7 +14,7 @@ FLAGS: tuple[Flag, ...] = ()
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when a pack cannot be fetched or does not match."""
-    from planner.operations import policy_packs
+    from planner.answers.policy import policy_packs
 
     config = arguments.at_most_one_word("Name one policy.toml, or none for .planner/policy.toml.", policy_packs.OWN)
     return finish(policy_packs.packs("update", config, terminal.out), terminal)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from planner.api.installation import Installation
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, no_directory
-from planner.cli.options import VARIABLES, state_options
-from planner.foundation.vocabulary.diagnostic import Diagnostics
+from planner.cli.options import VARIABLES, state_calls
 from planner.foundation.vocabulary.version_constraints import normal_constraints
 from planner.language.config.model import ModuleConfig
-from planner.language.config.test_files.load import TestFiles
-from planner.operations.providers_needed import Needed, needed_providers
 from planner.render.terminal import Terminal
+
+if TYPE_CHECKING:
+    from planner.api.installation import Needed, RequiredProviders
 
 USAGE = "[options]"
 HELP = """Shows the providers that the configuration requires, module by module, those that test files and their runs
@@ -20,24 +23,16 @@ FLAGS = (Flag("test-directory", "string", "The directory with test files (tests)
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when the configuration cannot be read."""
-    from planner.operations.state_access import load_with_values
-    from planner.operations.test_modules import loaded_tests
-
     no_directory(arguments, "providers")
-    told = Diagnostics()
-    with told.until_an_error():
-        start, _ = load_with_values(state_options(arguments), told)
-        terminal.out("\nProviders required by configuration:\n.")
-        needed = needed_providers(start.config, start.state)
-        tests = loaded_tests(start, arguments["test-directory"])
-        told += tests.problems
-        entries = [*module_entries(start.config.root, needed), *test_entries(tests, start.config.root)]
-        terminal.out("\n".join(tree(entries, "")))
-        if needed.recorded:
-            terminal.out("\nProviders required by state:\n")
-            for source in sorted(needed.recorded):
-                terminal.out(f"    provider[{source}]\n")
-    return finish(told, terminal)
+    required = state_calls(Installation, arguments).providers(arguments["test-directory"])
+    terminal.out("\nProviders required by configuration:\n.")
+    entries = [*module_entries(required.configuration.root, required.needed), *test_entries(required)]
+    terminal.out("\n".join(tree(entries, "")))
+    if required.needed.recorded:
+        terminal.out("\nProviders required by state:\n")
+        for source in sorted(required.needed.recorded):
+            terminal.out(f"    provider[{source}]\n")
+    return finish(required.diagnostics, terminal)
 
 
 def configured(module: ModuleConfig, needed: Needed) -> dict[str, str]:
@@ -66,15 +61,16 @@ def module_entries(module: ModuleConfig, needed: Needed) -> Entries:
     return entries + [(f"module.{name}", module_entries(child, needed)) for name, child in children]
 
 
-def test_entries(tests: TestFiles, root: ModuleConfig) -> Entries:
+def test_entries(required: RequiredProviders) -> Entries:
     """Test files with the providers that they configure, and the modules of their runs."""
     entries: Entries = []
-    for file in tests.files:
+    root = required.configuration.root
+    for file in required.tests.files:
         sources = sorted({root.provider_source(block.name) for block in file.providers.values()})
         inner: Entries = [(f"provider[{source}]", []) for source in sources]
         for run in file.runs:
             if run.config is not None:
-                inner.append((f"run.{run.name}", module_entries(run.config.root, needed_providers(run.config))))
+                inner.append((f"run.{run.name}", module_entries(run.config.root, required.of(run.config))))
         entries.append((f"test.{file.name.removesuffix('.tftest.hcl').replace('/', '.')}", inner))
     return entries
 

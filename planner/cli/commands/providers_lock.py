@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from planner.api.installation import Installation
 from planner.cli.flags import Arguments, Flag, UsageError
-from planner.cli.options import JSON_LINES, VARIABLES, load_options
+from planner.cli.options import JSON_LINES, VARIABLES, loading_calls
 from planner.cli.views import open_view
-from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.render.download_line import DownloadLine
 from planner.render.terminal import Terminal
 
@@ -27,24 +27,19 @@ FLAGS = (*CHOICES, OCI_MIRROR, *VARIABLES, *JSON_LINES)
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 on errors."""
-    from planner.operations.provider_packages import lock_providers
-
     platforms = checked_choices(arguments)
     view = open_view(arguments, terminal)
-    line = DownloadLine(terminal)
-    diagnostics = lock_providers(
-        load_options(arguments),
-        tuple(arguments.words),
-        platforms,
-        view.say,
-        fs_mirror=arguments["fs-mirror"],
-        net_mirror=arguments["net-mirror"],
-        oci_mirror=arguments["oci-mirror"],
-        progress=line,
-    )
-    line.clear()
-    view.diagnostics(diagnostics)
-    return int(has_errors(diagnostics))
+    with DownloadLine(terminal) as line:
+        diagnostics = loading_calls(Installation, arguments).lock_providers(
+            arguments.words,
+            platforms,
+            view.say,
+            fs_mirror=arguments["fs-mirror"],
+            net_mirror=arguments["net-mirror"],
+            oci_mirror=arguments["oci-mirror"],
+            progress=line,
+        )
+    return view.finish(diagnostics)
 
 
 def checked_choices(arguments: Arguments) -> tuple[str, ...]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from planner.api.installation import Installation
 from planner.cli.commands.providers_lock import checked_platforms
 from planner.cli.flags import Arguments, Flag
-from planner.cli.options import JSON_LINES, VARIABLES, load_options
+from planner.cli.options import JSON_LINES, VARIABLES, loading_calls
 from planner.cli.views import open_view
-from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.render.download_line import DownloadLine
 from planner.render.terminal import Terminal
 
@@ -22,15 +22,13 @@ FLAGS = (
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 on errors."""
-    from planner.operations.provider_packages import mirror_providers
-
     directory = arguments.only_word(
         "No output directory", "providers mirror takes one directory, into which it copies the packages."
     )
     platforms = checked_platforms(arguments["platform"])
     view = open_view(arguments, terminal)
-    line = DownloadLine(terminal)
-    diagnostics = mirror_providers(load_options(arguments), directory, platforms, view.log, progress=line)
-    line.clear()
-    view.diagnostics(diagnostics)
-    return int(has_errors(diagnostics))
+    with DownloadLine(terminal) as line:
+        diagnostics = loading_calls(Installation, arguments).mirror_providers(
+            directory, platforms, view.log, progress=line
+        )
+    return view.finish(diagnostics)

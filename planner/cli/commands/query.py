@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from planner.api.questions import Questions
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, UsageError
-from planner.cli.options import DESTROY, JSON, OPERATION, POLICY, STATE, VARIABLES, operation_options
+from planner.cli.options import DESTROY, JSON, OPERATION, POLICY, STATE, VARIABLES, plan_calls
 from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
 from planner.render.terminal import Terminal
 
@@ -87,11 +88,9 @@ FORMATS = ("json", "csv", "dot")
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0 (also when there is no answer), or 1 when the question makes no sense or takes too long."""
-    from planner.operations.query import query
-
     if not arguments.words:
         raise UsageError("A question is needed", "Put it between single quotes, or name a verb and its nodes.")
-    answers, diagnostics = query(operation_options(arguments), tuple(arguments.words), _query_subject(arguments))
+    answers, diagnostics = plan_calls(Questions, arguments).answers(tuple(arguments.words), **_query_subject(arguments))
     return tell(answers, diagnostics, arguments, terminal)
 
 
@@ -121,10 +120,8 @@ def check_formats(arguments: Arguments) -> None:
         raise UsageError("Option -limit must be at least 1")
 
 
-def _query_subject(arguments: Arguments) -> Any:
+def _query_subject(arguments: Arguments) -> dict[str, Any]:
     """The subject of the query according to the flags. Raises UsageError where they contradict each other."""
-    from planner.operations.query import QueryTarget
-
     kind, plan_file, state_file = (arguments[name] for name in ("type", "plan", "state-only"))
     if kind and kind not in KINDS:
         raise UsageError(f"There is no graph of type {kind}", f"The types are: {', '.join(KINDS)}.")
@@ -133,14 +130,14 @@ def _query_subject(arguments: Arguments) -> Any:
     if state_file and (plan_file or kind):
         raise UsageError("Conflicting options", "-state-only queries a state alone, without a plan or a graph.")
     check_formats(arguments)
-    return QueryTarget(
-        kind=kind,
-        plan_file=plan_file or None,
-        state_file=state_file or None,
-        seconds=arguments["timeout"],
-        limit=arguments["limit"],
-        draw=arguments["dot"],
-    )
+    return {
+        "kind": kind,
+        "plan_file": plan_file or None,
+        "state_file": state_file or None,
+        "seconds": arguments["timeout"],
+        "limit": arguments["limit"],
+        "draw": arguments["dot"],
+    }
 
 
 def _text(answers: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from planner.api.making import Making
 from planner.cli.approval import asking
 from planner.cli.flags import Arguments, UsageError, no_directory
 from planner.cli.options import (
@@ -13,11 +14,10 @@ from planner.cli.options import (
     STATE,
     VARIABLES,
     may_ask,
-    operation_options,
+    plan_calls,
 )
 from planner.cli.remote_run import run_there, runs_there
 from planner.cli.views import open_view
-from planner.foundation.vocabulary.records import evolve
 from planner.render.terminal import Terminal
 
 USAGE = "[options]"
@@ -28,16 +28,14 @@ FLAGS = (DESTROY, INPUT, SHOW_SENSITIVE, *OPERATION, *STATE, *VARIABLES, *JSON_L
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 on errors."""
-    from planner.operations.apply import refresh as refresh_state
-
     no_directory(arguments, "refresh")
     if arguments["destroy"]:
         raise UsageError("Conflicting options", "refresh only updates the state, so it has no -destroy.")
-    settings = asking(operation_options(arguments), terminal, may_ask(arguments))
+    calls = asking(plan_calls(Making, arguments), terminal, may_ask(arguments))
     view = open_view(arguments, terminal)
-    applied = refresh_state(evolve(settings, refresh=True), view.hooks)
+    applied = calls.refresh(view.hooks)
     if runs_there(applied.diagnostics):
-        return run_there(arguments, terminal, evolve(settings, mode="refresh-only"), view, to_apply=True, approves=True)
+        return run_there(arguments, terminal, calls.having(mode="refresh-only"), view, to_apply=True, approves=True)
     code = view.finish(applied.diagnostics)
     if not code and applied.state is not None:
         view.outputs(applied.state.outputs)

@@ -23,7 +23,7 @@ FLAGS = (JSON, PROGRAM)
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when there is an error."""
-    from planner.operations import rule_files
+    from planner.answers.policy import rule_files
     from planner.render import rules as render_rules
     from planner.render.diagnostics_json import validate_json
 

@@ -14,7 +14,7 @@ FLAGS = (JSON, Flag("markdown", "bool", "Print the list as Markdown tables, as i
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0. An unknown predicate is a Failure."""
-    from planner.operations import rulebook
+    from planner.answers.policy import rulebook
     from planner.render import rules as render_rules
 
     arguments.at_most_one_word("Name one predicate, or none to list them all.")

@@ -17,7 +17,7 @@ ENDINGS = (".dl", ".case")
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0; 2 when a file cannot be read, parsed or written; with -check 3 when one has another layout."""
-    from planner.operations.rule_files import default_words
+    from planner.answers.policy.rule_files import default_words
 
     files = layout.Layout(ENDINGS, "a file of rules or cases", "Not a rule file", _laid_out)
     return layout.rewrite(files, arguments.words or default_words(), arguments, terminal)

@@ -16,7 +16,7 @@ FLAGS = (JSON, Flag("dot", "bool", "Print DOT, which is the default."))
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0. An unknown predicate is a Failure."""
-    from planner.operations import rulebook
+    from planner.answers.policy import rulebook
     from planner.render import rules as render_rules
 
     predicate = arguments.at_most_one_word("Name one predicate, or none.")

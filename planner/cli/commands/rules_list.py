@@ -14,7 +14,7 @@ FLAGS = (JSON,)
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """Always 0."""
-    from planner.operations import rulebook
+    from planner.answers.policy import rulebook
     from planner.render.rules import document
 
     arguments.no_words("To see one predicate and its rules: planner rules doc PREDICATE")

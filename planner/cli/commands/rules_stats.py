@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from planner.api.questions import Questions
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, UsageError
-from planner.cli.options import DESTROY, JSON, OPERATION, STATE, VARIABLES, operation_options
+from planner.cli.options import DESTROY, JSON, OPERATION, STATE, VARIABLES, plan_calls
 from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.render.terminal import Terminal
 
@@ -24,14 +25,13 @@ FLAGS = (
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when the configuration cannot be loaded."""
-    from planner.operations import rulebook
     from planner.render import rules as render_rules
 
     directory = arguments.at_most_one_word("Name one directory, or none.", ".")
     if arguments["type"] not in KINDS:
         raise UsageError(f"There is no graph of type {arguments['type']}", f"The types are: {', '.join(KINDS)}.")
-    settings = operation_options(arguments, directory=directory)
-    database, diagnostics = rulebook.evaluation(settings, arguments["type"])
+    built = plan_calls(Questions, arguments, directory=directory).built_graph(arguments["type"])
+    database, diagnostics = built.database, built.diagnostics
     if database is None or has_errors(diagnostics):
         return finish(diagnostics, terminal) or 1
     terminal.data(render_rules.costs_json(database) if arguments["json"] else render_rules.costs_text(database))

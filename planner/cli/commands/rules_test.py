@@ -19,10 +19,11 @@ FLAGS = (JSON, PROGRAM)
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when a case fails, a file is broken, or a rule that denies is not tested."""
-    from planner.operations import rule_files, rule_tests
+    from planner.answers.policy import rule_files
+    from planner.api.rule_cases import run_cases
     from planner.render import rules as render_rules
 
-    tested = rule_tests.run_tests(arguments.words or rule_files.default_words(), arguments["program"])
+    tested = run_cases(arguments.words or rule_files.default_words(), arguments["program"])
     if arguments["json"]:
         terminal.data(render_rules.tested_json(tested))
     else:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from planner.api.states import ShownState, States, document_of
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, UsageError
-from planner.cli.options import JSON_DOCUMENT, SHOW_SENSITIVE, VARIABLES, WHY, load_options, operation_options
+from planner.cli.options import JSON_DOCUMENT, SHOW_SENSITIVE, VARIABLES, WHY, loading_calls, plan_calls
+from planner.foundation.support.exact_json import dumps
 from planner.foundation.vocabulary.records import evolve
 from planner.render.terminal import Terminal
 
 if TYPE_CHECKING:
-    from planner.operations.plan import MadePlan
-    from planner.operations.plan_files import Unstored
+    from planner.api.making import MadePlan
 
 USAGE = "[options] [FILE]"
 HELP = """Shows the state of the selected workspace, or the named plan file or state file.
@@ -47,20 +48,16 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
 def _show(arguments: Arguments, path: str | None, terminal: Terminal) -> int:
     """Show a state or a plan in the requested form."""
     from planner.cli.views import open_json_into
-    from planner.foundation.support.exact_json import dumps
-    from planner.operations.show import ShownState, show, shown_json
     from planner.world.state.remote.runs import saved_run
 
-    settings = operation_options(arguments)
+    calls = plan_calls(States, arguments)
     stream = open_json_into(arguments, terminal)
     if path is not None and (saved := saved_run(path)) is not None:
         from planner.cli.remote_run import show_there
 
-        return show_there(settings, saved, terminal, bool(arguments["json"]))
+        return show_there(calls, saved, terminal, bool(arguments["json"]))
     only = _only(arguments["only"]) if arguments["only"] else frozenset()
-    shown, problems = show(settings, path)
-    if shown is None:
-        return finish(problems, terminal)
+    shown, problems = calls.state_or_plan(path)
     if only:
         if isinstance(shown, ShownState):
             raise UsageError("Option -only is for plans", "Name a plan file.")
@@ -69,7 +66,7 @@ def _show(arguments: Arguments, path: str | None, terminal: Terminal) -> int:
         plan = shown.plan
         shown = evolve(shown, plan=evolve(plan, changes=tuple(c for c in plan.changes if verb_of(c.action) in only)))
     if arguments["json"] or stream is not None:
-        document = shown_json(shown)
+        document = document_of(shown)
         if arguments["explain"] in ("line", "full") and not isinstance(shown, ShownState):
             _add_causes(document, shown, arguments, terminal)
         text = dumps(document).decode("utf-8")
@@ -91,7 +88,7 @@ def _show(arguments: Arguments, path: str | None, terminal: Terminal) -> int:
     return finish(problems, terminal)
 
 
-def _add_causes(document: Any, shown: MadePlan[Unstored], arguments: Arguments, terminal: Terminal) -> None:
+def _add_causes(document: Any, shown: MadePlan[Any], arguments: Arguments, terminal: Terminal) -> None:
     """Each change gains `because`, `root_causes` and `because_is_certain`."""
     from planner.cli.views import told_causes
 
@@ -115,7 +112,7 @@ def _only(words: str) -> frozenset[str]:
     return wanted
 
 
-def _show_plan(shown: MadePlan[Unstored], arguments: Arguments, terminal: Terminal) -> None:
+def _show_plan(shown: MadePlan[Any], arguments: Arguments, terminal: Terminal) -> None:
     from planner.cli.views import told_causes
     from planner.render.diff_block import SchemaLookup
     from planner.render.plan import PlanText
@@ -128,14 +125,11 @@ def _show_plan(shown: MadePlan[Unstored], arguments: Arguments, terminal: Termin
 def _show_configuration(arguments: Arguments, terminal: Terminal) -> int:
     """The configuration, or one module of it, as JSON."""
     from planner.cli.views import open_json_into
-    from planner.foundation.support.exact_json import dumps
-    from planner.operations.show import configuration_json, module_json
 
     if not arguments["json"] or arguments["json-into"]:
         raise UsageError("Option -json is needed", "There is only a JSON form of a configuration.")
     open_json_into(arguments, terminal)
-    made = module_json(arguments["module"]) if arguments["module"] else configuration_json(load_options(arguments))
-    document, problems = made
+    document, problems = loading_calls(States, arguments).configuration_document(arguments["module"])
     if document is not None:
         terminal.data(dumps(document).decode("utf-8"))
     return finish([d for d in problems if d.is_error], terminal)

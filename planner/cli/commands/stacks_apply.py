@@ -14,12 +14,11 @@ from planner.foundation.vocabulary.diagnostic import Diagnostics, error
 from planner.foundation.vocabulary.limits import Mode
 from planner.foundation.vocabulary.records import evolve
 from planner.language.config.stack_files.model import Deployment
-from planner.operations.plan_files import difference_lines
 from planner.render.diff_block import SchemaLookup
 from planner.render.terminal import Terminal
 from planner.render.view import View
 from planner.workflows.stacks.approval import Approval
-from planner.workflows.stacks.deploy import Runner
+from planner.workflows.stacks.deploy import Runner, difference_lines
 from planner.workflows.stacks.deployments import ServiceStandIns
 from planner.workflows.stacks.steps import DeploymentPlan
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from planner.api.making import Making
 from planner.cli.flags import Arguments, Flag, UsageError
-from planner.cli.options import LOCK, VARIABLES, operation_options
+from planner.cli.options import LOCK, VARIABLES, plan_calls
 from planner.cli.stack_options import check_words
 from planner.foundation.vocabulary.address import valid_identifier
 from planner.render.diff_block import SchemaLookup
@@ -32,7 +33,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     if not valid_identifier(name):
         raise UsageError("Wrong value for option -deployment", f"{name!r} is not a valid name.")
     view = HumanView(terminal)
-    result = migrate(operation_options(arguments), name, arguments["write"])
+    result = migrate(plan_calls(Making, arguments).options, name, arguments["write"])
     if result.converted is not None:
         for file, text in result.converted.shown.items():
             terminal.out(f"{terminal.paint(f'# {file}', 'bold')}\n{text}")

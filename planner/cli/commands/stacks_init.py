@@ -26,16 +26,15 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
 
     directory = arguments.at_most_one_word("stacks init takes at most one directory.", ".")
     view = open_view(arguments, terminal)
-    line = DownloadLine(terminal)
-    diagnostics = init_stack(
-        directory,
-        upgrade=arguments["upgrade"],
-        lockfile=arguments["lockfile"] or "",
-        plugin_dirs=arguments["plugin-dir"],
-        hooks=InitLines(view),
-        progress=line,
-    )
-    line.clear()
+    with DownloadLine(terminal) as line:
+        diagnostics = init_stack(
+            directory,
+            upgrade=arguments["upgrade"],
+            lockfile=arguments["lockfile"] or "",
+            plugin_dirs=arguments["plugin-dir"],
+            hooks=InitLines(view),
+            progress=line,
+        )
     view.diagnostics(diagnostics)
     if has_errors(diagnostics):
         return 1

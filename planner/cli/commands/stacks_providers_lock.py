@@ -6,7 +6,6 @@ from planner.cli.commands.providers_lock import CHOICES, checked_choices
 from planner.cli.flags import Arguments
 from planner.cli.options import JSON_LINES
 from planner.cli.views import open_view
-from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.render.download_line import DownloadLine
 from planner.render.terminal import Terminal
 
@@ -22,16 +21,14 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
 
     platforms = checked_choices(arguments)
     view = open_view(arguments, terminal)
-    line = DownloadLine(terminal)
-    diagnostics = lock_stack_providers(
-        ".",
-        tuple(arguments.words),
-        platforms,
-        view.log,
-        arguments["fs-mirror"] or "",
-        arguments["net-mirror"] or "",
-        line,
-    )
-    line.clear()
-    view.diagnostics(diagnostics)
-    return int(has_errors(diagnostics))
+    with DownloadLine(terminal) as line:
+        diagnostics = lock_stack_providers(
+            ".",
+            tuple(arguments.words),
+            platforms,
+            view.log,
+            arguments["fs-mirror"] or "",
+            arguments["net-mirror"] or "",
+            line,
+        )
+    return view.finish(diagnostics)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from planner.api.states import States
 from planner.cli.flags import Arguments, Flag, UsageError
-from planner.cli.options import JSON_LINES, LOCK, state_options
+from planner.cli.options import JSON_LINES, LOCK, state_calls
 from planner.cli.stack_options import DEPLOYMENTS
 from planner.cli.views import open_plain_view
 from planner.foundation.vocabulary.diagnostic import Diagnostics, Failure, error, has_errors
@@ -25,26 +26,23 @@ FLAGS = (DEPLOYMENTS, Flag("dry-run", "bool", "List what would be moved, and mov
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when nothing could be moved."""
-    from planner.operations.state_edit import edit_in, parse
-    from planner.operations.state_mv import Moved, movement
     from planner.workflows.stacks.deployment_state import stack_addresses
 
     if len(arguments.words) != 2:
         raise UsageError("Two addresses are needed", "Write the old address and the new one.")
     view = open_plain_view(arguments, terminal)
-    options, dry = state_options(arguments), arguments["dry-run"]
+    calls, dry = state_calls(States, arguments), arguments["dry-run"]
     told = Diagnostics()
-    moved, moves = list[Moved](), dict[str, str]()
+    count = 0
     with told.until_an_error():
         result = stack_addresses(arguments["deployment"], arguments.words, told)
-        (name, old), (_, new) = result.parts
         _check(result)
-        change = movement(parse(old), parse(new), moved, moves)
-        edit_in(result.states.store(name), options, "state-mv", change, told, dry, moves=moves)
-        for before, after in moved:
+        name = result.parts[0][0]
+        for before, after in result.move(calls.options, told, dry):
             view.say(f"{'Would move' if dry else 'Move'} {quoted(f'{name}.{before}')} to {quoted(f'{name}.{after}')}")
+            count += 1
     if not has_errors(told):
-        view.say(f"{'Would have moved' if dry else 'Successfully moved'} {len(moved)} object(s).")
+        view.say(f"{'Would have moved' if dry else 'Successfully moved'} {count} object(s).")
     return view.finish(told)
 
 

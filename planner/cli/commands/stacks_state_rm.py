@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from planner.api.states import States
 from planner.cli.flags import Arguments, Flag, UsageError
-from planner.cli.options import JSON_LINES, LOCK, state_options
+from planner.cli.options import JSON_LINES, LOCK, state_calls
 from planner.cli.stack_options import DEPLOYMENTS
 from planner.cli.views import open_plain_view
 from planner.foundation.vocabulary.diagnostic import Diagnostics, has_errors
@@ -18,27 +19,19 @@ FLAGS = (DEPLOYMENTS, Flag("dry-run", "bool", "List what would be removed, and r
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when an address names nothing."""
-    from planner.operations.state_edit import edit_in, removal
     from planner.workflows.stacks.deployment_state import stack_addresses
 
     if not arguments.words:
         raise UsageError("At least one address is needed")
     view = open_plain_view(arguments, terminal)
-    options, dry = state_options(arguments), arguments["dry-run"]
+    calls, dry = state_calls(States, arguments), arguments["dry-run"]
     told = Diagnostics()
     count = 0
     with told.until_an_error():
         result = stack_addresses(arguments["deployment"], arguments.words, told)
-        wanted: dict[str, list[str]] = {}
-        names = {str(name): name for name, _ in result.parts}
-        for name, address in result.parts:
-            wanted.setdefault(str(name), []).append(address)
-        for component, addresses in sorted(wanted.items()):
-            store = result.states.store(names[component])
-            gone = edit_in(store, options, "state-rm", removal(addresses), told, dry)
-            for address in gone:
-                view.say(f"{'Would remove' if dry else 'Removed'} {component}.{address}")
-            count += len(gone)
+        for address in result.remove(calls.options, told, dry):
+            view.say(f"{'Would remove' if dry else 'Removed'} {address}")
+            count += 1
     if not has_errors(told):
         view.say(f"{'Would have removed' if dry else 'Successfully removed'} {count} resource instance(s).")
     return view.finish(told)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from planner.api.states import ShownState
 from planner.cli.flags import Arguments
 from planner.cli.options import JSON_LINES, SHOW_SENSITIVE
 from planner.cli.stack_options import DEPLOYMENTS
@@ -17,9 +18,8 @@ FLAGS = (DEPLOYMENTS, SHOW_SENSITIVE, *JSON_LINES)
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when the instance does not exist."""
+    from planner.cli.commands.state_list import no_state
     from planner.cli.commands.state_show import tell
-    from planner.operations.show import ShownState
-    from planner.operations.state_edit import no_state
     from planner.workflows.stacks.deployment_state import schemas_of, stack_addresses
 
     arguments.only_word("One address is needed", "Write the address of a resource instance.")

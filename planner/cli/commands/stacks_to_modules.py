@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from planner.api.making import Making
 from planner.cli.flags import Arguments, Flag, UsageError
-from planner.cli.options import LOCK, operation_options
+from planner.cli.options import LOCK, plan_calls
 from planner.cli.stack_options import AROUND, check_words, surroundings
 from planner.render.diff_block import SchemaLookup
 from planner.render.terminal import Terminal
@@ -32,7 +33,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         raise UsageError("Which deployment?", "Name it with -deployment.")
     view = HumanView(terminal)
     out = arguments["out"] or name
-    result = give_back(operation_options(arguments), name, surroundings(arguments), out, arguments["write"])
+    result = give_back(plan_calls(Making, arguments).options, name, surroundings(arguments), out, arguments["write"])
     if result.root is not None:
         for file, text in result.root.shown.items():
             terminal.out(f"{terminal.paint(f'# {out}/{file}', 'bold')}\n{text}")

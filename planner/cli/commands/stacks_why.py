@@ -10,7 +10,7 @@ from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import DESTROY, JSON, POLICY
 from planner.cli.stack_options import ASKED
 from planner.foundation.vocabulary.diagnostic import Diagnostics, Failure, error
-from planner.operations.explanations import is_word
+from planner.logic.programs.actions import is_word
 from planner.render.terminal import Terminal
 from planner.workflows.stacks.approval import approval
 from planner.workflows.stacks.policy import deployment_policies, judged, standing_policies

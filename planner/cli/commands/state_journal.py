@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from planner.api.states import States
 from planner.cli.flags import Arguments, Flag, UsageError
-from planner.cli.options import JSON_LINES, LOCK, VARIABLES, operation_options, state_options
+from planner.cli.options import JSON_LINES, LOCK, VARIABLES, plan_calls, state_calls
 from planner.cli.views import open_plain_view, open_view
 from planner.render.terminal import Terminal
 
@@ -24,15 +25,13 @@ FLAGS = (
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when a journal cannot be read or discarded."""
-    from planner.operations.state_journal import state_journal
-
     arguments.no_words("The journals of the selected workspace are meant.")
     if arguments["adopt"] and arguments["discard"]:
         raise UsageError("Conflicting options", "Journals are either adopted or discarded.")
     if arguments["adopt"]:
         return _adopt(arguments, terminal)
     view = open_plain_view(arguments, terminal)
-    shown, problems = state_journal(state_options(arguments), arguments["discard"])
+    shown, problems = state_calls(States, arguments).journals(arguments["discard"])
     for one in shown:
         of = f"{one.operation} of {one.time}, serial {one.serial}" if one.operation else "not readable"
         lines = [f"{one.place}: {of}"]
@@ -48,10 +47,8 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
 
 def _adopt(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when an object cannot be read or the state cannot be written: then the journal is still there."""
-    from planner.operations.state_journal import adopt_journal
-
     view = open_view(arguments, terminal)
-    adopted, problems = adopt_journal(operation_options(arguments), view.hooks)
+    adopted, problems = plan_calls(States, arguments).adopt_journals(view.hooks)
     lines = [f"{address}: added to the state" for address in adopted.added]
     lines += [f"{address}: does not exist any more" for address in adopted.gone]
     if not lines and not any(problem.is_error for problem in problems):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from planner.api.states import States
 from planner.cli.flags import Arguments, Flag
-from planner.cli.options import JSON_LINES, VARIABLES, state_options
+from planner.cli.options import JSON_LINES, VARIABLES, state_calls
 from planner.cli.views import open_plain_view
 from planner.foundation.vocabulary.address import (
     Address,
@@ -30,12 +31,8 @@ FLAGS = (
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when there is no state or an address is not in it."""
-    from planner.operations.show import stored_state
-
     view = open_plain_view(arguments, terminal)
-    shown, problems = stored_state(state_options(arguments))
-    if shown is None:
-        return view.finish(problems)
+    shown, problems = state_calls(States, arguments).stored_state()
     if shown.state is None:
         return view.finish([no_state()])
     for address in instances(shown.state, arguments.words, arguments["id"]):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from planner.api.states import States
 from planner.cli.flags import Arguments, Flag, UsageError
-from planner.cli.options import IGNORE_REMOTE_VERSION, JSON_LINES, LOCK, VARIABLES, state_options
+from planner.cli.options import IGNORE_REMOTE_VERSION, JSON_LINES, LOCK, VARIABLES, state_calls
 from planner.cli.views import open_plain_view
-from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.render.terminal import Terminal
 from planner.render.value import quoted
 
@@ -27,19 +27,16 @@ FLAGS = (
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when nothing could be moved."""
-    from planner.operations.state_mv import state_mv
-
     if len(arguments.words) != 2:
         raise UsageError("Two addresses are needed", "Write the old address and the new one.")
     dry = arguments["dry-run"]
     view = open_plain_view(arguments, terminal)
     old, new = arguments.words
-    moved, diagnostics = state_mv(state_options(arguments), old, new, dry_run=dry)
+    moved, diagnostics = state_calls(States, arguments).move_objects(old, new, dry_run=dry)
     for before, after in moved:
         view.say(f"{'Would move' if dry else 'Move'} {quoted(before)} to {quoted(after)}")
-    if not has_errors(diagnostics):
-        if dry:
-            view.say("" if moved else "Would have moved nothing.")
-        else:
-            view.say(f"Successfully moved {len(moved)} object(s)." if moved else "No matching objects found.")
+    if dry:
+        view.say("" if moved else "Would have moved nothing.")
+    else:
+        view.say(f"Successfully moved {len(moved)} object(s)." if moved else "No matching objects found.")
     return view.finish(diagnostics)

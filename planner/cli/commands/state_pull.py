@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from planner.api.states import States
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments
-from planner.cli.options import VARIABLES, state_options
-from planner.foundation.vocabulary.diagnostic import has_errors
+from planner.cli.options import VARIABLES, state_calls
 from planner.render.terminal import Terminal
 
 USAGE = ""
@@ -15,9 +15,7 @@ FLAGS = VARIABLES
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when the state cannot be read."""
-    from planner.operations.state_push import state_pull
-
-    data, diagnostics = state_pull(state_options(arguments))
-    if not has_errors(diagnostics) and data:
+    data, diagnostics = state_calls(States, arguments).pull_state()
+    if data:
         terminal.stdout.write(data.decode("utf-8", "surrogateescape"))
     return finish(diagnostics, terminal)

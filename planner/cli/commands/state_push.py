@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 
+from planner.api.states import States
 from planner.cli.flags import Arguments, Flag
-from planner.cli.options import IGNORE_REMOTE_VERSION, JSON_LINES, LOCK, VARIABLES, state_options
+from planner.cli.options import IGNORE_REMOTE_VERSION, JSON_LINES, LOCK, VARIABLES, state_calls
 from planner.cli.views import open_plain_view
 from planner.foundation.support.disk import MOST_BYTES, read_given
 from planner.foundation.vocabulary.diagnostic import Failure, error
@@ -25,8 +26,6 @@ FLAGS = (
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when the state was refused."""
-    from planner.operations.state_push import state_push
-
     path = arguments.only_word("One file is needed", 'Write the path of a state file, or "-".')
     view = open_plain_view(arguments, terminal)
     try:
@@ -37,4 +36,4 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     except (OSError, ValueError) as problem:
         reason = getattr(problem, "strerror", None) or str(problem)
         raise Failure(error("state.read", "Cannot read the file", f"{path}: {reason}.")) from None
-    return view.finish(state_push(state_options(arguments), data, force=arguments["force"]))
+    return view.finish(state_calls(States, arguments).push_state(data, force=arguments["force"]))

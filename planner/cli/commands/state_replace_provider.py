@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from planner.api.states import States
 from planner.cli.approval import ask
 from planner.cli.flags import Arguments, Flag, UsageError
-from planner.cli.options import IGNORE_REMOTE_VERSION, INPUT, JSON_LINES, LOCK, VARIABLES, may_ask, state_options
+from planner.cli.options import IGNORE_REMOTE_VERSION, INPUT, JSON_LINES, LOCK, VARIABLES, may_ask, state_calls
 from planner.cli.views import open_plain_view
-from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.render.terminal import Terminal
 
 USAGE = "[options] FROM TO"
@@ -25,16 +25,12 @@ FLAGS = (
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 on errors and when the answer was no."""
-    from planner.operations.state_edit import state_replace_provider
-
     if len(arguments.words) != 2:
         raise UsageError("Two providers are needed", "Write the old provider and the new one.")
     view = open_plain_view(arguments, terminal)
-    settings = state_options(arguments)
+    calls = state_calls(States, arguments)
     old, new = arguments.words
-    affected, diagnostics = state_replace_provider(settings, old, new, dry_run=True)
-    if has_errors(diagnostics):
-        return view.finish(diagnostics)
+    affected, _ = calls.replace_provider(old, new, dry_run=True)
     if not affected:
         view.say("No matching resources found.")
         return 0
@@ -46,7 +42,6 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         if ask("Do you want to make these changes?", remark, terminal, may_ask(arguments)) != "yes":
             view.say("Cancelled replacing providers.")
             return 1
-    affected, diagnostics = state_replace_provider(settings, old, new, dry_run=False)
-    if not has_errors(diagnostics):
-        view.say(f"Successfully replaced provider for {len(affected)} resources.")
+    affected, diagnostics = calls.replace_provider(old, new)
+    view.say(f"Successfully replaced provider for {len(affected)} resources.")
     return view.finish(diagnostics)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from planner.api.states import States
 from planner.cli.flags import Arguments, Flag, UsageError
-from planner.cli.options import IGNORE_REMOTE_VERSION, JSON_LINES, LOCK, VARIABLES, state_options
+from planner.cli.options import IGNORE_REMOTE_VERSION, JSON_LINES, LOCK, VARIABLES, state_calls
 from planner.cli.views import open_plain_view
-from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.render.terminal import Terminal
 
 USAGE = "[options] ADDRESS..."
@@ -24,17 +24,15 @@ FLAGS = (
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when an address names nothing."""
-    from planner.operations.state_edit import state_rm
-
     if not arguments.words:
         raise UsageError("At least one address is needed")
     dry = arguments["dry-run"]
     view = open_plain_view(arguments, terminal)
-    removed, diagnostics = state_rm(state_options(arguments), arguments.words, dry_run=dry)
+    removed, diagnostics = state_calls(States, arguments).forget(arguments.words, dry_run=dry)
     for address in removed:
         view.say(f"{'Would remove' if dry else 'Removed'} {address}")
-    if not has_errors(diagnostics) and not dry:
+    if not dry:
         view.say(f"Successfully removed {len(removed)} resource instance(s).")
-    elif not has_errors(diagnostics) and not removed:
+    elif not removed:
         view.say("Would have removed nothing.")
     return view.finish(diagnostics)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from planner.api.states import ShownState, States, document_of
 from planner.cli.commands.state_list import instances, no_state
 from planner.cli.flags import Arguments, Flag
-from planner.cli.options import JSON_LINES, SHOW_SENSITIVE, VARIABLES, state_options
+from planner.cli.options import JSON_LINES, SHOW_SENSITIVE, VARIABLES, state_calls
 from planner.cli.views import open_plain_view
 from planner.foundation.vocabulary.address import format_key
 from planner.foundation.vocabulary.diagnostic import Diagnostic, error
@@ -15,9 +14,6 @@ from planner.render.diff_block import SchemaLookup
 from planner.render.terminal import Terminal
 from planner.render.view import View
 from planner.world.state.model import InstanceState, ResourceState, State
-
-if TYPE_CHECKING:
-    from planner.operations.show import ShownState
 
 USAGE = "[options] ADDRESS"
 HELP = "Shows the attributes of one resource instance. `planner state list` lists the addresses."
@@ -37,13 +33,9 @@ def only(resource: ResourceState, instance: InstanceState) -> State:
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when the instance does not exist."""
-    from planner.operations.show import stored_state
-
     address = arguments.only_word("One address is needed", "Write the address of a resource instance.")
     view = open_plain_view(arguments, terminal)
-    shown, problems = stored_state(state_options(arguments))
-    if shown is None:
-        return view.finish(problems)
+    shown, problems = state_calls(States, arguments).stored_state()
     if shown.state is None:
         return view.finish([no_state()])
     return tell(shown, address, problems, view, arguments["show-sensitive"], terminal)
@@ -53,7 +45,6 @@ def tell(
     shown: ShownState, wanted: str, problems: list[Diagnostic], view: View, show_sensitive: bool, terminal: Terminal
 ) -> int:
     """Show one instance of a state that there is. Raises Failure for one that is not an address of the state."""
-    from planner.operations.show import ShownState, shown_json
     from planner.render.state import StateText
 
     assert shown.state is not None
@@ -66,7 +57,7 @@ def tell(
     for resource, instance in shown.state.instances():
         if resource.address + format_key(instance.key) == result[0] and instance.current is not None:
             alone = ShownState(only(resource, instance), shown.schemas)
-            view.document(text.object(resource, instance, "", instance.current), shown_json(alone))
+            view.document(text.object(resource, instance, "", instance.current), document_of(alone))
             return view.finish(problems)
     detail = f"{result[0]} has only deposed objects."
     return view.finish([error("state.no_current_object", "No current object", detail)])

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from planner.api.states import States
 from planner.cli.commands.state_list import no_state
 from planner.cli.flags import Arguments, Flag
-from planner.cli.options import JSON_LINES, VARIABLES, state_options
+from planner.cli.options import JSON_LINES, VARIABLES, state_calls
 from planner.cli.views import open_plain_view
-from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, has_errors
+from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
 from planner.render.terminal import Terminal
 from planner.render.view import View
 from planner.world.state.verify import VerifiedFile
@@ -19,22 +20,16 @@ FLAGS = (Flag("state", "string", "Check this state file.", value="FILE"), *VARIA
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when something is lost or damaged."""
-    from planner.operations.show import kept_state
-
     arguments.no_words("Another file is named with -state=FILE.")
     view = open_plain_view(arguments, terminal)
-    told = Diagnostics()
-    with told.until_an_error():
-        checked, problems = kept_state(state_options(arguments), told).store.verify()
-        return _report(view, told, checked, problems)
-    return view.finish(told)
+    return _report(view, *state_calls(States, arguments).verify_state())
 
 
-def _report(view: View, told: list[Diagnostic], checked: list[VerifiedFile], found: list[Diagnostic]) -> int:
+def _report(view: View, checked: list[VerifiedFile], found: list[Diagnostic]) -> int:
     if not checked and not has_errors(found):
         found.append(no_state())
     for file in checked:
         text = f"{file.path}: {file.content}"
         view.say(text, text, type="state_checked", kind=file.kind, path=file.path)
     damaged = any(d.code == "state.journal_damaged" for d in found)
-    return max(view.finish([*told, *found]), int(damaged))
+    return max(view.finish(found), int(damaged))

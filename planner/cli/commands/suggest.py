@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from planner.api.questions import Questions
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, UsageError, no_directory
-from planner.cli.options import DESTROY, JSON, OPERATION, STATE, VARIABLES, operation_options
+from planner.cli.options import DESTROY, JSON, OPERATION, STATE, VARIABLES, plan_calls
 from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.render.terminal import Terminal
 
 if TYPE_CHECKING:
-    from planner.operations.advice import Remark
+    from planner.api.questions import Remark
 
 USAGE = "[options]"
 HELP = """Makes a plan, or reads one, and gives advice on surprising parts of it:
@@ -43,13 +44,12 @@ MOST_SHOWN = 10
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0 whatever the advice is, 1 on errors."""
     from planner.foundation.support.exact_json import dumps
-    from planner.operations.advice import advice
 
     no_directory(arguments, "suggest")
     if arguments["write"] and arguments["plan"]:
         detail = "A saved plan has a configuration of its own: leave out -plan, or insert the blocks by hand."
         raise UsageError("Conflicting options", detail)
-    result = advice(operation_options(arguments), arguments["plan"] or None, arguments["write"])
+    result = plan_calls(Questions, arguments).advice(arguments["plan"] or None, arguments["write"])
     problems = result.diagnostics
     is_known = bool(result.remarks) or not has_errors(problems)
     if arguments["json"] and is_known:

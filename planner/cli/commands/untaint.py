@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from planner.api.states import States
 from planner.cli.commands.taint import FLAGS as FLAGS
 from planner.cli.commands.taint import mark
 from planner.cli.flags import Arguments
@@ -13,6 +14,4 @@ HELP = "Removes the taint mark of a resource instance, so that it is not replace
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when the instance does not exist."""
-    from planner.operations.state_edit import untaint
-
-    return mark(arguments, terminal, untaint, "Resource instance {} has been successfully untainted.")
+    return mark(arguments, terminal, States.untaint, "Resource instance {} has been successfully untainted.")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from planner.api.validation import Validation
 from planner.cli.flags import Arguments, Flag, UsageError
-from planner.cli.options import JSON_DOCUMENT, VARIABLES, load_options
+from planner.cli.options import JSON_DOCUMENT, VARIABLES, loading_calls
 from planner.foundation.vocabulary.diagnostic import Diagnostic, error, has_errors
 from planner.render.terminal import Terminal
 
@@ -20,17 +21,11 @@ FLAGS = (
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0 when the configuration is valid, else 1."""
     from planner.cli.views import open_json_into
-    from planner.operations.validate import validate
-    from planner.workflows.testing.validate import validate_with_tests
 
     directory = arguments.at_most_one_word("validate takes at most one directory.", ".")
-    settings = load_options(arguments, directory=directory)
+    calls = loading_calls(Validation, arguments, directory=directory)
     stream = open_json_into(arguments, terminal)
-    result = (
-        validate(settings)
-        if arguments["no-tests"]
-        else validate_with_tests(settings, arguments["test-directory"] or "")
-    )
+    result = calls.problems(None if arguments["no-tests"] else arguments["test-directory"] or "")
     if stream is not None:
         with stream:
             print(document(result), file=stream)

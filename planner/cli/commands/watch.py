@@ -6,26 +6,25 @@ import gc
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from planner.api.making import Making, actions_of, chains_of, compared
 from planner.cli.finish import finish, json_text
 from planner.cli.flags import Arguments, no_directory
-from planner.cli.options import DESTROY, JSON, OPERATION, STATE, VARIABLES, operation_options
+from planner.cli.options import DESTROY, JSON, OPERATION, STATE, VARIABLES, plan_calls
 from planner.foundation.support.disk import files_read, looked_at
 from planner.foundation.support.signals import STOP
 from planner.foundation.support.watch import Watch
 from planner.logic.programs.actions import Counts
-from planner.operations.explanations import causes, changed_actions
-from planner.operations.options import OperationOptions
-from planner.operations.plan import MadePlan
-from planner.operations.plan_files import open_or_make_plan
-from planner.operations.what_if import compared
 from planner.render.plan import plan_summary
 from planner.render.terminal import Terminal
 from planner.render.what_if import differences_lines, what_if_json
 from planner.workflows.renew.watch import Changed, Standing
 from planner.world.state.backends.local import StateStore
 from planner.world.state.workspace import data_directory
+
+if TYPE_CHECKING:
+    from planner.api.making import MadePlan
 
 USAGE = "[options]"
 HELP = """Makes a plan, and plans again whenever one of its input files is saved: configuration, variables, the
@@ -38,7 +37,7 @@ FLAGS = (JSON, DESTROY, *OPERATION, *STATE, *VARIABLES)
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0 when it is interrupted between two plans, 1 when a plan is."""
     no_directory(arguments, "watch")
-    return watch(operation_options(arguments, needs_configuration=True), terminal, arguments["json"])
+    return watch(plan_calls(Making, arguments, needs_configuration=True), terminal, arguments["json"])
 
 
 # `watch`: plans one after the other in one process, each shown as it differs from the one before.
@@ -50,7 +49,7 @@ GRAIN = 20_000_000
 """nanoseconds: the clock of file systems is coarser than ours"""
 
 
-def watch(options: OperationOptions, terminal: Terminal, is_json: bool) -> int:
+def watch(calls: Making, terminal: Terminal, is_json: bool) -> int:
     """Watch until interrupted: 0, or 1 while a plan is made. Failed plans are reported but not compared: the next plan
     is compared with the last successful one."""
     looking = Watch()
@@ -67,11 +66,11 @@ def watch(options: OperationOptions, terminal: Terminal, is_json: bool) -> int:
     try:
         while True:
             began, since = time.monotonic(), time.time_ns()
-            parted = standing.after(changed, options) if standing is not None else None
+            parted = standing.after(changed, calls.options) if standing is not None else None
             if parted is not None and (more := frozenset(filter(counts, looking.changed()))):
                 parted, changed = None, changed | more  # the part may have seen half of it
             if parted is None:
-                result = open_or_make_plan(options)
+                result = calls.plan_to_explain()
                 made, problems = result.complete, result.diagnostics
                 standing = None if made is None else Standing(made, bool(problems), terminal)
             else:
@@ -79,7 +78,7 @@ def watch(options: OperationOptions, terminal: Terminal, is_json: bool) -> int:
                 parts[id(made)] = parted
             _tell(last, made, changed, parts, terminal, is_json)
             finish(problems, terminal)
-            exact |= {os.path.normpath(path) for path in _exact_paths(options, made or last)}
+            exact |= {os.path.normpath(path) for path in _exact_paths(calls, made or last)}
             looking.also((*sorted(exact), *_folders(made or last)), since - GRAIN)
             if not is_json:
                 terminal.out(f"\nPlanned in {time.monotonic() - began:.1f} s. Waiting for changes; Ctrl-C ends this.")
@@ -124,24 +123,24 @@ def _tell(
         terminal.out(f"\n{', '.join(names[:3])}{', ...' if len(names) > 3 else ''} changed.")
     if made is None:
         return
-    comparison = compared(last or made, made, lambda one: parts.get(id(one)) or causes(one))
+    comparison = compared(last or made, made, lambda one: parts.get(id(one)) or chains_of(one))
     if is_json:
         terminal.data(json_text(what_if_json(comparison)))
         return
     if last is not None:
-        actions = {**changed_actions(last), **changed_actions(made)}
+        actions = {**actions_of(last), **actions_of(made)}
         lines = differences_lines(comparison, actions, terminal.paint)
         terminal.out("\n".join(lines or ["The plan stays as it was."]))
         terminal.out()
     terminal.out(plan_summary(Counts.of_plan(made.plan)))
 
 
-def _exact_paths(options: OperationOptions, made: MadePlan[Any] | None) -> Iterator[str]:
+def _exact_paths(calls: Making, made: MadePlan[Any] | None) -> Iterator[str]:
     """Everything that a plan was made from, by name, whether it is there or not."""
     yield os.path.join(data_directory(os.environ), "environment")
     yield from files_read()
     yield from looked_at()
-    yield from (text for kind, text in options.var_args if kind == "var-file")
+    yield from (text for kind, text in calls.options.var_args if kind == "var-file")
     if made is not None:
         yield from made.loaded.config.files
         if isinstance(made.loaded.store, StateStore):

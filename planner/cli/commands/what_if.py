@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from planner.api.making import actions_of
+from planner.api.questions import Questions
 from planner.cli.finish import finish, json_text
 from planner.cli.flags import Arguments, Flag, UsageError, no_directory
-from planner.cli.options import DESTROY, JSON, OPERATION, SINCE, STATE, VARIABLES, operation_options
-from planner.foundation.vocabulary.records import evolve
+from planner.cli.options import DESTROY, JSON, OPERATION, SINCE, STATE, VARIABLES, plan_calls
 from planner.render.terminal import Terminal
 
 USAGE = "[options]"
@@ -31,25 +32,18 @@ FLAGS = (
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when one of the plans cannot be made."""
-    from planner.operations.explanations import changed_actions
-    from planner.operations.what_if import base_of, what_if
     from planner.render.what_if import what_if_json, what_if_text
 
     no_directory(arguments, "what-if")
-    options = operation_options(arguments)
-    base = base_of(options, tuple(arguments["base-var"]))
-    tried = evolve(options, var_args=(*(("var", text) for text in arguments["base-var"]), *options.var_args))
-    if options.mode == "destroy":
-        base = evolve(base, mode="normal")
-    if (tried.var_args, tried.limits, tried.mode) == (base.var_args, base.limits, base.mode):
+    comparison, problems = plan_calls(Questions, arguments).comparison(tuple(arguments["base-var"]))
+    if comparison is None and not problems:
         detail = "Choose what differs with -var, -replace, -target, -exclude or -destroy."
         raise UsageError("Nothing is tried", detail)
-    comparison, problems = what_if(tried, base)
     if comparison is None:
         return finish(problems, terminal)
     if arguments["json"]:
         terminal.data(json_text(what_if_json(comparison)))
     else:
-        actions = {**changed_actions(comparison.without), **changed_actions(comparison.within)}
+        actions = {**actions_of(comparison.without), **actions_of(comparison.within)}
         terminal.out(what_if_text(comparison, actions, terminal.paint))
     return finish(problems, terminal)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from planner.api.making import Making
+from planner.api.questions import Questions, subject_of
 from planner.cli.finish import finish, json_text
 from planner.cli.flags import Arguments, Flag, UsageError
-from planner.cli.options import DESTROY, JSON, OPERATION, POLICY, SINCE, STATE, VARIABLES, operation_options
+from planner.cli.options import DESTROY, JSON, OPERATION, POLICY, SINCE, STATE, VARIABLES, plan_calls
 from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.render.terminal import Terminal, is_terminal
 
@@ -80,9 +82,8 @@ def _text(proof: dict[str, Any], arguments: Arguments, terminal: Terminal) -> st
 def _summary(arguments: Arguments, terminal: Terminal) -> int:
     """The causes of all changes of a plan."""
     from planner.cli.views import show_summary, summary_document
-    from planner.operations.plan_files import open_or_make_plan
 
-    answer = open_or_make_plan(operation_options(arguments), arguments["plan"] or None)
+    answer = plan_calls(Making, arguments).plan_to_explain(arguments["plan"] or None)
     made = answer.complete
     if made is None:
         return finish(list(answer.diagnostics), terminal)
@@ -97,24 +98,15 @@ def _effects(arguments: Arguments, terminal: Terminal, source: str) -> int:
     """The changes that follow from a value, a file or a module; or those of an action."""
     from planner.cli.views import causes_of
     from planner.logic.programs.actions import verbs
-    from planner.operations import effects
-    from planner.operations.explanations import causes
-    from planner.operations.plan_files import open_or_make_plan
     from planner.render.cause_summary import summary_json
 
-    answer = open_or_make_plan(operation_options(arguments), arguments["plan"] or None)
-    made = answer.complete
-    if made is None:
-        return finish(list(answer.diagnostics), terminal)
-    chains = causes(made)
-    if source in verbs():
-        subset = effects.with_action(made, chains, source)
-    else:
-        subset = effects.effects(made, chains, source)
-    shown = causes_of(made, subset, terminal, notes=chains.notes)
+    effects, diagnostics = plan_calls(Questions, arguments).effects(source, arguments["plan"] or None)
+    if effects is None:
+        return finish(diagnostics, terminal)
+    shown = causes_of(effects.plan, effects.because, terminal, notes=effects.notes)
     if arguments["json"]:
         terminal.data(json_text(summary_json(shown.groups, shown.planned)))
-    elif not subset:
+    elif not effects.because:
         terminal.out(f"{source} has no effect: no change of this plan follows from it.")
     elif source in verbs():
         for line in shown.summary(terminal.paint, arguments["full"], shown.groups):
@@ -122,7 +114,7 @@ def _effects(arguments: Arguments, terminal: Terminal, source: str) -> int:
     else:
         for line in shown.effects(source, terminal.paint, arguments["full"]):
             terminal.out(line)
-    return finish(list(answer.diagnostics), terminal)
+    return finish(diagnostics, terminal)
 
 
 MOST_ENTRIES = 11
@@ -131,11 +123,10 @@ MOST_ENTRIES = 11
 
 def _list(arguments: Arguments, terminal: Terminal) -> int:
     """Everything that a word applies to."""
-    from planner.operations.effects import listing
     from planner.render.alike import alike
 
     (word,) = arguments.words
-    of, diagnostics = listing(operation_options(arguments), word, arguments["plan"] or None)
+    of, diagnostics = plan_calls(Questions, arguments).listing(word, arguments["plan"] or None)
     if of is None or has_errors(diagnostics):
         return finish(diagnostics, terminal)
     if arguments["json"]:
@@ -157,13 +148,12 @@ def _list(arguments: Arguments, terminal: Terminal) -> int:
 
 def _fix(arguments: Arguments, terminal: Terminal) -> int:
     """Print the fixes."""
-    from planner.operations.fixes import fixes
     from planner.render.why import fixes_text
 
     if arguments["not"]:
         raise UsageError("-fix and -not do not go together", "-fix is about what holds.")
-    asked = operation_options(arguments)
-    document, diagnostics = fixes(asked, tuple(arguments.words), arguments["type"], arguments["plan"] or None)
+    calls, words = plan_calls(Questions, arguments), tuple(arguments.words)
+    document, diagnostics = calls.removals(words, arguments["type"], arguments["plan"] or None)
     if document is None or has_errors(diagnostics):
         return finish(diagnostics, terminal)
     if arguments["json"]:
@@ -175,9 +165,6 @@ def _fix(arguments: Arguments, terminal: Terminal) -> int:
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when there is nothing to explain."""
-    from planner.operations.effects import check_word, is_list, source_of
-    from planner.operations.why import why
-
     if len(arguments.words) > 3:
         raise UsageError("One to three words are needed", "See planner why -help.")
     if not arguments.words:
@@ -185,20 +172,13 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     if arguments["fix"]:
         return _fix(arguments, terminal)
     words = tuple(arguments.words)
-    check_word(words)
-    if not arguments["not"]:
-        if is_list(words):
-            return _list(arguments, terminal)
-        source = source_of(words)
-        if source:
-            return _effects(arguments, terminal, source)
-    proof, diagnostics = why(
-        operation_options(arguments),
-        words,
-        negated=arguments["not"],
-        kind=arguments["type"],
-        plan_file=arguments["plan"] or None,
-    )
+    form, source = subject_of(words)
+    if form == "list" and not arguments["not"]:
+        return _list(arguments, terminal)
+    if form == "effects" and not arguments["not"]:
+        return _effects(arguments, terminal, source)
+    calls = plan_calls(Questions, arguments)
+    proof, diagnostics = calls.proof(words, arguments["not"], arguments["type"], arguments["plan"] or None)
     if proof is None or has_errors(diagnostics):
         return finish(diagnostics, terminal)
     if arguments["json"]:

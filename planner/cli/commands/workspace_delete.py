@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from planner.api.workspaces import Workspaces
 from planner.cli.flags import Arguments, Flag
-from planner.cli.options import JSON_LINES, LOCK, VARIABLES, state_options
+from planner.cli.options import JSON_LINES, LOCK, VARIABLES, state_calls
 from planner.cli.views import open_plain_view
-from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.render.terminal import Terminal
 
 USAGE = "[options] NAME"
@@ -16,11 +16,8 @@ FLAGS = (FORCE, *LOCK, *VARIABLES, *JSON_LINES)
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when it is selected, does not exist or still manages objects."""
-    from planner.operations.workspaces import workspace_delete
-
     name = arguments.only_word("One name is needed", "Write the name of a workspace.")
     view = open_plain_view(arguments, terminal)
-    diagnostics = workspace_delete(state_options(arguments), name, force=arguments["force"])
-    if not has_errors(diagnostics):
-        view.say(terminal.paint(f'Deleted workspace "{name}"!', "green"), f'Deleted workspace "{name}"')
+    diagnostics = state_calls(Workspaces, arguments).delete_workspace(name, force=arguments["force"])
+    view.say(terminal.paint(f'Deleted workspace "{name}"!', "green"), f'Deleted workspace "{name}"')
     return view.finish(diagnostics)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from planner.api.workspaces import Workspaces
 from planner.cli.flags import Arguments
-from planner.cli.options import JSON_LINES, VARIABLES, state_options
+from planner.cli.options import JSON_LINES, VARIABLES, state_calls
 from planner.cli.views import open_plain_view
-from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.render.terminal import Terminal
 
 USAGE = "[options]"
@@ -15,12 +15,9 @@ FLAGS = (*VARIABLES, *JSON_LINES)
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when they cannot be listed."""
-    from planner.operations.workspaces import workspaces
-
     view = open_plain_view(arguments, terminal)
-    names, current, diagnostics = workspaces(state_options(arguments))
-    if has_errors(diagnostics):
-        return view.finish(diagnostics)
-    text = "".join(f"{'*' if name == current else ' '} {name}\n" for name in names)
+    known = state_calls(Workspaces, arguments).workspaces()
+    text = "".join(f"{'*' if name == known.selected else ' '} {name}\n" for name in known.names)
+    names, current = list(known.names), known.selected
     view.say(text, "list of workspaces", type="workspace_list", workspaces=names, current_workspace=current)
-    return view.finish(diagnostics)
+    return view.finish(known.diagnostics)

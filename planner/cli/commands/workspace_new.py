@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from planner.api.workspaces import Workspaces
 from planner.cli.flags import Arguments, Flag
-from planner.cli.options import JSON_LINES, LOCK, VARIABLES, state_options
+from planner.cli.options import JSON_LINES, LOCK, VARIABLES, state_calls
 from planner.cli.views import open_plain_view
-from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.render.terminal import Terminal
 from planner.render.view import View
 
@@ -17,13 +17,10 @@ FLAGS = (COPY, *LOCK, *VARIABLES, *JSON_LINES)
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when it exists already or its name is not allowed."""
-    from planner.operations.workspaces import workspace_new
-
     name = arguments.only_word("One name is needed", "Write the name of the new workspace.")
     view = open_plain_view(arguments, terminal)
-    diagnostics = workspace_new(state_options(arguments), name)
-    if not has_errors(diagnostics):
-        say_created(view, terminal, name, begins_with=arguments["state"])
+    diagnostics = state_calls(Workspaces, arguments).new_workspace(name)
+    say_created(view, terminal, name, begins_with=arguments["state"])
     return view.finish(diagnostics)
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from planner.api.workspaces import Workspaces
 from planner.cli.commands.workspace_new import say_created
 from planner.cli.flags import Arguments, Flag
-from planner.cli.options import JSON_LINES, LOCK, VARIABLES, state_options
+from planner.cli.options import JSON_LINES, LOCK, VARIABLES, state_calls
 from planner.cli.views import open_plain_view
-from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.render.terminal import Terminal
 
 USAGE = "[options] NAME"
@@ -17,13 +17,9 @@ FLAGS = (CREATE, *LOCK, *VARIABLES, *JSON_LINES)
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when it does not exist."""
-    from planner.operations.workspaces import workspace_select
-
     name = arguments.only_word("One name is needed", "Write the name of a workspace.")
     view = open_plain_view(arguments, terminal)
-    selected, diagnostics = workspace_select(state_options(arguments), name, create=arguments["or-create"])
-    if has_errors(diagnostics):
-        return view.finish(diagnostics)
+    selected, diagnostics = state_calls(Workspaces, arguments).select_workspace(name, create=arguments["or-create"])
     if selected == "created":
         say_created(view, terminal, name)
     elif selected == "switched":

@@ -71,6 +71,15 @@ def verbs() -> dict[str, tuple[str, ...]]:
     return named
 
 
+UNKNOWN = "unknown"
+"""word of `why` for why a value is not known"""
+
+
+def is_word(text: str) -> bool:
+    """Whether a word of `why` names a planned action or the question about an unknown value."""
+    return text == UNKNOWN or text in verbs()
+
+
 @cache
 def _table() -> _ActionTable:
     rows = derive_rows(files_of("action_classes"), ("action_step", "action_class"))

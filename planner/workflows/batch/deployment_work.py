@@ -9,6 +9,7 @@ from typing import Any
 
 from planner.answers.documents.encoding import encode
 from planner.answers.policy.facts.units import facts_of
+from planner.answers.policy.standing_policies import STACK
 from planner.engine.walk.hooks import Hooks
 from planner.foundation.support.signals import STOP
 from planner.foundation.values.convert import path_text
@@ -20,9 +21,7 @@ from planner.foundation.vocabulary.records import evolve
 from planner.language.config.stack_files.model import Deployment
 from planner.logic.programs.actions import Counts
 from planner.operations.options import OperationOptions
-from planner.operations.plan_files import difference_lines
 from planner.operations.providers_needed import asks_plugins, lacks_selected
-from planner.operations.standing_policies import STACK
 from planner.render.diff_block import SchemaLookup
 from planner.render.view import HumanView
 from planner.workflows.batch.deployment_plans import differences, save
@@ -42,7 +41,7 @@ from planner.workflows.batch.plan_unit import (
 from planner.workflows.batch.survey_deployment import needs_init
 from planner.workflows.batch.unit_setup import options_of
 from planner.workflows.stacks.approval import Approval, approval
-from planner.workflows.stacks.deploy import Runner
+from planner.workflows.stacks.deploy import Runner, difference_lines
 from planner.workflows.stacks.deployments import ServiceStandIns
 from planner.workflows.stacks.init import init_stack
 from planner.workflows.stacks.loading import component_configs

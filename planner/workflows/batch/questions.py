@@ -10,6 +10,8 @@ from typing import Any
 from planner.answers.policy.combined_plans import policy_files, three_valued, verdict_of
 from planner.answers.policy.facts.units import contents_needed, fact_value
 from planner.answers.policy.model import Verdict
+from planner.answers.policy.standing_policies import FLEET, organisation
+from planner.answers.policy.standing_policies import own as own_folder
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
 from planner.foundation.vocabulary.nearest import did_you_mean
 from planner.foundation.vocabulary.records import evolve, frozen
@@ -25,8 +27,6 @@ from planner.logic.datalog.explain.search import Prover
 from planner.logic.datalog.language.values import decode
 from planner.logic.graph.query_answers import Answers
 from planner.logic.programs.rule_programs import batch_program
-from planner.operations.standing_policies import FLEET, organisation
-from planner.operations.standing_policies import own as own_folder
 from planner.workflows.batch.analyse import Analysis
 from planner.workflows.batch.facts import fleet_source
 from planner.workflows.batch.model import FileLocation, FinishedUnit, Fleet

@@ -7,13 +7,13 @@ from collections.abc import Iterable
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
+from planner.answers.policy.standing_policies import organisation
 from planner.foundation.vocabulary.diagnostic import Failure, error, has_errors
 from planner.foundation.vocabulary.limits import UNLIMITED
 from planner.foundation.vocabulary.records import evolve, frozen
 from planner.logic.graph.build import user_files
 from planner.logic.programs.rule_programs import Files
 from planner.operations.options import OperationOptions
-from planner.operations.standing_policies import organisation
 from planner.workflows.batch.analyse import Analysis, analyse, environment, from_plain, survey_request, to_plain
 from planner.workflows.batch.cache import Cache, survey_of
 from planner.workflows.batch.discover import find_fleet

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
+from planner.answers.policy.standing_policies import own
 from planner.engine.plan.options import ComingState
 from planner.foundation.vocabulary.diagnostic import Failure, has_errors
 from planner.foundation.vocabulary.records import evolve
@@ -21,7 +22,6 @@ from planner.operations.backends import data_folder
 from planner.operations.load import ConfigurationReading, read_configuration
 from planner.operations.options import OperationOptions
 from planner.operations.providers_needed import lacks_selected, selection_problems
-from planner.operations.standing_policies import own
 from planner.workflows.batch import recipe_run
 from planner.workflows.batch.inputs import coming_states, inputs
 from planner.workflows.batch.model import Request

@@ -6,6 +6,7 @@ import os
 import time
 from typing import TYPE_CHECKING, Any
 
+from planner.answers.policy.standing_policies import OWN, SETTINGS
 from planner.foundation.support.disk import service_reads
 from planner.foundation.support.signals import STOP
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure, error, has_errors
@@ -14,7 +15,6 @@ from planner.language.config.directory import is_secret_directory
 from planner.operations.backends import data_folder
 from planner.operations.load import read_configuration
 from planner.operations.options import OperationOptions
-from planner.operations.standing_policies import OWN, SETTINGS
 from planner.operations.state_access import Stored, load_stored
 from planner.workflows.batch.executor import Unmet
 from planner.workflows.batch.files_read import RECORDER, entries

@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterator, Mapping
 from functools import cache, lru_cache
 
+from planner.answers.policy import rule_files, rulebook
 from planner.answers.policy.packs import gather
 from planner.answers.policy.shapes import Shapes, misfits
 from planner.foundation.support.assets import rules_path
@@ -20,7 +21,7 @@ from planner.foundation.vocabulary.span import Span
 from planner.language.syntax.rule_parse import parse_rules
 from planner.language.syntax.rule_syntax import Declaration, RuleFile
 from planner.logic.datalog.language.builtins import FUNCTIONS, RELATIONS, TESTS, BuiltinPredicate
-from planner.operations import rule_files, rule_tests, rulebook
+from planner.operations import rule_tests
 from planner.operations.load import load
 from planner.operations.options import Options
 from planner.operations.policy_shapes import shapes_of

@@ -18,13 +18,14 @@ from lsprotocol import types as lsp
 from pygls.lsp.server import LanguageServer
 from pygls.uris import from_fs_path, to_fs_path
 
+from planner.answers.policy import rule_files
 from planner.answers.policy.packs import gather
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, has_errors
 from planner.foundation.vocabulary.span import Source, Span
 from planner.language.syntax.rule_format import format_rules
 from planner.language.syntax.rule_parse import parse_rules
 from planner.logic.datalog.tools.suite import run
-from planner.operations import rule_files, rule_tests
+from planner.operations import rule_tests
 from planner.render.rules import tested_text
 from planner.render.terminal import Paint, visible
 from planner.workflows.editor import requests

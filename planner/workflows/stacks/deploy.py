@@ -17,7 +17,7 @@ from planner.operations.encryption import UNENCRYPTED, Encryption
 from planner.operations.load import Loaded, grown, new_schemas
 from planner.operations.options import OperationOptions
 from planner.operations.plan import Planned, Start, plan_opened
-from planner.operations.plan_files import compared, difference_lines
+from planner.operations.plan_files import compared
 from planner.operations.state_access import Opened, locked
 from planner.workflows.stacks.decisions import Decided, declaration, in_order, put_off
 from planner.workflows.stacks.destroy import plan_removals
@@ -293,3 +293,8 @@ def _other(asked: ComponentInstance, differences: Iterable[tuple[str, str]]) -> 
     lines = difference_lines(differences)
     detail = f"With values that were not known before, {asked.name} is planned with:{lines}\n\nPlan again."
     return error("stack.not_approved", "The plan differs from the approved one", detail, asked.span)
+
+
+def difference_lines(differences: Iterable[tuple[str, str]]) -> str:
+    """The differences (as of `compared`) for people, a line each."""
+    return "".join(f"\n  - {address}: another {how}" for address, how in differences)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from planner.foundation.vocabulary.diagnostic import Diagnostics, Failure, error
 from planner.foundation.vocabulary.records import frozen
 from planner.operations.load import new_schemas
+from planner.operations.options import StateOptions
+from planner.operations.state_edit import edit_in, parse, removal
+from planner.operations.state_mv import Moved, movement
 from planner.workflows.stacks.deployments import ServiceStandIns
 from planner.workflows.stacks.loading import requirements
 from planner.workflows.stacks.names import PromiseName
@@ -55,6 +58,26 @@ class StackAddresses:
     session: OpenedStack
     states: States
     parts: tuple[tuple[PromiseName, str], ...]
+
+    def move(self, options: StateOptions, diagnostics: Diagnostics, dry_run: bool) -> list[Moved]:
+        """Give what is at the first address the second one, in the state of the component of the first: the former and
+        the new address of each instance. Raises Failure."""
+        moved, moves = list[Moved](), dict[str, str]()
+        (name, old), (_, new) = self.parts
+        change = movement(parse(old), parse(new), moved, moves)
+        edit_in(self.states.store(name), options, "state-mv", change, diagnostics, dry_run, moves=moves)
+        return moved
+
+    def remove(self, options: StateOptions, diagnostics: Diagnostics, dry_run: bool) -> Iterator[str]:
+        """Forget the instances that the addresses cover, component by component: their addresses. Raises Failure."""
+        wanted: dict[str, list[str]] = {}
+        names = {str(name): name for name, _ in self.parts}
+        for name, address in self.parts:
+            wanted.setdefault(str(name), []).append(address)
+        for component, addresses in sorted(wanted.items()):
+            store = self.states.store(names[component])
+            for gone in edit_in(store, options, "state-rm", removal(addresses), diagnostics, dry_run):
+                yield f"{component}.{gone}"
 
 
 def stack_addresses(names: Iterable[str], addresses: Iterable[str], diagnostics: Diagnostics) -> StackAddresses:

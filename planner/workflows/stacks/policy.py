@@ -11,13 +11,13 @@ from planner.answers.policy.combined_plans import (
 )
 from planner.answers.policy.facts.units import contents_needed
 from planner.answers.policy.model import REFUSALS, TITLES, Finding, Verdict
+from planner.answers.policy.standing_policies import STACK, organisation, own
 from planner.answers.policy.three_valued import Modal
 from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
 from planner.foundation.vocabulary.records import frozen
 from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.program import RuleProgram
 from planner.logic.model.graph import source_json
-from planner.operations.standing_policies import STACK, organisation, own
 from planner.workflows.stacks.questions import facts_about
 from planner.workflows.stacks.steps import DeploymentPlan
 

@@ -20,6 +20,8 @@ from planner.answers.policy.installed_packs import (
 )
 from planner.answers.policy.manifest import MANIFEST, read_manifest
 from planner.answers.policy.settings import PackUse, read_config
+from planner.answers.policy.standing_policies import OWN as POLICIES
+from planner.answers.policy.standing_policies import SETTINGS
 from planner.answers.policy.strict_toml import TomlFile
 from planner.foundation.support.archive import ArchiveLimits
 from planner.foundation.support.disk import read_text, replace_file
@@ -29,8 +31,6 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.foundation.vocabulary.span import Source
 from planner.foundation.vocabulary.version_constraints import allowed
 from planner.language.config.sources import without_secrets
-from planner.operations.standing_policies import OWN as POLICIES
-from planner.operations.standing_policies import SETTINGS
 from planner.world.install.getters import Fetcher
 from planner.world.install.packs import PackFetcher
 from planner.world.install.web import Web

@@ -8,9 +8,9 @@ from typing import Any
 
 from planner.answers.policy.program import load_policies
 from planner.answers.policy.sources import policy_files
+from planner.answers.policy.standing_policies import own
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.foundation.vocabulary.records import evolve, frozen
-from planner.logic.datalog.engine.evaluate import Database
 from planner.logic.datalog.engine.program import RuleProgram
 from planner.logic.datalog.language.builtins import FUNCTIONS, RELATIONS, TESTS, BuiltinPredicate
 from planner.logic.datalog.language.link import first_sentence, nearest
@@ -30,9 +30,6 @@ from planner.logic.programs.rule_programs import (
     suite_program,
     verdict_program,
 )
-from planner.operations.graph import graph
-from planner.operations.options import OperationOptions
-from planner.operations.standing_policies import own
 
 
 def _graph() -> RuleProgram:
@@ -311,13 +308,3 @@ def dependency_graphs(of: str | None = None) -> dict[str, PredicateGraph]:
         return {name: predicate_graph(program(name)) for name in PROGRAMS}
     entry = entry_of(of)
     return {name: predicate_graph(program(name), of) for name in entry.programs}
-
-
-# ---------------------------------------------------------------- costs
-
-
-def evaluation(options: OperationOptions, kind: str = "plan") -> tuple[Database | None, list[Diagnostic]]:
-    """The evaluated graph rules of an operation (plan, plan-refresh-only, plan-destroy, apply) on the configuration
-    that the options name; None when it cannot be loaded."""
-    built = graph(options, kind, None, as_planned=True)
-    return built.database, list(built.diagnostics)

@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
+from planner.answers.policy import rulebook
 from planner.answers.policy.manifest import MANIFEST
 from planner.answers.policy.packs import gather
 from planner.answers.policy.sources import policy_files
@@ -22,7 +23,6 @@ from planner.logic.datalog.engine.program import RuleProgram
 from planner.logic.datalog.language.alternatives import expand_alternatives
 from planner.logic.datalog.language.model import atoms
 from planner.logic.datalog.tools.suite import bounded
-from planner.operations import rulebook
 
 LOAD_SECONDS = 30.0
 """for parsing, checking and compiling the rules of one program"""

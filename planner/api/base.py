@@ -1,0 +1,67 @@
+"""Calls about a configuration: their options, and the surroundings that they are made in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from planner.engine.walk.hooks import Hooks
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, has_errors
+from planner.foundation.vocabulary.records import evolve
+from planner.operations.options import OperationOptions as OperationOptions
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from planner.api.events import Event
+    from planner.api.session import Stop
+
+T = TypeVar("T")
+
+
+class Work:
+    """Calls about one configuration. Configuration has those of all classes below this one; a command makes an object
+    of the class that it needs. A command has its process to itself (`owns_process`): its directory, its interrupts and
+    its limits are the process's. Any other call has its own (planner.api.session)."""
+
+    def __init__(self, options: OperationOptions, owns_process: bool = False) -> None:
+        self.options = options
+        self._owns_process = owns_process
+
+    @classmethod
+    def of_command(cls, **options: Any) -> Self:
+        """The object for a command, with the fields of OperationOptions."""
+        return cls(OperationOptions(**options), owns_process=True)
+
+    def having(self, **options: Any) -> Self:
+        """These calls with other options."""
+        return type(self)(evolve(self.options, **options), self._owns_process)
+
+    def _session(self, stop: Stop | None = None) -> AbstractContextManager[None]:
+        if self._owns_process:
+            return nullcontext()
+        from planner.api.session import session
+
+        return session(self.options.directory, stop)
+
+    def _run(
+        self, work: Callable[[Hooks], T], on_event: Callable[[Event], None] | Hooks | None, stop: Stop | None = None
+    ) -> T:
+        """The result of work that reports events: to a function, or to the hooks of a command."""
+        if isinstance(on_event, Hooks):
+            return work(on_event)
+        from planner.api.events import with_events
+
+        def in_session(hooks: Hooks, stop: Stop) -> T:
+            with self._session(stop):
+                return work(hooks)
+
+        return with_events(in_session, on_event, stop)
+
+
+def require(value: Any, problems: Sequence[Diagnostic]) -> Any:
+    """The value. Raises Failure, with all problems, when there is none or one of them is an error."""
+    if value is None or has_errors(problems):
+        raise Failure(problems)
+    return value

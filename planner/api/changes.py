@@ -1,0 +1,171 @@
+"""The changes of a plan as records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from planner.api.model import Cause, Explanation
+from planner.api.values import Path, Sensitive, sensitive_parts, to_python, unknown_parts
+from planner.foundation.vocabulary.address import parse_resource_instance
+from planner.foundation.vocabulary.records import field, frozen
+from planner.logic.programs.actions import NO_OP, words
+
+if TYPE_CHECKING:
+    from planner.engine.evaluation.schemas import Schemas
+    from planner.logic.model.plan import OutputChange as OutputChangeModel
+    from planner.logic.model.plan import ResourceChange
+    from planner.world.state.model import OutputState
+
+Explain = Callable[[str], Explanation]
+"""gives the explanation of the change of this name"""
+
+
+@frozen(eq=False)
+class Change:
+    """The change of one object.
+
+    `action` is no-op, create, read, update, delete, forget, or one of several steps in their order:
+    `delete-then-create`, `create-then-delete`, `create-then-forget`; `actions` are the steps as plan JSON has them.
+    `reason` is the `action_reason` of plan JSON, "" when there is none. `previous_address` is the former address of an
+    object that moves. `deposed` is the key of a deposed object, "" for the current one. `import_id` is the id by which
+    it is imported, "" if it is not. `before` and `after` are the object as Python data (planner.api.values), None where
+    it does not exist; `unknown` and `sensitive` are the paths of such parts of `after`; `forces_replacement` those of
+    the arguments that cannot be changed in place.
+    """
+
+    address: str
+    action: str
+    reason: str
+    before: Any = field(repr=False)
+    after: Any = field(repr=False)
+    type: str = field(repr=False)
+    name: str = field(repr=False)
+    key: str | int | None = field(repr=False)
+    module: str = field(repr=False)
+    mode: str = field(repr=False)
+    """managed or data"""
+    provider: str = field(repr=False)
+    """the source address of the provider"""
+    previous_address: str = field(repr=False)
+    deposed: str = field(repr=False)
+    import_id: str = field(repr=False)
+    forces_replacement: tuple[Path, ...] = field(repr=False)
+    _explain: Callable[[str], Explanation] = field(repr=False)
+
+    @property
+    def actions(self) -> tuple[str, ...]:
+        """The steps of the action in their order, as plan JSON has them."""
+        return tuple(words(self.action))
+
+    @property
+    def unknown(self) -> tuple[Path, ...]:
+        """The paths of the parts of `after` that are known only after apply."""
+        return unknown_parts(self.after)
+
+    @property
+    def sensitive(self) -> tuple[Path, ...]:
+        """The paths of the sensitive parts of `after`."""
+        return sensitive_parts(self.after)
+
+    @property
+    def explanation(self) -> Explanation:
+        """Why it changes: root causes, the chain, and whether that is certain. Those of all changes of the plan are
+        computed together, at the first question. Raises Failure."""
+        return self._explain(f"{self.address} (deposed {self.deposed})" if self.deposed else self.address)
+
+    @property
+    def causes(self) -> tuple[Cause, ...]:
+        """The root causes of the change (`Cause`)."""
+        return self.explanation.roots
+
+
+@frozen(eq=False)
+class OutputChange:
+    """The change of a root output value: no-op, create, update or delete. `before` and `after` as of Change."""
+
+    name: str
+    action: str
+    before: Any = field(repr=False)
+    after: Any = field(repr=False)
+    sensitive: bool = field(repr=False)
+    _explain: Callable[[str], Explanation] = field(repr=False)
+
+    @property
+    def explanation(self) -> Explanation:
+        """Why it changes, as of Change."""
+        return self._explain(f"output.{self.name}")
+
+    @property
+    def causes(self) -> tuple[Cause, ...]:
+        """The root causes of the change (`Cause`)."""
+        return self.explanation.roots
+
+
+def change_of(change: ResourceChange, schemas: Schemas, explain: Explain) -> Change:
+    """The record of a planned change."""
+    from planner.engine.evaluation.schemas import marked_by_schema
+    from planner.render.diff_block import SchemaLookup
+
+    schema = SchemaLookup(schemas).resource_schema(change.provider, change.mode, change.type)
+    before, after = (
+        to_python(value if schema is None else marked_by_schema(value, schema.block))
+        for value in (change.before, change.after)
+    )
+    return Change(
+        change.address,
+        change.action,
+        change.reason,
+        before,
+        after,
+        change.type,
+        change.name,
+        change.key,
+        change.module,
+        change.mode,
+        _source(change.provider),
+        change.previous_address if change.previous_address != change.address else "",
+        change.deposed,
+        (change.importing.id or "") if change.importing is not None else "",
+        tuple(tuple(step[1] for step in path) for path in change.replace_paths),
+        explain,
+    )
+
+
+def output_change_of(output: OutputChangeModel, explain: Explain) -> OutputChange:
+    """The record of a planned change of an output."""
+    before, after = (hide(to_python(value), output.sensitive) for value in (output.before, output.after))
+    return OutputChange(output.name, output.action, before, after, output.sensitive, explain)
+
+
+def output_values(outputs: Mapping[str, OutputState]) -> dict[str, Any]:
+    """The root output values of a state, by name; sensitive ones are hidden."""
+    return {name: hide(to_python(o.value), o.sensitive) for name, o in sorted(outputs.items())}
+
+
+def order_of(change: ResourceChange) -> Any:
+    """The key that sorts changes: by address, the current object before deposed ones."""
+    return parse_resource_instance(change.address).sort_key, change.deposed
+
+
+def hide(value: Any, sensitive: bool) -> Any:
+    return Sensitive(value) if sensitive and value is not None and not isinstance(value, Sensitive) else value
+
+
+def _source(configuration: str) -> str:
+    from planner.foundation.vocabulary.provider_address import parse_provider_configuration
+
+    return parse_provider_configuration(configuration).source
+
+
+def changed_objects(objects: Sequence[Change]) -> tuple[Change, ...]:
+    """The objects that do not stay as they are, or are imported."""
+    return tuple(change for change in objects if change.action != NO_OP or change.import_id)
+
+
+def current_object(objects: Sequence[Change], address: str) -> Change:
+    """The current object at an address. Raises KeyError when there is none."""
+    for change in objects:
+        if change.address == address and not change.deposed:
+            return change
+    raise KeyError(address)

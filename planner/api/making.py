@@ -1,0 +1,143 @@
+"""Plans as they come: made, read from files, judged, saved and applied, with their diagnostics and where they failed
+half-way. Plan and Configuration are made of these calls, and so are the commands that show plans and prompt."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from planner.api.base import Work
+from planner.engine.walk.hooks import Hooks
+from planner.foundation.vocabulary.diagnostic import Diagnostic
+
+if TYPE_CHECKING:
+    from planner.answers.explain.causes import Because
+    from planner.answers.policy.model import Verdict
+    from planner.operations.apply import Applied
+    from planner.operations.plan import L as L
+    from planner.operations.plan import MadePlan as MadePlan
+    from planner.operations.plan import Planned as Planned
+    from planner.operations.plan import Start as Start
+    from planner.operations.plan_files import Unstored
+    from planner.operations.what_if import PlanComparison
+    from planner.render.cause_summary import Causes
+
+
+class Making(Work):
+    """Calls that make plans and apply them. Errors are in the diagnostics of what they return."""
+
+    def attempt(self, hooks: Hooks, to_apply: bool = False) -> Planned[Start]:
+        """A plan as far as it came. With `to_apply` the state stays locked until `release`."""
+        from planner.operations.plan import plan
+
+        with self._session():
+            return plan(self.options, hooks, to_apply)
+
+    def release(self, planned: Planned[Start]) -> list[Diagnostic]:
+        """Release the lock that a plan to apply holds."""
+        from planner.operations.plan import release
+
+        with self._session():
+            return release(planned)
+
+    def open_file(self, path: str | os.PathLike[str]) -> Planned[Start]:
+        """The plan in a file, with the state that is stored now, to be applied."""
+        from planner.operations.plan_files import open_saved_plan
+
+        with self._session():
+            return open_saved_plan(self.options, os.fspath(path))
+
+    def plan_to_explain(self, path: str | None = None, hooks: Hooks | None = None) -> Planned[Unstored]:
+        """The plan in a file, or one that is made without locking the state, to be explained."""
+        from planner.operations.plan_files import open_or_make_plan
+
+        with self._session():
+            return open_or_make_plan(self.options, path, hooks)
+
+    def carry_out(self, planned: Planned[Start], hooks: Hooks) -> Applied:
+        """Apply a plan. The state is saved as far as it came, whatever happens."""
+        from planner.operations.apply import apply
+
+        with self._session():
+            return apply(self.options, planned, hooks)
+
+    def refresh(self, hooks: Hooks) -> Applied:
+        """Read all managed objects, and record in the state what they are now."""
+        from planner.operations.apply import refresh
+
+        with self._session():
+            return refresh(self.having(refresh=True).options, hooks)
+
+    def import_object(
+        self, address: str, id: str, hooks: Hooks, begins: Callable[[], object] = bool
+    ) -> list[Diagnostic]:
+        """Record an existing object as a resource instance that the configuration declares. `begins` is called before
+        it is read."""
+        from planner.operations.import_ import import_object
+
+        with self._session():
+            return import_object(self.options, address, id, begins, hooks)
+
+
+def judgement(made: MadePlan[L]) -> tuple[MadePlan[L], Verdict | None, list[Diagnostic]]:
+    """A plan with the verdict of the policies that its options name, and diagnostics about these: no verdict where a
+    policy is wrong."""
+    from planner.operations.policies import judged
+
+    return judged(made)
+
+
+def findings_of(verdict: Verdict | None) -> list[Diagnostic]:
+    """The findings of policies as errors and warnings."""
+    from planner.operations.policies import diagnostics
+
+    return diagnostics(verdict) if verdict is not None else []
+
+
+def save(made: MadePlan[Any], path: str) -> list[Diagnostic]:
+    """Write a plan file."""
+    from planner.operations.plan_files import save_plan
+
+    return save_plan(made, path)
+
+
+def chains_of(made: MadePlan[Any]) -> Any:
+    """The causes of the changes of a plan, by name; `notes` of it are remarks on missing former values."""
+    from planner.operations.explanations import causes
+
+    return causes(made)
+
+
+def cause_lines(
+    made: MadePlan[Any],
+    how: str = "line",
+    width: int = 0,
+    chains: Mapping[str, Because] | None = None,
+    notes: Sequence[str] = (),
+) -> Causes:
+    """The causes of the changes of a plan to be printed (all, or these), each in one line or in full."""
+    from planner.operations.explanations import causes, changed_actions
+    from planner.operations.moves import moves
+    from planner.render.cause_summary import Causes
+
+    if chains is None:
+        chains = all_chains = causes(made)
+        notes = all_chains.notes
+    return Causes(chains, changed_actions(made), how, width, [move.text for move in moves(made)], notes)
+
+
+def actions_of(made: MadePlan[Any]) -> dict[str, str]:
+    """The planned actions, by name."""
+    from planner.operations.explanations import changed_actions
+
+    return changed_actions(made)
+
+
+def compared(
+    without: MadePlan[Any], within: MadePlan[Any], causes_of: Callable[[MadePlan[Any]], Any] = chains_of
+) -> PlanComparison:
+    """Two plans and the differences between them. `causes_of`: the causes of the changes of each."""
+    from planner.operations.what_if import compared
+
+    return compared(without, within, causes_of)

@@ -1,0 +1,150 @@
+"""Questions about a configuration or a plan: why, what if, queries, graphs, advice. The options have the plan that they
+are about (`made`); without one a plan is made, or read from `plan_file`, where the answer needs one. Errors are in the
+diagnostics that come with each answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from planner.api.base import Work
+from planner.api.making import Making, chains_of
+from planner.engine.walk.hooks import Hooks
+from planner.foundation.vocabulary.diagnostic import Diagnostic
+from planner.foundation.vocabulary.records import evolve, frozen
+
+if TYPE_CHECKING:
+    from planner.answers.explain.causes import Because
+    from planner.language.expressions.scope import Scope
+    from planner.logic.graph.cycles import Knot
+    from planner.logic.graph.query_answers import Answers
+    from planner.logic.model.graph import Graph
+    from planner.operations.advice import AdviceResult
+    from planner.operations.advice import Remark as Remark
+    from planner.operations.effects import ListAnswer
+    from planner.operations.graph import Explored
+    from planner.operations.plan import MadePlan
+    from planner.operations.what_if import PlanComparison
+
+Answer = tuple[dict[str, Any] | None, list[Diagnostic]]
+"""a document, None where there is none; and diagnostics"""
+
+
+@frozen(eq=False)
+class Effects:
+    """The changes of a plan that follow from something, with their causes by name, and remarks on missing values."""
+
+    plan: MadePlan[Any]
+    because: Mapping[str, Because]
+    notes: tuple[str, ...]
+
+
+class Questions(Work):
+    """Calls that answer questions."""
+
+    def proof(
+        self, words: tuple[str, ...], negated: bool = False, kind: str = "", plan_file: str | None = None
+    ) -> Answer:
+        """The proof of what the words name, or of its contrary, in the format of `why -json`."""
+        from planner.operations.why import why
+
+        with self._session():
+            return why(self.options, words, negated, kind, plan_file)
+
+    def listing(self, word: str, plan_file: str | None = None) -> tuple[ListAnswer | None, list[Diagnostic]]:
+        """Everything that a word such as `moved` applies to."""
+        from planner.operations.effects import listing
+
+        with self._session():
+            return listing(self.options, word, plan_file)
+
+    def effects(self, source: str, plan_file: str | None = None) -> tuple[Effects | None, list[Diagnostic]]:
+        """The changes that follow from a value, a file or a module, or that are an action such as `replace`."""
+        from planner.logic.programs.actions import verbs
+        from planner.operations import effects
+
+        with self._session():
+            answer = Making(self.options, self._owns_process).plan_to_explain(plan_file)
+            made, problems = answer.complete, list(answer.diagnostics)
+            if made is None:
+                return None, problems
+            chains = chains_of(made)
+            chosen = (effects.with_action if source in verbs() else effects.effects)(made, chains, source)
+            return Effects(made, chosen, tuple(chains.notes)), problems
+
+    def removals(self, words: tuple[str, ...], kind: str = "", plan_file: str | None = None) -> Answer:
+        """The smallest sets of places whose removal removes what the words name, in the format of `why -fix -json`."""
+        from planner.operations.fixes import fixes
+
+        with self._session():
+            return fixes(self.options, words, kind, plan_file)
+
+    def answers(self, words: tuple[str, ...], **target: Any) -> tuple[Answers, list[Diagnostic]]:
+        """The answer to a query, about what the fields of `planner.operations.query.QueryTarget` name."""
+        from planner.operations.query import QueryTarget, query
+
+        with self._session():
+            return query(self.options, words, QueryTarget(**target))
+
+    def built_graph(self, kind: str, plan_file: str | None = None, as_planned: bool = True) -> Graph:
+        """The graph of an operation, as it is walked (`as_planned`) or as it is drawn; its diagnostics are in it."""
+        from planner.operations.graph import graph
+
+        with self._session():
+            return graph(self.options, kind, plan_file, as_planned)
+
+    def knots(self, kind: str = "", plan_file: str | None = None) -> tuple[list[Knot] | None, list[Diagnostic]]:
+        """The cycles of a graph, and what to remove."""
+        from planner.operations.graph import cut
+
+        with self._session():
+            return cut(self.options, kind, plan_file)
+
+    def exploration(
+        self, kinds: tuple[str, ...], plan_file: str | None = None
+    ) -> tuple[Explored | None, list[Diagnostic]]:
+        """A plan with its graphs and causes, for a page."""
+        from planner.operations.graph import explore
+
+        with self._session():
+            return explore(self.options, plan_file, kinds, Hooks())
+
+    def advice(self, plan_file: str | None = None, write: bool = False) -> AdviceResult:
+        """Remarks on surprising parts of a plan. `write`: moved blocks are inserted into their files."""
+        from planner.operations.advice import advice
+
+        with self._session():
+            return advice(self.options, plan_file, write)
+
+    def comparison(self, base_variables: tuple[str, ...]) -> tuple[PlanComparison | None, list[Diagnostic]]:
+        """The plan of these options beside one without -var, -target, -exclude, -replace and -destroy, but with these
+        assignments of variables; with the same options on both sides there is none, and no diagnostic."""
+        from planner.operations.what_if import base_of, what_if
+
+        with self._session():
+            base = base_of(self.options, base_variables)
+            tried = evolve(self.options, var_args=(*(("var", one) for one in base_variables), *self.options.var_args))
+            if tried.mode == "destroy":
+                base = evolve(base, mode="normal")
+            if (tried.var_args, tried.limits, tried.mode) == (base.var_args, base.limits, base.mode):
+                return None, []
+            return what_if(tried, base)
+
+    def scope(self, planning: bool = False) -> tuple[Scope | None, list[Diagnostic]]:
+        """The values of the root module, for evaluating expressions; with `planning` as a plan sees them."""
+        from planner.operations.console import console_scope
+
+        with self._session():
+            return console_scope(self.options, planning)
+
+
+def subject_of(words: tuple[str, ...]) -> tuple[str, str]:
+    """The subject of the words of `why`: ("list", WORD), ("effects", SOURCE), or ("proof", ""). Raises Failure for a
+    word that applies to nothing."""
+    from planner.operations.effects import check_word, is_list, source_of
+
+    check_word(words)
+    if is_list(words):
+        return "list", words[0]
+    source = source_of(words)
+    return ("effects", source) if source else ("proof", "")

@@ -1,0 +1,29 @@
+"""Plans and applies of a workspace that run on its server, followed from here."""
+
+from __future__ import annotations
+
+from planner.api.base import Work
+from planner.foundation.vocabulary.diagnostic import Diagnostic
+from planner.operations import remote_run
+from planner.operations.remote_run import RemoteResult, SavedRunShown
+from planner.operations.remote_run import RemoteView as RemoteView
+from planner.world.state.remote.runs import SavedRun
+
+
+class ServerRuns(Work):
+    """Calls about runs on the server. Errors are in the diagnostics of what they return."""
+
+    def run(self, to_apply: bool, view: RemoteView, save_to: str = "") -> RemoteResult:
+        """Plan, or plan and apply. `save_to`: a file that is going to name the run."""
+        with self._session():
+            return remote_run.remote_run(self.options, to_apply, view, save_to)
+
+    def apply_saved(self, saved: SavedRun, view: RemoteView) -> RemoteResult:
+        """Apply a run that was saved."""
+        with self._session():
+            return remote_run.apply_saved_run(self.options, saved, view)
+
+    def saved_plan(self, saved: SavedRun, as_json: bool) -> tuple[SavedRunShown | None, list[Diagnostic]]:
+        """The plan of a run that was saved."""
+        with self._session():
+            return remote_run.show_saved_run(self.options, saved, as_json)

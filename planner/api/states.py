@@ -1,0 +1,144 @@
+"""The state of a configuration: read, edited, moved elsewhere; its lock and its journals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from planner.api.base import Work, require
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics
+from planner.operations import show
+from planner.operations.show import Shown
+from planner.operations.show import ShownState as ShownState
+
+if TYPE_CHECKING:
+    from planner.engine.walk.hooks import Hooks
+    from planner.operations.state_journal import Adopted, JournalSummary
+    from planner.world.state.lock import LockInfo
+    from planner.world.state.model import OutputState
+    from planner.world.state.verify import VerifiedFile
+
+
+class States(Work):
+    """Calls about the state of the selected workspace. Edits write a new state, and keep the former one where the
+    backend keeps one. Each raises Failure, and returns warnings."""
+
+    def stored_state(self) -> tuple[ShownState, list[Diagnostic]]:
+        """The state as it is stored, and the schemas to read it by."""
+        with self._session():
+            shown, problems = show.stored_state(self.options)
+            return require(shown, problems), problems
+
+    def state_or_plan(self, path: str | None = None) -> tuple[Shown, list[Diagnostic]]:
+        """The stored state, or the plan or the state in a file."""
+        with self._session():
+            shown, problems = show.show(self.options, path)
+            return require(shown, problems), problems
+
+    def configuration_document(self, module: str = "") -> tuple[dict[str, Any] | None, list[Diagnostic]]:
+        """The configuration as plan JSON has it, or the module in a directory by itself; and what went wrong (errors,
+        too)."""
+        with self._session():
+            return show.module_json(module) if module else show.configuration_json(self.options)
+
+    def outputs(self) -> tuple[dict[str, OutputState], list[Diagnostic]]:
+        """The root output values, by name."""
+        with self._session():
+            outputs, problems = show.outputs(self.options)
+            return require(outputs, problems), problems
+
+    def verify_state(self) -> tuple[list[VerifiedFile], list[Diagnostic]]:
+        """The state file, its backup and the journal, and what is wrong with each."""
+        with self._session():
+            told = Diagnostics()
+            with told.until_an_error():
+                files, problems = show.kept_state(self.options, told).store.verify()
+                return files, [*told, *problems]
+            return require(None, told)
+
+    def taint(self, address: str, allow_missing: bool = False) -> list[Diagnostic]:
+        """Mark a resource instance: the next plan replaces it."""
+        from planner.operations.state_edit import taint
+
+        with self._session():
+            return _without_errors(taint(self.options, address, allow_missing=allow_missing))
+
+    def untaint(self, address: str, allow_missing: bool = False) -> list[Diagnostic]:
+        """Remove the mark of `taint`."""
+        from planner.operations.state_edit import untaint
+
+        with self._session():
+            return _without_errors(untaint(self.options, address, allow_missing=allow_missing))
+
+    def move_objects(self, old: str, new: str, dry_run: bool = False) -> tuple[list[tuple[str, str]], list[Diagnostic]]:
+        """Give a resource instance, a resource or a module another address: the former and the new address of each
+        instance. `dry_run`: nothing is written."""
+        from planner.operations.state_mv import state_mv
+
+        with self._session():
+            moved, problems = state_mv(self.options, old, new, dry_run=dry_run)
+            return require(moved, problems), problems
+
+    def forget(self, addresses: Sequence[str], dry_run: bool = False) -> tuple[list[str], list[Diagnostic]]:
+        """Forget the instances that the addresses cover: their addresses. The objects continue to exist."""
+        from planner.operations.state_edit import state_rm
+
+        with self._session():
+            gone, problems = state_rm(self.options, addresses, dry_run=dry_run)
+            return require(gone, problems), problems
+
+    def replace_provider(self, old: str, new: str, dry_run: bool = False) -> tuple[list[str], list[Diagnostic]]:
+        """Record another provider for all resources of one: their addresses."""
+        from planner.operations.state_edit import state_replace_provider
+
+        with self._session():
+            affected, problems = state_replace_provider(self.options, old, new, dry_run=dry_run)
+            return require(affected, problems), problems
+
+    def pull_state(self) -> tuple[bytes, list[Diagnostic]]:
+        """The state file, decrypted; empty when there is none."""
+        from planner.operations.state_push import state_pull
+
+        with self._session():
+            data, problems = state_pull(self.options)
+            return require(data, problems), problems
+
+    def push_state(self, data: bytes, force: bool = False) -> list[Diagnostic]:
+        """Replace the state by the one in a state file. One of another history, or an older one, is refused without
+        `force`."""
+        from planner.operations.state_push import state_push
+
+        with self._session():
+            return _without_errors(state_push(self.options, data, force=force))
+
+    def journals(self, discard: bool = False) -> tuple[list[JournalSummary], list[Diagnostic]]:
+        """The journals of interrupted operations, with what is wrong with them (errors, too); with `discard` none
+        counts afterwards."""
+        from planner.operations.state_journal import state_journal
+
+        with self._session():
+            return state_journal(self.options, discard)
+
+    def adopt_journals(self, on_event: Hooks | None = None) -> tuple[Adopted, list[Diagnostic]]:
+        """Add the objects of journals to the state; with what went wrong (errors, too)."""
+        from planner.operations.state_journal import adopt_journal
+
+        return self._run(lambda hooks: adopt_journal(self.options, hooks), on_event)
+
+    def unlock(self, lock_id: str, confirm: Callable[[LockInfo], bool] = bool) -> tuple[bool, list[Diagnostic]]:
+        """Remove the lock with this id that was left behind, if `confirm` agrees when it gets the lock: whether that
+        was done, and what went wrong (errors, too)."""
+        from planner.operations.force_unlock import force_unlock
+
+        with self._session():
+            return force_unlock(self.options, lock_id, confirm)
+
+
+def document_of(shown: Shown) -> dict[str, Any]:
+    """A state or a plan as `show -json` prints it. Sensitive values are in it. Raises Failure."""
+    return show.shown_json(shown)
+
+
+def _without_errors(problems: list[Diagnostic]) -> list[Diagnostic]:
+    require(True, problems)
+    return problems

@@ -1,0 +1,22 @@
+"""A configuration by itself: what is wrong with it."""
+
+from __future__ import annotations
+
+from planner.api.base import Work
+from planner.foundation.vocabulary.diagnostic import Diagnostic
+
+
+class Validation(Work):
+    """Calls that need nothing but the configuration."""
+
+    def problems(self, test_directory: str | None = None) -> list[Diagnostic]:
+        """Errors and warnings of the configuration; with a directory of test files ("": the usual one) of these,
+        too."""
+        with self._session():
+            if test_directory is None:
+                from planner.operations.validate import validate
+
+                return validate(self.options)
+            from planner.workflows.testing.validate import validate_with_tests
+
+            return validate_with_tests(self.options, test_directory)
