@@ -11,7 +11,7 @@ reason of the change for some set of the other edits, or to the planned object a
 with all edits; and if it belongs to a set of edits that is enough for the change as it is, and of which none can be
 left out: an edit of the branch that a condition leaves is possible and not required, and neither is one that another
 undoes. What is not known of an object is what the changes are that it is made of. Edits of the state and -replace need
-not be felt by their own object, but for -replace of what is not there. Of what comes or goes with its block, and of
+not be felt by their own object, but for those about what left the state. Of what comes or goes with its block, and of
 what that changes, the block is the root.
 
 Situations: the user who applied (same), with a saved plan (saved), another user (other), no record but git (since), a
@@ -303,9 +303,9 @@ def truths(
     edits with a text in the files."""
     requests = {number for number in edits if known[number].is_request}
     lost = {known[number].subjects for number in requests if "leaves the state" in known[number].about}
-    requests -= {
-        n for n in requests if known[n].options[1] and known[n].subjects in lost
-    }  # nothing is there to replace
+    # nothing is there to be replaced, tainted or changed
+    void = {n for n in requests if known[n].subjects in lost and "leaves the state" not in known[n].about}
+    requests -= void
     full, found = plans[edits], {}
     for name in full.signatures.keys() - plans[frozenset()].signatures.keys():
         required, possible = set(), set()
@@ -332,7 +332,7 @@ def truths(
             if matters and (edit in needed or (edit in requests and is_felt)):
                 required.add(edit)
         # what another edit removes is not there to be named
-        required -= {n for n in required if known[n].is_text and n not in written}
+        required -= {n for n in required if known[n].is_text and n not in written} | void
         blocks = {n for n in required if known[n].is_block and _is_about(name, known[n].subjects)}
         if full.signatures[name][0] in ("create", "delete") and blocks:
             required = blocks

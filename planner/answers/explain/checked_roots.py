@@ -51,6 +51,8 @@ class CheckedRoots:
         self._known: dict[tuple[str, bool, bool], frozenset[str] | None] = {}
         self._met: dict[str, set[str]] = {}
         """the values and instances through which the roots of each were found"""
+        self._met_besides: dict[str, set[str]] = {}
+        """those through which the roots of what others have of an instance were found, besides"""
 
     def roots(self, name: str) -> frozenset[str] | None:
         """The confirmed roots of a change; None where they cannot all be confirmed."""
@@ -74,7 +76,8 @@ class CheckedRoots:
         """Whether confirmed roots were found through something of which there are only candidates."""
         seen, waiting = {name}, [name]
         for at in waiting:
-            met = self._met.get(at, set()) - seen
+            besides = self._met_besides.get(at, set()) if at != name else set()
+            met = (self._met.get(at, set()) | besides) - seen
             seen |= met
             waiting += met
         return any(map(self._is_doubtful, seen))
@@ -100,21 +103,22 @@ class CheckedRoots:
         seen, waiting = {name}, [name]
         while waiting:
             at = waiting.pop()
-            own = [*further.get(name, ()), *(self._steps.besides.get(name, ()) if for_others else ())]
-            for step in own if at == name else self._further.get(at, ()):
+            besides = self._steps.besides.get(name, ()) if for_others and at == name else ()
+            for step in [*(further if at == name else self._further).get(at, ()), *besides]:
+                met = self._met_besides if step in besides else self._met
                 behind: Collection[str] | None = ()
                 if step == name:  # mentioned as a whole
                     continue
                 if step in self._checks:
                     units = self._checks[step]
                     behind = self._behind_value(step, units) if units is not None else None
-                    self._met.setdefault(name, set()).add(step)
+                    met.setdefault(name, set()).add(step)
                     is_checked = True
                 elif self._owner(step) is not None:
                     # not through a value that was not tried, unless the provider decides it
                     is_own = at != name and self._object_of(at) == self._owner(step)
                     behind = self._behind(step, is_own and at in self._steps.renewed) if at == name or is_own else None
-                    self._met.setdefault(name, set()).update((step, *([at] if self._is_noted(at) else [])))
+                    met.setdefault(name, set()).update((step, *([at] if self._is_noted(at) else [])))
                     is_checked = True
                 elif step not in seen:
                     seen.add(step)

@@ -8,6 +8,7 @@ Values that are not known there (a sensitive value, a file of which only a diges
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from functools import partial
 from types import MappingProxyType
 from typing import Literal, Protocol
@@ -83,6 +84,7 @@ class FormerWorld:
         """whether the state has of an instance what the apply left"""
         self.places = LocationLookup(context)
         self._unknown: dict[str, ModuleInstance] = {}
+        self._texts: dict[ValueLocation, GivenExpression | None] = {}
         self._keys: dict[tuple[int, str | None], tuple[Expression, dict[int, int]]] = {}
 
     def place(self, place: ValueLocation, exists: bool = True) -> ValueLocation | None:
@@ -196,12 +198,13 @@ class FormerWorld:
 
     def text(self, place: ValueLocation) -> GivenExpression | None:
         """The former expression that set the value at a place; None where there was none."""
-        with view(self.tree):
-            was = self.place(place, exists=False)
-            try:
-                return self.places.whole_text(was) if was is not None else None
-            except (Failure, KeyError):
-                return None
+        if place not in self._texts:
+            with view(self.tree):
+                was = self.place(place, exists=False)
+                self._texts[place] = None
+                with suppress(Failure, KeyError):
+                    self._texts[place] = self.places.whole_text(was) if was is not None else None
+        return self._texts[place]
 
     def is_lost(self, place: ValueLocation) -> bool:
         """Whether the value at a place, or a part of the expression that gave it, is not on record."""

@@ -83,8 +83,8 @@ def repeated(
         calls = module.calls.get(name, {})
         before = known.calls.get((module.text, name), set())
         at = _repeated(ValueLocation(module, "each_call", name), key, before, calls)
-        declared = None if goes or key not in before else former(at)
-        if key not in (calls if goes else before) or (declared is not None and key not in declared):
+        declared = None if goes else former(at)
+        if key not in (calls if goes else before if declared is None else declared):
             return at
         if key not in calls:
             return None
