@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from planner.operations.plan import Planned as Planned
     from planner.operations.plan import Start as Start
     from planner.operations.plan_files import Unstored
+    from planner.operations.required_signatures import Approval
     from planner.operations.what_if import PlanComparison
     from planner.render.cause_summary import Causes
 
@@ -47,6 +48,22 @@ class Making(Work):
 
         with self._session():
             return open_saved_plan(self.options, os.fspath(path))
+
+    def sign(self, path: str, key: str, expires: float = 0.0) -> tuple[str, str]:
+        """Approve a saved plan, or the manifest of a fleet's plans, with the private key in a file, for so many seconds
+        (0: without an end). The file with the signatures, and the fingerprint of the key. Raises Failure."""
+        from planner.operations.approvals import sign
+
+        with self._session():
+            return sign(self.options, path, key, expires)
+
+    def check_signatures(self, path: str) -> Approval:
+        """The approval of a saved plan by the keys that the options demand. Raises Failure when signatures are
+        missing."""
+        from planner.operations.signature_check import approved_file
+
+        with self._session():
+            return approved_file(self.options, self.options.signatures, path)[1]
 
     def plan_to_explain(self, path: str | None = None, hooks: Hooks | None = None) -> Planned[Unstored]:
         """The plan in a file, or one that is made without locking the state, to be explained."""

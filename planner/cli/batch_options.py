@@ -6,7 +6,7 @@ import os
 
 from planner.api.base import Work
 from planner.cli.flags import Arguments, Flag, UsageError
-from planner.cli.options import JSON, LOCK, named_values, revision
+from planner.cli.options import JSON, LOCK, named_values, required_signatures, revision
 from planner.foundation.vocabulary.limits import Mode
 from planner.workflows.batch.saved_plan import MOST_SHARDS
 from planner.workflows.batch.session import BatchOptions
@@ -110,6 +110,7 @@ def batch_options(arguments: Arguments) -> BatchOptions:
             lock_timeout=arguments.get("lock-timeout", 0.0),
             parallelism=arguments.get("parallelism", 10),
             since=revision(arguments)[1],
+            signatures=required_signatures(arguments),
         ).options,
         tuple(arguments["rules"]),
         bool(arguments.get("show") or arguments.get("html")),

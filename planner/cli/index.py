@@ -63,6 +63,7 @@ COMMANDS = {
     "rules test": "Run the cases of rule files",
     "schema": "Print the JSON Schema of a document",
     "show": "Show the state or a saved plan",
+    "sign": "Approve a saved plan with a signature",
     "stacks apply": "Apply deployments of a stack until no part is deferred",
     "stacks destroy": "Destroy all objects of deployments",
     "stacks fmt": "Rewrite stack files in the standard layout",

@@ -19,7 +19,7 @@ from planner.foundation.vocabulary.limits import Limits, Mode
 from planner.foundation.vocabulary.span import Source, Span
 
 if TYPE_CHECKING:
-    from planner.api.base import Work
+    from planner.api.base import Requirement, Work
 
 W = TypeVar("W", bound="Work")
 
@@ -36,6 +36,15 @@ STATE = (
     Flag("state", "string", "Read the state from this file, for the local backend.", value="FILE"),
     Flag("state-out", "string", "Write the state to this file, for the local backend.", value="FILE"),
     Flag("backup", "string", 'Keep the former state in this file; "-" keeps none.', value="FILE"),
+)
+SIGNATURES = (
+    Flag(
+        "require-signature",
+        "list",
+        "Apply only a saved plan that is signed by a key in this file or directory. May be repeated.",
+        value="KEYS",
+    ),
+    Flag("signatures", "int", "So many different keys have to sign.", 1, "N"),
 )
 RULES = Flag("rules", "list", "Read rules of your own from this directory (default: .planner/rules).", value="DIR")
 _HOW = (None, True, False, "", "none", "line", "full")
@@ -149,7 +158,22 @@ def plan_calls(
         policy_reason=arguments.get("override-reason", "").strip(),
         suppress_forget_errors=bool(arguments.get("suppress-forget-errors")),
         since=revision(arguments, directory)[0],
+        signatures=required_signatures(arguments),
     )
+
+
+def required_signatures(arguments: Arguments) -> tuple[Requirement, ...]:
+    """The signatures that -require-signature demands. Raises UsageError."""
+    keys, number = tuple(arguments.get("require-signature", ())), arguments.get("signatures", 1)
+    if number < 1:
+        raise UsageError("Option -signatures must be at least 1")
+    if not keys:
+        if "signatures" in arguments.given:
+            raise UsageError("Option -signatures needs keys", "Name them with -require-signature=KEYS.")
+        return ()
+    from planner.api.base import Requirement
+
+    return (Requirement(keys, number),)
 
 
 def revision(arguments: Arguments, directory: str = ".") -> tuple[str, str]:

@@ -15,6 +15,7 @@ from planner.operations.graphs import apply_graph
 from planner.operations.options import OperationOptions, provider_limits
 from planner.operations.plan import MadePlan, Planned, Start, plan, release
 from planner.operations.plan_files import open_saved_plan
+from planner.operations.required_signatures import Approval, refusal, requirements
 from planner.operations.state_access import locked
 from planner.world.state.model import State, same_managed
 
@@ -44,11 +45,14 @@ def apply(options: OperationOptions, planned: Planned[Start] | str, hooks: Hooks
             told += planned.diagnostics
         if planned.complete is None:
             raise Failure(() if told else planned.diagnostics)
+        approval = planned.approval or options.approval
+        if not approval and (required := requirements(options.signatures, os.environ)):
+            raise refusal(required)
         made = planned.complete
         refuse(made)
         guard = _guard(made, told)
         with locked(made.loaded.store, made.loaded.options, "OperationTypeApply", told, hooks=hooks):
-            applied = _apply(made, hooks, guard, told)
+            applied = _apply(made, hooks, guard, told, approval)
             if guard is not None and applied.state is not None:
                 outputs = {} if has_errors(told) else applied.state.outputs  # else they may be those of before
                 told += guard.afterwards(outputs)
@@ -77,7 +81,13 @@ def _guard(made: MadePlan[Start], told: Diagnostics) -> PolicyGuard | None:
     return guard
 
 
-def _apply(made: MadePlan[Start], hooks: Hooks, guard: PolicyGuard | None, told: Diagnostics) -> Applied:
+def _apply(
+    made: MadePlan[Start],
+    hooks: Hooks,
+    guard: PolicyGuard | None,
+    told: Diagnostics,
+    approval: Approval,
+) -> Applied:
     from planner.answers.documents.plan_file import stale
     from planner.engine.apply.shared_work import ApplyOptions
     from planner.engine.apply.walk import apply_walk
@@ -123,7 +133,7 @@ def _apply(made: MadePlan[Start], hooks: Hooks, guard: PolicyGuard | None, told:
         told += more
         return Applied(state, outcome.counts, unsaved=unsaved)
     if plan.mode != "refresh-only":  # nothing was made of what the values are now
-        told += keep_record(made, stored or State(), state, whole)
+        told += keep_record(made, stored or State(), state, whole, dict(approval))
     else:
         told += keep_moves(store, state, moves_of(plan))
     told += keep_taints(store, state, outcome.taints)

@@ -90,9 +90,11 @@ def is_encrypted(store: Store) -> bool:
     return data is not None and b'"encrypted_data"' in data
 
 
-def keep_record(made: MadePlan[Start], before: State, after: State, whole: bool) -> list[Diagnostic]:
-    """Record what an apply was made with. `whole`: it did everything that was planned, and the plan left nothing
-    out."""
+def keep_record(
+    made: MadePlan[Start], before: State, after: State, whole: bool, approval: Mapping[str, str]
+) -> list[Diagnostic]:
+    """Record what an apply was made with. `whole`: it did everything that was planned, and the plan left nothing out;
+    `approval`: the digest of the plan and who signed it, where that was demanded."""
     from planner.answers.documents.recorded_sources import recorded_sources
 
     store, plan, loaded = made.loaded.store, made.plan, made.loaded
@@ -111,6 +113,7 @@ def keep_record(made: MadePlan[Start], before: State, after: State, whole: bool)
         read,
         _names_listed(loaded.options.directory),
         locked_versions(loaded.options.directory),
+        approval=approval,
     )
     sources = {keys[name]: text for name, text in recorded.texts.items()} | contents
     entries = StateEntries(after, loaded.schemas, known.salt).digests()

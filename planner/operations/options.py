@@ -18,6 +18,7 @@ from planner.foundation.vocabulary.records import field, frozen
 if TYPE_CHECKING:
     from planner.engine.plan.options import ComingState, Settled
     from planner.language.config.model import Config
+    from planner.operations.required_signatures import Approval, Requirement
     from planner.world.state.model import State
 
 
@@ -91,6 +92,10 @@ class OperationOptions(StateOptions):
     """codes of denials that may pass"""
     policy_reason: str = ""
     """why they may"""
+    signatures: tuple[Requirement, ...] = field(default=(), eq=False)
+    """signatures that a plan needs to be applied, besides those that the organisation demands"""
+    approval: Approval = field(default=(), eq=False)
+    """the approval of the plan, where it was checked together with others"""
     adopts_journal: bool = False
     """objects of a journal that a state which has moved on does not have count as part of it"""
     suppress_forget_errors: bool = False

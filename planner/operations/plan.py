@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from planner.engine.plan.options import PlanOptions
     from planner.engine.walk.hooks import Hooks
     from planner.logic.model.graph import Graph
+    from planner.operations.required_signatures import Approval
 
 Start: TypeAlias = Stored[OperationOptions]
 """the start of planning, without the values of variables"""
@@ -55,6 +56,8 @@ class Planned(Generic[L]):
 
     made: MadePlan[L] | None
     diagnostics: tuple[Diagnostic, ...] = ()
+    approval: Approval = ()
+    """of a plan in a file that had to be signed"""
 
     @property
     def plan(self) -> Plan | None:

@@ -31,6 +31,7 @@ from planner.operations.load import Loaded, begin, grown, new_schemas
 from planner.operations.options import OperationOptions
 from planner.operations.plan import MadePlan, Planned, Start, plan
 from planner.operations.providers_needed import override_warnings
+from planner.operations.required_signatures import requirements
 from planner.operations.state_access import read_state, with_backend
 from planner.world.provider.conformity import value_problems
 from planner.world.state.backend import open_backend
@@ -116,9 +117,14 @@ def open_or_make_plan(
 def open_saved_plan(options: OperationOptions, path: str) -> Planned[Start]:
     """The plan in a file as one that was just made: with its variables, and the state that is stored now."""
     told = Diagnostics()
-    made = None
+    made, approval = None, options.approval
     with told.until_an_error():
-        opened = open_plan(options, path, told)
+        data = None
+        if not approval and (required := requirements(options.signatures, os.environ)):
+            from planner.operations.signature_check import approved_file
+
+            data, approval = approved_file(options, required, path)
+        opened = open_plan(options, path, told, data=data)
         plan, loaded = opened.plan, opened.loaded
         _, wrong = recorded_variables(loaded.config, loaded.given, plan)
         undeclared = undeclared_values(loaded.config.root.variables, loaded.given)
@@ -130,12 +136,19 @@ def open_saved_plan(options: OperationOptions, path: str) -> Planned[Start]:
         if backend is not None:
             stored = read_state(with_backend(loaded, backend), told)
             made = MadePlan(plan, stored, opened.variables)
-    return Planned(made, tuple(told))
+    return Planned(made, tuple(told), approval)
 
 
-def open_plan(options: OperationOptions, path: str, told: Diagnostics, only_shown: bool = False) -> MadePlan[Unstored]:
+def open_plan(
+    options: OperationOptions,
+    path: str,
+    told: Diagnostics,
+    only_shown: bool = False,
+    data: bytes | None = None,
+) -> MadePlan[Unstored]:
     """A saved plan, and its inputs: its configuration, the values of its variables, its targets and excludes, and the
-    user's rules. `only_shown`: the schemas in the file are used, and no provider need be there. Raises Failure."""
+    user's rules. `only_shown`: the schemas in the file are used, and no provider need be there; `data`: the
+    content of the file, where it was read already. Raises Failure."""
     import tempfile
 
     from planner.answers.documents.plan_file import ABSOLUTE, read_plan, read_schemas, unpack_sources
@@ -143,7 +156,7 @@ def open_plan(options: OperationOptions, path: str, told: Diagnostics, only_show
     begun, more = begin(evolve(options, inputs={}))
     encryption = encryption_of_directory(options.directory, begun.given, begun.workspace)
     told.check(encryption.check())
-    plan, sources, problems = read_plan(path, encryption.plan)
+    plan, sources, problems = read_plan(path, encryption.plan, data)
     plan = told.take((plan, problems))
     begun = evolve(begun, options=evolve(begun.options, limits=plan.limits))
     told += more

@@ -144,15 +144,18 @@ def _sum(members: Iterable[tuple[str, bytes]]) -> bytes:
 # ---------------------------------------------------------------- reading
 
 
-def read_plan(path: str, seal: Seal = PLAIN) -> tuple[Plan | None, dict[str, bytes], list[Diagnostic]]:
-    """The plan in a file, the files of its configuration, and the problems of the file (then no plan)."""
+def read_plan(
+    path: str, seal: Seal = PLAIN, data: bytes | None = None
+) -> tuple[Plan | None, dict[str, bytes], list[Diagnostic]]:
+    """The plan in a file, the files of its configuration, and the problems of the file (then no plan). `data`: the
+    content of the file, where it was read already."""
     from zipfile import BadZipFile, LargeZipFile, ZipFile
 
     from planner.foundation.support.archive import members
     from planner.foundation.support.problem import InstallError
 
     try:
-        data = _open(read_given(path), path, seal)
+        data = _open(read_given(path) if data is None else data, path, seal)
         with ZipFile(io.BytesIO(data)) as archive, collector_paused():
             members(archive, len(data))
             return _read(archive, path)

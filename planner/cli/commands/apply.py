@@ -14,6 +14,7 @@ from planner.cli.options import (
     OPERATION,
     POLICY,
     SHOW_SENSITIVE,
+    SIGNATURES,
     STATE,
     VARIABLES,
     WHY,
@@ -41,6 +42,7 @@ APPLY_FLAGS = (
     INPUT,
     SHOW_SENSITIVE,
     WHY,
+    *SIGNATURES,
     *POLICY,
     *OPERATION,
     *STATE,
@@ -64,6 +66,9 @@ def apply(arguments: Arguments, terminal: Terminal, mode: Mode) -> int:
     calls = calls.having(keeps_values=may_tell_causes(arguments, terminal))
     if path is None and arguments["json"] and not arguments["auto-approve"]:
         raise UsageError("Approval is required", "With -json, apply needs a plan file or -auto-approve.")
+    if path is None and arguments.get("require-signature"):
+        detail = "Save a plan (plan -out=FILE), let it be signed (sign FILE -key=KEY), and apply it (apply FILE)."
+        raise UsageError("Only saved plans are signed", detail)
     view = open_view(arguments, terminal)
     if path is not None and (saved := saved_run(path)) is not None:
         return apply_saved_there(arguments, terminal, calls, view, saved)

@@ -6,6 +6,7 @@ from typing import Any
 
 from planner.cli.batch_options import ASK, JUDGE, MODE, REPORTS, RUN, SELECT, SHARD, WORDS, batch_options
 from planner.cli.flags import Arguments, Flag, UsageError
+from planner.cli.options import SIGNATURES
 from planner.foundation.support.signals import install
 from planner.render.terminal import Terminal
 from planner.workflows.batch.model import FinishedUnit
@@ -35,7 +36,7 @@ A failed unit holds back only its dependents. The run is recorded: planner batch
 interrupt."""
 APPROVE = Flag("auto-approve", "bool", "Apply without a prompt for approval.")
 REFRESH_ONLY = MODE[1]
-FLAGS = (APPROVE, REFRESH_ONLY, SHARD, *ASK, *JUDGE, *SELECT, *RUN, *REPORTS)
+FLAGS = (APPROVE, REFRESH_ONLY, SHARD, *SIGNATURES, *ASK, *JUDGE, *SELECT, *RUN, *REPORTS)
 
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
@@ -54,6 +55,8 @@ def converge(arguments: Arguments, terminal: Terminal, command: str) -> int:
         install()
     ask = None if arguments["auto-approve"] else approval(command, terminal)
     saved = _saved_plan(arguments) if command == "apply" else ""
+    if not saved and arguments.get("require-signature"):
+        raise UsageError("Only saved plans are signed", "Save them (batch plan -out=DIR) and sign them (sign DIR).")
     if saved:
         from planner.cli.batch_view import conclude, listener
         from planner.workflows.batch.apply_saved import apply_saved

@@ -75,6 +75,9 @@ class CliConfig:
     retries: int = 1
     timeout: float = 10.0
     download_retries: int = 2
+    signature_keys: tuple[str, ...] = ()
+    """files and directories with public keys; plans that are applied need signatures by them"""
+    signatures_required: int = 1
     policies: tuple[str, ...] = ()
     batch_policies: tuple[str, ...] = ()
     stack_policies: tuple[str, ...] = ()
@@ -154,6 +157,9 @@ def _with_settings(config: CliConfig, settings: Any, base: Path, environ: Mappin
             config = _installation(config, _block(value, name[0]), base)
         elif name == ("policies",):
             config = _with_policies(config, {key[0]: item for key, item in _block(value, name[0])}, base, environ)
+        elif name == ("signatures",):
+            given = {key[0]: item for key, item in _block(value, name[0])}
+            config = _with_signatures(config, given, base, environ)
         elif name == ("registry_protocols",):
             given = {key[0]: item for key, item in _block(value, name[0])}
             config = evolve(
@@ -188,6 +194,16 @@ def _with_policies(config: CliConfig, given: Mapping[str, Any], base: Path, envi
         batch_policies=(*config.batch_policies, *fleets),
         stack_policies=(*config.stack_policies, *stacks),
     )
+
+
+def _with_signatures(config: CliConfig, given: dict[str, Any], base: Path, environ: Mapping[str, str]) -> CliConfig:
+    if more := sorted(set(given) - {"keys", "required"}):
+        raise SettingsError(f"signatures has no argument {more[0]}, only keys and required")
+    keys = _paths(given.get("keys", []), "keys", base, environ)
+    number = _number(given, "required", 1)
+    if not keys or number < 1 or number != int(number):
+        raise SettingsError("signatures needs keys, and required is a whole number above 0")
+    return evolve(config, signature_keys=(*config.signature_keys, *keys), signatures_required=int(number))
 
 
 def _paths(value: Any, name: str, base: Path, environ: Mapping[str, str]) -> list[str]:

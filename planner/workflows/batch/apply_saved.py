@@ -17,6 +17,7 @@ from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.fact_base import FactBuilder
 from planner.logic.programs.actions import Counts
 from planner.logic.programs.rule_programs import batch_program
+from planner.operations.required_signatures import Approval, requirements
 from planner.workflows.batch import saved_plan
 from planner.workflows.batch.analyse import Analysis
 from planner.workflows.batch.apply import Approve, decline, deferred, end_stuck, is_overtaken, may_apply
@@ -123,7 +124,10 @@ def apply_saved(folder: str, options: BatchOptions, listener: BatchListener, app
         detail = f"{folder} is {which}: planner batch join makes one plan of all of them."
         raise Failure(error("batch.shard", "A part of a saved plan is not applied", detail))
     command = "destroy" if manifest.mode == "destroy" else "apply"
-    operation = evolve(options.operation, mode=manifest.mode, refresh=manifest.refresh)
+    approval = _approval(folder, manifest, options)
+    operation = evolve(
+        options.operation, mode=manifest.mode, refresh=manifest.refresh, approval=approval, signatures=()
+    )
     options = evolve(options, words=manifest.words, operation=operation)
     batch = Batch(options, command, keeps_pool=True)
     batch.hold()
@@ -146,6 +150,17 @@ def apply_saved(folder: str, options: BatchOptions, listener: BatchListener, app
     finally:
         batch.close()
     return finish(run, report, started, before.begun)
+
+
+def _approval(folder: str, manifest: SavedManifest, options: BatchOptions) -> Approval:
+    """The approval of the plans, where one is demanded: signatures are about the manifest, which has their digests.
+    Raises Failure."""
+    required = requirements(options.operation.signatures, os.environ)
+    if not required:
+        return ()
+    from planner.operations.signature_check import check
+
+    return check(required, os.path.join(folder, saved_plan.NAME), saved_plan.NAME, manifest.data)
 
 
 def _narrowed(analysis: Analysis, manifest: SavedManifest) -> Analysis:

@@ -44,7 +44,7 @@ CREATED, DESTROYED = "+", "-"
 MOST_BYTES = 64 << 20
 LEAST_BYTES = 64 << 10
 """A record may be as large as the state, or as this where that is smaller."""
-_TABLES = ("files", "modules", "variables", "read", "listed", "providers", "names")
+_TABLES = ("files", "modules", "variables", "read", "listed", "providers", "names", "approval")
 _SIZE = 8
 """bytes of a digest: it distinguishes versions of one thing"""
 
@@ -57,7 +57,8 @@ class ApplyInputs:
     own, as {"type": ..., "value": ...}, or {} where it is not recorded; `read`: files that functions read, each with
     its digest and the key of its content ("": none); `listed`: the names in directories that functions list;
     `providers`: versions by source address; `names`: the addresses that objects which were moved since had then, by the
-    present ones."""
+    present ones; `approval`: where
+    signatures were demanded, the digest of the plan (`plan`), and when each key signed it."""
 
     serial: int
     is_whole: bool
@@ -68,6 +69,7 @@ class ApplyInputs:
     listed: Mapping[str, Sequence[str]] = field(factory=dict)
     providers: Mapping[str, str] = field(factory=dict)
     names: Mapping[str, str] = field(factory=dict)
+    approval: Mapping[str, str] = field(factory=dict)
 
     @property
     def json(self) -> dict[str, Any]:
@@ -231,9 +233,8 @@ def _run(raw: Mapping[str, Any]) -> ApplyInputs:
     files, modules, providers, names = (_texts(raw[table]) for table in ("files", "modules", "providers", "names"))
     for address in (*names, *names.values()):
         parse_resource_instance(address)
-    return ApplyInputs(
-        int(raw["serial"]), bool(raw["whole"]), files, modules, variables, read, listed, providers, names
-    )
+    approval, serial, whole = _texts(raw.get("approval", {})), int(raw["serial"]), bool(raw["whole"])
+    return ApplyInputs(serial, whole, files, modules, variables, read, listed, providers, names, approval)
 
 
 def _texts(raw: Mapping[str, Any]) -> dict[str, str]:

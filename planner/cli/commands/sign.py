@@ -1,0 +1,49 @@
+"""`sign`: approve a saved plan."""
+
+from __future__ import annotations
+
+import os
+
+from planner.api.making import Making
+from planner.cli.flags import Arguments, Flag, UsageError
+from planner.cli.options import JSON_LINES, SIGNATURES, VARIABLES, plan_calls, required_signatures
+from planner.cli.views import open_plain_view
+from planner.render.terminal import Terminal
+
+USAGE = "[options] PLAN | DIR"
+HELP = """Approves a plan of `planner plan -out=PLAN`, or the plans of a fleet of `planner batch plan -out=DIR`:
+`planner apply -require-signature=KEYS PLAN` applies only what was signed. A signature is about one file, by its name
+and its content.
+
+The key is a private key of ed25519 or ECDSA (PEM, or a file of OpenSSH); with the file of a public key of OpenSSH, the
+agent of SSH_AUTH_SOCK signs. A passphrase is read from PLANNER_SIGNING_PASSPHRASE. Signatures are added to
+PLAN.intoto.jsonl: DSSE envelopes with an in-toto statement, one on each line.
+
+With -require-signature=KEYS, nothing is signed: the signatures are checked as apply does."""
+FLAGS = (
+    Flag("key", "string", "Sign with the key in this file.", value="FILE"),
+    Flag("expires", "duration", "The plan may be applied for so long.", 0.0, "DURATION"),
+    *SIGNATURES,
+    *VARIABLES,
+    *JSON_LINES,
+)
+
+
+def run(arguments: Arguments, terminal: Terminal) -> int:
+    """0, or 1 when nothing could be signed, or signatures are missing."""
+    path = arguments.only_word("One plan is needed", "Name the file of a saved plan, or the directory of a fleet's.")
+    required = required_signatures(arguments)
+    if bool(arguments["key"]) == bool(required):
+        raise UsageError("Sign or check", "Name either a key (-key) or the keys to check with (-require-signature).")
+    view = open_plain_view(arguments, terminal)
+    calls = plan_calls(Making, arguments)
+    name = os.path.join(path, "manifest.json") if os.path.isdir(path) else path
+    if required:
+        approval = calls.check_signatures(name)
+        plan, *signers = approval
+        keys = [key for key, _ in signers]
+        view.say(f"Approved by {', '.join(keys)}.", signers=keys, plan=plan[1])
+        return 0
+    target, key_id = calls.sign(name, arguments["key"], arguments["expires"])
+    view.say(f"Signed {path} with the key {key_id}: {target}", signature=target, key=key_id)
+    return 0

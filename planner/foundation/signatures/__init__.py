@@ -1,0 +1,1 @@
+"""Signatures: keys, and envelopes of what is signed."""

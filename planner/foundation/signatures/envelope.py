@@ -1,0 +1,71 @@
+"""Signed statements: in-toto statements (version 1) in envelopes of DSSE (version 1). A file has an envelope on each
+line, by one signer each.
+
+https://github.com/secure-systems-lab/dsse/blob/master/protocol.md
+https://github.com/in-toto/attestation/blob/main/spec/v1/statement.md
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from planner.foundation.signatures.keys import SigningKey, Verifier
+from planner.foundation.support.fast_json import orjson
+from planner.foundation.vocabulary.records import frozen
+
+PAYLOAD = "application/vnd.in-toto+json"
+STATEMENT = "https://in-toto.io/Statement/v1"
+MOST_BYTES = 16 << 20
+"""of a file with envelopes"""
+_MOST_SIGNATURES = 64
+
+
+def encoded(payload: bytes) -> bytes:
+    """The bytes that are signed for a payload (the pre-authentication encoding)."""
+    return b"DSSEv1 %d %s %d %s" % (len(PAYLOAD), PAYLOAD.encode(), len(payload), payload)
+
+
+def envelope(statement: Mapping[str, Any], signer: SigningKey) -> bytes:
+    """A statement signed, on one line. Raises ServiceError when the signer does not sign."""
+    payload = orjson.dumps(statement, option=orjson.OPT_SORT_KEYS)
+    signature = signer.sign(encoded(payload))
+    signatures = [{"keyid": signer.key_id, "sig": base64.b64encode(signature).decode()}]
+    whole = {"payloadType": PAYLOAD, "payload": base64.b64encode(payload).decode(), "signatures": signatures}
+    return bytes(orjson.dumps(whole)) + b"\n"
+
+
+@frozen(eq=False)
+class Signed:
+    """A statement, and the keys whose signatures of it were checked."""
+
+    statement: Mapping[str, Any]
+    signers: tuple[Verifier, ...]
+
+
+def verified(data: bytes, verifiers: tuple[Verifier, ...]) -> Iterator[Signed]:
+    """The statements in a file, with those of the keys that signed them. What is not an envelope is left out: it proves
+    nothing."""
+    for line in data.splitlines():
+        if line.strip():
+            try:
+                yield _verified(line, verifiers)
+            except (ValueError, KeyError, TypeError, AttributeError, binascii.Error):
+                continue
+
+
+def _verified(line: bytes, verifiers: tuple[Verifier, ...]) -> Signed:
+    whole = orjson.loads(line)
+    if whole["payloadType"] != PAYLOAD:
+        raise ValueError("another kind of payload")
+    payload = base64.b64decode(whole["payload"], validate=True)
+    message = encoded(payload)
+    statement = orjson.loads(payload)
+    if statement["_type"] != STATEMENT:
+        raise ValueError("another kind of statement")
+    signatures = [base64.b64decode(one["sig"], validate=True) for one in whole["signatures"][:_MOST_SIGNATURES]]
+    # key ids are hints, which nobody signed: every key is tried
+    signers = tuple(one for one in verifiers if any(one.accepts(message, signature) for signature in signatures))
+    return Signed(statement, signers)

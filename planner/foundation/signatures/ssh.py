@@ -1,0 +1,130 @@
+"""Signatures in the form of OpenSSH (PROTOCOL.sshsig), by a key or by an agent (draft-miller-ssh-agent), so that
+`ssh-keygen -Y verify` can check them."""
+
+from __future__ import annotations
+
+import base64
+import os
+import socket
+import struct
+from collections.abc import Callable
+from hashlib import sha256, sha512
+
+from planner.foundation.vocabulary.diagnostic import ServiceError
+
+NAMESPACE = "planner"
+MAGIC = b"SSHSIG"
+_HASH = b"sha512"
+_SIGN, _SIGNED, _LIST, _KEYS = 13, 14, 11, 12
+_RSA_SHA2_512 = 4
+_MOST_BYTES = 1 << 20
+"""of an agent's answer"""
+_SECONDS = 120.0
+"""an agent may prompt its user"""
+
+
+def text(data: bytes) -> bytes:
+    """Bytes with their length in front."""
+    return struct.pack(">I", len(data)) + data
+
+
+class Reader:
+    """Reads the parts of a message. Raises ValueError where one is missing."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data, self.at = data, 0
+
+    def take(self, count: int) -> bytes:
+        if self.at + count > len(self.data):
+            raise ValueError("a part is missing")
+        self.at += count
+        return self.data[self.at - count : self.at]
+
+    def number(self) -> int:
+        return int(struct.unpack(">I", self.take(4))[0])
+
+    def text(self) -> bytes:
+        return self.take(self.number())
+
+    @property
+    def is_at_end(self) -> bool:
+        return self.at == len(self.data)
+
+
+def fingerprint(key: bytes) -> str:
+    """A public key as `ssh-keygen -l` names it."""
+    return f"SHA256:{base64.b64encode(sha256(key).digest()).decode().rstrip('=')}"
+
+
+def signed_data(message: bytes) -> bytes:
+    """The bytes that a key signs for a message."""
+    return MAGIC + b"".join(map(text, (NAMESPACE.encode(), b"", _HASH, sha512(message).digest())))
+
+
+def signature(key: bytes, message: bytes, sign: Callable[[bytes], bytes]) -> bytes:
+    """A signature of a message. `key`: the public key, `sign` gives its signature of bytes, both as OpenSSH writes
+    them."""
+    parts = (key, NAMESPACE.encode(), b"", _HASH, sign(signed_data(message)))
+    return MAGIC + struct.pack(">I", 1) + b"".join(map(text, parts))
+
+
+def parse(data: bytes) -> tuple[bytes, bytes]:
+    """The public key and its signature of `signed_data`. Raises ValueError for another form, purpose or hash."""
+    reader = Reader(data)
+    if reader.take(len(MAGIC)) != MAGIC or reader.number() != 1:
+        raise ValueError("not a signature of OpenSSH")
+    key, namespace, _, hash, signed = (reader.text() for _ in range(5))
+    if namespace != NAMESPACE.encode() or hash != _HASH or not reader.is_at_end:
+        raise ValueError("a signature of OpenSSH for another purpose")
+    return key, signed
+
+
+def armored(data: bytes) -> str:
+    """A signature as a file for ssh-keygen."""
+    encoded = base64.b64encode(data).decode()
+    lines = (encoded[at : at + 70] for at in range(0, len(encoded), 70))
+    return "\n".join(("-----BEGIN SSH SIGNATURE-----", *lines, "-----END SSH SIGNATURE-----", ""))
+
+
+# Agents.
+
+
+def agent_sign(key: bytes, data: bytes) -> bytes:
+    """The signature that the agent of SSH_AUTH_SOCK makes. Raises ServiceError."""
+    flags = _RSA_SHA2_512 if Reader(key).text() == b"ssh-rsa" else 0
+    answer = _request_of_agent(bytes([_SIGN]) + text(key) + text(data) + struct.pack(">I", flags))
+    if answer[:1] != bytes([_SIGNED]):
+        raise ServiceError(f"the agent does not sign with the key {fingerprint(key)}: it has no such key, or refuses")
+    try:
+        return Reader(answer[1:]).text()
+    except ValueError as problem:
+        raise ServiceError(f"the answer of the agent cannot be read: {problem}") from None
+
+
+def _request_of_agent(request: bytes) -> bytes:
+    path = os.environ.get("SSH_AUTH_SOCK")
+    if not path:
+        raise ServiceError("there is no agent: SSH_AUTH_SOCK is not set")
+    try:
+        with socket.socket(socket.AF_UNIX) as agent:
+            agent.settimeout(_SECONDS)
+            agent.connect(path)
+            agent.sendall(text(request))
+            (size,) = struct.unpack(">I", _received(agent, 4))
+            if size > _MOST_BYTES:
+                raise ServiceError("the answer of the agent is too large")
+            return _received(agent, size)
+    except OSError as problem:
+        if isinstance(problem, ServiceError):
+            raise
+        raise ServiceError(f"the agent at {path} does not answer: {problem.strerror or problem}") from None
+
+
+def _received(agent: socket.socket, size: int) -> bytes:
+    data = b""
+    while len(data) < size:
+        part = agent.recv(size - len(data))
+        if not part:
+            raise ServiceError("the agent hung up")
+        data += part
+    return data

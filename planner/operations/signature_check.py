@@ -1,0 +1,137 @@
+"""Checks of signatures: whether a plan is approved by the keys that applying demands."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import Any
+
+from planner.foundation.signatures.envelope import MOST_BYTES, verified
+from planner.foundation.signatures.keys import Verifier, load_verifiers
+from planner.foundation.support.disk import read_given
+from planner.foundation.support.exact_json import JsonError, loads
+from planner.foundation.vocabulary.diagnostic import Failure, error
+from planner.operations.load import selected_workspace
+from planner.operations.options import OperationOptions
+from planner.operations.required_signatures import Approval, Requirement
+
+ENDING = ".intoto.jsonl"
+PREDICATE = "urn:planner:approval:1"
+_SECONDS_AHEAD = 300
+"""how far the clocks of two machines may differ"""
+
+
+def approved_file(options: OperationOptions, required: Iterable[Requirement], path: str) -> tuple[bytes, Approval]:
+    """The content of a plan file, and its approval for the selected workspace. Raises Failure."""
+    data = read_plan_file(path)
+    workspace = "" if fleet_content(data) is not None else selected_workspace(options)[0]
+    return data, check(required, path, os.path.basename(path), data, workspace)
+
+
+def check(required: Iterable[Requirement], path: str, name: str, data: bytes, workspace: str = "") -> Approval:
+    """The approval of a file with this content. Raises Failure unless every requirement is met, with the reasons."""
+    digest = sha256(data).hexdigest()
+    signers: dict[str, str] = {}
+    for requirement in required:
+        verifiers = load_verifiers(requirement.keys)
+        valid, reasons = _valid(_signatures(path), verifiers, name, digest, workspace)
+        if len(valid) < requirement.number:
+            raise Failure(_missing(requirement, path, len(valid), reasons))
+        signers |= valid
+    return (("plan", f"sha256:{digest}"), *sorted(signers.items()))
+
+
+def _valid(
+    data: bytes, verifiers: tuple[Verifier, ...], name: str, digest: str, workspace: str
+) -> tuple[dict[str, str], list[str]]:
+    """The keys with a valid signature, each with its time; and why others do not count."""
+    valid: dict[str, str] = {}
+    reasons: list[str] = []
+    for signed in verified(data, verifiers):
+        if not signed.signers:
+            reasons.append("one is by none of these keys, or was changed")
+            continue
+        names = ", ".join(f"{one.key_id} ({one.name})" for one in signed.signers)
+        try:
+            wrong = _wrong(signed.statement, name, digest, workspace)
+            moment = str(signed.statement["predicate"]["signed_at"])
+        except (KeyError, TypeError, AttributeError, ValueError, IndexError):
+            wrong, moment = "its statement is not an approval of planner", ""
+        if wrong:
+            reasons.append(f"that of {names} does not count: {wrong}")
+        else:
+            valid |= {one.key_id: moment for one in signed.signers}
+    return valid, reasons
+
+
+def _wrong(statement: Mapping[str, Any], name: str, digest: str, workspace: str) -> str:
+    """Why a statement does not approve a file; "" when it does."""
+    if statement["predicateType"] != PREDICATE:
+        return "its statement is not an approval of planner"
+    (subject,) = statement["subject"]
+    predicate = statement["predicate"]
+    if subject["digest"]["sha256"] != digest:
+        return "it is about another plan, or the plan was changed since"
+    if subject["name"] != name:
+        return f"it is about {subject['name']}, and the file is called {name}"
+    if workspace and predicate["workspace"] != workspace:
+        return f"it is about the workspace {predicate['workspace']}, and this one is {workspace}"
+    now = time.time()
+    if _seconds(predicate["signed_at"]) > now + _SECONDS_AHEAD:
+        return f"it was made at {predicate['signed_at']}, which is in the future"
+    if "expires_at" in predicate and _seconds(predicate["expires_at"]) < now:
+        return f"it expired at {predicate['expires_at']}"
+    return ""
+
+
+def _seconds(moment: str) -> float:
+    return datetime.strptime(moment, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC).timestamp()
+
+
+def _missing(requirement: Requirement, path: str, count: int, reasons: list[str]) -> Any:
+    several = requirement.number != 1
+    wanted = f"{requirement.number} signatures" if several else "a signature"
+    there = f"{count} of them {'is' if count == 1 else 'are'} valid" if several else "none is valid"
+    listed = "".join(f"\n  - {reason}" for reason in dict.fromkeys(reasons))
+    files = ", ".join(requirement.keys)
+    detail = f"{requirement.source} demands {wanted} by the keys in {files}; {there}.{listed}"
+    if not reasons:
+        detail += f" There are no signatures in {path}{ENDING}: planner sign {path} -key=FILE makes one."
+    return error("signature.missing", "The plan is not approved", detail)
+
+
+def _signatures(path: str) -> bytes:
+    try:
+        return read_given(f"{path}{ENDING}", MOST_BYTES)
+    except FileNotFoundError:
+        return b""
+    except (OSError, ValueError) as problem:
+        detail = f"{path}{ENDING}: {getattr(problem, 'strerror', None) or problem}."
+        raise Failure(error("signature.unreadable", "Cannot read the signatures", detail)) from None
+
+
+def read_plan_file(path: str) -> bytes:
+    try:
+        return read_given(path)
+    except (OSError, ValueError) as problem:
+        detail = f"{path}: {getattr(problem, 'strerror', None) or problem}."
+        raise Failure(error("plan_file.read", "Cannot read the plan file", detail)) from None
+
+
+def fleet_content(data: bytes) -> dict[str, Any] | None:
+    """The content of an approval of a fleet's plans; None for another file. The digest of the manifest covers all of
+    them."""
+    if not data.startswith(b"{"):
+        return None
+    try:
+        document = loads(data)
+        units = {
+            name: {"plan": f"sha256:{unit['plan']}" if unit["plan"] else "", "outcome": unit["outcome"]}
+            for name, unit in document["units"].items()
+        }
+        return {"mode": document["mode"], "made": document["made"], "by": document["by"], "units": units}
+    except (JsonError, KeyError, TypeError, AttributeError):
+        return None
