@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Collection, Iterable
+from contextlib import suppress
 from typing import Any
 
 from planner.answers.explain.fixes import Cause, causes_of, denial_fixes, unknown_fixes
+from planner.answers.explain.mixtures import mixed_value
 from planner.answers.explain.why import QuestionSubject
+from planner.foundation.support.disk import (
+    Entry,
+    Tree,
+    UnrecordedError,
+    absolute_path,
+    list_directory,
+    read_whole,
+    view,
+)
 from planner.foundation.values.expression_text import short_text
+from planner.foundation.values.value import is_wholly_known
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.foundation.vocabulary.records import evolve
 from planner.foundation.vocabulary.span import Source
@@ -158,11 +172,20 @@ def _attempt(
     if plan_file is not None:
         return Fix(places, False, "not checked: a saved plan is not made again")
     inputs, replace, mode = dict(options.inputs), options.limits.replace, options.mode
+    explainer = explainer_of(made)
+    former = explainer.worlds.of(asked.changes[0]) if explainer.worlds is not None else None
+    files: set[str] = set()
     said: list[str] = []
     is_guessed = False
     for cause in causes:
         what = cause.root.what
-        if cause.root.kind == "variable":
+        place = explainer.places.read(what) if cause.root.kind == "variable" else None
+        known = former.context.given.get(place.name) if former is not None and place is not None else None
+        if place is not None and known is not None and place.name in made.variables and is_wholly_known(known.value):
+            now = inputs.get(place.name, made.variables[place.name].value)
+            inputs[place.name] = mixed_value(now, known.value, (), [place.path])
+            said.append(f"{what} = {cause.before}" if cause.before not in (None, "nothing") else f"no {what}")
+        elif cause.root.kind == "variable":
             before, told, by_default = _former(made, cause)
             if before is None:
                 return Fix(places, False, f"not checked: what {what} was is not on record")
@@ -172,6 +195,11 @@ def _attempt(
         elif cause.root.kind == "text":
             was = f"it was {cause.before}, and has to be edited" if cause.before else "what it was is not on record"
             return Fix(places, False, f"not checked: {was}")
+        elif cause.root.kind == "file" and former is not None and _is_recorded(former.tree, what):
+            files.add(absolute_path(what.removeprefix("file ")))
+            said.append(f"the former {what}")
+        elif cause.root.kind == "file":
+            return Fix(places, False, f"not checked: the former content of {what} is not on record")
         elif cause.before is None:
             return Fix(places, False, "not checked: planning again cannot leave that out")
         elif cause.place.text == "-destroy":
@@ -179,7 +207,8 @@ def _attempt(
         else:
             replace = tuple(address for address in replace if str(address) != what)
     limits = evolve(options.limits, replace=replace)
-    again = open_or_make_plan(evolve(options, inputs=inputs, limits=limits, mode=mode, made=None))
+    with view(_FormerFiles(former.tree, files) if files and former is not None else None):
+        again = open_or_make_plan(evolve(options, inputs=inputs, limits=limits, mode=mode, made=None))
     how = f" with {', '.join(said)}" if said else " without it"
     action = changed_actions(again.complete).get(asked.name, "no-op") if again.complete is not None else None
     if action == "no-op":
@@ -191,6 +220,44 @@ def _attempt(
     if action is None:
         return Fix(places, False, f"not checked: planning again{how} failed")
     return Fix(places, False, f"planned again{how}: still {action}")
+
+
+def _is_recorded(tree: Tree, file: str) -> bool:
+    """Whether it is known what a file was, or that there was none."""
+    with view(tree):
+        try:
+            read_whole(file.removeprefix("file "))
+        except UnrecordedError:
+            return False
+        except OSError:
+            return True
+    return True
+
+
+class _FormerFiles:
+    """The files on the disk, but for some those of a former tree."""
+
+    root = "/"
+
+    def __init__(self, former: Tree, files: Collection[str]) -> None:
+        self._former, self._files = former, files
+
+    def read(self, name: str) -> bytes:
+        """As planner.foundation.support.disk.Tree."""
+        with view(self._former if f"/{name}" in self._files else None):
+            return read_whole(f"/{name}")
+
+    def entries(self, directory: str) -> Iterable[Entry]:
+        """As planner.foundation.support.disk.Tree."""
+        entries: dict[str, Entry] = {}
+        for tree in (None, self._former):
+            with view(tree), suppress(OSError):
+                listed = list_directory(f"/{directory}")
+                is_former = tree is not None
+                entries |= {
+                    e.name: e for e in listed if (os.path.join(f"/{directory}", e.name) in self._files) == is_former
+                }
+        return list(entries.values())
 
 
 def _former(made: MadePlan[Unstored], cause: Cause) -> tuple[Any, str, bool]:

@@ -10,10 +10,11 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
+from planner.answers.explain.causes import CauseStep
 from planner.answers.explain.why import more_causes
 from planner.logic.programs.actions import words_for
 from planner.render.alike import alike
-from planner.render.cause_line import KINDS, difference
+from planner.render.cause_line import KINDS, difference_of
 from planner.render.cause_summary import module_of, without_module
 from planner.render.proof import fact_text, own_rule_text, proof_text, source_text
 from planner.render.terminal import Paint, fold
@@ -134,7 +135,7 @@ _CODE = re.compile(r" \((?:[a-z]+(?:_[a-z]+)+|create|update|read|delete|[a-z]+-t
 def _step_notes(step: dict[str, Any]) -> str:
     """The values of a step, its kind and its place."""
     before, value = step.get("before", ""), step.get("value", "")
-    text = f" {difference(before, value)}" if before and value and before != value else ""
+    text = difference_of(CauseStep(step["what"], before=before, value=value))
     source = step.get("source", {})
     place = f"{source['file']}:{source['line']}" if "file" in source else source_text(source)
     notes = ", ".join(filter(None, (step.get("origin", ""), place, KINDS.get(step.get("kind", ""), ""))))
@@ -297,7 +298,7 @@ def fixes_text(document: dict[str, Any], paint: Paint) -> str:
 
 
 def _one(document: dict[str, Any], paint: Paint) -> str:
-    lines = [*document.get("notes", ()), paint(f"{_goal(document['goal'])}. Any of these would end that:", "bold")]
+    lines = [*document.get("notes", ()), paint(f"{_goal(document['goal'])}. To avoid this, do one of these:", "bold")]
     if not document["fixes"]:
         lines[-1] = paint(f"{_goal(document['goal'])}.", "bold")
         return "\n".join([*lines, document.get("stuck") or document.get("limit", "")])

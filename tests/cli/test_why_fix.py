@@ -26,7 +26,7 @@ def told(planner, *words):
 
 def test_a_way_by_either_of_its_edges(planner):
     assert told(planner, "terraform_data.c", "terraform_data.a") == [
-        "terraform_data.c (expand) waits for terraform_data.a (expand). Any of these would end that:",
+        "terraform_data.c (expand) waits for terraform_data.a (expand). To avoid this, do one of these:",
         '  1. main.tf:3: resource "terraform_data" "b" { input = terraform_data.a.id } [checked]',
         "  2. main.tf:5: input = terraform_data.b.output [checked]",
     ]
@@ -88,7 +88,7 @@ def test_a_rule_of_the_users(planner, work: Path):
 
 def test_a_change_is_planned_again_as_it_was(planner):
     assert planner("apply", "-auto-approve").code == 0
-    change = "The planned action of terraform_data.a is create-then-delete. Any of these would end that:"
+    change = "The planned action of terraform_data.a is create-then-delete. To avoid this, do one of these:"
     assert told(planner, "terraform_data.a", "-var=x=3") == [
         change,
         '  1. var.x (-var=x) [planned again with var.x = "2": it does not change]',
@@ -113,6 +113,25 @@ def test_a_text_is_not_checked(planner, work: Path):
     assert len(lines) == 2 and '[not checked: it was "2", and has to be edited]' in lines[1] and "main.tf:2" in lines[1]
 
 
+def test_files_and_keys_are_taken_back(planner, work: Path):
+    configuration = """variable "keys" { default = { a = 1 } }
+resource "terraform_data" "f" { input = file("f.txt") }
+resource "terraform_data" "k" {
+  for_each = var.keys
+  input    = each.value
+}
+"""
+    (work / "main.tf").write_text(configuration, encoding="utf-8")
+    (work / "f.txt").write_text("one", encoding="utf-8")
+    assert planner("apply", "-auto-approve").code == 0
+    (work / "f.txt").write_text("two", encoding="utf-8")
+    (work / "main.tf").write_text(configuration.replace("a = 1 }", "a = 1, b = 2 }"), encoding="utf-8")
+    assert told(planner, "terraform_data.f")[1].endswith(
+        "[planned again with the former file f.txt: it does not change]"
+    )
+    assert told(planner, 'terraform_data.k["b"]')[1].endswith("[planned again with no var.keys.b: it does not change]")
+
+
 def test_what_was_is_not_on_record(planner, work: Path):
     """Several certain causes go together, candidates alone; what nobody knows may have been the default."""
     text = 'variable "x" { default = "2" }\nvariable "y" { default = "3" }\n'
@@ -133,7 +152,7 @@ def test_what_was_is_not_on_record(planner, work: Path):
 def test_an_unknown_value(planner):
     lines = told(planner, "unknown", "terraform_data.c.input")
     assert lines == [
-        "terraform_data.c.input is not known yet. Any of these would end that:",
+        "terraform_data.c.input is not known yet. To avoid this, do one of these:",
         "  1. main.tf:5: input = terraform_data.b.output [checked]",
         "  2. terraform_data.b: apply it first (planner apply '-target=terraform_data.b') [checked]",
     ]

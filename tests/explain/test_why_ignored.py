@@ -48,12 +48,15 @@ def applied(tmp_path: Path, planner, monkeypatch):
 @pytest.mark.parametrize(
     ("name", "lines"),
     [
-        ("one", ["although input differs from its configuration: ignore_changes ignores that", "main.tf:7: ignore_ch"]),
+        (
+            "one",
+            ['although input is 1 in the state and "2" in the configuration: ignore_changes', "main.tf:7: ignore_ch"],
+        ),
         (
             "all",
             ["input of terraform_data.all differs", "triggers_replace of terraform_data.all differs", "main.tf:13"],
         ),
-        ("nested", ["although input.a differs", "main.tf:20: ignore_changes = [input.a]"]),
+        ("nested", ['although input.a is 1 in the state and "2" in', "main.tf:20: ignore_changes = [input.a]"]),
     ],
 )
 def test_why_names_what_is_ignored_and_where(name, lines, planner):

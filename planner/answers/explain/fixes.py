@@ -205,7 +205,7 @@ def causes_of(because: Because, relations: Mapping[str, Collection[Any]]) -> lis
 
 
 _SAID = {
-    "file": "the file that {what} reads",
+    "file": "undo the change of {what}",
     "drift": "what happened to {what} outside (-refresh=false does not look)",
     "read": "what {what} reads",
     "function": "a function whose result differs from call to call, in {what}",

@@ -225,8 +225,9 @@ class MentionTrace:
         elif status == "other":
             self._facts.add("changed_since", text, source=source)
             was, _ = self.former.value(place)
-            if was is not None and not self.places.is_sensitive(place):
-                self._facts.add("recorded_value", text, short_text(was), source=source)
+            if not self.places.is_sensitive(place):
+                shown = short_text(was) if was is not None else "nothing"
+                self._facts.add("recorded_value", text, shown, source=source)
 
     def _text_status(self, place: ValueLocation, node: Expression | None = None) -> Status:
         """Whether an expression was at its present place in the one that sets the value at a place; without `node`,

@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 from planner.answers.explain.former_world import FormerWorld
 from planner.answers.explain.origins import differing, path_step
-from planner.answers.explain.places import ValueLocation, repetition
+from planner.answers.explain.places import ValueLocation, repetition, select
 from planner.answers.explain.repetition import RepetitionLocation, repeated
 from planner.answers.explain.value_trace import ValueTrace, part_at
 from planner.engine.evaluation.context import ModuleInstance
@@ -84,6 +84,7 @@ class Trace(ValueTrace):
         if any(row[0] == "tainted" for row in change.facts):
             self._other_arguments(change, ValueLocation(module, "resource", key, change.key))
         if change.action == NO_OP:
+            self._ignored_values(change, name)
             self._arguments(change, name, ValueLocation(module, "resource", key, change.key))
         self._triggers(change, module, decl)
         self._pending(change, name, module, decl)
@@ -204,6 +205,21 @@ class Trace(ValueTrace):
             if self.places.given(at) is not None:
                 self._facts.add("attribute_place", str(at), name, str(argument), source=self._source(at))
                 self._mentions(at, unknown=False)
+
+    def _ignored_values(self, change: ResourceChange, name: str) -> None:
+        """The values of an unchanged object that differ from its configuration, with what the configuration has."""
+        for row in change.facts:
+            at = self.places.read(f"{name}.{row[2]}") if row[0] == "ignored_difference" else None
+            given = self.places.given(at) if at is not None else None
+            if at is None or given is None:
+                continue
+            configured = next((value for _, value in select(given.evaluate(given.node), given.rest)), None)
+            hidden = self.places.is_sensitive(at)
+            shown = [
+                short_text(value, hidden) if value is not None else "nothing"
+                for value in (part_at(change.after, at.path), configured)
+            ]
+            self._facts.add("ignored_values", name, row[2], *shown, source=given.span)
 
     def _other_arguments(self, change: ResourceChange, place: ValueLocation) -> None:
         """The arguments of a tainted object that differ, besides."""
