@@ -31,17 +31,20 @@ WHERE = PATHS | HELPERS
 
 
 @cache
-def policies_of(name: str) -> Policies:
-    policies, problems = load_policies(policy_files([f"builtin:{name if name in PATHS else HELPERS[name].name}"]))
+def loaded(name: str) -> Policies:
+    """A policy, or all those of a pack."""
+    policies, problems = load_policies(policy_files([f"builtin:{name}"]))
     assert policies is not None and problems == []
     return policies
 
 
-@cache
-def cases_of(name: str) -> list[Case]:
+def policies_of(name: str) -> Policies:
+    return loaded(name if name in PATHS else HELPERS[name].name)
+
+
+def cases_of(name: str, policies: Policies) -> list[Case]:
     """The cases of a file in which everything is known: those that hold for the rules as they are written."""
     path = WHERE[name] / f"{name}.case"
-    policies = policies_of(name)
     space = next(iter(policies.packs.packs))
     cases, problems = load_cases(policies.program, path.name, path.read_text(encoding="utf-8"), space)
     assert problems == []
@@ -68,21 +71,24 @@ def test_cases(pack: Path) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_there_are_cases_for_and_against(name: str) -> None:
-    wanted = [{p: rows for p, rows in case.wanted.items() if p in VERDICTS} for case in cases_of(name)]
+    policies = loaded(PATHS[name].name)
+    wanted = [{p: rows for p, rows in case.wanted.items() if p in VERDICTS} for case in cases_of(name, policies)]
     assert any(rows for case in wanted for rows in case.values())
     codes = {row[0] for case in wanted for rows in case.values() for row in rows}
     assert codes == {name}
-    constants = {rule.head.arguments[0].value for rule in policies_of(name).program.rules if is_verdict(rule)}
+    constants = {rule.head.arguments[0].value for rule in policies.program.rules if is_verdict(rule, name)}
     assert constants == {name}
 
 
-def is_verdict(rule) -> bool:
-    return rule.head.predicate in VERDICTS
+def is_verdict(rule, name: str) -> bool:
+    """Whether a rule of a file is one for a verdict."""
+    return rule.head.predicate in VERDICTS and Path(rule.file).stem == name
 
 
 @pytest.mark.parametrize("name", thinned(sorted(WHERE), 6))
 def test_every_rule_has_a_case_that_fails_without_it(name: str) -> None:
     program = policies_of(name).program
+    cases = cases_of(name, policies_of(name))
     functions: dict[int, list[str]] = {}
     for step in program.compiled.steps:
         for function in step.functions:
@@ -94,7 +100,7 @@ def test_every_rule_has_a_case_that_fails_without_it(name: str) -> None:
         kept = {f: program.functions[f] for f in functions[rule.number]}
         program.functions.update(dict.fromkeys(kept, lambda *_: set()))
         try:
-            if not any(run_case(program, case) for case in cases_of(name)):
+            if not any(run_case(program, case) for case in cases):
                 unneeded.append(rule.name)
         finally:
             program.functions.update(kept)
@@ -103,8 +109,8 @@ def test_every_rule_has_a_case_that_fails_without_it(name: str) -> None:
 
 def test_every_verdict_says_why() -> None:
     for name in NAMES:
-        for rule in policies_of(name).program.rules:
-            if is_verdict(rule):
+        for rule in loaded(PATHS[name].name).program.rules:
+            if is_verdict(rule, name):
                 assert rule.reason != "the plan must not be applied", rule.name
 
 

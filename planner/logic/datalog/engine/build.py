@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from functools import lru_cache
 
 from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
 from planner.language.syntax.rule_parse import parse_rules
@@ -32,7 +33,7 @@ def build_program(
         if name in given:
             parsed.append(given[name])
             continue
-        file, problems = parse_rules(name, text)
+        file, problems = (_parse_core if core is not None and name in core else parse_rules)(name, text)
         parsed.append(file)
         diagnostics += problems
     parsed, problems = resolve(parsed, spaces or {}, core)
@@ -68,6 +69,10 @@ def build_program(
     compiled = compile_program(predicates, rules, strata)
     code = compile(compiled.source, "<rules>", "exec")
     return RuleProgram(predicates, strata, compiled, code, lambda: rules), _in_order(diagnostics)
+
+
+_parse_core = lru_cache(64)(parse_rules)
+"""The product's files are the same in each program of a process, and their syntax is never changed."""
 
 
 def _in_order(diagnostics: list[Diagnostic]) -> list[Diagnostic]:

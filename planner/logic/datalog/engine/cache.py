@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import io
 import marshal
-from _pickle import Pickler, Unpickler
+from _pickle import Unpickler, dumps
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -85,9 +85,7 @@ def spaces_parts(spaces: Spaces) -> Iterator[str]:
         yield from (file, *spaces[file])
 
 
-class _Pickler(Pickler):
-    def persistent_id(self, value: Any) -> str | None:
-        return value.filename if isinstance(value, Source) else None
+_SOURCE = (Source.__module__, Source.__qualname__)
 
 
 class _Unpickler(Unpickler):
@@ -97,15 +95,16 @@ class _Unpickler(Unpickler):
         super().__init__(io.BytesIO(data))
         self.sources = sources
 
-    def persistent_load(self, name: str) -> Source:
-        return self.sources[name]
+    def find_class(self, module: str, name: str) -> Any:
+        return self._source if (module, name) == _SOURCE else super().find_class(module, name)
+
+    def _source(self, filename: str, _: str) -> Source:
+        return self.sources[filename]
 
 
 def pickled(value: Any) -> bytes:
-    """Syntax or rules, without the texts that they come from."""
-    buffer = io.BytesIO()
-    _Pickler(buffer, 5).dump(value)
-    return buffer.getvalue()
+    """Syntax or rules, without the texts that they come from (Source.__reduce__)."""
+    return dumps(value, 5)
 
 
 def unpickled(data: bytes, sources: dict[str, Source]) -> Any:

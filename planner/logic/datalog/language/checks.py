@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 
 from planner.foundation.support.lazy import MOST_NESTED, is_too_deep
 from planner.foundation.vocabulary.diagnostic import Diagnostic, error, warning
@@ -104,13 +105,21 @@ _DECLARATION = re.compile(r"^\.(?:decl|native) +([a-z]\w*)", re.M)
 
 def declared_elsewhere(predicates: Predicates, beside: Iterable[tuple[str, str]]) -> Iterator[Diagnostic]:
     """A name has one meaning in all programs of the product: no other file of its declares it again."""
-    for name, text in beside:
-        for match in _DECLARATION.finditer(text):
-            predicate = predicates.get(match[1])
-            if predicate is not None and predicate.is_core and predicate.span.filename != name:
-                place = f"{name}:{text.count(chr(10), 0, match.start()) + 1}"
-                detail = f"{match[1]} is declared at {place}, too. What several programs use is declared once, for all."
-                yield error("rules.duplicate", "Predicate declared twice", detail, predicate.span)
+    for declared, name, place in _declarations(tuple(beside)):
+        predicate = predicates.get(declared)
+        if predicate is not None and predicate.is_core and predicate.span.filename != name:
+            detail = f"{declared} is declared at {place}, too. What several programs use is declared once, for all."
+            yield error("rules.duplicate", "Predicate declared twice", detail, predicate.span)
+
+
+@lru_cache(1)
+def _declarations(files: tuple[tuple[str, str], ...]) -> list[tuple[str, str, str]]:
+    """The predicates that files declare, with the file and the line. Kept: the product's files are always the same."""
+    return [
+        (match[1], name, f"{name}:{text.count(chr(10), 0, match.start()) + 1}")
+        for name, text in files
+        for match in _DECLARATION.finditer(text)
+    ]
 
 
 def rule_names(rules: Iterable[Rule]) -> Iterator[Diagnostic]:

@@ -124,19 +124,20 @@ class Stratum(NamedTuple):
 # The parts of a literal: its variables and atoms.
 
 
-def variables(node: RulePart) -> Iterator[RuleVariable]:
+def variables(node: RulePart) -> list[RuleVariable]:
     """The variables of a term or literal in textual order, each occurrence once."""
+    found: list[RuleVariable] = []
     for part in [node] if isinstance(node, RuleVariable) else node.children():
         if isinstance(part, RuleVariable):
-            yield part
-        else:
-            yield from variables(part)
+            found.append(part)
+        elif not isinstance(part, Constant):
+            found += variables(part)
+    return found
 
 
-def inner_variables(aggregate: Aggregate) -> Iterator[RuleVariable]:
+def inner_variables(aggregate: Aggregate) -> list[RuleVariable]:
     """The variables between the braces of an aggregate and in its expression."""
-    for node in aggregate.children()[1:]:
-        yield from variables(node)
+    return [variable for node in aggregate.children()[1:] for variable in variables(node)]
 
 
 def inner_names(aggregate: Aggregate) -> set[str]:
