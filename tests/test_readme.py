@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from conformance import forked
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
@@ -23,14 +24,7 @@ COMMANDS = [match[1] for match in BLOCK.finditer(README.read_text(encoding="utf-
 def run(command: str) -> str:
     words = shlex.split(command)[1:]
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("TF_", "PLANNER_"))}
-    done = subprocess.run(
-        [sys.executable, "-m", "planner", *words],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = forked.run(words, ROOT, environment)
     text = done.stdout + done.stderr
     return "".join(line.rstrip() + "\n" for line in text.strip("\n").split("\n"))
 

@@ -331,6 +331,7 @@ terraform {
   encryption {
     key_provider "pbkdf2" "p" {
       passphrase = "a passphrase that is long enough"
+      iterations = 200000
     }
     method "aes_gcm" "m" {
       keys = key_provider.pbkdf2.p

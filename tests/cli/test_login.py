@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conformance import forked
 from state.backends.servers import tfe
 
 from planner.foundation.clients.oauth import login_service
@@ -53,9 +54,8 @@ class Home:
         )
 
     def run(self, *words: str, answers: str = "") -> tuple[int, str]:
-        process = self.begun(*words)
-        said, _ = process.communicate(answers, timeout=60)
-        return process.returncode, said
+        done = forked.run(words, self.folder, self.environment, answers, timeout=60)
+        return done.returncode, done.stdout + done.stderr
 
     def kept(self) -> Any:
         return json.loads(self.file.read_text("utf-8"))

@@ -4,12 +4,11 @@ somebody names himself is read."""
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from conformance import forked
 from thinned import thinned
 
 from planner.foundation.support.disk import read_given, read_whole, replace_file
@@ -26,14 +25,7 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def planner(*words: str, given: str | None = None) -> tuple[int, str]:
     """A real process, for what waits would wait for ever."""
-    done = subprocess.run(
-        [sys.executable, "-m", "planner", *words, "-no-color"],
-        stdin=subprocess.DEVNULL if given is None else None,
-        input=given,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    done = forked.run([*words, "-no-color"], Path.cwd(), stdin=given or "", timeout=60)
     assert "Traceback" not in done.stderr and "Internal error" not in done.stderr
     return done.returncode, " ".join((done.stdout + done.stderr).split())
 

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from conformance import forked
 
 
 def run(directory: Path, *words: str) -> tuple[int, str]:
-    done = subprocess.run(
-        [sys.executable, "-m", "planner", *words], cwd=directory, env={**os.environ, "NO_COLOR": "1"},
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    done = forked.run(words, directory, {**os.environ, "NO_COLOR": "1"})
     return done.returncode, done.stdout + done.stderr
 
 

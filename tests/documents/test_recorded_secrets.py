@@ -91,7 +91,10 @@ def test_of_a_file_whose_hash_is_shown_there_is_a_digest(
 ENCRYPTION = """
 terraform {
   encryption {
-    key_provider "pbkdf2" "k" { passphrase = "correct-horse-battery-staple" }
+    key_provider "pbkdf2" "k" {
+      passphrase = "correct-horse-battery-staple"
+      iterations = 200000
+    }
     method "aes_gcm" "m" { keys = key_provider.pbkdf2.k }
     state { method = method.aes_gcm.m }
   }

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from conformance import forked
 from encryption.sealing import ENCRYPTION
 
 CANARY = "CaNaRy-7f3a91-of-the-mine"
@@ -106,9 +107,9 @@ class Area:
         )  # fmt: skip
 
     def run(self, *words: str, code: int = 0) -> str:
-        process = self.start(*words)
-        out, _ = process.communicate(timeout=120)
-        assert process.returncode == code, out
+        done = forked.run(words, self.work, self.env)
+        out = done.stdout + done.stderr
+        assert done.returncode == code, out
         self.look(" ".join(words))
         return out
 

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from conformance import forked
 from thinned import thinned
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -42,8 +43,11 @@ def commands(name: str) -> list[str]:
 def run(command: str, folder: Path) -> tuple[int, str, str]:
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("TF_", "PLANNER_"))}
     program, *words = shlex.split(command)
+    if program == "planner":
+        planned = forked.run(words, folder, environment)
+        return planned.returncode, planned.stdout, planned.stderr
     done = subprocess.run(
-        [sys.executable, *(["-m", "planner"] if program == "planner" else []), *words],
+        [sys.executable, *words],
         cwd=folder,
         env=environment,
         capture_output=True,

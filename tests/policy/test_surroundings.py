@@ -5,13 +5,12 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from provider.plugins import ROOT, SOURCE, override
+from conformance import forked
+from provider.plugins import SOURCE, override
 
 from planner.foundation.vocabulary.release import RELEASE
 from planner.logic.model.plan import PolicyRecord
@@ -76,13 +75,7 @@ class Place:
         self.folder = folder
 
     def run(self, *words: str, code: int = 0) -> str:
-        done = subprocess.run(
-            [sys.executable, "-m", "planner", *words],
-            cwd=self.folder,
-            env={**os.environ, "PYTHONPATH": str(ROOT), "TF_VAR_size": "3", "TF_WORKSPACE": "prod"},
-            capture_output=True,
-            text=True,
-        )
+        done = forked.run(words, self.folder, {**os.environ, "TF_VAR_size": "3", "TF_WORKSPACE": "prod"})
         assert done.returncode == code, done.stdout + done.stderr
         return done.stdout if "-json" in words else done.stdout + done.stderr
 

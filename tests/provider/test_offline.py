@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from provider.plugins import ROOT, SOURCE, is_alive, override, pids
+from conformance import forked
+from provider.plugins import SOURCE, is_alive, override, pids
 
 TEXT = f"""
 terraform {{
@@ -58,13 +57,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def run(folder: Path, *words: str, code: int = 0) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        [sys.executable, "-m", "planner", *words],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-    )
+    done = forked.run(words, folder)
     assert done.returncode == code, done.stdout + done.stderr
     assert not any(map(is_alive, pids(folder.parent / "world")))
     return done

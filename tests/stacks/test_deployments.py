@@ -485,7 +485,10 @@ def test_policies_judge_each_component(stack: Stack) -> None:
 
 
 ENCRYPTION = """
-key_provider "pbkdf2" "k" { passphrase = "correct horse battery staple" }
+key_provider "pbkdf2" "k" {
+  passphrase = "correct horse battery staple"
+  iterations = 200000
+}
 method "aes_gcm" "m" { keys = key_provider.pbkdf2.k }
 state {
   method   = method.aes_gcm.m
