@@ -518,7 +518,7 @@ def main() -> None:
     server.start()
     WORLD.mkdir(exist_ok=True)
     with open(WORLD / "started", "a") as file:
-        file.write(f"{os.getpid()}\n")
+        file.write(f"{os.environ.get('TEST_PROVIDER_PID') or os.getpid()}\n")
     print(f"1|{VERSION}|unix|{path}|grpc|{certificate}", flush=True)
     stop.result()
     server.stop(0.2).wait()

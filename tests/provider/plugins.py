@@ -6,13 +6,17 @@ its own with the package from PyPI that it is made with.
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -33,13 +37,33 @@ SOURCES = {name: f"example.com/test/{name}" for name in ("test", "other", "tf", 
 """local name of each provider -> source address; `other` is `test` once more"""
 
 
-def write_plugin(folder: Path, protocol: int = 6, name: str = "test") -> Path:
-    """A program that runs the plugin: a script, as its Python and its path are only known here."""
+def write_plugin(folder: Path, protocol: int = 6, name: str = "test", is_alone: bool = False) -> Path:
+    """A program that runs the plugin: a script, as its Python and its path are only known here. `is_alone`: in a
+    process of its own, for tests of processes; otherwise it is forked, which takes a tenth of the time."""
     folder.mkdir(parents=True, exist_ok=True)
     program = folder / f"terraform-provider-{name}"
-    program.write_text(f'#!/bin/sh\nPYTHONPATH="{ROOT}" exec "{sys.executable}" "{SERVER}" {protocol}\n')
+    command = f'PYTHONPATH="{ROOT}" exec "{sys.executable}" "{SERVER}" {protocol}'
+    if not is_alone:
+        command = f'exec "{sys.executable}" -I -S "{SERVER.with_name("plugin_client.py")}" "{_forks()}" {protocol}'
+    program.write_text(f"#!/bin/sh\n{command}\n")
     program.chmod(0o755)
     return program
+
+
+@cache
+def _forks() -> str:
+    """The socket of the process that forks plugins, one for all tests of a worker."""
+    folder = tempfile.mkdtemp(prefix="plugins-")
+    path = f"{folder}/socket"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, str(SERVER.with_name("plugin_forks.py")), path]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd="/", env=environment)
+    assert process.stdin is not None and process.stdout is not None
+    assert process.stdout.readline() == b"ready\n"
+    atexit.register(shutil.rmtree, folder, True)
+    atexit.register(process.wait)
+    atexit.register(process.stdin.close)
+    return path
 
 
 def write_made_with(package: str, folder: Path) -> Path:
@@ -66,9 +90,11 @@ def write_made_with(package: str, folder: Path) -> Path:
     return program
 
 
-def write(name: str, folder: Path, protocol: int = 6) -> Path:
+def write(name: str, folder: Path, protocol: int = 6, is_alone: bool = False) -> Path:
     """A program that runs the plugin of the provider with a name in SOURCES."""
-    return write_plugin(folder, protocol, name) if name in ("test", "other") else write_made_with(name, folder)
+    if name in ("test", "other"):
+        return write_plugin(folder, protocol, name, is_alone)
+    return write_made_with(name, folder)
 
 
 def write_settings(folder: Path, programs: Mapping[str, Path]) -> Path:
@@ -117,11 +143,15 @@ def _announced(name: str, process: subprocess.Popen[str]) -> dict[str, Any]:
 
 
 def override(
-    monkeypatch: pytest.MonkeyPatch, folder: Path, protocol: int = 6, names: Sequence[str] = ("test",)
+    monkeypatch: pytest.MonkeyPatch,
+    folder: Path,
+    protocol: int = 6,
+    names: Sequence[str] = ("test",),
+    is_alone: bool = False,
 ) -> Path:
     """Makes plugins the overrides of their source addresses; gives the directory of their objects."""
     bins = folder / "bin"
-    programs = {name: write(name, bins if name == "test" else bins / name, protocol) for name in names}
+    programs = {name: write(name, bins if name == "test" else bins / name, protocol, is_alone) for name in names}
     monkeypatch.setenv("TF_CLI_CONFIG_FILE", str(write_settings(folder, programs)))
     world = folder / "world"
     world.mkdir(exist_ok=True)

@@ -84,7 +84,7 @@ IN_A_SECOND_RUN = (
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    override(monkeypatch, tmp_path)
+    override(monkeypatch, tmp_path, is_alone=True)
     found = tmp_path / "project"
     found.mkdir()
     (found / "main.tf").write_text(EVERYTHING)

@@ -184,8 +184,8 @@ def test_no_plugin_outlives_us_however_we_end(tmp_path: Path, ending: str) -> No
 
 
 def test_an_interrupt_at_the_terminal_is_not_for_plugins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    world = override(monkeypatch, tmp_path)
-    process = PluginProcess([str(write_plugin(tmp_path / "bin"))], "test")
+    world = override(monkeypatch, tmp_path, is_alone=True)
+    process = PluginProcess([str(write_plugin(tmp_path / "bin", is_alone=True))], "test")
     (pid,) = pids(world)
     assert os.getsid(pid) != os.getsid(0)
     process.end()
