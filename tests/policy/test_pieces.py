@@ -7,6 +7,7 @@ import json
 import os
 import random
 import re
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,6 @@ from thinned import thinned
 from planner.answers.policy.from_json import chunks, excerpt
 from planner.answers.policy.from_json.chunks import can_be_judged_apart
 from planner.answers.policy.program import Policies, load_policies
-from planner.answers.policy.sources import policy_files
 from planner.foundation.support import exact_json, forks, read_ahead
 from planner.operations import judge_documents
 from planner.operations.options import OperationOptions
@@ -65,9 +65,10 @@ TOGETHER = {
 }
 
 
-def policies(folder: Path, text: str) -> Policies:
-    (folder / "rules.dl").write_text(re.sub(r"^(\.decl|\.native)", r"/// Of this test.\n\1", text, flags=re.M))
-    loaded, problems = load_policies(policy_files([str(folder / "rules.dl")]))
+@cache
+def policies(text: str) -> Policies:
+    text = re.sub(r"^(\.decl|\.native)", r"/// Of this test.\n\1", text, flags=re.M)
+    loaded, problems = load_policies((("rules.dl", text),))
     assert loaded is not None, problems
     return loaded
 
@@ -183,7 +184,7 @@ def test_pieces_say_what_the_whole_says(seed: int, tmp_path: Path, monkeypatch: 
     r = random.Random(seed)
     secrets = 0.05 * (seed % 3 == 0)
     path = written(tmp_path, plan([change(r, i, secrets) for i in range(r.choice((0, 1, 40)))]))
-    rules = policies(tmp_path, APART)
+    rules = policies(APART)
     assert secrets or (in_pieces(path, rules) and in_pieces(path, rules, 3))
     assert "counts" in all_say_the_same(path, rules, monkeypatch)
 
@@ -191,7 +192,7 @@ def test_pieces_say_what_the_whole_says(seed: int, tmp_path: Path, monkeypatch: 
 def test_findings_of_all_kinds_are_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     r = random.Random(1)
     path = written(tmp_path, plan([change(r, i) for i in range(150)]))
-    found = all_say_the_same(path, policies(tmp_path, APART), monkeypatch)
+    found = all_say_the_same(path, policies(APART), monkeypatch)
     codes = {finding["code"] for finding in found["findings"]}
     assert codes >= {"tags", "owner", "open", "many", "size", "either", "json", "moved", "was", "output"}
     assert {finding["verdict"] for finding in found["findings"]} >= {"deny", "broken", "warn", "undecided"}
@@ -205,7 +206,6 @@ def test_recorded_plans(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     order += ("prior_state", "configuration", "timestamp", "errored")
     path = written(tmp_path, {n: document[n] for n in order if n in document})
     rules = policies(
-        tmp_path,
         """
         deny("input", A, "has no input") :- acts(A, "create"), not planned(A, "input", _).
         deny("known", A, "is " ++ V) :- planned(A, P, V), P = "input".
@@ -220,7 +220,7 @@ def test_recorded_plans(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_what_is_about_several_objects_is_asked_of_the_whole(
     text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rules = policies(tmp_path, text)
+    rules = policies(text)
     r = random.Random(2)
     path = written(tmp_path, plan([change(r, i) for i in range(30)]))
     assert not in_pieces(path, rules)
@@ -228,8 +228,8 @@ def test_what_is_about_several_objects_is_asked_of_the_whole(
 
 
 def test_what_each_piece_would_say_alone_is_said_once(tmp_path: Path) -> None:
-    assert can_be_judged_apart(policies(tmp_path, APART))
-    assert not can_be_judged_apart(policies(tmp_path, f'{APART}\ndeny("x", "", "m") :- wanted("Owner").'))
+    assert can_be_judged_apart(policies(APART))
+    assert not can_be_judged_apart(policies(f'{APART}\ndeny("x", "", "m") :- wanted("Owner").'))
 
 
 # ---------------------------------------------------------------- what is unusual
@@ -284,7 +284,7 @@ DAMAGED = {
 @pytest.mark.parametrize("document", [*WRONG.values(), *DAMAGED.values()], ids=[*WRONG, *DAMAGED])
 def test_what_is_wrong_is_told_alike(document: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exact_json, "_LARGE", 0)
-    all_say_the_same(written(tmp_path, document), policies(tmp_path, APART), monkeypatch)
+    all_say_the_same(written(tmp_path, document), policies(APART), monkeypatch)
 
 
 @pytest.mark.parametrize("document", ["members twice", "changes twice", "outputs twice"])
@@ -292,7 +292,7 @@ def test_of_a_member_that_is_there_twice_the_last_one_counts(
     document: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = written(tmp_path, DAMAGED[document])
-    rules = policies(tmp_path, APART)
+    rules = policies(APART)
     found = said(path, rules, 2)
     path.write_text(json.dumps(json.loads(path.read_bytes())))  # each member once: the last one
     monkeypatch.setattr(excerpt, "LEAST", 1 << 40)

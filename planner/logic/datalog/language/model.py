@@ -126,13 +126,13 @@ class Stratum(NamedTuple):
 
 def variables(node: RulePart) -> list[RuleVariable]:
     """The variables of a term or literal in textual order, each occurrence once."""
-    found: list[RuleVariable] = []
+    result: list[RuleVariable] = []
     for part in [node] if isinstance(node, RuleVariable) else node.children():
         if isinstance(part, RuleVariable):
-            found.append(part)
+            result.append(part)
         elif not isinstance(part, Constant):
-            found += variables(part)
-    return found
+            result += variables(part)
+    return result
 
 
 def inner_variables(aggregate: Aggregate) -> list[RuleVariable]:
