@@ -18,7 +18,6 @@ from planner.logic.graph.build import build_graph, graph_program
 from planner.logic.model.graph import source_json
 
 PROVED = ("edge", "selected", "excluded", "forced_create_before_destroy")
-RULES = [{"name": rule.name, "text": rule.text} for rule in graph_program().rules]
 
 
 @pytest.mark.parametrize("phase", ["plan", "apply"])
@@ -29,6 +28,7 @@ def test_every_edge_has_a_proof(folder: str, phase: str, tmp_path: Path) -> None
         pytest.skip("nothing was recorded of this phase")
     graph = build_graph(case.facts(phase, tmp_path))
     database = evaluate(graph_program(), graph.database.facts)
+    rules = [{"name": rule.name, "text": rule.text} for rule in graph_program().rules]
     prover = Prover(graph_program(), database)
     model = Model.of(graph_program(), database)
     assert model.differences(graph_program(), database) == []
@@ -36,7 +36,7 @@ def test_every_edge_has_a_proof(folder: str, phase: str, tmp_path: Path) -> None
         proof = prover.why(predicate, row)
         assert proof is not None, row
         document = proof_json(proof, graph.database.facts, source_json)
-        check(RULES, document, model.holds)
+        check(rules, document, model.holds)
         for step in document["proofs"].values():
             if step.get("input"):
                 source = step["source"]

@@ -6,6 +6,7 @@ import gzip as reader
 import hashlib
 import json
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,12 @@ RECORDED: list[str] = json.loads((DATA / "gzip_digests.json").read_text())
 RECORDED_NEXT: list[str] = json.loads((DATA / "gzip_digests_next.json").read_text())
 
 
-def texts() -> Iterator[bytes]:
+@cache
+def texts() -> list[bytes]:
+    return list(_texts())
+
+
+def _texts() -> Iterator[bytes]:
     """Texts of many kinds and sizes, always the same: of noise, of few letters, of words, repeated near and far."""
     state = 12345
 
@@ -48,17 +54,20 @@ def texts() -> Iterator[bytes]:
     yield noise(70_000) + script * 10 + noise(40_000)
 
 
-@pytest.mark.parametrize(("text", "digest"), list(zip(texts(), RECORDED, strict=True)), ids=range(len(RECORDED)))
-def test_the_bytes_are_those_of_go(text: bytes, digest: str) -> None:
-    assert hashlib.sha256(deflate.gzip(text)).hexdigest() == digest
+def test_every_text_has_digests() -> None:
+    assert len(texts()) == len(RECORDED) == len(RECORDED_NEXT)
 
 
-NEXT = [(text, digest) for text, digest in zip(texts(), RECORDED_NEXT, strict=True) if len(text) < 100_000]
+@pytest.mark.parametrize("number", range(len(RECORDED)))
+def test_the_bytes_are_those_of_go(number: int) -> None:
+    assert hashlib.sha256(deflate.gzip(texts()[number])).hexdigest() == RECORDED[number]
 
 
-@pytest.mark.parametrize(("text", "digest"), NEXT, ids=range(len(NEXT)))
-def test_the_bytes_of_the_next_version_are_those_of_go_1_27(text: bytes, digest: str) -> None:
-    assert hashlib.sha256(deflate_next.gzip(text)).hexdigest() == digest
+def test_the_bytes_of_the_next_version_are_those_of_go_1_27() -> None:
+    short = [(text, digest) for text, digest in zip(texts(), RECORDED_NEXT, strict=True) if len(text) < 100_000]
+    assert len(short) > 50
+    for text, digest in short:
+        assert hashlib.sha256(deflate_next.gzip(text)).hexdigest() == digest, (len(text), text[:50])
 
 
 @given(

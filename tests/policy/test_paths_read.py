@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from policy.test_shown_cases import library
 
 from planner.answers.policy.from_json.rows import ShownRows
 from planner.answers.policy.paths_read import EVERYTHING, Looked
 from planner.answers.policy.planned_values import ValueRows
 from planner.answers.policy.program import load_policies
-from planner.answers.policy.sources import policy_files
 from planner.answers.policy.values_read import Kind
 from planner.foundation.values.value import SENSITIVE, Marked
 from planner.logic.datalog.language.values import TRUE
@@ -98,9 +98,7 @@ def test_what_a_type_has_to_begin_with(condition: str, looks: bool) -> None:
 
 
 def test_no_policy_of_the_library_looks_at_all_values_of_what_it_is_not_about() -> None:
-    policies, problems = load_policies(policy_files(["builtin:all"]))
-    assert policies is not None, problems
-    looked = policies.reads.interest.looked(("managed", "terraform_data", "create", "", False))  # type: ignore[union-attr]
+    looked = library().reads.interest.looked(("managed", "terraform_data", "create", "", False))  # type: ignore[union-attr]
     assert not looked.all and not looked.parts["input"].parts
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import lark
@@ -47,15 +48,16 @@ class Templates(OurTokens):
     mode = lexer.BARE
 
 
+@cache
 def _lark(start: str, tokens: type[Lexer]) -> lark.Lark:
     text = grammar_path("config.lark").read_text(encoding="utf-8")
     return lark.Lark(text, parser="lalr", lexer=tokens, start=start, keep_all_tokens=True, maybe_placeholders=False)
 
 
 PARSERS = {
-    "file": (_lark("file", OurTokens), parse_config),
-    "expression": (_lark("expression", Expressions), parse_expression),
-    "template": (_lark("template", Templates), parse_template),
+    "file": (OurTokens, parse_config),
+    "expression": (Expressions, parse_expression),
+    "template": (Templates, parse_template),
 }
 
 
@@ -67,9 +69,9 @@ def _build(tree: Any, builder: Builder) -> Any:
 
 
 def by_lark(start: str, text: str) -> tuple[str, list[Diagnostic]] | None:
-    parser, _ = PARSERS[start]
+    tokens, _ = PARSERS[start]
     try:
-        tree = parser.parse(text)
+        tree = _lark(start, tokens).parse(text)
     except lark.exceptions.UnexpectedInput:
         return None
     builder = Builder(Source("x.tf", text))
