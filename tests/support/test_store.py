@@ -130,6 +130,17 @@ def test_old_entries_make_room(home: Path) -> None:
     assert [entry.name for entry in folder.iterdir()] == ["6"]
 
 
+def test_entries_in_use_stay_on_a_small_shelf(home: Path) -> None:
+    folder = home / "cache" / "planner" / "f"
+    shelf = Shelf("f", 3)
+    for age, name in enumerate(("used", "b", "c")):
+        shelf.store(name, b"x")
+        os.utime(folder / name, (age, age))
+    assert shelf.load("used") == b"x"
+    shelf.store("d", b"x")
+    assert {path.name for path in folder.iterdir()} == {"used", "c", "d"}
+
+
 def test_a_large_shelf_is_trimmed_now_and_then(home: Path) -> None:
     folder = home / "cache" / "planner" / "f"
     shelf = Shelf("f", 300)

@@ -9,7 +9,8 @@ that a CI server restored, are ignored. Nothing is unpickled or unmarshalled bef
 
 The entries are on shelves, a directory for each kind. All shelves make the names of their entries in one way: a digest
 of the program's version, the interpreter's, the files of code that make such entries, and the data that the entry is
-made from. So nothing has to be declared out of date; entries not used any more are trimmed, oldest first.
+made from. So nothing has to be declared out of date; entries not used any more are trimmed, oldest first. On small
+shelves that counts from the last use: rules of the product stay there, however often a user edits a file of rules.
 
 Whatever is wrong with the cache, the key or an entry, the result is the same: the entry is missing, and is made anew.
 `PLANNER_NO_CACHE=1` makes all entries missing.
@@ -80,6 +81,9 @@ class Shelf:
             parts = []
             while part := os.read(number, _BLOCK):
                 parts.append(part)
+            if self.most_entries <= _FEW:
+                with suppress(OSError):  # a cache that can only be read
+                    os.utime(number)
         except OSError:
             return None
         finally:
