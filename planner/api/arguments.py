@@ -17,14 +17,25 @@ def expect(name: str, value: object, kinds: Any, words: str) -> None:
         raise Failure(error("api.argument", "Invalid argument", f"{what}; it has to be {words}."))
 
 
+def absolute(name: str, given: Any) -> str:
+    """The path of an argument, made absolute. Raises Failure for what is not a path."""
+    return os.path.abspath(path(name, given))
+
+
+def path(name: str, given: Any) -> str:
+    """The path of an argument. Raises Failure for what is not a path."""
+    expect(name, given, (str, os.PathLike), "a path")
+    text = os.fsdecode(given)
+    if "\0" in text:
+        raise Failure(error("api.argument", "Invalid argument", f"{name} is {reprlib.repr(text)}, which has a NUL."))
+    return text
+
+
 def paths(name: str, given: Any) -> tuple[str, ...]:
     """The paths of an argument: a single one may be passed without a list. Raises Failure for anything else."""
     one_or_more = (given,) if isinstance(given, str | os.PathLike) else given
     expect(name, one_or_more, Iterable, "a list of paths")
-    listed = tuple(one_or_more)
-    for path in listed:
-        expect(f"one of {name}", path, (str, os.PathLike), "a path")
-    return tuple(os.fsdecode(path) for path in listed)
+    return tuple(path(f"one of {name}", one) for one in one_or_more)
 
 
 def several(words: str | Sequence[str], name: str = "") -> tuple[str, ...]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import copyreg
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from planner.api.model import Cause, Explanation
-from planner.api.values import Path, Sensitive, sensitive_parts, to_python, unknown_parts
+from planner.api.values import Path, Sensitive, sensitive_parts, to_python, unknown_parts, without_copies
 from planner.foundation.vocabulary.address import parse_resource_instance
 from planner.foundation.vocabulary.records import field, frozen
 from planner.logic.programs.actions import NO_OP, words
@@ -30,8 +31,9 @@ class Change:
     `reason` is the `action_reason` of plan JSON, "" when there is none. `previous_address` is the former address of an
     object that moves. `deposed` is the key of a deposed object, "" for the current one. `import_id` is the id by which
     it is imported, "" if it is not. `before` and `after` are the object as Python data (planner.api.values), None where
-    it does not exist; `unknown` and `sensitive` are the paths of such parts of `after`; `forces_replacement` those of
-    the arguments that cannot be changed in place.
+    it does not exist; a string that equals a sensitive one of the object is sensitive, too (a provider may copy it, as
+    terraform_data does). `unknown` and `sensitive` are the paths of such parts of `after`; `forces_replacement` those
+    of the arguments that cannot be changed in place. A pickled one has its explanation with it.
     """
 
     address: str
@@ -52,6 +54,9 @@ class Change:
     import_id: str = field(repr=False)
     forces_replacement: tuple[Path, ...] = field(repr=False)
     _explain: Callable[[str], Explanation] = field(repr=False)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return pickled(self)
 
     @property
     def actions(self) -> tuple[str, ...]:
@@ -91,6 +96,9 @@ class OutputChange:
     sensitive: bool = field(repr=False)
     _explain: Callable[[str], Explanation] = field(repr=False)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return pickled(self)
+
     @property
     def explanation(self) -> Explanation:
         """Why it changes, as of Change."""
@@ -102,16 +110,34 @@ class OutputChange:
         return self.explanation.roots
 
 
+@frozen
+class KnownExplanation:
+    """The explanation of a change, apart from the plan."""
+
+    explanation: Explanation
+
+    def __call__(self, name: str) -> Explanation:
+        return self.explanation
+
+
+def pickled(change: Change | OutputChange) -> tuple[Any, ...]:
+    """The form of a change in a pickle: its fields, and its explanation instead of the plan. Raises Failure."""
+    state: Any = change.__getstate__()
+    known = KnownExplanation(change.explanation)
+    return copyreg.__newobj__, (type(change),), {**state, "_explain": known}  # type: ignore[attr-defined]
+
+
 def change_of(change: ResourceChange, schemas: Schemas, explain: Explain) -> Change:
     """The record of a planned change."""
     from planner.engine.evaluation.schemas import marked_by_schema
     from planner.render.diff_block import SchemaLookup
 
     schema = SchemaLookup(schemas).resource_schema(change.provider, change.mode, change.type)
-    before, after = (
+    values = [
         to_python(value if schema is None else marked_by_schema(value, schema.block))
         for value in (change.before, change.after)
-    )
+    ]
+    before, after = without_copies(*values)
     return Change(
         change.address,
         change.action,

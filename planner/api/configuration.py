@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from planner.api.arguments import expect, one_of, paths
+from planner.api.arguments import absolute, expect, one_of, paths
 from planner.api.base import require
 from planner.api.changes import output_values
 from planner.api.events import Event
@@ -20,7 +20,7 @@ from planner.api.questions import Questions
 from planner.api.session import Stop, session
 from planner.api.states import States
 from planner.api.validation import Validation
-from planner.api.values import to_python
+from planner.api.values import to_python, without_copies
 from planner.api.workspaces import Workspaces
 from planner.engine.walk.hooks import Hooks
 from planner.foundation.vocabulary.address import format_key
@@ -28,6 +28,7 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.foundation.vocabulary.records import evolve, field, frozen
 from planner.operations.options import OperationOptions
 from planner.world.state.model import State as StateModel
+from planner.world.state.workspace import valid_workspace_name
 
 if TYPE_CHECKING:
     from planner.api.states import ShownState
@@ -191,9 +192,11 @@ def load(
     if mocked and not state:
         detail = "Made-up objects must not get into the real state: name a state file of its own."
         raise Failure(error("api.mocked", "Mocked providers need a state", detail))
-    expect("directory", directory, (str, os.PathLike), "a path")
     expect("workspace", workspace, str, "a string")
-    folder = os.path.abspath(directory)
+    if workspace and not valid_workspace_name(workspace):
+        detail = f"workspace is {workspace!r}: names take letters, digits and -_.~$&+=:@."
+        raise Failure(error("api.argument", "Invalid argument", detail))
+    folder = absolute("directory", directory)
     own = os.path.join(folder, ".planner", "rules")
     chosen = tuple(os.path.join(folder, one) for one in paths("rules", rules)) or ((own,) if os.path.isdir(own) else ())
     options = OperationOptions(
@@ -202,14 +205,14 @@ def load(
         rules=chosen,
         inputs=variable_inputs(variables),
         workspace=workspace,
-        state_path=os.path.abspath(state) if state else None,
+        state_path=absolute("state", state) if state else None,
         mocked=mocked,
     )
     return Configuration(options)
 
 
 def read_plan_file(
-    path: str | os.PathLike[str],
+    file: str | os.PathLike[str],
     directory: str | os.PathLike[str] = ".",
     *,
     variables: Mapping[str, Any] | None = None,
@@ -220,7 +223,7 @@ def read_plan_file(
     configuration = load(directory, variables=variables)
     with session(configuration.directory):
         options = evolve(configuration.options, **all_policies(configuration.directory, (), Judged.of))
-        opened = Making(options).open_file(os.path.abspath(path))
+        opened = Making(options).open_file(absolute("path", file))
         made = require(opened.complete, opened.diagnostics)
         return Plan(made, evolve(options, mode=made.plan.mode, limits=made.plan.limits), opened.diagnostics)
 
@@ -244,7 +247,7 @@ def _state(shown: ShownState) -> State:
                     resource.provider,
                     key,
                     obj.tainted,
-                    to_python(lookup.decode(resource, obj)),
+                    without_copies(to_python(lookup.decode(resource, obj)))[0],
                     tuple(obj.dependencies),
                 )
             )

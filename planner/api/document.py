@@ -9,13 +9,14 @@ from typing import Any
 
 from planner.answers.documents.kind import is_plan_file
 from planner.answers.policy.model import Verdict
+from planner.api.arguments import absolute
 from planner.api.changes import Change, OutputChange, changed_objects, current_object
 from planner.api.configuration import read_plan_file
 from planner.api.judging import judge
 from planner.api.model import Explanation
 from planner.api.plan import Plan
 from planner.api.session import session
-from planner.api.values import UNKNOWN, Sensitive
+from planner.api.values import UNKNOWN, Sensitive, without_copies
 from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.foundation.vocabulary.records import field, frozen
 from planner.logic.programs.actions import NO_OP, Counts, action_of, does
@@ -76,10 +77,10 @@ def read_plan(
     """The plan in a file: of `Plan.save` or `planner plan -out`, to be explained or applied in `directory` (`variables`
     are needed for ephemeral ones only, which no file has); or plan JSON of `show -json`, of any program. Raises Failure
     for a file that is neither."""
-    where = os.path.abspath(path)
+    where, folder = absolute("path", path), absolute("directory", directory)
     if is_plan_file(where):
-        return read_plan_file(where, directory, variables=variables)
-    with session(os.path.abspath(directory)):
+        return read_plan_file(where, folder, variables=variables)
+    with session(folder):
         read = read_document(where)
         if read.kind != "plan":
             raise Failure(error("api.no_plan", "Not a plan", f"{where} is a {read.kind}."))
@@ -92,7 +93,7 @@ def read_plan(
                 _objects(root.get("resource_changes")),
                 _objects(root.get("resource_drift")),
                 tuple(_output(name, outputs[name]) for name in sorted(outputs)),
-                os.path.abspath(directory),
+                folder,
             )
         except (AttributeError, IndexError, KeyError, TypeError) as problem:
             detail = f"{where} has a part that plan JSON does not have ({type(problem).__name__}: {problem})."
@@ -147,7 +148,9 @@ def _action(steps: Sequence[str]) -> str:
 
 def _values(change: Mapping[str, Any]) -> tuple[Any, Any]:
     before = _marked(change.get("before"), None, change.get("before_sensitive"))
-    return before, _marked(change.get("after"), change.get("after_unknown"), change.get("after_sensitive"))
+    after = _marked(change.get("after"), change.get("after_unknown"), change.get("after_sensitive"))
+    before, after = without_copies(before, after)
+    return before, after
 
 
 def _marked(value: Any, unknown: Any, sensitive: Any) -> Any:

@@ -10,6 +10,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from planner.api.arguments import absolute
 from planner.api.child import diagnostics_of, run_command
 from planner.api.configuration import read_plan_file
 from planner.api.html import table_html
@@ -161,12 +162,12 @@ class Stack(Fleet):
 
 def fleet(directory: str | os.PathLike[str] = ".") -> Fleet:
     """The fleet in a directory. Nothing is read before a method needs it."""
-    return Fleet(os.path.abspath(directory))
+    return Fleet(absolute("directory", directory))
 
 
 def stack(directory: str | os.PathLike[str] = ".") -> Stack:
     """The stack in a directory. Nothing is read before a method needs it."""
-    return Stack(os.path.abspath(directory))
+    return Stack(absolute("directory", directory))
 
 
 def _selecting(words: Sequence[str]) -> Sequence[str]:

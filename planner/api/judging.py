@@ -9,6 +9,7 @@ from typing import Literal
 from planner.answers.documents.kind import is_document
 from planner.answers.policy.model import Finding as Finding
 from planner.answers.policy.model import Verdict as Verdict
+from planner.api.arguments import absolute
 from planner.api.base import Work
 from planner.engine.walk.hooks import Hooks
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure
@@ -54,8 +55,8 @@ def judge(
     from planner.api.policies import all_policies
     from planner.api.session import session
 
-    folder = os.path.abspath(directory)
-    path = os.path.abspath(document) if document is not None else None
+    folder = absolute("directory", directory)
+    path = absolute("document", document) if document is not None else None
     with session(folder):
         options = OperationOptions(folder, **all_policies(folder, policies, Judged.of))
     verdict, problems = Judging(options).verdict(path, kind if path is not None else "plan")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hmac
 import json
 import os
+import secrets
 from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from planner.api.plan import Plan
 from planner.api.session import Stop
 from planner.api.threads import in_thread
 from planner.api.values import without
+from planner.foundation.support.exact_json import dumps
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.foundation.vocabulary.release import RELEASE
 
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 
 MOST_ENTRIES = 100
 """changes, rows or vertices in an answer"""
+MOST_SECONDS = 20.0
+"""of the evaluation of a query"""
 MOST_CHARACTERS = 20_000
 """of a text in an answer"""
 MOST_OF_ALL = 100_000
@@ -73,6 +77,12 @@ class _Tools:
 
     def __init__(self, root: str) -> None:
         self._root = root
+        self._key = secrets.token_bytes(32)
+
+    def _digest(self, plan: Plan) -> str:
+        """The identity of a plan, all its values included. With a key of the server, no value can be guessed by it."""
+        document = {name: part for name, part in plan.to_json().items() if name != "timestamp"}
+        return hmac.new(self._key, dumps(document), "sha256").hexdigest()[:32]
 
     def reading(self) -> tuple[Callable[..., Awaitable[Answer]], ...]:
         """The tools that change nothing."""
@@ -101,7 +111,7 @@ class _Tools:
 
         def work(stop: Stop) -> Answer:
             with self._load(directory, variables).plan(targets=targets or (), since=since, stop=stop) as plan:
-                return _summary(plan)
+                return _summary(plan, self._digest(plan))
 
         return await _answer(work)
 
@@ -219,13 +229,14 @@ class _Tools:
         return await _answer(work)
 
     async def apply(self, directory: str = ".", variables: Answer | None = None, expected: str = "") -> Answer:
-        """Apply a configuration. `expected` is the line `plan` of an answer of the tool plan ("1 to add, 0 to change, 0
-        to destroy"): if the plan has changed since, nothing is applied."""
+        """Apply a configuration. `expected` is the `digest` in an answer of the tool plan of this server, for the same
+        directory and variables: if the plan is not the same any more, nothing is applied."""
 
         def work(stop: Stop) -> Answer:
             with self._load(directory, variables).plan(stop=stop) as plan:
-                if _headline(plan) != expected:
-                    detail = f"Expected was {expected!r}, and the plan is now: {_headline(plan)}. Nothing was applied."
+                if not hmac.compare_digest(self._digest(plan).encode(), expected.encode("utf-8", "replace")):
+                    detail = f"The plan with the digest {expected!r} is not the present one, which would be: "
+                    detail += f"{_headline(plan)}. Nothing was applied: show the present plan first."
                     raise Failure(error("api.expected", "The plan has changed", detail))
                 result = plan.apply(stop=stop)
                 return {
@@ -242,7 +253,7 @@ class _Tools:
     async def _rows(self, words: tuple[str, ...], directory: str, variables: Answer | None) -> Answer:
         def work(stop: Stop) -> Answer:
             with self._load(directory, variables).plan(stop=stop) as plan:
-                rows = plan.query(*words)
+                rows = plan.query(*words, seconds=MOST_SECONDS)
                 shown = [[_plain(cell, plan.secrets) for cell in row] for row in rows[:MOST_ENTRIES]]
                 return _bounded({"columns": list(rows.columns), "rows": shown}, len(rows), "rows")
 
@@ -289,10 +300,10 @@ async def _answer(work: Callable[[Stop], Answer]) -> Answer:
         return {"errors": _diagnostics(failure.diagnostics)}
 
 
-def _summary(plan: Plan) -> Answer:
+def _summary(plan: Plan, digest: str) -> Answer:
     changes = [_change(c.address, c) for c in plan.changes[:MOST_ENTRIES]]
     outputs = [_change(f"output.{o.name}", o) for o in plan.outputs if o.action != "no-op"][:MOST_ENTRIES]
-    document = {"plan": _headline(plan), "changes": changes, "outputs": outputs}
+    document = {"plan": _headline(plan), "digest": digest, "changes": changes, "outputs": outputs}
     if plan.diagnostics:
         document["warnings"] = _diagnostics(plan.diagnostics)
     return _bounded(document, len(plan.changes), "changes")

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from functools import cached_property
 from io import StringIO
 from typing import TYPE_CHECKING, Any, Literal
 
 from planner.api.arguments import expect, one_of, several
+from planner.api.arguments import path as path_of
 from planner.api.base import require
 from planner.api.changes import (
     Change,
@@ -24,11 +26,13 @@ from planner.api.events import Event, with_events
 from planner.api.html import table_html
 from planner.api.making import Making, cause_lines, chains_of, compared, judgement, save
 from planner.api.model import Difference, Explanation, Fix, Graph, Proof, Rows
-from planner.api.policies import all_policies, strict
+from planner.api.policies import all_policies
 from planner.api.questions import Questions, subject_of
 from planner.api.session import Stop, UnsavedStateError, session
-from planner.api.values import from_python, secrets_in
+from planner.api.undecided import strict
+from planner.api.values import from_python, secrets_in, without
 from planner.engine.walk.hooks import Hooks
+from planner.foundation.support.deadline import OutOfTime, within
 from planner.foundation.vocabulary.address import AddressError, parse_address, parse_resource_instance
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 from planner.foundation.vocabulary.limits import Limits
@@ -182,14 +186,21 @@ class Plan:
             )
             return Comparison(self, Plan(made, options, answer.diagnostics), differences)
 
-    def query(self, *words: str, kind: Kind | Literal[""] = "") -> Rows:
+    def query(self, *words: str, kind: Kind | Literal[""] = "", seconds: float = 0.0) -> Rows:
         """The answer to a query in Datalog (`query('edge(X, "aws_vpc.main"), not pruned(X)')`), to a set expression
         (`query('deps("aws_vpc.main")')`), or to a verb and its arguments (`query("blast", "aws_vpc.main")`): over the
-        graph of the plan, its changes, and relations of policies. Raises Failure for a query that makes no sense."""
+        graph of the plan, its changes, and relations of policies. Raises Failure for a query that makes no sense, and
+        for one that takes longer than so many seconds (0: there is no limit)."""
         one_of("kind", kind, ("", "plan", "apply"))
         if not several(words):
             raise Failure(error("query.words", "Nothing to answer", "Write a query, a set expression or a verb."))
-        answers, problems = self._questions.answers(words, kind=kind, seconds=0)
+        expect("seconds", seconds, (int, float), "a number of seconds")
+        try:
+            with within(seconds) if seconds > 0 else nullcontext():
+                answers, problems = self._questions.answers(words, kind=kind, seconds=0)
+        except OutOfTime:
+            detail = f"It took longer than {seconds:g} seconds: name more constants, or query a smaller relation."
+            raise Failure(error("query.timeout", "The query takes too long", detail)) from None
         require(True, problems)
         return Rows(answers.columns, tuple(answers.rows))
 
@@ -212,7 +223,7 @@ class Plan:
     # ---------------------------------------------------------------- forms
 
     def text(self, causes: bool = True) -> str:
-        """The plan as `planner plan` prints it, without colours; sensitive values are hidden."""
+        """The plan as `planner plan` prints it, without colours; sensitive values and copies of them are hidden."""
         from planner.render.diff_block import SchemaLookup
         from planner.render.plan import PlanText
         from planner.render.terminal import Terminal
@@ -226,7 +237,7 @@ class Plan:
             lookup = SchemaLookup(self._made.loaded.schemas).resource_schema
             PlanText(self._made.plan, lookup, terminal, causes=shown).show()
             terminal.close(0)
-            return stream.getvalue()
+            return without(stream.getvalue(), self.secrets)
 
     def to_json(self) -> dict[str, Any]:
         """The plan as `show -json` prints it (format 1.2). Sensitive values are in it."""
@@ -238,9 +249,8 @@ class Plan:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the plan file, for `read_plan` and `planner apply FILE`; the path is relative to the directory of the
         configuration. Raises Failure."""
-        expect("path", path, (str, os.PathLike), "a path")
         with self._session():
-            require(True, save(self._made, os.path.join(self._directory, path)))
+            require(True, save(self._made, os.path.join(self._directory, path_of("path", path))))
 
     def apply(self, on_event: Callable[[Event], None] | None = None, stop: Stop | None = None) -> ApplyResult:
         """Apply the plan, without a prompt. The state is locked meanwhile and is saved as far as it came, whatever
@@ -274,6 +284,9 @@ class Plan:
     def close(self) -> None:
         """End the plugins that answers have started. The plan stays usable: they start again where needed."""
         self._made.loaded.schemas.close()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise TypeError("A plan cannot be pickled: save it (Plan.save, read_plan), or pickle its changes.")
 
     def __enter__(self) -> Plan:
         return self

@@ -16,9 +16,11 @@ def no_owner(plan):
 The functions of a file get the plan and yield rows; the rows are judged, recorded and proved like facts of a rule file,
 and rules may read the relations. A file is run where `-policy=FILE.py`, the organisation's settings or a program name
 it, never because it lies in a directory or a pack. A function that uses a value which is known only after apply cannot
-decide: the policy denies then, with that reason. Rules can wait for such a value. A file that fails or exits denies,
-too; `print` in it writes to standard error, because standard output may be a document. The directory of the file is not
-searched for modules.
+decide: the policy denies then, with that reason. `is` and `match` are uses, too, and so is catching the exception.
+`policy.is_unknown(value)` is a test that does not end the function: it goes on with other objects, and is undecided
+about this one unless it denies it itself. Rules can wait for such a value. A file that fails or exits denies, too, and
+one that takes longer than a minute; `print` in it writes to standard error, because standard output may be a document.
+The directory of the file is not searched for modules.
 """
 
 from __future__ import annotations
@@ -27,14 +29,15 @@ import inspect
 import os
 import re
 import reprlib
-import runpy
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from collections.abc import Callable, Iterable, Sequence, Set
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from planner.answers.policy.standing_policies import organisation, own
 from planner.api.arguments import paths
-from planner.api.values import NotKnown, Path, Sensitive, path_text
+from planner.api.undecided import UndecidedError, Uses, recorded_uses, run_file
+from planner.api.values import NotKnown
+from planner.foundation.support.deadline import OutOfTime, within
 from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.language.syntax.rule_parse import parse_rules
 from planner.language.syntax.rule_syntax import quote
@@ -46,13 +49,11 @@ Work = TypeVar("Work", bound=Callable[..., Iterable[Any]])
 _MARK = "__planner_policy__"
 _DECLARED = re.compile(r"\s*([a-z]\w*)\s*\((.*)\)\s*", re.S)
 _MOST_ROWS = 200_000
+SECONDS = 60.0
+"""for a file with its functions"""
 
 
-class UndecidedError(Exception):
-    """A function of a policy used a value that is known only after apply."""
-
-
-_PROBLEMS = (Exception, SystemExit, GeneratorExit)
+_PROBLEMS = (Exception, SystemExit, GeneratorExit, OutOfTime)
 """what makes a policy fail: an exit, too, which would otherwise end the process as if nothing were denied"""
 
 
@@ -113,31 +114,55 @@ def python_policies(
         return None
 
     def rule_files(made: MadePlan[Any]) -> tuple[tuple[str, str], ...]:
-        return tuple((f"{file}.dl", _rules(file, view(made))) for file in files)
+        bases = _bases(files)
+        return tuple((f"{file}.dl", _rules(file, bases[file], view(made))) for file in dict.fromkeys(files))
 
     return rule_files
 
 
-def _rules(file: str, plan: Any) -> str:
+def _bases(files: Sequence[str]) -> dict[str, str]:
+    """The first parts of the names of rules: the names of the files, numbered where several have one."""
+    bases: dict[str, str] = {}
+    for file in dict.fromkeys(files):
+        name = base = re.sub(r"\W", "_", os.path.basename(file).removesuffix(".py"))
+        number = 1
+        while base in bases.values():
+            number += 1
+            base = f"{name}_{number}"
+        bases[file] = base
+    return bases
+
+
+def _rules(file: str, base: str, plan: Any) -> str:
     """The rule file that the functions of a Python file come to, for a plan."""
     try:
-        names = runpy.run_path(file, {"print": _print}, "planner_policies")
+        with within(SECONDS):
+            return _rules_in_time(file, base, plan)
+    except OutOfTime:
+        detail = f"{file} took longer than {SECONDS:g} seconds."
+        raise Failure(error("policy.python", "A Python policy failed", detail)) from None
+
+
+def _rules_in_time(file: str, base: str, plan: Any) -> str:
+    try:
+        names = run_file(file, {"print": _print})
+    except OutOfTime:
+        raise
     except _PROBLEMS as problem:
         raise _failure(file, "", problem) from problem
     functions = [(name, one) for name, one in names.items() if hasattr(one, _MARK)]
     if not functions:
         detail = f"{file} has no function with a decorator of planner.policy."
         raise Failure(error("policy.python", "No policies in the file", detail))
-    parts = [f"// What the functions of {os.path.basename(file)} came to for one plan."]
+    parts = [f"// The rows of the functions of {os.path.basename(file)} for one plan."]
     for name, function in functions:
-        parts.append(_rows(file, name, function, plan))
+        parts.append(_rows(file, base, name, function, plan))
     return "\n".join(parts) + "\n"
 
 
-def _rows(file: str, name: str, function: Any, plan: Any) -> str:
+def _rows(file: str, base: str, name: str, function: Any, plan: Any) -> str:
     """The rows of a function in the rule language."""
     kind, text = getattr(function, _MARK)
-    base = re.sub(r"\W", "_", os.path.basename(file).removesuffix(".py"))
     doc = " ".join((inspect.getdoc(function) or "").split())
     line = function.__code__.co_firstlineno
     origin = f"{os.path.basename(file)}:{line}"
@@ -150,39 +175,58 @@ def _rows(file: str, name: str, function: Any, plan: Any) -> str:
         columns = ", ".join(part.partition(":")[0].strip() for part in match[2].split(","))
         head = f"/// {predicate}({columns}): {doc or 'rows of a Python function'} ({origin}).\n.decl {text.strip()}\n"
     rows: list[tuple[Any, ...]] = []
-    try:
-        yielded = function(plan)
-        if yielded is None:
-            raise TypeError("it returned None: yield rows, or return a list of them")
-        for row in yielded:
-            rows.append(tuple(row) if isinstance(row, tuple | list) else (row,))
-            if kind != "relation":
-                _check_finding(row)
-            if len(rows) > _MOST_ROWS:
-                raise ValueError(f"more than {_MOST_ROWS} rows")
-    except UndecidedError as problem:
-        if kind == "relation":
-            raise _failure(file, name, problem) from None
-        rows = [("", f"It cannot be decided before the apply: {problem}")]
-        predicate = "deny"
-    except Failure:
-        raise
-    except _PROBLEMS as problem:
-        raise _failure(file, name, problem) from problem
+    with recorded_uses() as uses:
+        try:
+            _collect(function(plan), kind, rows)
+        except UndecidedError as problem:
+            uses = uses or {("", str(problem)): True}
+        except (Failure, OutOfTime):
+            raise
+        except _PROBLEMS as problem:
+            if not any(uses.values()):
+                raise _failure(file, name, problem) from problem
+    if kind == "relation" and any(uses.values()):
+        raise _failure(file, name, UndecidedError(next(what for (_, what), is_used in uses.items() if is_used)))
     prefix = () if kind == "relation" else (text,)
+    facts = [(predicate, row) for row in rows]
+    if kind != "relation":
+        facts += [("deny", row) for row in _undecided(uses, {row[0] for row in rows if kind == "deny"})]
     lines = []
-    for number, row in enumerate(rows, 1):
+    for number, (relation, row) in enumerate(facts, 1):
         try:
             cells = ", ".join(_cell(value) for value in (*prefix, *row))
         except TypeError as problem:
             raise _failure(file, name, problem) from None
         reason = quote(f"the function {name} yields it ({origin})".replace("{", "(").replace("}", ")"))
-        lines.append(f'@name("{base}.{name}.{number}")\n@reason({reason})\n{predicate}({cells}).')
+        lines.append(f'@name("{base}.{name}.{number}")\n@reason({reason})\n{relation}({cells}).')
     written = head + "\n".join(lines)
     _, problems = parse_rules(origin, written)
     if any(problem.is_error for problem in problems):
         raise _failure(file, name, ValueError(problems[0].summary))
     return written
+
+
+def _collect(yielded: Any, kind: str, rows: list[tuple[Any, ...]]) -> None:
+    """Add what a function yields to the rows. Raises what it raises."""
+    if yielded is None:
+        raise TypeError("it returned None: yield rows, or return a list of them")
+    for row in yielded:
+        if kind != "relation":
+            _check_finding(row)
+        elif any(isinstance(cell, NotKnown) for cell in (row if isinstance(row, tuple | list) else (row,))):
+            raise UndecidedError(repr(row))
+        rows.append(tuple(row) if isinstance(row, tuple | list) else (row,))
+        if len(rows) > _MOST_ROWS:
+            raise ValueError(f"more than {_MOST_ROWS} rows")
+
+
+def _undecided(uses: Uses, denied: Set[str]) -> list[tuple[str, str]]:
+    """The denials of a policy that used unknown values; where it denies an object itself, a test is none."""
+    return [
+        (address, f"It cannot be decided before the apply: {what}")
+        for (address, what), is_used in uses.items()
+        if is_used or address not in denied
+    ]
 
 
 def _check_finding(row: Any) -> None:
@@ -201,8 +245,6 @@ def _print(*values: Any, file: Any = None, **options: Any) -> None:
 
 
 def _cell(value: Any) -> str:
-    if isinstance(value, NotKnown):
-        raise UndecidedError(repr(value))
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int):
@@ -218,35 +260,3 @@ def _failure(file: str, name: str, problem: BaseException) -> Failure:
     if isinstance(problem, SystemExit):
         detail = f"{where}: it called exit. A policy that finds nothing returns."
     return Failure(error("policy.python", "A Python policy failed", detail))
-
-
-class Undecidable(NotKnown):
-    """The value at a path of an object that is known only after apply."""
-
-    __slots__ = ("_what",)
-
-    def __init__(self, address: str, path: Path) -> None:
-        self._what = f"{address}{path_text(path)}"
-
-    def __repr__(self) -> str:
-        return f"{self._what} is known only after apply"
-
-    def _refuse(self, *arguments: Any) -> NoReturn:
-        raise UndecidedError(repr(self))
-
-    __bool__ = __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __hash__ = __str__ = __len__ = __iter__ = _refuse
-    __contains__ = __getitem__ = __add__ = __radd__ = __int__ = __float__ = __format__ = __getattr__ = _refuse
-    __class__ = property(_refuse)  # for isinstance(value, str), which would be False
-
-
-def strict(value: Any, address: str, path: Path = ()) -> Any:
-    """A value of an object in which every use of what is not known raises UndecidedError."""
-    if isinstance(value, NotKnown):
-        return Undecidable(address, path)
-    if isinstance(value, dict):
-        return {name: strict(item, address, (*path, name)) for name, item in value.items()}
-    if isinstance(value, list):
-        return [strict(item, address, (*path, index)) for index, item in enumerate(value)]
-    if isinstance(value, Sensitive):
-        return Sensitive(strict(value.reveal(), address, path))
-    return value

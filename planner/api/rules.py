@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from planner.api.arguments import expect
 from planner.api.model import Proof, Rows
 from planner.api.session import session
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
@@ -118,6 +119,8 @@ class Derived(Mapping[str, tuple[Row, ...]]):
 def compile(*texts: str) -> Program:
     """The program that rule files are, given as texts in the language of rules/README.md. Raises Failure with all that
     is wrong, each with its line."""
+    for text in texts:
+        expect("", text, str, "the text of rules")
     with session("/"):
         files = [(f"rules{number or ''}.dl", text) for number, text in enumerate(texts)]
         program, problems = load_program(files)

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from planner.api.arguments import absolute
 from planner.api.html import table_html
 from planner.api.plan import variable_inputs
 from planner.api.session import Stop, session
@@ -68,7 +69,7 @@ def run_tests(
     module or a test file cannot be read."""
     from planner.workflows.testing.suite import SuiteRunner, TestOptions, load_suite, suite_status
 
-    folder = os.path.abspath(directory)
+    folder = absolute("directory", directory)
     requested = (stop or Stop()).signal
     with session(folder, stop):
         options = TestOptions(

@@ -144,6 +144,24 @@ def secrets_in(value: Any) -> Iterator[str]:
                     yield leaf
 
 
+def without_copies(*values: Any) -> tuple[Any, ...]:
+    """Forms of one object, in which strings that equal a sensitive one of any of them are sensitive, too."""
+    secrets = frozenset(secret for value in values for secret in secrets_in(value))
+    return tuple(_hidden(value, secrets) for value in values)
+
+
+def _hidden(value: Any, secrets: frozenset[str]) -> Any:
+    if not secrets or isinstance(value, NotKnown | Sensitive):
+        return value
+    if isinstance(value, str):
+        return Sensitive(value) if value in secrets else value
+    if isinstance(value, dict):
+        return {name: _hidden(item, secrets) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_hidden(item, secrets) for item in value]
+    return value
+
+
 def without(text: str, secrets: Iterable[str]) -> str:
     """A text with `(sensitive value)` in place of each of these strings, the longest first."""
     for secret in sorted(secrets, key=len, reverse=True):

@@ -157,6 +157,9 @@ def policies_of(
         raise Failure(error("policy.python", "Python policies cannot be used here", detail))
     standing = policy_files((word for word in options.standing_policies if word not in python), workspace)
     named = policy_files((word for word in options.policies if word not in python), workspace)
+    # Files of the directory have the names that they have for a command there: rules and records are named by them.
+    here = os.path.join(options.directory, "") if os.path.isabs(options.directory) else ""
+    named = tuple((name.removeprefix(here), text) for name, text in named)
     if options.more_policies is not None and made is not None:
         named = (*named, *options.more_policies(made))
     texts = {text for _, text in standing}

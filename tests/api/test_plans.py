@@ -585,3 +585,57 @@ def test_test_files(tmp_path: Path) -> None:
     assert not failed.passed and "not 1" in failed.files[0].runs[0].diagnostics[0].detail
     with pytest.raises(Failure, match="Unknown test file"):
         planner.test(tmp_path, filters=["other.tftest.hcl"])
+
+
+def test_copies_of_secrets_are_hidden(tmp_path: Path) -> None:
+    variable = 'variable "s" {\n  default = "hush-hush"\n  sensitive = true\n}\n'
+    (tmp_path / "main.tf").write_text(f'{variable}resource "terraform_data" "a" {{\n  input = var.s\n}}\n')
+    configuration = planner.load(tmp_path)
+    configuration.plan().apply()
+    plan = configuration.plan(mode="destroy")
+    shown = (plan.text(), plan.objects[0].before, configuration.state().resource("terraform_data.a").attributes)
+    assert "hush" not in repr(shown) and shown[1]["output"] == Sensitive("hush-hush")
+
+
+def test_records_go_to_other_processes(root: Path) -> None:
+    plan = planner.load(root).plan(since="")
+    changes, rows = pickle.loads(pickle.dumps(((*plan.changes, *plan.outputs), plan.query("edge(X, Y)"))))
+    assert repr(changes) == repr((*plan.changes, *plan.outputs)) and list(rows) == list(plan.query("edge(X, Y)"))
+    assert [c.causes for c in changes] == [c.causes for c in (*plan.changes, *plan.outputs)]
+    with pytest.raises(TypeError, match="save it"):
+        pickle.dumps(plan)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_queries_have_a_limit_of_time(root: Path) -> None:
+    plan = planner.load(root).plan()
+    slow = ", ".join(f"edge(A{n}, B{n}), A{n} != B{n}" for n in range(9))
+    with pytest.raises(Failure, match="takes too long"):
+        plan.query(f"{slow}, A0 = B1, A1 = B2, A2 = B3, A3 = B4, A4 = A5, A6 = B7", seconds=0.05)
+    assert len(plan.query("edge(X, Y)", seconds=5))
+
+
+def test_policies_of_a_directory_have_their_names_there(root: Path) -> None:
+    policies = root / ".planner" / "policies"
+    policies.mkdir(parents=True)
+    (policies / "house.dl").write_text('warn("seen", A, "is seen") :- change(A, "terraform_data", _, _, _, _).\n')
+    finding = planner.load(root).plan().judge().findings[0]
+    assert finding.proof["proofs"]["p1"]["rule"].startswith(".planner/policies/house")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: planner.load("a\0b"),
+        lambda: planner.load(".", workspace="not allowed"),
+        lambda: planner.load(".", var_files=["a\0b"]),
+        lambda: planner.read_plan(5),
+        lambda: planner.fleet(None),
+        lambda: planner.judge("a\0b"),
+        lambda: rules.compile(5),
+    ],
+)
+def test_arguments_that_cannot_be_are_named(call: Callable[[], Any]) -> None:
+    with pytest.raises(Failure) as caught:
+        call()
+    assert caught.value.diagnostics[0].code == "api.argument"

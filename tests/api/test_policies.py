@@ -133,6 +133,16 @@ def test_mistakes_are_no_pass(folder: Path, text: str, problem: str) -> None:
         'change.after["input"].get("other", "public") == "public"',
         'plan.outputs[0].after == "public"',
         'plan.outputs[1].after.reveal() == "public"',
+        'change.after["id"] is None',
+        'change.after["id"] is not UNKNOWN',
+        'None is change.after["id"] is not UNKNOWN',
+        'UNKNOWN in (change.after["id"],)',
+        'type(change.after["id"]) is str',
+        'type(change.after["id"]) == str',
+        '"public" in repr(change.after)',
+        "matches(change.after)",
+        'caught(change.after["id"])',
+        "is_unknown(change.after['id']) and False",
     ],
 )
 def test_what_is_not_known_is_no_pass(folder: Path, use: str) -> None:
@@ -140,7 +150,19 @@ def test_what_is_not_known_is_no_pass(folder: Path, use: str) -> None:
         for name, sensitive in (("b", "false"), ("c", "true")):
             file.write(f'output "{name}" {{\n  value = terraform_data.b.id\n  sensitive = {sensitive}\n}}\n')
     program = f"""
-from planner import policy
+from planner import UNKNOWN, policy
+from planner.policy import is_unknown
+
+def matches(after):
+    match after:
+        case {{"id": None}}:
+            return True
+
+def caught(value):
+    try:
+        return value == "public"
+    except Exception:
+        return False
 
 @policy.deny("id")
 def f(plan):
@@ -151,8 +173,8 @@ def f(plan):
             yield change.address, "is public"
 """
     (folder / "checks.py").write_text(program)
-    (finding,) = library.load(folder).plan().judge(["checks.py"]).findings
-    assert finding.kind == "deny" and "is known only after apply" in finding.message
+    findings = library.load(folder).plan().judge(["checks.py"]).findings
+    assert findings and all(f.kind == "deny" and "known only after apply" in f.message for f in findings)
 
 
 def test_print_is_not_part_of_a_document(
@@ -163,3 +185,53 @@ def test_print_is_not_part_of_a_document(
     judged = planner("policy", "check", "-policy=checks.py", "-format=json")
     assert judged.code == 1 and judged.out.startswith("{")
     assert capsys.readouterr() == ("", "begun\n")
+
+
+ASKING = """
+from planner import policy
+
+@policy.deny("id")
+def f(plan):
+    for change in plan.changes:
+        if policy.is_unknown(change.after["id"]):
+            if change.name == "a":
+                yield change.address, "has no id yet"
+        elif change.after["id"] is not None:
+            yield change.address, "has an id"
+
+@policy.relation("pending(address: symbol)")
+def pending(plan):
+    return [change.address for change in plan.changes if policy.is_unknown(change.after["id"])]
+"""
+
+
+def test_a_policy_may_ask_what_is_unknown(folder: Path) -> None:
+    (folder / "checks.py").write_text(ASKING)
+    (folder / "rules.dl").write_text('warn("pending", A, "has no id") :- pending(A).\n')
+    findings = library.load(folder).plan().judge(["checks.py", "rules.dl"]).findings
+    waits = "It cannot be decided before the apply: terraform_data.b.id is known only after apply"
+    assert {(f.kind, f.code, f.address, f.message) for f in findings} == {
+        ("deny", "id", "terraform_data.a", "has no id yet"),
+        ("deny", "id", "terraform_data.b", waits),
+        ("warn", "pending", "terraform_data.a", "has no id"),
+        ("warn", "pending", "terraform_data.b", "has no id"),
+    }
+
+
+def test_files_of_one_name_are_told_apart(folder: Path) -> None:
+    for name in ("one", "two"):
+        (folder / name).mkdir()
+        text = CHECKS.replace("has no owner", f"has no owner, says {name}").replace("owned(", f"owned_{name}(")
+        (folder / name / "checks.py").write_text(text)
+    verdict = library.load(folder).plan().judge(["one/checks.py", "two/checks.py"])
+    assert sorted(f.message.rpartition(" ")[2] for f in verdict.findings) == ["one", "two"]
+
+
+def test_a_policy_has_a_limit_of_time(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("planner.api.policies.SECONDS", 0.1)
+    (folder / "checks.py").write_text(
+        "from planner import policy\n@policy.deny('x')\ndef f(plan):\n"
+        "    while True:\n        try:\n            1 / 0\n        except Exception:\n            pass\n"
+    )
+    with pytest.raises(Failure, match="took longer"):
+        library.load(folder).plan().judge(["checks.py"])

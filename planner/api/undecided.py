@@ -1,0 +1,160 @@
+"""Unknown values in Python policies: every use of one makes the policy undecided.
+
+A value that is known only after apply refuses each operation by UndecidedError, and the use is recorded: a policy that
+catches the exception is undecided all the same. An object does not notice `is` and `match`, so a file of policies is
+compiled with calls in their place. Modules that it imports are not.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, NoReturn
+
+from planner.api.values import NotKnown, Path, Sensitive, path_text
+from planner.foundation.support.disk import read_whole
+
+
+class UndecidedError(Exception):
+    """A function of a policy used a value that is known only after apply."""
+
+
+Uses = dict[tuple[str, str], bool]
+"""the address and the text of unknown values, and whether one was used, not only tested by is_unknown"""
+
+_USES: ContextVar[Uses | None] = ContextVar("uses", default=None)
+
+
+@contextmanager
+def recorded_uses() -> Iterator[Uses]:
+    """Inside, the uses of unknown values are recorded."""
+    uses: Uses = {}
+    token = _USES.set(uses)
+    try:
+        yield uses
+    finally:
+        _USES.reset(token)
+
+
+class _Refusing(type):
+    """The class of a class that cannot be compared: `type(value) == str` is a use of the value, too."""
+
+    def __eq__(cls, other: object) -> bool:
+        if cls is other:
+            return True
+        raise UndecidedError("the type of a value that is known only after apply")
+
+    __hash__ = type.__hash__
+
+
+class Undecidable(NotKnown, metaclass=_Refusing):
+    """The value at a path of an object that is known only after apply."""
+
+    __slots__ = ("_address", "_what")
+
+    def __init__(self, address: str, path: Path) -> None:
+        self._address = address
+        self._what = f"{address}{path_text(path)}"
+
+    def note(self, is_used: bool = True) -> str:
+        """Record a use of the value, and return its description."""
+        text = f"{self._what} is known only after apply"
+        uses = _USES.get()
+        if uses is not None:
+            key = self._address, text
+            uses[key] = uses.get(key, False) or is_used
+        return text
+
+    def _refuse(self, *arguments: Any) -> NoReturn:
+        raise UndecidedError(self.note())
+
+    def __repr__(self) -> str:
+        return self.note()
+
+    __bool__ = __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __hash__ = __str__ = __len__ = __iter__ = _refuse
+    __contains__ = __getitem__ = __add__ = __radd__ = __int__ = __float__ = __format__ = __getattr__ = _refuse
+    __class__ = property(_refuse)  # for isinstance(value, str), which would be False
+
+
+def is_unknown(value: Any) -> bool:
+    """Whether a value is known only after apply. Where it is, a policy is undecided about the object unless it denies
+    it itself; rows of a relation may depend on it."""
+    inner = value.reveal() if type(value) is Sensitive else value
+    if type(inner) is Undecidable:
+        inner.note(is_used=False)
+        return True
+    return type(inner) is NotKnown
+
+
+def strict(value: Any, address: str, path: Path = ()) -> Any:
+    """A value of an object in which every use of an unknown part raises UndecidedError."""
+    if isinstance(value, NotKnown):
+        return Undecidable(address, path)
+    if isinstance(value, dict):
+        return {name: strict(item, address, (*path, name)) for name, item in value.items()}
+    if isinstance(value, list):
+        return [strict(item, address, (*path, index)) for index, item in enumerate(value)]
+    if isinstance(value, Sensitive):
+        return Sensitive(strict(value.reveal(), address, path))
+    return value
+
+
+def run_file(path: str, names: dict[str, Any]) -> dict[str, Any]:
+    """The names that a file of policies defines. Raises whatever it raises."""
+    tree = _Identity().visit(ast.parse(read_whole(path), path))
+    code = compile(ast.fix_missing_locations(tree), path, "exec", dont_inherit=True)
+    space = {**names, "__name__": "planner_policies", "__file__": path, _SAME: _same, _KNOWN: _decided}
+    exec(code, space)
+    return space
+
+
+_SAME, _KNOWN = "__planner_same__", "__planner_known__"
+
+
+class _Identity(ast.NodeTransformer):
+    """Puts a call in the place of each `is` and `is not`, and one around the subject of each `match`."""
+
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        self.generic_visit(node)
+        if not any(isinstance(operator, ast.Is | ast.IsNot) for operator in node.ops):
+            return node
+        if len(node.ops) == 1:
+            call = ast.Call(ast.Name(_SAME, ast.Load()), [node.left, node.comparators[0]], [])
+            made = call if isinstance(node.ops[0], ast.Is) else ast.UnaryOp(ast.Not(), call)
+            return ast.copy_location(made, node)
+        # a chain: each part is evaluated once, so those that `is` compares are checked where they stand
+        node.left = self._checked_part(node.left)
+        node.comparators = [self._checked_part(part) for part in node.comparators]
+        return node
+
+    def visit_Match(self, node: ast.Match) -> ast.AST:
+        self.generic_visit(node)
+        node.subject = self._checked_part(node.subject)
+        return node
+
+    def _checked_part(self, part: ast.expr) -> ast.expr:
+        return ast.copy_location(ast.Call(ast.Name(_KNOWN, ast.Load()), [part], []), part)
+
+
+def _same(one: Any, other: Any) -> bool:
+    for value in (one, other):
+        if type(value) is Undecidable:
+            raise UndecidedError(value.note())
+        if value is Undecidable:
+            raise UndecidedError("the type of a value that is known only after apply")
+    return one is other
+
+
+def _decided(value: Any) -> Any:
+    """The value. Raises UndecidedError when it, or a part of it, is not known."""
+    kind = type(value)
+    if kind is Undecidable:
+        raise UndecidedError(value.note())
+    if kind is dict or kind is list or kind is tuple:
+        for part in value.values() if kind is dict else value:
+            _decided(part)
+    elif kind is Sensitive:
+        _decided(value.reveal())
+    return value
