@@ -12,7 +12,7 @@ from typing import Any
 
 from planner.answers.explain.causes import CauseStep
 from planner.answers.explain.why import more_causes
-from planner.logic.programs.actions import words_for
+from planner.logic.programs.actions import does, words_for
 from planner.render.alike import alike
 from planner.render.cause_line import KINDS, difference_of
 from planner.render.cause_summary import module_of, without_module
@@ -33,6 +33,10 @@ def in_words(text: str, name: str, action: str) -> str:
 
 MOST_LINES = 12
 """lines of an answer about an order or an unknown value, unless all are requested"""
+
+
+MOST_OF_END = 3
+"""lines about the end of an object that nothing else caused"""
 
 
 def answer_text(
@@ -75,6 +79,9 @@ def _answer_text(proof: dict[str, Any], paint: Paint, width: int, full: bool, de
     text = proof_text(proof, paint, full, depth, expand)
     if not full and not depth and not expand and kind == "explained":
         text = in_words(text, *proof["goal"][1:])
+        is_gone = all(does(proof["goal"][2], step) for step in ("ends", "destroys"))
+        if is_gone and proof.get("because_is_certain"):
+            text = "\n".join(_CODE.sub("", text).splitlines()[:MOST_OF_END])
     return f"{text}\n{chains}" if chains and not expand else text
 
 
@@ -102,7 +109,9 @@ def causes_text(document: dict[str, Any], paint: Paint, width: int) -> str:
         what = step["what"].removeprefix("the text of ")
         text = what[len(name) :].lstrip(".") if own else without_module(what, module)
         module = "" if own else module_of(what)
-        lines.append(f"  {'' if own and not number else '<- '}{text}{_step_notes(step)}")
+        line = f"{text}{_step_notes(step)}"
+        if not lines[-1].endswith(f" {line}"):  # the text of a value has its name and place
+            lines.append(f"  {'' if own and not number else '<- '}{line}")
     for root in document["root_causes"][1:]:
         lines.append(f"  and because of {root['what'].removeprefix('the text of ')}{_step_notes(root)}")
     return "\n".join(part for line in lines for part in fold(line, width, "     "))

@@ -168,20 +168,21 @@ class FormerWorld:
             return "same" if was is value else "other"
         return "same" if same_parts(was, value) else "other"
 
-    def is_applied(self, place: ValueLocation, state: Value) -> bool:
-        """Whether the value at a place in the state (None: nothing) is what the former expression there gives; True
-        where that is not known. Otherwise the state was changed by something else, or never was made of this."""
+    def is_applied(self, place: ValueLocation, state: Value) -> Status:
+        """Whether the value at a place in the state (None: nothing) is what the former expression there gives.
+        Otherwise the state was changed by something else, or never was made of this."""
         given = self.text(place)
         if given is None or state is None:
-            return True
+            return "same"
         with view(self.tree):
             parts = select(given.evaluate(given.node), given.rest)
         if len(parts) != 1 or len(parts[0][0]) != len(given.rest) or not is_wholly_known(parts[0][1]):
-            return True
+            return "unknown"
         try:
-            return same_parts(convert(unmark_deep(parts[0][1])[0], type_of(unmark_deep(state)[0])), state)
+            was = convert(unmark_deep(parts[0][1])[0], type_of(unmark_deep(state)[0]))
         except ConversionError:
-            return False
+            return "other"
+        return "same" if same_parts(was, state) else "other"
 
     def ignores(self, place: ValueLocation) -> bool:
         """Whether the former configuration ignored changes at a place of an object."""

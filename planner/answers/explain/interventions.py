@@ -244,21 +244,29 @@ class Interventions:
         elif nodes:
             units.add(unit if not _is_lost(was) else unit._replace(kind=_UNKNOWN))
         for node in nodes:
-            units |= self._mentions(node, now or was, module, block, unit in units)
+            is_new = now is not None and node is now.node and unit in units
+            units |= self._mentions(node, now or was, module, block, is_new)
         return frozenset(units)
 
     def _mentions(
-        self, node: Expression, given: Any, module: ModuleInstance, block: str, is_edited: bool = False
+        self, node: Expression, given: Any, module: ModuleInstance, block: str, is_new: bool = False
     ) -> set[ChangedInput]:
-        """The inputs of all that an expression mentions, and of the files that it reads."""
+        """The inputs of all that an expression mentions, and of the files that it reads. `is_new`: it was edited; what
+        nothing read before does not count."""
         units: set[ChangedInput] = set()
         for mention in variables(node):
             ref = parse_reference(mention)
-            if isinstance(ref, Ref):
+            if isinstance(ref, Ref) and not (is_new and self._is_unread(ref, module)):
                 units |= self._mention(ref, module, block)
         if any(map(uses_files, function_calls(node))):
-            units |= self._files(node, given, module, is_edited)
+            units |= self._files(node, given, module, is_new)
         return units
+
+    def _is_unread(self, ref: Ref, module: ModuleInstance) -> bool:
+        """Whether a mention is of a variable that is not recorded although it is not sensitive: nothing read it."""
+        was = self.former.context.given.get(ref.name) if ref.kind == "var" and module.parent is None else None
+        decl = module.config.variables.get(ref.name)
+        return was is not None and decl is not None and not decl.sensitive and not is_wholly_known(was.value)
 
     def _mention(self, ref: Ref, module: ModuleInstance, block: str) -> ChangedInputs:
         path = module.config.path
@@ -335,13 +343,12 @@ class Interventions:
             units |= {ChangedInput("argument", path, name)}
         return units
 
-    def _files(self, node: Expression, given: Any, module: ModuleInstance, is_edited: bool) -> ChangedInputs:
-        """The files that an expression reads or lists, as far as they changed. Those that nothing read before it was
-        edited do not count."""
+    def _files(self, node: Expression, given: Any, module: ModuleInstance, is_new: bool) -> ChangedInputs:
+        """The files that an expression reads or lists, as far as they changed."""
         scope, source = getattr(given, "scope", module.scope), getattr(given, "source", None)
         files = self.former.files(lambda: try_evaluate(node, scope, source))
         unknown = {name for name, status in files.items() if status == "unknown"}
-        if unknown and not is_edited:
+        if unknown and not is_new:
             raise UncheckedError
         self._unread |= unknown
         calls = function_calls(node)

@@ -67,7 +67,8 @@ class ValueLocation(NamedTuple):
         return self.at(())
 
     def __str__(self) -> str:
-        return place_name(self.root_text, self.path)
+        is_single = self.kind in ("each", "each_call") and self.path == (("index", None),)
+        return place_name(self.root_text, () if is_single else self.path)
 
     @property
     def root_text(self) -> str:

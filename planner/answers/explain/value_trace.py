@@ -332,11 +332,16 @@ class ValueTrace(MentionTrace):
         text, source = str(place), self._source(place)
         if self.former is not None and self.former.ignores(place):
             self._facts.add("ignored_before", text, source=source)
-        if self.former is None or self.former.is_applied(place, self._state_value(place, before)):
+        status = self.former.is_applied(place, self._state_value(place, before)) if self.former is not None else "same"
+        if self.former is None or status == "same":
             return
-        self._facts.add("unapplied", text, source=source)
         change = self.changes.get(place.root_text)
         entry = self.former.entry(change.previous_address or change.address) if change is not None else "unknown"
+        if status == "unknown":
+            if entry == "other":
+                self._facts.add("edited_entry", text, source=StateEntry(place.root_text))
+            return
+        self._facts.add("unapplied", text, source=source)
         if entry != "unknown":
             known = "edited_value" if entry == "other" else "left_by_apply"
             self._facts.add(known, text, source=StateEntry(place.root_text))
@@ -373,6 +378,8 @@ class ValueTrace(MentionTrace):
             said = f"{of} has {now} now and had {had}"
         elif at.argument == "enabled":
             before, said = goes, f"enabled of {of} is {'false' if goes else 'true'} now, and was not"
+        elif at.key is None:
+            said = f"{of} has a for_each now, and had not"
         else:
             key = path_text((("index", at.key),))
             said = f"{of} has no instance {key} any more" if goes else f"{of} has an instance {key} now, and had not"
