@@ -114,6 +114,8 @@ class Configuration(Installation, States, Workspaces):
         one_of("mode", mode, ("normal", "destroy", "refresh-only"))
         expect("parallelism", parallelism, int, "a whole number")
         expect("lock_timeout", lock_timeout, (int, float), "a number of seconds")
+        for name, flag in (("refresh", refresh), ("offline", offline), ("lock", lock)):
+            expect(name, flag, bool, "True or False")
         expect("since", since, str, "a string")
         if parallelism < 1:
             raise Failure(error("api.argument", "Invalid argument", "parallelism must be at least 1."))

@@ -154,6 +154,8 @@ class Plan:
     def fixes(self, *words: str) -> tuple[Fix, ...]:
         """The smallest sets of edits that remove what the words name (as of `why`), smallest first; changes are planned
         again with each, without refreshing what was read. Raises Failure where it does not hold."""
+        if not several(words):
+            raise Failure(error("why.words", "Nothing to remove", "Name two vertices, one address, or one fact."))
         document, problems = self._questions.removals(words)
         return tuple(map(_fix, require(document, problems)["fixes"]))
 

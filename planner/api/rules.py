@@ -54,12 +54,15 @@ class Program:
     def evaluate(self, facts: Mapping[str, Iterable[Row]]) -> Derived:
         """Everything that the rules derive from the facts. Raises Failure for facts of an undeclared relation, or that
         do not fit their declaration, and when a computed value grows without bound."""
+        expect("facts", facts, Mapping, "a dictionary of rows by relation")
         with session("/"):
             builder = FactBuilder()
             for name, rows in facts.items():
+                expect(f"facts[{name!r}]", rows, Iterable, "a list of rows")
                 if name not in self._program.predicates:
                     raise Failure(error("rules.facts", "Unknown relation", f"The program does not declare {name}."))
                 for row in rows:
+                    expect(f"a row of {name}", row, (tuple, list), "a tuple")
                     builder.add(name, *row)
             try:
                 return Derived(self._program, evaluate(self._program, builder.build()))

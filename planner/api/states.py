@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from planner.api.arguments import expect, several
 from planner.api.base import Work, require
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics
 from planner.operations import show
@@ -60,6 +61,7 @@ class States(Work):
         """Mark a resource instance: the next plan replaces it."""
         from planner.operations.state_edit import taint
 
+        expect("address", address, str, "a string")
         with self._session():
             return _without_errors(taint(self.options, address, allow_missing=allow_missing))
 
@@ -67,6 +69,7 @@ class States(Work):
         """Remove the mark of `taint`."""
         from planner.operations.state_edit import untaint
 
+        expect("address", address, str, "a string")
         with self._session():
             return _without_errors(untaint(self.options, address, allow_missing=allow_missing))
 
@@ -75,6 +78,8 @@ class States(Work):
         instance. `dry_run`: nothing is written."""
         from planner.operations.state_mv import state_mv
 
+        expect("old", old, str, "a string")
+        expect("new", new, str, "a string")
         with self._session():
             moved, problems = state_mv(self.options, old, new, dry_run=dry_run)
             return require(moved, problems), problems
@@ -84,13 +89,15 @@ class States(Work):
         from planner.operations.state_edit import state_rm
 
         with self._session():
-            gone, problems = state_rm(self.options, addresses, dry_run=dry_run)
+            gone, problems = state_rm(self.options, several(addresses, "addresses"), dry_run=dry_run)
             return require(gone, problems), problems
 
     def replace_provider(self, old: str, new: str, dry_run: bool = False) -> tuple[list[str], list[Diagnostic]]:
         """Record another provider for all resources of one: their addresses."""
         from planner.operations.state_edit import state_replace_provider
 
+        expect("old", old, str, "a string")
+        expect("new", new, str, "a string")
         with self._session():
             affected, problems = state_replace_provider(self.options, old, new, dry_run=dry_run)
             return require(affected, problems), problems
@@ -108,6 +115,7 @@ class States(Work):
         `force`."""
         from planner.operations.state_push import state_push
 
+        expect("data", data, bytes, "the content of a state file")
         with self._session():
             return _without_errors(state_push(self.options, data, force=force))
 
@@ -130,6 +138,7 @@ class States(Work):
         was done, and what went wrong (errors, too)."""
         from planner.operations.force_unlock import force_unlock
 
+        expect("lock_id", lock_id, str, "a string")
         with self._session():
             return force_unlock(self.options, lock_id, confirm)
 

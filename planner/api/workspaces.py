@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from planner.api.arguments import expect
 from planner.api.base import Work, require
 from planner.foundation.vocabulary.diagnostic import Diagnostic
 from planner.foundation.vocabulary.records import frozen
@@ -36,6 +37,7 @@ class Workspaces(Work):
     def new_workspace(self, name: str) -> list[Diagnostic]:
         """Create a workspace and select it, and return warnings. It begins with a copy of the state file of the option
         `state_path`, if that is set."""
+        expect("name", name, str, "a string")
         with self._session():
             problems = workspaces.workspace_new(self.options, name)
             require(True, problems)
@@ -43,6 +45,7 @@ class Workspaces(Work):
 
     def select_workspace(self, name: str, create: bool = False) -> tuple[Selected, list[Diagnostic]]:
         """Select a workspace: whether it was `created`, `switched` to or is selected `as before`; and warnings."""
+        expect("name", name, str, "a string")
         with self._session():
             selected, problems = workspaces.workspace_select(self.options, name, create=create)
             return require(selected, problems), problems
@@ -50,6 +53,7 @@ class Workspaces(Work):
     def delete_workspace(self, name: str, force: bool = False) -> list[Diagnostic]:
         """Delete a workspace and its state, and return warnings. One that manages objects is deleted with `force`
         alone; the objects continue to exist."""
+        expect("name", name, str, "a string")
         with self._session():
             problems = workspaces.workspace_delete(self.options, name, force=force)
             require(True, problems)

@@ -623,6 +623,9 @@ def test_policies_of_a_directory_have_their_names_there(root: Path) -> None:
     assert finding.proof["proofs"]["p1"]["rule"].startswith(".planner/policies/house")
 
 
+FACT = '/// a(x): a fact. Example: a("b")\n.decl a(x: symbol)\n.input a\n'
+
+
 @pytest.mark.parametrize(
     "call",
     [
@@ -633,9 +636,32 @@ def test_policies_of_a_directory_have_their_names_there(root: Path) -> None:
         lambda: planner.fleet(None),
         lambda: planner.judge("a\0b"),
         lambda: rules.compile(5),
+        lambda: rules.compile(FACT).evaluate(7),
+        lambda: rules.compile(FACT).evaluate({"a": 5}),
+        lambda: rules.compile(FACT).evaluate({"a": [5]}),
+        lambda: planner.load(".").plan(refresh="no"),
+        lambda: planner.load(".").taint(5),
+        lambda: planner.load(".").move_objects("terraform_data.a", 5),
+        lambda: planner.load(".").forget(5),
+        lambda: planner.load(".").push_state("text"),
+        lambda: planner.load(".").new_workspace(5),
     ],
 )
 def test_arguments_that_cannot_be_are_named(call: Callable[[], Any]) -> None:
     with pytest.raises(Failure) as caught:
         call()
     assert caught.value.diagnostics[0].code == "api.argument"
+
+
+def test_the_state_is_edited(root: Path) -> None:
+    configuration = planner.load(root)
+    configuration.plan().apply()
+    configuration.taint("terraform_data.b")
+    assert configuration.plan().change("terraform_data.b").action == "delete-then-create"
+    configuration.untaint("terraform_data.b")
+    assert configuration.move_objects("terraform_data.b", "terraform_data.c")[0]
+    assert configuration.forget("terraform_data.c")[0] == ["terraform_data.c"]
+    with pytest.raises(Failure):
+        configuration.forget("terraform_data.c")
+    configuration.new_workspace("other")
+    assert configuration.workspaces().selected == "other" and not configuration.state().resources
