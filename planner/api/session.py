@@ -20,6 +20,8 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, defect
 from planner.foundation.vocabulary.release import DEPTH, DIGITS
 
 T = TypeVar("T")
+_PATIENCE = 0.2
+"""seconds, after which the main thread looks for an interrupt"""
 
 
 class Stop:
@@ -88,7 +90,8 @@ def uninterrupted(work: Callable[[], T], stop: Stop) -> T:
     thread = Thread(target=copy_context().run, args=(run,), name="planner")
     try:
         thread.start()
-        ended.wait()
+        while not ended.wait(_PATIENCE):
+            pass  # an interrupt that arrives just before the wait, or in another thread, does not end it
     except KeyboardInterrupt:
         stop.request()
         if thread.ident is not None:
