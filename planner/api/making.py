@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from planner.answers.explain.causes import Because
     from planner.answers.policy.model import Verdict
     from planner.operations.apply import Applied
+    from planner.operations.explanations import Chains as Chains
     from planner.operations.plan import L as L
     from planner.operations.plan import MadePlan as MadePlan
     from planner.operations.plan import Planned as Planned
@@ -119,7 +120,7 @@ def save(made: MadePlan[Any], path: str) -> list[Diagnostic]:
     return save_plan(made, path)
 
 
-def chains_of(made: MadePlan[Any]) -> Any:
+def chains_of(made: MadePlan[Any]) -> Chains:
     """The causes of the changes of a plan, by name; `notes` of it are remarks on missing former values."""
     from planner.operations.explanations import causes
 

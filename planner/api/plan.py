@@ -248,6 +248,21 @@ class Plan:
         with self._session():
             return document_of(self._made)
 
+    def review(self) -> dict[str, Any]:
+        """The review of the plan (`planner schema review`): decisions, causes with what each sets off, and changes,
+        attribute by attribute, without sensitive values."""
+        from planner.render.review.document import ReviewSubject
+        from planner.render.review.of_plan import plan_review
+
+        with self._session():
+            return plan_review(self._made, ReviewSubject(), self._chains)
+
+    def to_markdown(self) -> str:
+        """The review for a comment on a pull request."""
+        from planner.render.review.markdown import markdown
+
+        return markdown(self.review())
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the plan file, for `read_plan` and `planner apply FILE`; the path is relative to the directory of the
         configuration. Raises Failure."""

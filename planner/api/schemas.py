@@ -115,6 +115,38 @@ FINDING = _object(
         "metadata": {"type": "object"},
     },
 )
+LINE: dict[str, Schema] = {"file": TEXT, "line": COUNT, "link": _with_text(TEXT, "The address of the line.")}
+SIDES: dict[str, Schema] = {"before": TEXT, "after": TEXT}
+REVIEW_CAUSE = _object(
+    {
+        "number": COUNT,
+        "what": TEXT,
+        "kind": TEXT,
+        "note": TEXT,
+        **SIDES,
+        "certain": _with_text(FLAG, "Whether it is the cause of its changes; a candidate otherwise."),
+        "sets_off": _map(COUNT, "The number of changes by action; `output` for outputs."),
+        "changes": CHANGES,
+        "hops": _list(TEXT, "The values between it and its changes."),
+    },
+    {**LINE, "place": TEXT},
+)
+REVIEW_CHANGE = _object(
+    {
+        "address": TEXT,
+        "action": TEXT,
+        "verb": _with_text(TEXT, "The action, or `replace` for the actions that replace."),
+        "stateful": _with_text(FLAG, "Whether it holds data, by the policy protect_stateful."),
+        "previous_address": TEXT,
+        "causes": _list(COUNT, "Numbers of causes."),
+        "attributes": _list(
+            _object({"path": TEXT, "action": TEXT, **SIDES, "forces_replacement": FLAG}),
+            "Values as the configuration language writes them, of long ones the part that differs.",
+        ),
+        "attributes_left_out": COUNT,
+    },
+    LINE,
+)
 UNIT = _object(
     {
         "unit": TEXT,
@@ -230,6 +262,37 @@ SCHEMAS: dict[str, Schema] = {
         ],
     },
     "query": _document("planner query -json", {"columns": _list(TEXT), "rows": _list(_list(CELL))}),
+    "review": _document(
+        "planner plan -review=FILE, apply -review=FILE, show -review=FILE, policy check -review=FILE",
+        {
+            "kind": {"enum": ["plan", "apply", "policy", "batch"]},
+            "mode": {"enum": ["normal", "destroy", "refresh-only"]},
+            "title": TEXT,
+            "about": _with_text({"type": "object"}, "The directory, workspace, state, revision and plan file."),
+            "page": TEXT,
+            "counts": _map(COUNT, "The number of objects of each kind of change."),
+            "result": _with_text({"type": ["object", "null"]}, "Of an apply: whether it succeeded, and numbers."),
+            "decisions": _list(_object({"kind": TEXT, "text": TEXT, "objects": _list(TEXT)}), "The gravest first."),
+            "causes": _list(REVIEW_CAUSE, "Root causes, the riskiest first."),
+            "uncaused": _list(_object({"text": TEXT, "changes": CHANGES}), "Changes with no cause but themselves."),
+            "changes": _list(REVIEW_CHANGE),
+            "outputs": _list(_object({"name": TEXT, "action": TEXT, **SIDES, "read_by": _list(TEXT)})),
+            "policies": _object(
+                {
+                    "findings": _list(
+                        _object({"kind": TEXT, "code": TEXT, "address": TEXT, "message": TEXT, "reason": TEXT}, LINE)
+                    ),
+                    "judged": _list(TEXT),
+                }
+            ),
+            "notes": _list(TEXT),
+            "deferred": _list(_object({"address": TEXT, "argument": TEXT, "place": TEXT})),
+            "diagnostics": _list(
+                _object({"severity": {"enum": ["error", "warning"]}, "summary": TEXT, "detail": TEXT}, LINE)
+            ),
+            "units": _list({"type": "object"}, "Of a fleet: each unit that does not stay as it is."),
+        },
+    ),
     "rules": _document(
         "planner rules list -json",
         {

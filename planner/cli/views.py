@@ -14,7 +14,8 @@ from planner.render.view import BothViews, HumanView, JsonView, View
 
 if TYPE_CHECKING:
     from planner.answers.explain.causes import Because
-    from planner.api.making import L, MadePlan
+    from planner.answers.policy.model import Verdict
+    from planner.api.making import Chains, L, MadePlan
     from planner.render.cause_summary import Causes
 
 
@@ -75,10 +76,12 @@ def may_tell_causes(arguments: Arguments, terminal: Terminal) -> bool:
     return bool(arguments.get("causes")) or (how or "none") != "none" or (not how and is_terminal(terminal.stdout))
 
 
-def told_causes(made: MadePlan[Any], arguments: Arguments, terminal: Terminal) -> Causes | None:
-    """The causes to print under the changes of a plan."""
+def told_causes(
+    made: MadePlan[Any], arguments: Arguments, terminal: Terminal, chains: Chains | None = None
+) -> Causes | None:
+    """The causes to print under the changes of a plan. `chains`: those of all changes, where they are known."""
     how = how_told(sum(change.action != "no-op" for change in made.plan.changes), arguments, terminal)
-    return None if how == "none" or made.plan.errored else causes_told(made, how, terminal)
+    return None if how == "none" or made.plan.errored else causes_told(made, how, terminal, chains)
 
 
 def how_told(changes: int, arguments: Arguments, terminal: Terminal) -> str:
@@ -88,11 +91,13 @@ def how_told(changes: int, arguments: Arguments, terminal: Terminal) -> str:
     return how or ("none" if is_quiet else "line")
 
 
-def show_summary(made: MadePlan[Any], terminal: Terminal, everything: bool = False) -> None:
-    """Print the causes of a plan, each with its consequences."""
+def show_summary(
+    made: MadePlan[Any], terminal: Terminal, everything: bool = False, chains: Chains | None = None
+) -> None:
+    """Print the causes of a plan, each with its consequences. `chains`: those of all changes, where they are known."""
     from planner.render.plan import pending, rename_line
 
-    shown = _causes(made, terminal)
+    shown = causes_of(made, chains, terminal, notes=chains.notes if chains is not None else ())
     if shown.planned or shown.moves:
         terminal.out(terminal.paint(shown.headline(pending(Counts.of_plan(made.plan))), "bold"))
         terminal.out()
@@ -112,9 +117,9 @@ def summary_document(made: MadePlan[Any], terminal: Terminal) -> dict[str, Any]:
     return summary_json(shown.groups, shown.planned)
 
 
-def causes_told(made: MadePlan[Any], how: str, terminal: Terminal) -> Causes:
+def causes_told(made: MadePlan[Any], how: str, terminal: Terminal, chains: Chains | None = None) -> Causes:
     """The causes of the changes of a plan, for one line or in full. Its values are released."""
-    shown = _causes(made, terminal, how)
+    shown = causes_of(made, chains, terminal, how, chains.notes if chains is not None else ())
     if made.context is not None:
         made.context.take_apart()  # later readers evaluate again; clearing up everything at the end takes time
     return shown
@@ -167,11 +172,11 @@ def failure_lines(diagnostics: Iterable[Diagnostic], terminal: Terminal) -> int:
     return 1
 
 
-def judge(made: MadePlan[L], view: View) -> tuple[MadePlan[L], list[Diagnostic]]:
+def judge(made: MadePlan[L], view: View) -> tuple[MadePlan[L], Verdict | None, list[Diagnostic]]:
     """Check a plan by the policies that its options name, and show how it fared."""
     from planner.api.making import findings_of, judgement
 
     made, verdict, problems = judgement(made)
     if verdict is not None:
         view.verdict(verdict)
-    return made, [*problems, *findings_of(verdict)]
+    return made, verdict, [*problems, *findings_of(verdict)]

@@ -13,12 +13,15 @@ from planner.answers.policy.facts.relations import PolicyFacts, PolicyInputs
 from planner.answers.policy.facts.surroundings import PlanSurroundings
 from planner.answers.policy.judge import judge
 from planner.answers.policy.model import Verdict, diagnostic
-from planner.answers.policy.program import Policies
+from planner.answers.policy.program import Policies, load_policies
+from planner.answers.policy.sources import policy_files
+from planner.answers.policy.standing_policies import own
 from planner.foundation.support.disk import collector_paused
 from planner.foundation.support.trace import as_step
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure
 from planner.foundation.vocabulary.limits import walk_of
 from planner.foundation.vocabulary.records import evolve
+from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.model.graph import Graph
 from planner.logic.model.plan import PolicyRecord
 from planner.operations import graphs
@@ -84,6 +87,30 @@ def judged(made: MadePlan[L]) -> tuple[MadePlan[L], Verdict | None, list[Diagnos
         policies.files, tuple(_overrides(made.loaded.options, made.plan.policy).items()), said, record_rows(made)
     )
     return evolve(made, plan=evolve(made.plan, policy=record)), verdict, problems
+
+
+STATEFUL = "protect_stateful"
+"""the policy of the library that knows which objects hold data"""
+
+
+def holding_data(made: MadePlan[L]) -> frozenset[str]:
+    """The addresses of the objects of a plan that hold data: those that the policy protect_stateful looks at, with the
+    parameters that the configuration sets. None where the settings are wrong, which judging reports."""
+    if all(change.action == "no-op" for change in made.plan.changes):
+        return frozenset()
+    options, record = made.loaded.options, made.plan.policy
+    words = (*(word for word in (*options.standing_policies, *own(options.directory)) if word.endswith(".toml")),)
+    try:
+        files = dict(policy_files((*words, f"builtin:{STATEFUL}"), made.loaded.workspace))
+        if not words and record is not None:
+            files |= {name: text for name, text in record.files if name.endswith("policy.toml")}
+        policies, _ = load_policies(tuple(files.items()), workspace=made.loaded.workspace)
+        if policies is None:
+            return frozenset()
+        rows = evaluate(policies.modal_program, facts_of(made, policies.reads), ["judged"])["judged"]
+    except Failure:
+        return frozenset()
+    return frozenset(str(address) for code, address in rows if code == STATEFUL)
 
 
 def apply_guard(made: MadePlan[L]) -> tuple[PolicyGuard | None, list[Diagnostic]]:

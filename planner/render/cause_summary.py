@@ -162,6 +162,10 @@ class Causes:
             lines += self._hop_lines(number)
         return lines
 
+    def hops(self, number: int) -> list[str]:
+        """The hops between the cause of a number and its changes, one a line."""
+        return self._hops[number]
+
     def note_lines(self) -> list[str]:
         """Lines about missing former values."""
         return [line for note in self.notes for line in fold(f"Note: {note}", self.width, "")]

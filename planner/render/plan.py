@@ -191,7 +191,7 @@ class PlanText:
         """The sign of the change ("" for none) and the value of each root output, by name."""
         parts = []
         for output in sorted(self.plan.outputs, key=lambda o: o.name):
-            diff = _output_diff(output)
+            diff = output_diff(output)
             if diff.action == "no-op":
                 parts.append((output.name, "", ""))
             else:
@@ -308,7 +308,7 @@ def is_shown(change: ResourceChange) -> bool:
     return change.action != "no-op" or moved or change.importing is not None
 
 
-def _output_diff(output: OutputChange) -> Diff:
+def output_diff(output: OutputChange) -> Diff:
     before, after = null_is_missing(output.before), null_is_missing(output.after)
     if output.sensitive:
         hide = frozenset((SENSITIVE,))

@@ -72,6 +72,21 @@ def check(name: str, document: Any) -> None:
     assert problems == []
 
 
+def test_reviews(folder: Path, planner: Callable[..., Ran]) -> None:
+    for command in (
+        ["plan", V2, "-policy=p.dl"],
+        ["plan", V2, "-out=p.plan"],
+        ["plan", "-destroy"],
+        ["plan", "-refresh-only"],
+        ["plan", "-var=no=1"],
+        ["show", "p.plan"],
+        ["apply", "-auto-approve", V2],
+    ):
+        planner(*command[:1], "-review=review.json", "-link=https://x.test/{file}", *command[1:])
+        check("review", json.loads((folder / "review.json").read_text()))
+        (folder / "review.json").unlink()
+
+
 @pytest.mark.parametrize("name", SCHEMAS)
 def test_schemas_are_schemas(name: str) -> None:
     Draft202012Validator.check_schema(schema(name))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from planner.api.making import Making
 from planner.cli.approval import approved, asking
@@ -22,6 +22,7 @@ from planner.cli.options import (
     plan_calls,
 )
 from planner.cli.remote_run import apply_saved_there, run_there, runs_there
+from planner.cli.review import REVIEW, Review
 from planner.cli.views import judge, may_tell_causes, open_view, told_causes
 from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.foundation.vocabulary.limits import Mode
@@ -31,16 +32,22 @@ from planner.render.terminal import Terminal
 from planner.render.view import View
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from planner.api.making import Planned, Start
+    from planner.foundation.vocabulary.diagnostic import Diagnostic
 
 USAGE = "[options] [PLAN]"
 HELP = """Makes a plan, shows it, prompts for approval, and applies it. With a plan file of `planner plan -out`,
-exactly that plan is applied, without a prompt."""
+exactly that plan is applied, without a prompt.
+
+-markdown, -html and -review write the review of the plan together with the result."""
 APPLY_FLAGS = (
     Flag("auto-approve", "bool", "Apply without a prompt for approval."),
     Flag("suppress-forget-errors", "bool", "Forgotten objects that remain after a destroy are not an error."),
     INPUT,
     SHOW_SENSITIVE,
+    *REVIEW,
     WHY,
     *SIGNATURES,
     *POLICY,
@@ -63,7 +70,8 @@ def apply(arguments: Arguments, terminal: Terminal, mode: Mode) -> int:
 
     path = arguments.at_most_one_word("At most one plan file can be applied.")
     calls = asking(plan_calls(Making, arguments, mode, needs_configuration=True), terminal, may_ask(arguments))
-    calls = calls.having(keeps_values=may_tell_causes(arguments, terminal))
+    review = Review(arguments, "apply")
+    calls = calls.having(keeps_values=may_tell_causes(arguments, terminal) or bool(review))
     if path is None and arguments["json"] and not arguments["auto-approve"]:
         raise UsageError("Approval is required", "With -json, apply needs a plan file or -auto-approve.")
     if path is None and arguments.get("require-signature"):
@@ -79,12 +87,13 @@ def apply(arguments: Arguments, terminal: Terminal, mode: Mode) -> int:
         view.diagnostics(opened.diagnostics)
         if not opened.complete.plan.errored:
             view.saved_plan(opened.complete.plan)
-        return carry_out(calls, opened, view, destroyed=False)
+        chains = review.chains(opened.complete)
+        return carry_out(calls, opened, view, review, opened.diagnostics, chains=chains, plan_file=path)
     planned = calls.attempt(view.hooks, to_apply=True)
     if runs_there(planned.diagnostics):
         return run_there(arguments, terminal, calls, view, to_apply=True)
     try:
-        return _approve_and_carry_out(calls, planned, view, arguments, terminal, destroyed=mode == "destroy")
+        return _approve_and_carry_out(calls, planned, view, review, arguments, terminal, destroyed=mode == "destroy")
     finally:
         view.diagnostics(calls.release(planned))
 
@@ -93,37 +102,53 @@ def _approve_and_carry_out(
     calls: Making,
     planned: Planned[Start],
     view: View,
+    review: Review,
     arguments: Arguments,
     terminal: Terminal,
     destroyed: bool,
 ) -> int:
     """Show the plan, prompt, and apply it. `destroyed`: the command is destroy, which has its own final message."""
-    made, problems = planned.made, list(planned.diagnostics)
+    made, verdict, problems = planned.made, None, list(planned.diagnostics)
+    chains = review.chains(made)
     if made is not None and (made.plan.changes or made.plan.outputs or planned.complete is not None):
-        view.plan(made.plan, SchemaLookup(made.loaded.schemas).resource_schema, told_causes(made, arguments, terminal))
+        told = told_causes(made, arguments, terminal, chains)
+        view.plan(made.plan, SchemaLookup(made.loaded.schemas).resource_schema, told)
     if calls.options.judges and planned.complete is not None:
-        made, said = judge(planned.complete, view)
+        made, verdict, said = judge(planned.complete, view)
         problems += said
     failed = made is None or has_errors(problems)
     must_ask = made is not None and made.plan.can_apply and not arguments["auto-approve"]
     if not failed and not must_ask:
         problems = [d for d in problems if not d.is_check]  # applying checks again, and there is no decision in between
-    view.diagnostics(problems)
     if made is None or failed:
+        view.diagnostics([*problems, *review.write(made, problems, verdict, chains)])
         return 1
+    view.diagnostics(problems)
     if must_ask and not approved(made.plan.mode, made.loaded, terminal, may_ask(arguments)):
         view.log("\nDestroy cancelled." if made.plan.mode == "destroy" else "\nApply cancelled.")
         return 1
-    return carry_out(calls, evolve(planned, made=made), view, destroyed)
+    planned = evolve(planned, made=made)
+    return carry_out(calls, planned, view, review, problems, destroyed, verdict=verdict, chains=chains)
 
 
-def carry_out(calls: Making, planned: Planned[Start], view: View, destroyed: bool) -> int:
-    """Apply a plan and report the result."""
+def carry_out(
+    calls: Making,
+    planned: Planned[Start],
+    view: View,
+    review: Review,
+    problems: Sequence[Diagnostic],
+    destroyed: bool = False,
+    **known: Any,
+) -> int:
+    """Apply a plan and report the result. `problems` and `known` are for the review: those of the plan."""
     applied = calls.carry_out(planned, view.hooks)
     if applied.unsaved:
         view.unsaved_state(applied.unsaved.decode())
-    view.diagnostics(applied.diagnostics)
-    if has_errors(applied.diagnostics):
+    succeeded, counts = not has_errors(applied.diagnostics), applied.counts
+    result = {"succeeded": succeeded, "added": counts.add, "changed": counts.change, "destroyed": counts.remove}
+    unwritten = review.write(planned.made, [*problems, *applied.diagnostics], result=result, **known)
+    view.diagnostics([*applied.diagnostics, *unwritten])
+    if not succeeded or unwritten:
         return 1
     view.finished(applied.counts, destroyed)
     if not destroyed and applied.state is not None:

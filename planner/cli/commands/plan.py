@@ -24,6 +24,7 @@ from planner.cli.options import (
     plan_calls,
 )
 from planner.cli.remote_run import run_there, runs_there
+from planner.cli.review import REVIEW, Review
 from planner.cli.views import judge, may_tell_causes, open_view, show_summary, told_causes
 from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.render.diff_block import SchemaLookup
@@ -42,6 +43,9 @@ With -out the plan is saved, and `planner apply FILE` applies exactly that plan.
 With -offline no provider is configured or called, so no credentials are needed: for checks of pull requests. Results
 that only a provider can determine are marked as undecided, and such a plan cannot be applied.
 
+-markdown, -html and -review write the review of the plan: the decisions first, then the causes with what each sets
+off, then the changes, without sensitive values. The Markdown fits into a comment on a pull request, at any size.
+
 With -policy the plan is judged. A plan that is denied or cannot be judged is not saved; a saved plan keeps its
 policies, and apply decides undecided verdicts.
 
@@ -55,6 +59,7 @@ FLAGS = (
     DESTROY,
     INPUT,
     SHOW_SENSITIVE,
+    *REVIEW,
     WHY,
     Flag("causes", "bool", "Show the causes of the changes instead of the changes."),
     SINCE,
@@ -78,12 +83,13 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, 1 on errors, or 2 with -detailed-exitcode when there are changes."""
     no_directory(arguments, "plan")
     calls = asking(plan_calls(Making, arguments, needs_configuration=True), terminal, may_ask(arguments))
-    tells = may_tell_causes(arguments, terminal)
+    review = Review(arguments)
+    tells = may_tell_causes(arguments, terminal) or bool(review)
     told_only = not (tells or calls.options.judges or arguments["out"] or arguments["json"] or arguments["json-into"])
     calls = calls.having(keeps_values=tells, evaluates_once=told_only)
     if calls.options.judges or not _may_be_kept(arguments):
-        return _run(arguments, terminal, calls)
-    return _planned_again(arguments, terminal, calls.having(keeps_values=True))
+        return _run(arguments, terminal, calls, review)
+    return _planned_again(arguments, terminal, calls.having(keeps_values=True), review)
 
 
 def _may_be_kept(arguments: Arguments) -> bool:
@@ -101,13 +107,15 @@ def _may_be_kept(arguments: Arguments) -> bool:
     return total >= LARGE
 
 
-def _planned_again(arguments: Arguments, terminal: Terminal, calls: Making) -> int:
+def _planned_again(arguments: Arguments, terminal: Terminal, calls: Making, review: Review) -> int:
     from planner.cli.renewed_plan import planned_again
 
-    return planned_again(arguments, terminal, calls.options, lambda kept: _run(arguments, terminal, calls, kept))
+    return planned_again(
+        arguments, terminal, calls.options, lambda kept: _run(arguments, terminal, calls, review, kept)
+    )
 
 
-def _run(arguments: Arguments, terminal: Terminal, calls: Making, kept: Watched | None = None) -> int:
+def _run(arguments: Arguments, terminal: Terminal, calls: Making, review: Review, kept: Watched | None = None) -> int:
     view = open_view(arguments, terminal)
     if kept is not None and isinstance(view, HumanView):
         view.keep = kept.begins
@@ -117,19 +125,22 @@ def _run(arguments: Arguments, terminal: Terminal, calls: Making, kept: Watched 
     made, problems = planned.made, list(planned.diagnostics)
     if kept is not None and made is not None:
         made = kept.gathers(made, bool(problems), may_tell_causes(arguments, terminal))
+    chains = review.chains(made)
     if made is not None:
         if arguments["causes"] and not arguments["json"]:
-            show_summary(made, terminal)
+            show_summary(made, terminal, chains=chains)
         else:
-            told = told_causes(made, arguments, terminal)
+            told = told_causes(made, arguments, terminal, chains)
             view.plan(made.plan, SchemaLookup(made.loaded.schemas).resource_schema, told)
-    may_save = True
+    may_save, verdict = True, None
     if calls.options.judges and planned.complete is not None:
-        made, said = judge(planned.complete, view)
+        made, verdict, said = judge(planned.complete, view)
         problems += said
         may_save = not has_errors(said)  # what could not be judged has no policies on record
     if made is not None and arguments["out"] and may_save:
         problems += save(made, arguments["out"])
+    saved = arguments["out"] if made is not None and not has_errors(problems) else ""
+    problems += review.write(made, problems, verdict, chains, saved)
     view.diagnostics(problems)
     if made is None or has_errors(problems):
         return 1

@@ -8,6 +8,7 @@ from planner.api.states import ShownState, States, document_of
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import JSON_DOCUMENT, SHOW_SENSITIVE, VARIABLES, WHY, loading_calls, plan_calls
+from planner.cli.review import REVIEW, Review
 from planner.foundation.support.exact_json import dumps
 from planner.foundation.vocabulary.records import evolve
 from planner.render.terminal import Terminal
@@ -27,6 +28,7 @@ FLAGS = (
     Flag("module", "string", "Show the module in this directory alone. Needs -json.", value="DIR"),
     Flag("only", "string", "Show only these actions of a plan: create, update, replace, ...", value="A,B"),
     SHOW_SENSITIVE,
+    *REVIEW,
     WHY,
     *VARIABLES,
     *JSON_DOCUMENT,
@@ -50,7 +52,7 @@ def _show(arguments: Arguments, path: str | None, terminal: Terminal) -> int:
     from planner.cli.views import open_json_into
     from planner.world.state.remote.runs import saved_run
 
-    calls = plan_calls(States, arguments)
+    calls, review = plan_calls(States, arguments), Review(arguments)
     stream = open_json_into(arguments, terminal)
     if path is not None and (saved := saved_run(path)) is not None:
         from planner.cli.remote_run import show_there
@@ -65,6 +67,10 @@ def _show(arguments: Arguments, path: str | None, terminal: Terminal) -> int:
 
         plan = shown.plan
         shown = evolve(shown, plan=evolve(plan, changes=tuple(c for c in plan.changes if verb_of(c.action) in only)))
+    if review:
+        if isinstance(shown, ShownState):
+            raise UsageError("A review is about a plan", "Name a plan file.")
+        problems = [*problems, *review.write(shown, problems, chains=review.chains(shown), plan_file=path or "")]
     if arguments["json"] or stream is not None:
         document = document_of(shown)
         if arguments["explain"] in ("line", "full") and not isinstance(shown, ShownState):
@@ -72,7 +78,7 @@ def _show(arguments: Arguments, path: str | None, terminal: Terminal) -> int:
         text = dumps(document).decode("utf-8")
         if stream is None:
             terminal.data(text)
-            return 0
+            return finish([problem for problem in problems if problem.is_error], terminal)
         with stream:
             print(text, file=stream)
     if not isinstance(shown, ShownState):

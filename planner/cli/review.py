@@ -1,0 +1,144 @@
+"""The review of a plan, written to files: Markdown, a page, JSON."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from planner.cli.flags import Arguments, Flag, UsageError
+from planner.foundation.vocabulary.diagnostic import Diagnostic, error
+from planner.foundation.vocabulary.records import evolve
+
+if TYPE_CHECKING:
+    from planner.answers.policy.model import Verdict
+    from planner.api.making import Chains, MadePlan
+    from planner.render.review.document import ReviewSubject
+
+FORMS = ("markdown", "html", "review")
+LINKS = (
+    Flag(
+        "link",
+        "string",
+        "The address of a line, with {file}, {line} and {revision} (default: that of the CI service).",
+        value="URL",
+    ),
+    Flag("page", "string", "The address that the page is going to have, for links to it.", value="URL"),
+)
+REVIEW = (
+    Flag("markdown", "string", "Write the review for a comment on a pull request, Markdown.", value="FILE"),
+    Flag("html", "string", "Write the review as a page for a browser.", value="FILE"),
+    Flag("review", "string", "Write the review as JSON (planner schema review).", value="FILE"),
+    *LINKS,
+)
+
+
+class Review:
+    """The files that the flags of a command name, and what the review is about. Raises UsageError and Failure for wrong
+    flags."""
+
+    def __init__(self, arguments: Arguments, kind: str = "plan") -> None:
+        self.files = {form: path for form in FORMS if (path := arguments.get(form))}
+        if "-" in self.files.values():
+            raise UsageError("The review goes to files", "Name a file: standard output has the result of the command.")
+        self.subject: ReviewSubject | None = _subject(arguments, kind) if self.files else None
+
+    def __bool__(self) -> bool:
+        """Whether a file is wanted."""
+        return bool(self.files)
+
+    def chains(self, made: MadePlan[Any] | None) -> Chains | None:
+        """The causes of a plan, where they are needed: the review and the view of a plan share them."""
+        if not self.files or made is None or made.plan.errored:
+            return None
+        from planner.api.making import chains_of
+
+        return chains_of(made)
+
+    def write(
+        self,
+        made: MadePlan[Any] | None,
+        problems: Iterable[Diagnostic],
+        verdict: Verdict | None = None,
+        chains: Chains | None = None,
+        plan_file: str = "",
+        **more: Any,
+    ) -> list[Diagnostic]:
+        """Write the files; the problems with that. `plan_file`: the file that the plan is in; `more`: further fields of
+        the subject."""
+        if self.subject is None:
+            return []
+        from planner.render.review.of_plan import failed_review, plan_review
+
+        about = {**self.subject.about, **(_plan_file(plan_file) if plan_file else {})}
+        subject = evolve(self.subject, about=about, diagnostics=_without_findings(problems, verdict), **more)
+        if verdict is not None:
+            from planner.render.verdicts import count_verdicts, judged
+
+            lines = (f"Policies: {count_verdicts(verdict)}", *judged(verdict))
+            subject = evolve(subject, findings=verdict.findings, judged=lines)
+        if made is None:
+            return self.write_document(failed_review(subject))
+        return self.write_document(plan_review(made, subject, chains))
+
+    def write_document(self, document: dict[str, Any]) -> list[Diagnostic]:
+        """Write a document in all forms that are wanted."""
+        problems = []
+        for form, path in self.files.items():
+            try:
+                with open(path, "w", encoding="utf-8", errors="replace") as file:
+                    file.write(_text(form, document))
+            except (OSError, ValueError) as problem:
+                reason = getattr(problem, "strerror", None) or problem
+                problems.append(error("review.unwritable", "Cannot write the review", f"{path}: {reason}."))
+        return problems
+
+
+def _text(form: str, document: dict[str, Any]) -> str:
+    if form == "markdown":
+        from planner.render.review.markdown import markdown
+
+        return markdown(document)
+    if form == "html":
+        from planner.render.review.page import page
+
+        return page(document)
+    from planner.cli.finish import json_text
+
+    return json_text(document)
+
+
+def _subject(arguments: Arguments, kind: str) -> ReviewSubject:
+    from planner.cli.options import revision
+    from planner.render.review.document import ReviewSubject
+    from planner.render.review.links import links
+
+    page = arguments["page"]
+    if page and urlsplit(page).scheme not in ("http", "https"):
+        raise UsageError("Option -page needs an address", f"{page} does not begin with https:// or http://.")
+    addresses = links(arguments["link"], ".", os.environ, page)
+    ref, commit = revision(arguments)
+    about = {"directory": addresses.base, "revision": addresses.revision, "since": ref, "since_commit": commit}
+    return ReviewSubject(kind, about, addresses)
+
+
+def _plan_file(path: str) -> dict[str, str]:
+    """The name and digest of a plan file."""
+    try:
+        with open(path, "rb") as file:
+            data = file.read()
+    except OSError:
+        return {}
+    return {"plan_file": os.path.basename(path), "plan_digest": sha256(data).hexdigest()}
+
+
+def _without_findings(problems: Iterable[Diagnostic], verdict: Verdict | None) -> list[Diagnostic]:
+    """The diagnostics other than findings, which the review has as such."""
+    if verdict is None:
+        return list(problems)
+    from planner.answers.policy.model import TITLES
+
+    codes = {code for code, _ in TITLES.values()}
+    return [one for one in problems if one.code not in codes]

@@ -1,0 +1,1 @@
+"""The report for reviewers: one document about a plan, and its forms."""

@@ -1,0 +1,122 @@
+"""The changed attributes of an object, one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from planner.foundation.values.expression_text import common_start
+from planner.foundation.vocabulary.address import valid_identifier
+from planner.render.diff_model import (
+    MISSING,
+    BlockDiff,
+    Diff,
+    MappingDiff,
+    PrimitiveDiff,
+    SensitiveDiff,
+    SequenceDiff,
+    TypeChange,
+    UnknownDiff,
+    WriteOnlyDiff,
+)
+from planner.render.value import format_value, quoted
+
+UNKNOWN = "(known after apply)"
+HIDDEN = "(sensitive value)"
+UNKEPT = "(write-only)"
+ABSENT = ""
+
+
+LONGEST = 1_000
+"""characters of a value"""
+_AROUND = 60
+"""characters shown on either side of a difference in a long value"""
+
+
+def changed_attributes(
+    diff: Diff, hide: Callable[[str], str], path: str = "", replaces: bool = False
+) -> Iterator[dict[str, Any]]:
+    """Each place that changes: `path`, `action`, `before` and `after` as the configuration language writes them (""
+    where there is none), and `forces_replacement`. `hide` replaces sensitive strings; `replaces`: something around it
+    forces replacement."""
+    replaces = replaces or diff.replace
+    if diff.action == "no-op":
+        return
+    if isinstance(diff, BlockDiff):
+        for name, item in diff.attributes.items():
+            yield from changed_attributes(item, hide, _inner(path, name), replaces)
+        for name, group in diff.blocks.items():
+            for at, (label, block) in enumerate(group.blocks):
+                key = f"[{quoted(label)}]" if label else "" if len(group.blocks) == 1 else f"[{at}]"
+                place = f"{_inner(path, name)}{key}"
+                yield from changed_attributes(block, hide, place, replaces or group.replace)
+    elif isinstance(diff, MappingDiff) and diff.action == "update":
+        for name, item in diff.items.items():
+            inner = f"{path}[{quoted(name)}]" if diff.quoted or not valid_identifier(name) else _inner(path, name)
+            yield from changed_attributes(item, hide, inner, replaces)
+    elif isinstance(diff, SequenceDiff) and diff.action == "update":
+        for at, item in enumerate(diff.items):
+            yield from changed_attributes(item, hide, f"{path}[{at}]" if diff.ordered else f"{path}[*]", replaces)
+    else:
+        before, after = (hide(side) for side in sides(diff))
+        before, after = shortened(before, after)
+        yield _entry(path, diff.action, before, after, replaces)
+
+
+def _inner(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
+
+
+def _entry(path: str, action: str, before: str, after: str, replaces: bool) -> dict[str, Any]:
+    return {"path": path, "action": action, "before": before, "after": after, "forces_replacement": replaces}
+
+
+def sides(diff: Diff) -> tuple[str, str]:
+    """A place before and after, as text."""
+    if isinstance(diff, SensitiveDiff):
+        there_before, there_after = (side != ABSENT for side in sides(diff.inner))
+        return HIDDEN if there_before else ABSENT, HIDDEN if there_after else ABSENT
+    if isinstance(diff, WriteOnlyDiff):
+        return ABSENT, UNKEPT
+    if isinstance(diff, UnknownDiff):
+        return sides(diff.before)[0] if diff.before is not None else ABSENT, UNKNOWN
+    if isinstance(diff, TypeChange):
+        return sides(diff.before)[0], sides(diff.after)[1]
+    if isinstance(diff, PrimitiveDiff):
+        return _text(diff.before), _text(diff.after)
+    if isinstance(diff, MappingDiff):
+        parts = {name: sides(item) for name, item in diff.items.items()}
+        return (
+            ABSENT if diff.action == "create" else _mapping({name: both[0] for name, both in parts.items()}),
+            ABSENT if diff.action == "delete" else _mapping({name: both[1] for name, both in parts.items()}),
+        )
+    if isinstance(diff, SequenceDiff):
+        items = [sides(item) for item in diff.items]
+        return (
+            ABSENT if diff.action == "create" else f"[{', '.join(text for text, _ in items if text != ABSENT)}]",
+            ABSENT if diff.action == "delete" else f"[{', '.join(text for _, text in items if text != ABSENT)}]",
+        )
+    return (ABSENT if diff.action == "create" else "{...}"), (ABSENT if diff.action == "delete" else "{...}")
+
+
+def _mapping(parts: dict[str, str]) -> str:
+    shown = (f"{name if valid_identifier(name) else quoted(name)} = {text}" for name, text in parts.items() if text)
+    return f"{{{', '.join(shown)}}}"
+
+
+def _text(value: Any) -> str:
+    return ABSENT if value is MISSING else format_value(value)
+
+
+def shortened(before: str, after: str, most: int = LONGEST) -> tuple[str, str]:
+    """Two values; of long ones the part around the first difference."""
+    if max(len(before), len(after)) <= most:
+        return before, after
+    start = common_start(before, after) if before and after else 0
+    return _around(before, start, most), _around(after, start, most)
+
+
+def _around(text: str, start: int, most: int) -> str:
+    begin = max(0, start - _AROUND) if len(text) > most else 0
+    kept = text[begin : begin + most]
+    return f"{'...' if begin else ''}{kept}{'...' if begin + most < len(text) else ''}"

@@ -1,0 +1,103 @@
+"""Links from a report to lines of files: a template, taken from the variables of code hosts where none is named."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from urllib.parse import quote, urlsplit
+
+from planner.foundation.vocabulary.diagnostic import Failure, error
+from planner.foundation.vocabulary.records import frozen
+
+NAMES = ("file", "line", "revision")
+
+
+@frozen
+class Links:
+    """`template` with {file}, {line} and {revision}; "" for no links. `base`: the directory that files are seen from,
+    relative to the repository. `page`: the address of the page of the report, "" for none."""
+
+    template: str = ""
+    revision: str = ""
+    base: str = ""
+    page: str = ""
+
+    def to(self, file: str, line: int) -> str:
+        """The address of a line, "" for none: files outside the repository have none."""
+        path = os.path.normpath(os.path.join(self.base, file))
+        if not self.template or path.startswith("..") or os.path.isabs(path):
+            return ""
+        parts = {"file": quote(path), "line": str(line), "revision": quote(self.revision)}
+        address = self.template
+        for name, text in parts.items():
+            address = address.replace(f"{{{name}}}", text)
+        return address
+
+
+def links(template: str, directory: str, environ: Mapping[str, str], page: str = "") -> Links:
+    """The links of a report about a directory. Raises Failure for a template that is not an address, or has other
+    names in braces."""
+    host = code_host(environ)
+    chosen = template or host.template
+    root = host.root or _repository(directory)
+    base = os.path.relpath(os.path.realpath(directory), os.path.realpath(root)) if root else "."
+    rest = chosen
+    for name in NAMES:
+        rest = rest.replace(f"{{{name}}}", "")
+    if chosen and (urlsplit(chosen).scheme not in ("http", "https") or "{" in rest or "{file}" not in chosen):
+        detail = f"{chosen!r} is not an address with {{file}}, and perhaps {{line}} and {{revision}}."
+        raise Failure(error("cli.link", "Wrong value for option -link", detail))
+    return Links(chosen, host.revision or (_head(directory) if root else ""), base, page)
+
+
+@frozen
+class CodeHost:
+    """The change that a CI service runs for: the template of links, the commit, the directory of the repository."""
+
+    template: str = ""
+    revision: str = ""
+    root: str = ""
+
+
+def code_host(environ: Mapping[str, str]) -> CodeHost:
+    """The code host whose runner this is: GitHub, GitLab, Bitbucket or Azure Pipelines; empty elsewhere."""
+
+    def get(name: str) -> str:
+        return environ.get(name, "")
+
+    if get("GITHUB_REPOSITORY"):
+        server = get("GITHUB_SERVER_URL") or "https://github.com"
+        template = f"{server}/{get('GITHUB_REPOSITORY')}/blob/{{revision}}/{{file}}#L{{line}}"
+        return CodeHost(template, get("GITHUB_SHA"), get("GITHUB_WORKSPACE"))
+    if get("CI_PROJECT_URL"):
+        template = f"{get('CI_PROJECT_URL')}/-/blob/{{revision}}/{{file}}#L{{line}}"
+        return CodeHost(template, get("CI_COMMIT_SHA"), get("CI_PROJECT_DIR"))
+    if get("BITBUCKET_GIT_HTTP_ORIGIN"):
+        template = f"{get('BITBUCKET_GIT_HTTP_ORIGIN')}/src/{{revision}}/{{file}}#lines-{{line}}"
+        return CodeHost(template, get("BITBUCKET_COMMIT"), get("BITBUCKET_CLONE_DIR"))
+    if get("BUILD_REPOSITORY_URI") and get("BUILD_SOURCEVERSION"):
+        lines = "line={line}&lineEnd={line}&lineStartColumn=1&lineEndColumn=1"
+        template = f"{get('BUILD_REPOSITORY_URI')}?path=/{{file}}&version=GC{{revision}}&{lines}"
+        return CodeHost(template, get("BUILD_SOURCEVERSION"), get("BUILD_SOURCESDIRECTORY"))
+    return CodeHost()
+
+
+def _head(directory: str) -> str:
+    """The commit of the work tree, "" for none."""
+    from planner.world.git.revisions import commit_of
+
+    try:
+        return commit_of(directory, "HEAD")
+    except Failure:
+        return ""
+
+
+def _repository(directory: str) -> str:
+    """The repository of a directory, "" for none."""
+    here = os.path.realpath(directory)
+    while not os.path.exists(os.path.join(here, ".git")):
+        parent = os.path.dirname(here)
+        if parent == here:
+            return ""
+        here = parent
+    return here

@@ -1,0 +1,306 @@
+"""A review document as Markdown, for a comment on a pull request: the decisions first, then the causes with what each
+sets off, then the changes, folded. Never longer than a comment may be: what is left out is counted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, TypeAlias
+
+from planner.logic.programs.actions import NO_OP, words_for
+from planner.render.alike import alike
+from planner.render.review.attributes import UNKNOWN, shortened
+from planner.render.review.literal import address, code, prose, tag_text
+
+MOST = 65_000
+"""characters: GitHub takes 65,536"""
+_RESERVED = 400
+"""characters for the numbers of what is left out"""
+_MOST_NAMED = 4
+_MOST_ERRORS = 10
+_MOST_ROWS = 60
+"""attributes in the table of a change"""
+_LONGEST_VALUE = 160
+_MOST_VALUES = 3
+"""different values of alike objects"""
+Piece: TypeAlias = tuple[int, Callable[[], str]]
+"""lines that are shown or left out together: the number of things that they are about, and their text"""
+_GRAVE = frozenset(("destroys_stateful", "replaces_stateful", "deny", "broken"))
+GRAVE, REMOVES, CHANGES, ADDS = "\U0001f534", "\U0001f7e0", "\U0001f7e1", "\U0001f7e2"
+"""red, orange, yellow and green circles"""
+_KEYS = re.compile(r'\["(?:[^"\\]|\\.)*"\]|\[[0-9]+\]')
+_VERBS = {
+    "replace": "replaces",
+    "delete": "destroys",
+    "update": "changes",
+    "create": "adds",
+    "read": "reads",
+    "forget": "forgets",
+}
+
+
+def markdown(document: Mapping[str, Any], most: int = MOST) -> str:
+    """The report, within so many characters."""
+    lines = [f"### {_title(document)}", "", *_decisions(document)]
+    foot = _foot(document)
+    room = most - _RESERVED - _size(lines) - _size(foot)
+    stateful = {one["address"] for one in document["changes"] if one["stateful"]}
+    readers = {f"output.{one['name']}": one["read_by"] for one in document["outputs"]}
+    for name, head, pieces, share in (
+        ("problems", [], ((1, partial(_problem, one)) for one in _problems(document)), 0.3),
+        (
+            "causes",
+            ["| | cause | sets off |", "| --- | --- | --- |"],
+            ((1, partial(_cause_row, one, stateful, readers)) for one in document["causes"]),
+            0.5,
+        ),
+        ("objects", [], ((len(one["changes"]), partial(_uncaused, one)) for one in document["uncaused"]), 0.5),
+        ("notes", [], ((1, partial(_note, one)) for one in document["notes"]), 0.5),
+        ("outputs", [], ((1, partial(_output, one)) for one in document["outputs"]), 0.5),
+        ("verdicts", [], ((1, partial(_finding, one)) for one in document["policies"]["findings"]), 0.5),
+        ("policies", [], ((1, partial(_line, one)) for one in document["policies"]["judged"]), 0.5),
+        ("changes", [], ((len(group), partial(_fold, group)) for group in _groups(document["changes"])), 0.9),
+        ("hops", [], _hops(document), 1.0),
+    ):
+        shown, hidden = _fitted(pieces, int(room * share) - _size(head))
+        if shown:
+            lines += [*head, *shown, ""]
+            room -= _size(head) + _size(shown) + 1
+        if hidden:
+            lines += [f"**{hidden:,} more {name}** {_elsewhere(document)}.", ""]
+    return "\n".join([*lines, *foot]).rstrip("\n") + "\n"
+
+
+def _size(lines: Iterable[str]) -> int:
+    return sum(len(line) + 1 for line in lines)
+
+
+def _fitted(pieces: Iterable[Piece], room: int) -> tuple[list[str], int]:
+    """The first pieces that there is room for, and the number of things in the others."""
+    shown: list[str] = []
+    hidden = 0
+    for number, write in pieces:
+        text = "" if hidden else write()
+        if hidden or len(text) + 1 > room:
+            hidden += number
+            continue
+        room -= len(text) + 1
+        shown.append(text)
+    return shown, hidden
+
+
+def _elsewhere(document: Mapping[str, Any]) -> str:
+    return f"are on [the page]({address(document['page'])})" if document.get("page") else "have no room here"
+
+
+# ---------------------------------------------------------------- the head
+
+
+def _title(document: Mapping[str, Any]) -> str:
+    about = document["about"]
+    words = [about[name] for name in ("directory", "workspace") if about.get(name) not in (None, "", ".", "default")]
+    return prose(document["title"]) + "".join(f" {code(word)}" for word in words)
+
+
+def _decisions(document: Mapping[str, Any]) -> Iterator[str]:
+    """The lines about what needs a decision."""
+    for one in document["decisions"]:
+        sign = GRAVE if one["kind"] in _GRAVE else REMOVES
+        yield f"{sign} **{len(one['objects']):,} {prose(one['text'])}**: {_name_list(one['objects'])}  "
+    if not document["decisions"] and (document["changes"] or document["outputs"]) and document["mode"] == "normal":
+        agree = ", and no policy objects" if document["policies"]["judged"] else ""
+        yield f"{ADDS} Nothing is destroyed or replaced{agree}."
+    yield ""
+
+
+def _name_list(names: Iterable[str]) -> str:
+    """The names, alike ones together, the first few."""
+    items = alike(names)
+    shown = [code(item.text) + (f" ({item.number:,})" if item.number > 2 else "") for item in items[:_MOST_NAMED]]
+    left = sum(item.number for item in items[_MOST_NAMED:])
+    return ", ".join(shown) + (f" and {left:,} more" if left else "")
+
+
+def _problems(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Errors before warnings."""
+    return sorted(document["diagnostics"], key=lambda one: one["severity"] != "error")
+
+
+def _problem(one: Mapping[str, Any]) -> str:
+    sign = f"{GRAVE} " if one["severity"] == "error" else ""
+    detail = f": {prose(one['detail'])}" if one["detail"] else ""
+    return f"{sign}**{one['severity'].title()}**{_place(one)} {prose(one['summary'])}{detail}  "
+
+
+def _place(one: Mapping[str, Any], before: str = " ") -> str:
+    """The file and line, as a link where there is one; "" for none."""
+    if not one.get("file"):
+        return ""
+    place = code(f"{one['file']}:{one['line']}")
+    return f"{before}[{place}]({address(one['link'])})" if one.get("link") else f"{before}{place}"
+
+
+# ---------------------------------------------------------------- causes
+
+
+def _cause_row(cause: Mapping[str, Any], stateful: set[str], readers: Mapping[str, Sequence[str]]) -> str:
+    return f"| {_sign(cause['changes'], stateful)} | {_cause(cause)} | {_effects(cause, stateful, readers)} |"
+
+
+def _sign(changes: Sequence[Mapping[str, Any]], stateful: set[str]) -> str:
+    removed = [one for one in changes if one["action"] in ("delete", "replace", "forget")]
+    if any(one["address"] in stateful for one in removed):
+        return GRAVE
+    return REMOVES if removed else ADDS if {one["action"] for one in changes} <= {"create", "read"} else CHANGES
+
+
+def _cause(cause: Mapping[str, Any]) -> str:
+    name = code(cause["what"], in_table=True)
+    if cause.get("link"):
+        name = f"[{name}]({address(cause['link'])})"
+    where = f"{cause['file']}:{cause['line']}" if cause.get("file") else cause.get("place", "")
+    place = f" ({code(where, in_table=True)})" if where else ""
+    note = f", {prose(cause['note'])}" if cause["note"] and cause["kind"] != "variable" else ""
+    candidate = "" if cause["certain"] else " (a candidate)"
+    values = _difference(cause["before"], cause["after"], in_table=True)
+    return f"{cause['number']}. {name}{values}{note}{place}{candidate}"
+
+
+def _difference(before: str, after: str, in_table: bool = False) -> str:
+    if not before and not after:
+        return ""
+    before, after = shortened(before, after, _LONGEST_VALUE)
+    return f" {' → '.join(code(side, in_table) if side else '(none)' for side in (before, after))}"
+
+
+def _effects(cause: Mapping[str, Any], stateful: set[str], readers: Mapping[str, Sequence[str]]) -> str:
+    """`**replaces 2** (1 holds data), changes 8, 1 output → svc5`."""
+    parts = []
+    for verb, number in cause["sets_off"].items():
+        if verb == "output":
+            read = [unit for one in cause["changes"] for unit in readers.get(one["address"], ())]
+            units = f" → {', '.join(code(unit, in_table=True) for unit in dict.fromkeys(read))}" if read else ""
+            parts.append(f"{number:,} output{'s' if number > 1 else ''}{units}")
+            continue
+        held = sum(one["address"] in stateful for one in cause["changes"] if one["action"] == verb)
+        words = f"{_VERBS.get(verb, verb)} {number:,}"
+        data = f" ({held:,} hold{'s' if held == 1 else ''} data)" if held else ""
+        parts.append(f"**{words}**{data}" if verb in ("replace", "delete") else words)
+    return ", ".join(parts)
+
+
+def _uncaused(group: Mapping[str, Any]) -> str:
+    return f"{prose(group['text'])}: {_name_list(one['address'] for one in group['changes'])}  "
+
+
+def _note(note: str) -> str:
+    return f"Note: {prose(note)}  "
+
+
+def _hops(document: Mapping[str, Any]) -> Iterator[Piece]:
+    """The values between each cause and its changes, folded."""
+    lines = [tag_text(f"[{cause['number']}] {hop}") for cause in document["causes"] for hop in cause["hops"]]
+    if lines:
+        text = "\n".join(lines)
+        head = "<details><summary>How the causes reach the changes</summary>"
+        yield len(lines), lambda: f"{head}\n<pre>{text}</pre>\n</details>"
+
+
+# ---------------------------------------------------------------- the rest
+
+
+def _output(one: Mapping[str, Any]) -> str:
+    readers = f", read by {', '.join(map(code, one['read_by']))}" if one["read_by"] else ""
+    return f"Output {code(one['name'])}{_difference(one['before'], one['after'])}{readers}  "
+
+
+def _finding(one: Mapping[str, Any]) -> str:
+    where = f" {code(one['address'])}" if one["address"] else ""
+    reason = f"; {prose(one['reason'])}" if one["reason"] else ""
+    return f"**{one['kind']}** {code(one['code'])}{where}: {prose(one['message'])}{reason}{_place(one)}  "
+
+
+def _line(text: str) -> str:
+    return f"{prose(text)}  "
+
+
+def _groups(changes: Iterable[Mapping[str, Any]]) -> Iterable[list[Mapping[str, Any]]]:
+    """The changes, alike ones together: their addresses differ in keys alone, and the same attributes change for the
+    same causes."""
+    groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+    for one in changes:
+        same = (_KEYS.sub("[]", one["address"]), one["action"], one["stateful"], one["reason"], *one["causes"])
+        paths = tuple((item["path"], item["forces_replacement"]) for item in one["attributes"])
+        groups.setdefault((same, paths, bool(one["previous_address"])), []).append(one)
+    return groups.values()
+
+
+def _fold(group: Sequence[Mapping[str, Any]]) -> str:
+    first = group[0]
+    names = alike(one["address"] for one in group)
+    shown = ", ".join(f"<code>{tag_text(item.text)}</code>" for item in names[:_MOST_NAMED])
+    number = f" ({len(group):,})" if len(group) > 1 else ""
+    because = f" because of {', '.join(f'[{n}]' for n in first['causes'])}" if first["causes"] else ""
+    held = ", holds data" if first["stateful"] else ""
+    return f"<details><summary>{shown}{number} {_verb(first)}{held}{because}</summary>\n\n{_body(group)}\n</details>"
+
+
+def _verb(change: Mapping[str, Any]) -> str:
+    if change["action"] != NO_OP:
+        return "changed outside" if change["is_drift"] else tag_text(words_for(change["verb"]).done)
+    return "moved" if change["previous_address"] else "imported" if change["imported"] else "unchanged"
+
+
+def _body(group: Sequence[Mapping[str, Any]]) -> str:
+    first = group[0]
+    lines = []
+    if first["previous_address"]:
+        lines += [f"It was {_name_list(one['previous_address'] for one in group)}.", ""]
+    if first.get("file"):
+        lines += [_place(first, ""), ""]
+    later = [one["path"] for one in first["attributes"] if one["after"] == UNKNOWN and not one["forces_replacement"]]
+    rows = [row for row in zip(*(one["attributes"] for one in group), strict=True) if row[0]["path"] not in later]
+    sides = [side for side in ("before", "after") if any(item[side] for row in rows for item in row)]
+    forces = any(row[0]["forces_replacement"] for row in rows)
+    if rows:
+        titles = ["attribute", *(sides if len(sides) == 2 else ["value"] * len(sides)), *([""] if forces else [])]
+        lines += [f"| {' | '.join(titles)} |", f"|{' --- |' * len(titles)}"]
+    for row in rows[:_MOST_ROWS]:
+        pairs = [
+            dict(zip(("before", "after"), shortened(i["before"], i["after"], _LONGEST_VALUE), strict=True)) for i in row
+        ]
+        cells = [code(row[0]["path"], in_table=True), *(_values([pair[side] for pair in pairs]) for side in sides)]
+        cells += ["forces replacement" if row[0]["forces_replacement"] else ""] if forces else []
+        lines.append(f"| {' | '.join(cells)} |")
+    left = len(rows[_MOST_ROWS:]) + first["attributes_left_out"]
+    if left:
+        lines += ["", f"and {left:,} more attributes"]
+    if later:
+        lines += ["", f"Known after apply: {', '.join(code(path) for path in later[:_MOST_ROWS])}"]
+    return "\n".join(lines) or "No attribute changes."
+
+
+def _values(values: Sequence[str]) -> str:
+    """The different values of alike objects."""
+    different = list(dict.fromkeys(values))
+    shown = ", ".join(code(value, in_table=True) if value else "(none)" for value in different[:_MOST_VALUES])
+    left = len(different) - _MOST_VALUES
+    return "" if different == [""] else shown + (f" and {left:,} more" if left > 0 else "")
+
+
+def _foot(document: Mapping[str, Any]) -> list[str]:
+    about = document["about"]
+    parts = []
+    if document.get("page"):
+        parts.append(f"[page]({address(document['page'])})")
+    if about.get("plan_file"):
+        parts.append(f"plan file {code(about['plan_file'])} {code('sha256:' + about['plan_digest'])}")
+    if about.get("serial"):
+        parts.append(f"state serial {about['serial']}")
+    if about.get("since"):
+        commit = about.get("since_commit", "")[:10]
+        parts.append(f"compared with {code(about['since'])}" + (f" @ {code(commit)}" if commit else ""))
+    if about.get("revision"):
+        parts.append(f"revision {code(about['revision'][:10])}")
+    return [f"<sub>{' · '.join(parts)}</sub>"] if parts else []

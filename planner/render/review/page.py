@@ -1,0 +1,166 @@
+"""A review document as one HTML file, with everything in it. It requests nothing, runs nothing, and whatever a name or
+a value contains is text."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from hashlib import sha256
+from html import escape
+from typing import Any
+
+from planner.logic.programs.actions import NO_OP, words_for
+from planner.render.terminal import visible
+
+_STYLE = """
+:root { color-scheme: light dark; --line: #8884; --soft: #8882; --red: #c22; --green: #183; }
+body { font: 15px/1.45 system-ui, sans-serif; max-width: 75rem; margin: 2rem auto; padding: 0 1rem; }
+code, pre { font: 13px/1.4 ui-monospace, monospace; overflow-wrap: anywhere; white-space: pre-wrap; }
+table { border-collapse: collapse; margin: .6rem 0; }
+th, td { border: 1px solid var(--line); padding: .25rem .6rem; text-align: left; vertical-align: top; }
+th { background: var(--soft); }
+summary { cursor: pointer; padding: .2rem 0; }
+.grave { color: var(--red); font-weight: 600; }
+.before { color: var(--red); } .after { color: var(--green); }
+footer { margin-top: 2rem; border-top: 1px solid var(--line); padding-top: .6rem; font-size: .9em; }
+"""
+_GRAVE = frozenset(("destroys_stateful", "replaces_stateful", "deny", "broken"))
+
+
+def page(document: Mapping[str, Any]) -> str:
+    """The page."""
+    digest = b64encode(sha256(_STYLE.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    title = _text(document["title"])
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{escape(policy)}">'
+        f"<title>{title}</title><style>{_STYLE}</style></head><body>\n<h1>{title}</h1>\n{body(document)}</body></html>\n"
+    )
+
+
+def body(document: Mapping[str, Any]) -> str:
+    """The contents under the title."""
+    parts = [*_decisions(document), *_problems(document), *_causes(document), *_outputs(document)]
+    parts += [*_policies(document), *_changes(document), *_foot(document)]
+    return "".join(f"{part}\n" for part in parts)
+
+
+def _text(text: Any) -> str:
+    return escape(visible(str(text)))
+
+
+def _code(text: Any) -> str:
+    return f"<code>{_text(text)}</code>"
+
+
+def _place(one: Mapping[str, Any]) -> str:
+    if not one.get("file"):
+        return ""
+    place = _code(f"{one['file']}:{one['line']}")
+    return f' <a href="{escape(one["link"])}" rel="noreferrer">{place}</a>' if one.get("link") else f" {place}"
+
+
+def _list(title: str, items: Iterable[str]) -> Iterator[str]:
+    lines = "".join(f"<li>{item}</li>\n" for item in items)
+    if lines:
+        yield f"<h2>{_text(title)}</h2>\n<ul>\n{lines}</ul>"
+
+
+def _table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    head = "".join(f'<th scope="col">{_text(title)}</th>' for title in titles)
+    cells = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>\n" for row in rows)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>\n{cells}</tbody></table>"
+
+
+def _decisions(document: Mapping[str, Any]) -> Iterator[str]:
+    for one in document["decisions"]:
+        grave = ' class="grave"' if one["kind"] in _GRAVE else ""
+        names = "".join(f"<li>{_code(name)}</li>" for name in one["objects"])
+        head = f"<summary{grave}>{len(one['objects']):,} {_text(one['text'])}</summary>"
+        yield f"<details{' open' if len(one['objects']) < 20 else ''}>{head}<ul>{names}</ul></details>"
+
+
+def _problems(document: Mapping[str, Any]) -> Iterator[str]:
+    yield from _list(
+        "Problems",
+        (
+            f"<strong>{one['severity']}</strong>{_place(one)} {_text(one['summary'])}<pre>{_text(one['detail'])}</pre>"
+            for one in document["diagnostics"]
+        ),
+    )
+
+
+def _causes(document: Mapping[str, Any]) -> Iterator[str]:
+    rows = []
+    for one in document["causes"]:
+        note = f", {_text(one['note'])}" if one["note"] else ""
+        candidate = "" if one["certain"] else " (a candidate)"
+        names = "".join(f"<li>{_text(item['action'])} {_code(item['address'])}</li>" for item in one["changes"])
+        hops = f"<pre>{_text(chr(10).join(one['hops']))}</pre>" if one["hops"] else ""
+        sets_off = ", ".join(f"{verb} {number:,}" for verb, number in one["sets_off"].items())
+        effects = f"<details><summary>{_text(sets_off)}</summary>{hops}<ul>{names}</ul></details>"
+        cause = f"{_code(one['what'])}{note}{_place(one)}{candidate}"
+        rows.append((str(one["number"]), cause, *_sides(one), effects))
+    if rows:
+        yield f"<h2>Causes</h2>{_table(('', 'cause', 'before', 'after', 'sets off'), rows)}"
+    for group in document["uncaused"]:
+        yield from _list(group["text"], (_code(one["address"]) for one in group["changes"]))
+    yield from _list("Notes", map(_text, document["notes"]))
+
+
+def _sides(one: Mapping[str, Any]) -> tuple[str, str]:
+    before, after = one["before"], one["after"]
+    return (
+        f'<code class="before">{_text(before)}</code>' if before else "",
+        f'<code class="after">{_text(after)}</code>' if after else "",
+    )
+
+
+def _outputs(document: Mapping[str, Any]) -> Iterator[str]:
+    rows = [(_code(one["name"]), *_sides(one), ", ".join(map(_code, one["read_by"]))) for one in document["outputs"]]
+    if rows:
+        yield f"<h2>Outputs</h2>{_table(('output', 'before', 'after', 'read by'), rows)}"
+
+
+def _policies(document: Mapping[str, Any]) -> Iterator[str]:
+    lines = (
+        f"<strong>{_text(one['kind'])}</strong> {_code(one['code'])} {_code(one['address'])}{_place(one)}: "
+        f"{_text(one['message'])} {_text(one['reason'])}"
+        for one in document["policies"]["findings"]
+    )
+    yield from _list("Policies", [*lines, *map(_text, document["policies"]["judged"])])
+
+
+def _changes(document: Mapping[str, Any]) -> Iterator[str]:
+    if document["changes"]:
+        yield "<h2>Changes</h2>"
+    for one in document["changes"]:
+        done = words_for(one["verb"]).done if one["action"] != NO_OP else "moved" if one["previous_address"] else ""
+        because = f" because of {', '.join(f'[{n}]' for n in one['causes'])}" if one["causes"] else ""
+        was = f", was {_code(one['previous_address'])}" if one["previous_address"] else ""
+        held = ", holds data" if one["stateful"] else ""
+        rows = [
+            (_code(item["path"]), *_sides(item), "forces replacement" if item["forces_replacement"] else "")
+            for item in one["attributes"]
+        ]
+        table = _table(("attribute", "before", "after", ""), rows) if rows else ""
+        more = f"<p>and {one['attributes_left_out']:,} more attributes</p>" if one["attributes_left_out"] else ""
+        head = f"{_code(one['address'])} {'changed outside' if one['is_drift'] else _text(done)}{held}{because}{was}"
+        yield f"<details><summary>{head}{_place(one)}</summary>{table}{more}</details>"
+
+
+def _foot(document: Mapping[str, Any]) -> Iterator[str]:
+    about = document["about"]
+    known = [
+        ("directory", about.get("directory")),
+        ("workspace", about.get("workspace")),
+        ("state serial", about.get("serial")),
+        ("revision", about.get("revision")),
+        ("compared with", " ".join(filter(None, (about.get("since"), about.get("since_commit"))))),
+        ("plan file", about.get("plan_file")),
+        ("sha256", about.get("plan_digest")),
+    ]
+    text = " · ".join(f"{name} {_code(value)}" for name, value in known if value)
+    if text:
+        yield f"<footer>{text}</footer>"
