@@ -122,6 +122,15 @@ def test_a_spoiled_record_is_no_record(applied: Path, planner: Run, spoiled: byt
     assert "may have changed" in lines(planner)["terraform_data.file"]
 
 
+def test_a_record_of_the_version_before_counts_after_a_whole_apply(applied: Path, planner: Run) -> None:
+    path = applied / ".terraform.tfstate.applied.json"
+    record = json.loads(path.read_text())
+    del record["altered"]
+    path.write_text(json.dumps(record | {"format_version": "2.0"}))
+    (applied / "data.txt").write_text("two")
+    assert lines(planner)["terraform_data.file"] == "file data.txt (main.tf:23)"
+
+
 def test_a_record_counts_for_a_state_that_others_wrote(applied: Path, planner: Run) -> None:
     state = json.loads((applied / "terraform.tfstate").read_text())
     state["serial"] += 1

@@ -379,7 +379,8 @@ def named_edits(root: CauseStep, edits: Mapping[int, Edit], rendered: Rendered) 
             placed.add(n)
         if edit.environment is not None and _is_about(what, [f"var.{edit.environment[0].removeprefix('TF_VAR_')}"]):
             placed |= {n} if root.note == "environment" else set()
-        if edit.state is not None and _is_about(what, edit.subjects) and root.kind not in _DECLARED:
+        is_declared = root.kind in _DECLARED or root.kind.startswith("delete_because")
+        if edit.state is not None and _is_about(what, edit.subjects) and not is_declared:
             placed.add(n)
     if (
         placed and root.kind == "variable"

@@ -171,7 +171,7 @@ class _Chains:
         is_checked = bool(confirmed)
         if confirmed:
             if not roots or roots[0] not in confirmed:
-                chain = self._checked.path(name, confirmed)
+                chain = self._checked.path(name, confirmed) or _to_part(chain, confirmed)
             first = chain[-1] if chain and chain[-1] in confirmed else min(confirmed)
             roots = [first, *sorted(confirmed - {first})]
         beside = self._ways.beside(name) if confirmed is None and roots else set()
@@ -218,6 +218,12 @@ class _Chains:
         note = _note(origin, source)
         self._added[name] = CauseStep(name, kind, source, *trace.shown_values(unit), note)
         return name
+
+
+def _to_part(chain: list[str], roots: Collection[str]) -> list[str]:
+    """A chain that leads to one of the roots instead of the whole that it is a part of; none for other roots."""
+    part = next((root for root in sorted(roots) if chain and is_part(root, plain(chain[-1]))), "")
+    return [*chain[:-1], part] if part else []
 
 
 def _resources_of(derived: Sequence[Derivation]) -> dict[str, ChangedInput]:

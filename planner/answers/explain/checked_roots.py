@@ -154,7 +154,7 @@ class CheckedRoots:
                 continue
             fitting = {one for one in units if unit is not None and covers(one, unit)}
             if unit is None or fitting or not units:
-                roots.add(leaf)
+                roots |= self._parts(leaf, unit, fitting, value)
                 met |= fitting
         met_objects |= {owner for instance in objects if (owner := self._owner(instance)) is not None}
         for unit in units - met:
@@ -170,6 +170,15 @@ class CheckedRoots:
                 roots |= behind
         missing = {unit for unit in units - met if unit.kind not in RESOURCES}
         return roots | {self._leaf_or_name(unit, value) for unit in missing}
+
+    def _parts(self, leaf: str, unit: ChangedInput | None, fitting: Collection[ChangedInput], value: str) -> set[str]:
+        """The names of the keys of a variable that matter, where a leaf is about more than these; else the leaf."""
+        if unit is None or unit.kind != "variable" or not fitting:
+            return {leaf}
+        deeper = [one.path[len(unit.path) :] for one in fitting]
+        if not all(path and path[0][1].__class__ is str for path in deeper):
+            return {leaf}
+        return {self._name_of(one, value) for one in fitting}
 
     def _leaf_or_name(self, unit: ChangedInput, value: str) -> str:
         """The name of an input as a root: of the only leaf behind the value that is about it, if there is one."""

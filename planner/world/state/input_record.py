@@ -39,6 +39,8 @@ from planner.foundation.vocabulary.records import evolve, field, frozen
 
 T = TypeVar("T")
 VERSION = "2.1"
+WITHOUT_ALTERED = "2.0"
+"""the version before: it counts where the last apply did everything"""
 CREATED, DESTROYED = "+", "-"
 """in place of attributes that changed"""
 MOST_BYTES = 64 << 20
@@ -208,7 +210,8 @@ def read_record(data: bytes) -> InputRecord | None:
     """The record in a document; None for anything else."""
     try:
         document = orjson.loads(data)
-        if document["format_version"] != VERSION:
+        is_earlier = document["format_version"] == WITHOUT_ALTERED and not document["objects"]
+        if document["format_version"] != VERSION and not is_earlier:
             return None
         unpacker = zlib.decompressobj()
         texts = unpacker.decompress(base64.b85decode(document["sources"]), MOST_BYTES)
@@ -219,7 +222,7 @@ def read_record(data: bytes) -> InputRecord | None:
         digests = frozenset(entries[at : at + 2 * _SIZE] for at in range(0, len(entries), 2 * _SIZE))
         altered = {
             str(of): {str(name): int(serial) for name, serial in serials.items()}
-            for of, serials in document["altered"].items()
+            for of, serials in document.get("altered", {}).items()
         }
         return InputRecord(lineage, salt, runs, objects, sources, digests, altered)
     except (ValueError, KeyError, TypeError, AttributeError, AddressError, zlib.error):
