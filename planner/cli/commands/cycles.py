@@ -33,7 +33,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when the graph cannot be made."""
     from planner.logic.graph.cycles import knot_lines
 
-    arguments.no_words("cut takes no words; use -chdir=DIR before the command.")
+    arguments.no_words("cycles takes no words; use -chdir=DIR before the command.")
     if arguments["type"] not in KINDS:
         raise UsageError(f"There is no graph of type {arguments['type']}", f"The types are: {', '.join(KINDS[1:])}.")
     knots, diagnostics = plan_calls(Questions, arguments).knots(arguments["type"], arguments["plan"] or None)

@@ -55,5 +55,7 @@ def checked_platforms(given: tuple[str, ...]) -> tuple[str, ...]:
     for text in given:
         system, _, machine = text.partition("_")
         if not system.isalnum() or not machine.isalnum():
-            raise UsageError("Invalid target platform", f"{text!r} has not the form OS_ARCH, for example linux_amd64.")
+            raise UsageError(
+                "Invalid target platform", f"{text!r} does not have the form OS_ARCH, such as linux_amd64."
+            )
     return tuple(dict.fromkeys(given))

@@ -30,7 +30,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 on errors."""
     no_directory(arguments, "refresh")
     if arguments["destroy"]:
-        raise UsageError("Conflicting options", "refresh only updates the state, so it has no -destroy.")
+        raise UsageError("Conflicting options", "refresh only updates the state, so -destroy has no meaning for it.")
     calls = asking(plan_calls(Making, arguments), terminal, may_ask(arguments))
     view = open_view(arguments, terminal)
     applied = calls.refresh(view.hooks)

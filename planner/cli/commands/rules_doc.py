@@ -19,7 +19,9 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
 
     arguments.at_most_one_word("Name one predicate, or none to list them all.")
     if arguments["markdown"] and (arguments.words or arguments["json"]):
-        raise UsageError("Conflicting options", "-markdown prints the list of all predicates, and nothing else.")
+        raise UsageError(
+            "Conflicting options", "-markdown prints the list of all predicates: leave out the other words."
+        )
     built_in = rulebook.built_in(*arguments.words)
     named = arguments.words and not built_in
     result = [rulebook.entry_of(arguments.words[0])] if named else [] if arguments.words else rulebook.entries()

@@ -65,7 +65,9 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     options = _options(arguments, terminal)
     if arguments["generate"]:
         if arguments["watch"] or arguments["filter"]:
-            raise UsageError("Conflicting options", "-generate makes a file and runs it once, and no other.")
+            raise UsageError(
+                "Conflicting options", "-generate makes one file and runs it once: leave out the other words."
+            )
         from planner.workflows.testing.generate import generate_into
         from planner.workflows.testing.report_generated import generated_text
 

@@ -50,7 +50,7 @@ def check_for_each(value: Value, expr: Expr, problems: Problems) -> None:
         elif known and not is_null(plain) and not is_wholly_known(plain):
             known = False
         elif isinstance(plain, Set) and any(is_null(item) for item in plain.items):
-            report("for_each_null_item", "A set to repeat for may not contain null.")
+            report("for_each_null_item", "The set in for_each must not contain null.")
     elif not isinstance(kind, MapType | ObjectType) and kind is not DYNAMIC:
         report("for_each_type", f"for_each is a map or a set of strings, not {friendly_name(kind)}.")
     if not known:

@@ -226,6 +226,6 @@ def _detect(text: str) -> str:
         url = f"file://{rest}"
         return f"{protocol}::{url}" if protocol else url
     raise SourceError(
-        f"No way is known to install {without_secrets(text)}. A directory relative to the calling module begins with "
-        "./ or ../."
+        f"{without_secrets(text)} is not a known kind of source. A directory relative to the calling module begins "
+        "with ./ or ../."
     )

@@ -52,7 +52,7 @@ def moved_block(block: Block, problems: Problems) -> MovedDecl | None:
     for name in ("from", "to"):
         address = ends[name][0] if name in ends else None
         if address is None or (isinstance(address, ResourceAddress) and address.mode == "ephemeral"):
-            detail = f'What "{name}" names is nothing that can move.'
+            detail = f'"{name}" is not an object that can move.'
             problems.error("immovable", 'Invalid "moved" address', detail, span)
     if Problems(problems[before:]).has_errors:
         return None

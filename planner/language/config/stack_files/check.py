@@ -216,7 +216,7 @@ class _StackChecks:
         if component.for_each is not None:
             rest = rest[1:] if rest and isinstance(rest[0], nodes.GetIndex) else ()
         elif rest and isinstance(rest[0], nodes.GetIndex):
-            detail = f"{component.key} has no for_each, so it is there once, without a key."
+            detail = f"{component.key} has no for_each: there is one instance, without a key."
             self.error("unexpected_key", f"Unexpected key of a {root}", detail, span)
             return
         if whole or not rest or not isinstance(rest[0], nodes.GetAttr):

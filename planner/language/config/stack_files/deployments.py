@@ -96,7 +96,7 @@ class DeploymentFiles:
         type_ = block.labels[0].value
         kinds: dict[str, Literal["auto_approve", "replan"]] = {"auto_approve": "auto_approve", "replan": "replan"}
         if type_ not in kinds:
-            detail = f'There is "auto_approve" and "replan", and no "{type_}".'
+            detail = f'The type must be "auto_approve" or "replan", not "{type_}".'
             problems.error("orchestration", "Unknown kind of orchestration", detail, label_span(block, 0))
             return
         detail = (
@@ -133,7 +133,7 @@ def _deployment(block: Block, problems: Problems) -> Deployment:
         where = attributes["variables"].name_span
         problems.warning("old_variables", "Deprecated argument", "The argument is called inputs now.", where)
         if "inputs" in attributes:
-            problems.error("duplicate", "Inputs given twice", "Leave variables out; inputs are what it means.", where)
+            problems.error("duplicate", "Inputs given twice", "Leave out variables: inputs are the same.", where)
         attributes = {"inputs": attributes["variables"], **attributes}
     group: tuple[str, Span] | None = None
     if "deployment_group" in attributes:
@@ -201,7 +201,7 @@ def _store(block: Block, problems: Problems) -> ValueStore | None:
     attributes = read(block.body, _STORE, problems).attributes
     type_, name = (label.value for label in block.labels)
     if type_ not in STORES:
-        detail = f'There is the kind "varset", and no "{type_}".'
+        detail = f'The kind must be "varset", not "{type_}".'
         problems.error("store_type", "Unknown kind of store", detail, label_span(block, 0))
         return None
     if ("id" in attributes) == ("name" in attributes):
@@ -234,7 +234,7 @@ def _upstream(block: Block, problems: Problems) -> UpstreamInput | None:
     attributes = read(block.body, _UPSTREAM, problems).attributes
     type_ = constant_string(attributes["type"], problems) if "type" in attributes else None
     if type_ is not None and type_ != "stack":
-        detail = f'An upstream is a "stack", and no "{type_}".'
+        detail = f'The upstream must be a "stack", not "{type_}".'
         problems.error("upstream_type", "Unknown kind of upstream", detail, attributes["type"].expr_span)
     source = constant_string(attributes["source"], problems) if "source" in attributes else None
     if source is None:
