@@ -10,45 +10,80 @@ from planner.render.terminal import wrap
 
 _WIDTH = 78
 
+GLOBAL = (
+    ("-chdir=DIR", "Work in this directory: planner -chdir=DIR plan"),
+    ("-cpu-profile[=FILE]", "Report where the time goes; FILE is for speedscope."),
+    ("-install-autocomplete", "Complete commands and options in bash, zsh and fish."),
+    ("-uninstall-autocomplete", "Remove that."),
+    ("-help", "Show this help, or after a command the help of that command."),
+    ("-version", "The same as the version command."),
+)
+"""options before the command"""
+
+_GROUPS = {
+    "What to do": "adopt auto-approve backend causes check component config deployment destroy discard draw-cycles "
+    "dry-run exclude exclude-file expand filter fix force generate get module not offline only plan recursive refresh "
+    "refresh-only replace select since target target-file type update upgrade watch write allow-deferral allow-missing "
+    "or-create no-tests mutants depth group tag changed shard reuse no-cache keep older-than program "
+    "generate-config-out",
+    "Values": "var var-file base-var identity-token upstream varset-dir input",
+    "State": "state state-out state-only backup backup-out lock lock-timeout migrate-state reconfigure force-copy "
+    "backend-config ignore-remote-version id",
+    "Policies and rules": "policy policy-override override-reason rules strict proofs require-signature signatures key "
+    "expires rule-times",
+    "Output": "coverage coverage-json coverage-lcov csv detailed-exitcode diff dot explain format full html json "
+    "json-into json-out-dir junit junit-xml limit list markdown out raw report show show-sensitive verbose timeout "
+    "no-color compact-warnings",
+}
+PURPOSES = {name: purpose for purpose, names in _GROUPS.items() for name in names.split()}
+"""flag -> its purpose; all others are settings of how the work is done"""
+OTHER = "How to work"
+ORDER = ("What to do", "Values", "State", "Policies and rules", OTHER, "Output")
+
 
 def overview() -> str:
-    """The text of `planner -help`."""
-    main = [(name, index.COMMANDS[name]) for name in index.MAIN]
-    rest = [(n, text) for n, text in sorted(index.COMMANDS.items()) if n not in index.MAIN and " " not in n]
-    width = max(len(name) for name, _ in main + rest)
-    lines = ["Usage: planner [global options] <command> [options]", "", "Main commands:"]
-    lines += [f"  {name:<{width}}  {text}" for name, text in main]
-    lines += ["", "All other commands:"]
-    lines += [f"  {name:<{width}}  {text}" for name, text in rest]
-    lines += ["", "Global options, before the command:"]
-    lines += _table(
-        [
-            ("-chdir=DIR", "Work in this directory."),
-            ("-cpu-profile[=FILE]", "Report where the time goes; FILE is for speedscope."),
-            ("-install-autocomplete", "Complete commands and options in bash, zsh and fish."),
-            ("-uninstall-autocomplete", "Remove that."),
-            ("-help", "Show this help, or after a command the help of that command."),
-            ("-version", "The same as the version command."),
-        ]
-    )
-    return "\n".join(lines)
+    """The text of `planner help`: the commands by purpose."""
+    commands = [name for names in index.PURPOSES.values() for name in names]
+    width = max(map(len, commands))
+    lines = ["planner plans infrastructure, and explains why.", ""]
+    lines += ["Usage: planner [global options] COMMAND [options]"]
+    for purpose, names in index.PURPOSES.items():
+        lines += ["", f"{purpose}:", *(f"  {name:<{width}}  {index.COMMANDS[name]}" for name in names)]
+    lines += ["", "Global options, before the command:", *_table(list(GLOBAL)), ""]
+    return "\n".join([*lines, "planner help COMMAND explains one of them, planner docs lists the documentation."])
 
 
 def command_help(command: str, module: ModuleType) -> str:
     """The text of `planner COMMAND -help`, from the module's USAGE, HELP and FLAGS."""
     lines = [f"Usage: planner [global options] {command} {module.USAGE}".rstrip(), ""]
-    lines += [f"  {line}".rstrip() for line in wrap(_reflow(module.HELP), _WIDTH - 2).split("\n")]
+    lines += [f"  {line}".rstrip() for line in wrap(reflow(module.HELP), _WIDTH - 2).split("\n")]
     below = index.subcommands(command)
     if below:
         lines += ["", "Commands:"]
         lines += _table([(name.rpartition(" ")[2], index.COMMANDS[name]) for name in below])
-    shown = [(_spelling(flag), flag.help) for flag in (*module.FLAGS, *COMMON) if flag.help]
-    lines += ["", "Options:"]
-    lines += _table(sorted(shown))
+    groups = flags_by_purpose(module)
+    rows = sum(map(len, groups.values()))
+    for purpose, flags in groups.items() if rows > _FEW else [("Options", [f for g in groups.values() for f in g])]:
+        lines += ["", f"{purpose}:", *_table(sorted((spelling(flag), flag.help) for flag in flags))]
     return "\n".join(lines)
 
 
-def _reflow(text: str) -> str:
+_FEW = 8
+"""options that need no groups"""
+
+
+def flags_by_purpose(module: ModuleType) -> dict[str, list[Flag]]:
+    """The flags of a command that help shows, by purpose."""
+    shown = {flag.name: flag for flag in (*COMMON, *module.FLAGS) if flag.help}
+    groups: dict[str, list[Flag]] = {}
+    for purpose in ORDER:
+        flags = [flag for name, flag in sorted(shown.items()) if PURPOSES.get(name, OTHER) == purpose]
+        if flags:
+            groups[purpose] = flags
+    return groups
+
+
+def reflow(text: str) -> str:
     """Paragraphs as one line each; indented lines stay as they are."""
     lines: list[str] = []
     for line in text.strip().split("\n"):
@@ -60,7 +95,8 @@ def _reflow(text: str) -> str:
     return "\n".join(lines)
 
 
-def _spelling(flag: Flag) -> str:
+def spelling(flag: Flag) -> str:
+    """A flag as it is typed: `-out=FILE`."""
     if flag.kind == "bool":
         return f"-{flag.name}=false" if flag.default else f"-{flag.name}"
     return f"-{flag.name}={flag.value or 'VALUE'}"

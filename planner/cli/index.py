@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
-MAIN = ("init", "validate", "plan", "apply", "destroy")
-"""the everyday commands, listed first"""
+PURPOSES = {
+    "Everyday": ("init", "validate", "plan", "apply", "destroy", "test", "fmt"),
+    "Explain": ("why", "what-if", "query", "explore", "watch", "suggest", "cycles", "graph"),
+    "Review": ("policy", "sign", "show"),
+    "Many": ("batch", "stacks"),
+    "Objects": ("import", "state", "output", "console", "workspace", "refresh", "taint", "untaint", "force-unlock"),
+    "Rules": ("rules", "language-server", "mcp"),
+    "Setup": ("login", "logout", "get", "providers", "version"),
+    "Documentation": ("help", "docs", "schema", "metadata"),
+}
+"""the commands of the first level, as help lists them"""
 
 COMMANDS = {
     "init": "Prepare the directory: install modules, select providers",
@@ -27,11 +36,13 @@ COMMANDS = {
     "batch why": "Explain why one unit waits for another",
     "console": "Evaluate expressions interactively",
     "cycles": "Show cycles, and the references to remove",
+    "docs": "Show the documentation in the terminal",
     "explore": "Write a page about a plan, for a browser",
     "fmt": "Rewrite configuration files in the standard layout",
     "force-unlock": "Remove a stuck lock of the state",
     "get": "Install or upgrade modules",
     "graph": "Draw the graph of an operation",
+    "help": "Show the commands, or one of them",
     "import": "Bring an existing object under management",
     "language-server": "Serve editors of rule files",
     "login": "Get a token for a host, and store it",
@@ -148,8 +159,10 @@ ANSWERS = frozenset(
             "batch why",
             "console",
             "cycles",
+            "docs",
             "fmt",
             "graph",
+            "help",
             "language-server",
             "mcp",
             "metadata functions",

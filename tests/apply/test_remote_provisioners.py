@@ -550,5 +550,5 @@ def test_the_extra_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("planner.engine.apply.provisioners.find_spec", lambda name: None)
     for type in ("file", "remote-exec"):
         [problem] = validate_provisioner(type, None)
-        assert "planner[ssh]" in problem.detail
+        assert "planner-iac[ssh]" in problem.detail
     assert validate_provisioner("local-exec", None) == []

@@ -25,7 +25,7 @@ def test_every_room_is_in_the_law() -> None:
 
 def test_files_that_are_mentioned_exist() -> None:
     known = {path.name for folder in ("planner", "tests") for path in (ROOT / folder).rglob("*.py")}
-    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
     for folder, pattern in (("planner", "*.py"), ("planner", "*.md"), ("rules", "*.dl"), ("grammar", "*.lark")):
         pages += (ROOT / folder).rglob(pattern)
     mentioned = (

@@ -72,7 +72,7 @@ class Words:
 def pages() -> list[str]:
     """The pages that people read, and what rules say."""
     rules = [file for file in sorted((ROOT / "rules").rglob("*")) if file.suffix in (".md", ".dl")]
-    return [file.read_text("utf-8") for file in (ROOT / "README.md", *rules)]
+    return [file.read_text("utf-8") for file in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *rules)]
 
 
 def counts() -> dict[str, int]:

@@ -133,4 +133,4 @@ def test_without_the_extra(tmp_path: Path) -> None:
     (tmp_path / "opentelemetry").mkdir()
     (tmp_path / "opentelemetry/__init__.py").write_text("raise ImportError\n")
     done = run(tmp_path, "version", OTEL_TRACES_EXPORTER="otlp", PYTHONPATH=f"{tmp_path}:{Path(__file__).parents[2]}")
-    assert done.returncode == 0 and 'pip install "planner[otel]"' in done.stderr
+    assert done.returncode == 0 and 'pip install "planner-iac[otel]"' in done.stderr

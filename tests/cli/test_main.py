@@ -17,14 +17,14 @@ def test_no_word_prints_the_commands_and_exits_127(planner):
     ran = planner()
     assert ran.code == 127
     assert "Usage: planner" in ran.out
-    assert all(name in ran.out for name in index.MAIN)
+    assert all(name in ran.out for names in index.PURPOSES.values() for name in names)
 
 
 @pytest.mark.parametrize("words", [("-help",), ("-h",), ("--help",)])
 def test_help(planner, words):
     ran = planner(*words)
     assert ran.code == 0
-    assert "Main commands:" in ran.out
+    assert "Everyday:" in ran.out
 
 
 @pytest.mark.parametrize("command", sorted(index.COMMANDS))
@@ -228,3 +228,24 @@ def test_a_command_that_a_family_does_not_have(planner):
     assert said.code == 1 and "There is no command batch plam" in said.err
     assert "Did you mean batch plan?" in said.err and "planner batch -help" in said.err
     assert "There is no command nope" in planner("nope").err
+
+
+def test_help_lists_every_command_once():
+    listed = [name for names in index.PURPOSES.values() for name in names]
+    assert sorted(listed) == sorted(name for name in index.COMMANDS if " " not in name)
+
+
+def test_help_of_a_command_and_of_none(planner):
+    assert planner("help", "state", "list").out == planner("state", "list", "-help").out
+    assert planner("help").out == planner("-help").out
+    ran = planner("help", "plam")
+    assert ran.code == 1
+    assert 'Did you mean "plan"?' in ran.err
+
+
+def test_documentation_in_the_terminal(planner, tmp_path):
+    assert "from-opa" in planner("docs").out
+    assert planner("docs", "exit-codes").out.startswith("# Exit codes\n")
+    assert "There is no topic exit-code" in planner("docs", "exit-code").err
+    assert planner("docs", f"-man={tmp_path / 'man'}").code == 0
+    assert "planner state list" in (tmp_path / "man" / "planner-state-list.1").read_text()

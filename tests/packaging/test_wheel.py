@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-SOURCES = ("planner", "rules", "grammar", "pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md")
+SOURCES = ("planner", "rules", "grammar", "docs", "pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md")
 
 
 def run(*words: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -41,7 +41,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     words = ("wheel", "--no-deps", "--no-build-isolation", "--no-index", "-w", folder / "dist", folder)
     built = run(sys.executable, "-m", "pip", *words, cwd=folder)
     assert built.returncode == 0, built.stdout + built.stderr
-    (path,) = (folder / "dist").glob("planner-*.whl")
+    (path,) = (folder / "dist").glob("planner_iac-*.whl")
     return path
 
 

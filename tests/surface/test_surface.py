@@ -2,8 +2,8 @@
 
 A table has the columns `item`, `documented` (the chapter of OpenTofu's documentation), `planner`, `probe` and `remark`.
 `planner` is same, better (different on purpose), none (there is nothing to do), hosted (needs a hosted service)
-or next (part of 1.13, which is not released); docs/differences.md lists all but the first. Probes are the functions
-below; `test:FILE` is a file of tests that runs it.
+or next (part of 1.13, which is not released); docs/pages/differences.md lists all but the first. Probes are the
+functions below; `test:FILE` is a file of tests that runs it.
 """
 
 from __future__ import annotations
@@ -223,7 +223,7 @@ TITLES = {
 
 
 def differences() -> str:
-    """The text of docs/differences.md."""
+    """The text of docs/pages/differences.md."""
     lines = [
         "# Differences from OpenTofu",
         "",
@@ -240,7 +240,7 @@ def differences() -> str:
 
 
 def test_the_differences_are_documented() -> None:
-    path = ROOT / "docs/differences.md"
+    path = ROOT / "docs/pages/differences.md"
     if os.environ.get("REFRESH"):
         path.write_text(differences())
     assert path.read_text() == differences()

@@ -11,7 +11,7 @@ from planner.render.terminal import Terminal
 USAGE = ""
 HELP = """Serves editors by the Language Server Protocol over standard input and output, for rule files (.dl) and
 case files (.case): diagnostics while you type, completion of relations and of attribute paths, documentation,
-declarations, formatting, and running cases in place. It needs the extra lsp: pip install 'planner[lsp]'."""
+declarations, formatting, and running cases in place. It needs the extra lsp: pip install 'planner-iac[lsp]'."""
 FLAGS: tuple[Flag, ...] = ()
 
 
@@ -19,7 +19,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     """0 when the editor has exited properly. Raises Failure without the extra."""
     arguments.no_words("An editor starts this command without any.")
     if find_spec("pygls") is None:
-        detail = "The language server needs pygls: pip install 'planner[lsp]'."
+        detail = "The language server needs pygls: pip install 'planner-iac[lsp]'."
         raise Failure(error("lsp.missing", "The extra lsp is not installed", detail))
     from planner.workflows.editor.server import serve
 

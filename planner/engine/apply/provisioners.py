@@ -46,7 +46,7 @@ def unsupported(type: str) -> AttributeDiagnostic | None:
         detail = f'There is no provisioner "{type}". Those that exist are "file", "local-exec" and "remote-exec".'
         return _error("Provisioner not supported", detail)
     if find_spec("asyncssh") is None:
-        detail = f'The provisioner "{type}" needs asyncssh: install the extra "ssh" (pip install \'planner[ssh]\').'
+        detail = f'The provisioner "{type}" needs asyncssh: install the extra "ssh" (pip install \'planner-iac[ssh]\').'
         return _error("The extra ssh is not installed", detail)
     return None
 

@@ -343,7 +343,7 @@ def _from_botocore(profile: str) -> Credentials:
     try:
         from botocore.session import Session  # type: ignore[import-not-found,unused-ignore]
     except ImportError:
-        detail = f'the profile {profile} needs botocore: install the extra "s3" (pip install "planner[s3]")'
+        detail = f'the profile {profile} needs botocore: install the extra "s3" (pip install "planner-iac[s3]")'
         raise ServiceError(detail) from None
     try:
         result = Session(profile=profile).get_credentials()

@@ -211,7 +211,7 @@ def _with_library(known: dict[str, Any], scopes: Sequence[str]) -> tuple[str, fl
     try:
         library, transport = import_module("google.auth"), import_module("google.auth.transport.requests")
     except ImportError:
-        detail = f"credentials of type {known.get('type')!r} need the package google-auth: install planner[gcs]"
+        detail = f"credentials of type {known.get('type')!r} need the package google-auth: install planner-iac[gcs]"
         raise ServiceError(detail) from None
     try:
         credentials, _ = library.load_credentials_from_dict(known, scopes=list(scopes))

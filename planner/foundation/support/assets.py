@@ -30,6 +30,11 @@ def rules_folder() -> str:
     return _directory("rules")
 
 
+def documents_folder() -> str:
+    """The directory with the documentation."""
+    return _directory("docs")
+
+
 def cache_folder() -> str | None:
     """Our directory in the user's cache (`$XDG_CACHE_HOME`, else `~/.cache`), created if missing; None when it cannot
     be written, or when it or the cache is not the user's alone: others could put there what is run later. Never

@@ -64,7 +64,7 @@ def open_spans(environ: Mapping[str, str], log: Log | None) -> tuple[Spans | Non
 
         exporter = import_module(f"opentelemetry.exporter.otlp.proto.{kind}.trace_exporter").OTLPSpanExporter
     except ImportError:
-        package = "opentelemetry-exporter-otlp-proto-grpc" if kind == "grpc" else "planner[otel]"
+        package = "opentelemetry-exporter-otlp-proto-grpc" if kind == "grpc" else "planner-iac[otel]"
         return None, f'{TRACES} is "otlp", which needs more: pip install "{package}". Nothing is traced.'
     _log_of_the_sdk(log)
     name = environ.get("OTEL_SERVICE_NAME") or "planner"

@@ -34,7 +34,7 @@ def _client(address: str) -> Any:
     try:
         from distributed import Client
     except ImportError:
-        detail = "The executor dask:// needs the package distributed: pip install 'planner[batch-dask]'."
+        detail = "The executor dask:// needs the package distributed: pip install 'planner-iac[batch-dask]'."
         raise Failure(error("batch.no_dask", "Dask is not installed", detail)) from None
     try:
         connect: Any = Client

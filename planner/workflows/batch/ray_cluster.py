@@ -46,7 +46,7 @@ def open_ray(address: str) -> RayCarrier:
     try:
         import ray
     except ImportError:
-        detail = "The executor ray:// needs the package ray: pip install 'planner[batch-ray]'."
+        detail = "The executor ray:// needs the package ray: pip install 'planner-iac[batch-ray]'."
         raise Failure(error("batch.no_ray", "Ray is not installed", detail)) from None
     _look(address)
     try:

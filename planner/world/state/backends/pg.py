@@ -195,7 +195,7 @@ def _psycopg() -> Any:
     try:
         import psycopg
     except ImportError:
-        detail = 'the backend "pg" needs psycopg: install the extra "pg" (pip install "planner[pg]")'
+        detail = 'the backend "pg" needs psycopg: install the extra "pg" (pip install "planner-iac[pg]")'
         raise ServiceError(detail) from None
     return psycopg
 

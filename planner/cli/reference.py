@@ -1,0 +1,192 @@
+"""References made from the program itself, as Markdown, and the manual pages."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from importlib import import_module, metadata
+from types import ModuleType
+from typing import Any
+
+from planner.cli import index
+from planner.cli.help import GLOBAL, flags_by_purpose, reflow, spelling
+from planner.foundation.vocabulary.release import RELEASE
+
+
+def _module(command: str) -> ModuleType:
+    return import_module(index.module_name(command))
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.replace("|", "\\|").split())
+
+
+def _row(*cells: str) -> str:
+    return f"| {' | '.join(map(_cell, cells))} |"
+
+
+def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> list[str]:
+    return [_row(*head), _row(*("---" for _ in head)), *(_row(*row) for row in rows), ""]
+
+
+def _prose(text: str) -> str:
+    """Help as Markdown: indented lines are code."""
+    lines: list[str] = []
+    for line in reflow(text).split("\n"):
+        if line.startswith(" ") and lines and lines[-1] and not lines[-1].startswith(" "):
+            lines.append("")
+        lines.append(f"    {line}" if line.startswith(" ") else line.replace("*", "\\*").replace("<", "&lt;"))
+    return "\n".join(lines)
+
+
+def commands() -> str:
+    """All commands by purpose, with their flags."""
+    lines = ["# Commands", "", "Usage: `planner [global options] COMMAND [options]`", ""]
+    lines += _table(("global option", "meaning"), [(f"`{name}`", text) for name, text in GLOBAL])
+    for purpose, names in index.PURPOSES.items():
+        lines += [f"## {purpose}", ""]
+        for name in names:
+            for command in [name, *(c for c in index.COMMANDS if c.startswith(f"{name} "))]:
+                lines += _command(command)
+    return "\n".join(lines)
+
+
+def _command(command: str) -> list[str]:
+    module = _module(command)
+    lines = [f"### planner {command}", "", f"{index.COMMANDS[command]}.", ""]
+    lines += [f"```text\n{f'planner {command} {module.USAGE}'.rstrip()}\n```", "", _prose(module.HELP), ""]
+    rows = [
+        (f"`{spelling(flag)}`", flag.help, purpose)
+        for purpose, flags in flags_by_purpose(module).items()
+        for flag in flags
+    ]
+    return [*lines, *_table(("option", "meaning", "purpose"), rows)]
+
+
+def functions() -> str:
+    """The functions of the configuration language."""
+    from planner.language.functions import metadata as signatures
+
+    lines = ["# Functions", "", "Functions of the configuration language. `planner console` evaluates expressions.", ""]
+    table = signatures()["function_signatures"]
+    names = sorted(name for name in table if not name.startswith("core::"))
+    for name in names:
+        one = table[name]
+        parameters = [f"{p['name']}: {_type(p['type'])}" for p in one.get("parameters", ())]
+        rest = one.get("variadic_parameter")
+        parameters += [f"{rest['name']}: {_type(rest['type'])}, ..."] if rest else []
+        lines += [f"### {name}", "", f"`{name}({', '.join(parameters)})` returns {_type(one['return_type'])}.", ""]
+        lines += [one.get("description", ""), ""]
+    return "\n".join(lines)
+
+
+def _type(type: Any) -> str:
+    """A type in the notation of the language."""
+    if isinstance(type, str):
+        return "any" if type == "dynamic" else type
+    kind, inner = type[0], type[1]
+    if isinstance(inner, dict):
+        return f"{kind}({{{', '.join(f'{k} = {_type(v)}' for k, v in inner.items())}}})"
+    return f"{kind}({_type(inner) if not isinstance(inner, list) or isinstance(inner[0], str) else 'any'})"
+
+
+def formats() -> str:
+    """The JSON documents that planner prints."""
+    from planner.api.schemas import SCHEMAS, schema
+
+    lines = [
+        "# Formats",
+        "",
+        "JSON documents of planner itself. Plans, states, provider schemas and the JSON lines of `plan` and `apply`",
+        "have OpenTofu's formats. Within a major version of a format members are only added. `planner schema NAME`",
+        "prints a schema.",
+        "",
+    ]
+    for name in SCHEMAS:
+        text = json.dumps(schema(name), indent=2, ensure_ascii=False)
+        lines += [f"## {name}", "", f"Printed by {SCHEMAS[name]['description']}.", "", f"```json\n{text}\n```", ""]
+    return "\n".join(lines)
+
+
+def policy_library() -> str:
+    """The policies that come with planner, by pack."""
+    from planner.answers.policy.library import library
+
+    entries = library()
+    lines = ["# Policy library", "", f"{len(entries)} policies come with planner. Use one with `-policy=builtin:NAME`,"]
+    lines += ["a pack with `-policy=builtin:PACK`; `planner policy list NAME` prints the source.", ""]
+    for pack in sorted({entry.info.pack for entry in entries}):
+        rows = [(f"`{entry.name}`", entry.summary) for entry in entries if entry.info.pack == pack]
+        lines += [f"## {pack.removeprefix('planner.')}", "", *_table(("policy", "requirement"), rows)]
+    return "\n".join(lines)
+
+
+def licences() -> str:
+    """The licences of the packages that planner requires, and of theirs, as installed here."""
+    lines = ["# Licences", "", "planner is licensed under Apache-2.0. It uses these packages:", ""]
+    rows, seen, waiting = list[tuple[str, ...]](), set[str](), _required("planner-iac") or _required("planner")
+    while waiting:
+        name = waiting.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        try:
+            one: Any = metadata.metadata(name)
+        except metadata.PackageNotFoundError:
+            continue
+        rows.append((name, one.get("License-Expression") or _licence(one)))
+        waiting += _required(name)
+    return "\n".join([*lines, *_table(("package", "licence"), sorted(rows))])
+
+
+def _required(name: str) -> list[str]:
+    try:
+        wanted = metadata.requires(name) or []
+    except metadata.PackageNotFoundError:
+        return []
+    return [re.split(r"[^\w.-]", text, maxsplit=1)[0].lower() for text in wanted if "extra ==" not in text]
+
+
+def _licence(one: Any) -> str:
+    named = [c.rpartition(" :: ")[2] for c in one.get_all("Classifier") or () if c.startswith("License ::")]
+    return ", ".join(named) or (one.get("License") or "unknown").partition("\n")[0]
+
+
+def manual_pages() -> dict[str, str]:
+    """The manual pages by file name: one for the program and one for each command."""
+    pages = {"planner.1": _manual_page("planner", "plans infrastructure, and explains why", "", _overview())}
+    for command, text in index.COMMANDS.items():
+        module = _module(command)
+        lines = [".SH DESCRIPTION", _roff(reflow(module.HELP))]
+        for purpose, flags in flags_by_purpose(module).items():
+            lines.append(f'.SH "{purpose.upper()}"')
+            lines += [f".TP\n.B {_roff(spelling(flag))}\n{_roff(flag.help)}" for flag in flags]
+        name = f"planner-{command.replace(' ', '-')}"
+        pages[f"{name}.1"] = _manual_page(name, text[:1].lower() + text[1:], f"planner {command} {module.USAGE}", lines)
+    return pages
+
+
+def _overview() -> list[str]:
+    lines = list[str]()
+    for purpose, names in index.PURPOSES.items():
+        lines.append(f'.SH "{purpose.upper()}"')
+        lines += [f".TP\n.BR planner\\-{_roff(name)} (1)\n{_roff(index.COMMANDS[name])}" for name in names]
+    return [*lines, '.SH "GLOBAL OPTIONS"', *(f".TP\n.B {_roff(name)}\n{_roff(text)}" for name, text in GLOBAL)]
+
+
+def _manual_page(name: str, about: str, usage: str, lines: list[str]) -> str:
+    head = [f'.TH "{name.upper()}" 1 "" "planner {RELEASE}"', ".SH NAME", f"{_roff(name)} \\- {_roff(about)}"]
+    head += [".SH SYNOPSIS", _roff(usage or "planner [global options] COMMAND [options]")]
+    return "\n".join([*head, *lines, ".SH SEE ALSO", ".BR planner (1)", ""])
+
+
+def _roff(text: str) -> str:
+    """Text for a manual page: paragraphs are kept, and so are indented lines."""
+    lines = list[str]()
+    for line in text.replace("\\", "\\e").replace("-", "\\-").split("\n"):
+        if line.startswith(" "):
+            lines.append(f".nf\n{line}\n.fi")
+        else:
+            lines.append(f"\\&{line}" if line[:1] in (".", "'") else line or ".PP")
+    return "\n".join(lines)
