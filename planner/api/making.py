@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from planner.api.base import Work
 from planner.engine.walk.hooks import Hooks
 from planner.foundation.vocabulary.diagnostic import Diagnostic
+from planner.foundation.vocabulary.records import evolve
 
 if TYPE_CHECKING:
     from planner.answers.explain.causes import Because
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from planner.operations.required_signatures import Approval
     from planner.operations.what_if import PlanComparison
     from planner.render.cause_summary import Causes
+    from planner.render.review.document import ReviewSubject
 
 
 class Making(Work):
@@ -72,6 +74,28 @@ class Making(Work):
 
         with self._session():
             return open_or_make_plan(self.options, path, hooks)
+
+    def drift(self, subject: ReviewSubject | None = None) -> tuple[dict[str, Any], list[Diagnostic]]:
+        """The review of the changes made outside since the last apply, with what a plan makes of each."""
+        from planner.operations.plan_files import open_or_make_plan
+        from planner.render.review.document import ReviewSubject
+        from planner.render.review.drift import drift_review
+        from planner.render.review.of_plan import failed_review
+
+        subject = subject or ReviewSubject("drift")
+        with self._session():
+            drifted = open_or_make_plan(self.having(mode="refresh-only").options)
+            problems = list(drifted.diagnostics)
+            if drifted.complete is None:
+                return failed_review(evolve(subject, diagnostics=problems)), problems
+            planned = None
+            if any(change.action != "no-op" for change in drifted.complete.plan.drift):
+                answer = open_or_make_plan(self.having(mode="normal").options)
+                planned = answer.complete
+                problems += [
+                    evolve(one, severity="warning") for one in answer.diagnostics if one not in problems
+                ]  # the drift is known, whatever the plan comes to
+            return drift_review(drifted.complete, planned, evolve(subject, diagnostics=problems)), problems
 
     def carry_out(self, planned: Planned[Start], hooks: Hooks) -> Applied:
         """Apply a plan. The state is saved as far as it came, whatever happens."""

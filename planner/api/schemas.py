@@ -131,6 +131,19 @@ REVIEW_CAUSE = _object(
     },
     {**LINE, "place": TEXT},
 )
+OUTCOME: Schema = {
+    "description": "What an apply makes of a change from outside: the value of the last apply, the one from outside, "
+    "another one (of an object: of some attributes one, of some another), or one that is not known before.",
+    "enum": ["restored", "kept", "changed", "unknown"],
+}
+DRIFT = _object(
+    {
+        "planned": _with_text(TEXT, "The action that the configuration has for the object."),
+        "outcome": OUTCOME,
+        "modified_at": _with_text(TEXT, "The time of its last modification, as the provider has it."),
+        "modified_by": TEXT,
+    }
+)
 REVIEW_CHANGE = _object(
     {
         "address": TEXT,
@@ -140,12 +153,12 @@ REVIEW_CHANGE = _object(
         "previous_address": TEXT,
         "causes": _list(COUNT, "Numbers of causes."),
         "attributes": _list(
-            _object({"path": TEXT, "action": TEXT, **SIDES, "forces_replacement": FLAG}),
+            _object({"path": TEXT, "action": TEXT, **SIDES, "forces_replacement": FLAG}, {"outcome": OUTCOME}),
             "Values as the configuration language writes them, of long ones the part that differs.",
         ),
         "attributes_left_out": COUNT,
     },
-    LINE,
+    {**LINE, "drift": DRIFT},
 )
 UNIT = _object(
     {
@@ -263,9 +276,9 @@ SCHEMAS: dict[str, Schema] = {
     },
     "query": _document("planner query -json", {"columns": _list(TEXT), "rows": _list(_list(CELL))}),
     "review": _document(
-        "planner plan -review=FILE, apply -review=FILE, show -review=FILE, policy check -review=FILE",
+        "planner plan -review=FILE, apply -review=FILE, show -review=FILE, policy check -review=FILE, drift -json",
         {
-            "kind": {"enum": ["plan", "apply", "policy", "batch"]},
+            "kind": {"enum": ["plan", "apply", "drift", "policy", "batch"]},
             "mode": {"enum": ["normal", "destroy", "refresh-only"]},
             "title": TEXT,
             "about": _with_text({"type": "object"}, "The directory, workspace, state, revision and plan file."),

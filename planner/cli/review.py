@@ -37,13 +37,13 @@ REVIEW = (
 
 class Review:
     """The files that the flags of a command name, and what the review is about. Raises UsageError and Failure for wrong
-    flags."""
+    flags. `prints`: the command prints it, too."""
 
-    def __init__(self, arguments: Arguments, kind: str = "plan") -> None:
+    def __init__(self, arguments: Arguments, kind: str = "plan", prints: bool = False) -> None:
         self.files = {form: path for form in FORMS if (path := arguments.get(form))}
         if "-" in self.files.values():
             raise UsageError("The review goes to files", "Name a file: standard output has the result of the command.")
-        self.subject: ReviewSubject | None = _subject(arguments, kind) if self.files else None
+        self.subject: ReviewSubject | None = _subject(arguments, kind) if self.files or prints else None
 
     def __bool__(self) -> bool:
         """Whether a file is wanted."""

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 from planner.logic.programs.actions import NO_OP, words_for
 from planner.render.alike import alike
 from planner.render.review.attributes import UNKNOWN, shortened
+from planner.render.review.drift_words import FATES, remark
 from planner.render.review.literal import address, code, prose, tag_text
 
 MOST = 65_000
@@ -230,8 +231,9 @@ def _groups(changes: Iterable[Mapping[str, Any]]) -> Iterable[list[Mapping[str, 
     same causes."""
     groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
     for one in changes:
-        same = (_KEYS.sub("[]", one["address"]), one["action"], one["stateful"], one["reason"], *one["causes"])
-        paths = tuple((item["path"], item["forces_replacement"]) for item in one["attributes"])
+        drift = remark(one) if "drift" in one else ""
+        same = (_KEYS.sub("[]", one["address"]), one["action"], one["stateful"], one["reason"], drift, *one["causes"])
+        paths = tuple((item["path"], item["forces_replacement"], item.get("outcome")) for item in one["attributes"])
         groups.setdefault((same, paths, bool(one["previous_address"])), []).append(one)
     return groups.values()
 
@@ -247,6 +249,8 @@ def _fold(group: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _verb(change: Mapping[str, Any]) -> str:
+    if "drift" in change:
+        return tag_text(remark(change))
     if change["action"] != NO_OP:
         return "changed outside" if change["is_drift"] else tag_text(words_for(change["verb"]).done)
     return "moved" if change["previous_address"] else "imported" if change["imported"] else "unchanged"
@@ -263,8 +267,9 @@ def _body(group: Sequence[Mapping[str, Any]]) -> str:
     rows = [row for row in zip(*(one["attributes"] for one in group), strict=True) if row[0]["path"] not in later]
     sides = [side for side in ("before", "after") if any(item[side] for row in rows for item in row)]
     forces = any(row[0]["forces_replacement"] for row in rows)
+    fates = any("outcome" in row[0] for row in rows)
     if rows:
-        titles = ["attribute", *(sides if len(sides) == 2 else ["value"] * len(sides)), *([""] if forces else [])]
+        titles = ["attribute", *(sides if len(sides) == 2 else ["value"] * len(sides)), *([""] * (forces + fates))]
         lines += [f"| {' | '.join(titles)} |", f"|{' --- |' * len(titles)}"]
     for row in rows[:_MOST_ROWS]:
         pairs = [
@@ -272,6 +277,7 @@ def _body(group: Sequence[Mapping[str, Any]]) -> str:
         ]
         cells = [code(row[0]["path"], in_table=True), *(_values([pair[side] for pair in pairs]) for side in sides)]
         cells += ["forces replacement" if row[0]["forces_replacement"] else ""] if forces else []
+        cells += [FATES.get(row[0].get("outcome"), "")] if fates else []
         lines.append(f"| {' | '.join(cells)} |")
     left = len(rows[_MOST_ROWS:]) + first["attributes_left_out"]
     if left:

@@ -10,6 +10,7 @@ from html import escape
 from typing import Any
 
 from planner.logic.programs.actions import NO_OP, words_for
+from planner.render.review.drift_words import FATES, remark
 from planner.render.terminal import visible
 
 _STYLE = """
@@ -141,12 +142,18 @@ def _changes(document: Mapping[str, Any]) -> Iterator[str]:
         was = f", was {_code(one['previous_address'])}" if one["previous_address"] else ""
         held = ", holds data" if one["stateful"] else ""
         rows = [
-            (_code(item["path"]), *_sides(item), "forces replacement" if item["forces_replacement"] else "")
+            (
+                _code(item["path"]),
+                *_sides(item),
+                "forces replacement" if item["forces_replacement"] else FATES.get(item.get("outcome"), ""),
+            )
             for item in one["attributes"]
         ]
         table = _table(("attribute", "before", "after", ""), rows) if rows else ""
         more = f"<p>and {one['attributes_left_out']:,} more attributes</p>" if one["attributes_left_out"] else ""
-        head = f"{_code(one['address'])} {'changed outside' if one['is_drift'] else _text(done)}{held}{because}{was}"
+        if one["is_drift"]:
+            done = remark(one) if "drift" in one else "changed outside"
+        head = f"{_code(one['address'])} {_text(done)}{held}{because}{was}"
         yield f"<details><summary>{head}{_place(one)}</summary>{table}{more}</details>"
 
 

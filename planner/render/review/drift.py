@@ -1,0 +1,138 @@
+"""The review of drift: the changes made outside, each attribute with what an apply would make of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from planner.foundation.values.value import Value
+from planner.foundation.vocabulary.records import evolve
+from planner.logic.model.plan import ResourceChange, change_name
+from planner.logic.programs.actions import NO_OP, verb_of
+from planner.render.diff_block import SchemaLookup
+from planner.render.page.page import hiding
+from planner.render.plan import PlanText
+from planner.render.review.attributes import UNKEPT, UNKNOWN, changed_attributes
+from planner.render.review.document import ReviewSubject
+from planner.render.review.drift_words import CHANGED, FATES, KEPT, OPEN, RESTORED, remark
+from planner.render.review.of_plan import plan_review
+from planner.render.terminal import Paint, Terminal
+
+if TYPE_CHECKING:
+    from planner.operations.plan import MadePlan
+
+_TIMES = re.compile(r"(date_)?(last_)?(modified|modification|updated?)(_(at|on|date|time))?")
+_AUTHORS = re.compile(r"(last_)?(modified|updated)_(by|user)|modifier|last_editor")
+_AROUND = ("system_data", "metadata", "properties")
+"""objects and blocks within an object that have these, too"""
+
+
+def drift_review(drifted: MadePlan[Any], planned: MadePlan[Any] | None, subject: ReviewSubject) -> dict[str, Any]:
+    """The document of a refresh-only plan, with what the plan of the configuration (None: it could not be made) would
+    make of each drifted object."""
+    document, hide = plan_review(drifted, evolve(subject, kind="drift")), hiding(drifted.plan)
+    text = PlanText(drifted.plan, SchemaLookup(drifted.loaded.schemas).resource_schema, Terminal(colour=False))
+    changes = {hide(change_name(change)): change for change in drifted.plan.drift if change.action != NO_OP}
+    answers = {hide(change_name(change)): change for change in planned.plan.changes} if planned is not None else {}
+    for entry in document["changes"]:
+        change = changes[entry["address"]]
+        answer = answers.get(entry["address"])
+        entry["attributes"] = [item for item in entry["attributes"] if item["after"] != UNKEPT]
+        at, by = modification(change.after)
+        entry["drift"] = {
+            "planned": verb_of(answer.action) if answer is not None else "",
+            "outcome": OPEN,
+            "modified_at": hide(at),
+            "modified_by": hide(by),
+        }
+        if planned is not None:
+            _judge(entry, change, answer, text, hide)
+    number = len(document["changes"])
+    document["title"] = f"Drift: {number:,} object{'s' * (number != 1)} changed outside." if number else "No drift."
+    document["decisions"] = [*document["decisions"], *_decisions(document["changes"])]
+    return document
+
+
+def _judge(
+    entry: dict[str, Any],
+    change: ResourceChange,
+    answer: ResourceChange | None,
+    text: PlanText,
+    hide: Callable[[str], str],
+) -> None:
+    """Add the outcome of the object and of its attributes: what of the last apply differs after the next one."""
+    # decided in Python: what an apply makes of drift -- a comparison of two plans that rules decided
+    if change.action == "delete":
+        entry["drift"]["outcome"] = KEPT if answer is None or answer.action == NO_OP else RESTORED
+        return
+    after = change.after if answer is None or answer.action == NO_OP else answer.after
+    left = list(changed_attributes(text.difference(evolve(change, after=after), True), hide))
+    for item in entry["attributes"]:
+        item["outcome"] = _outcome(item, left)
+    outcomes = {item["outcome"] for item in entry["attributes"]} - {OPEN}
+    entry["drift"]["outcome"] = outcomes.pop() if len(outcomes) == 1 else CHANGED if outcomes else OPEN
+
+
+def _outcome(item: Mapping[str, Any], left: Iterable[Mapping[str, Any]]) -> str:
+    """The outcome of a drifted attribute. `left`: the places that differ from the last apply after the next one."""
+    same = [
+        other for other in left if _is_within(item["path"], other["path"]) or _is_within(other["path"], item["path"])
+    ]
+    if not same:
+        return RESTORED
+    if all(other["after"] == UNKNOWN for other in same):
+        return OPEN
+    return KEPT if any(other["after"] == item["after"] for other in same) else CHANGED
+
+
+def _is_within(path: str, outer: str) -> bool:
+    return path == outer or (path.startswith(outer) and path[len(outer)] in ".[")
+
+
+def _decisions(changes: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    kinds = (
+        (RESTORED, "changed outside; the configuration restores what was applied"),
+        (KEPT, "changed outside; the configuration leaves it so"),
+        (CHANGED, "changed outside; the configuration restores it in part, or changes it again"),
+        (OPEN, "changed outside; what the configuration makes of it is not known"),
+    )
+    named = (
+        (kind, text, [one["address"] for one in changes if one["drift"]["outcome"] == kind]) for kind, text in kinds
+    )
+    return [{"kind": f"drift_{kind}", "text": text, "objects": objects} for kind, text, objects in named if objects]
+
+
+def modification(value: Value) -> tuple[str, str]:
+    """The time and the author of the last modification of an object, as its provider has them; "" for none."""
+    if not isinstance(value, Mapping):
+        return "", ""
+    inner = (value.get(name) for name in _AROUND)
+    around = (one[0] if isinstance(one, (list, tuple)) and len(one) == 1 else one for one in inner)
+    parts = [part for part in (value, *around) if isinstance(part, Mapping)]
+    strings = [(name, text) for part in parts for name, text in sorted(part.items()) if isinstance(text, str) and text]
+    at, by = (next((text for name, text in strings if names.fullmatch(name)), "") for names in (_TIMES, _AUTHORS))
+    return at, by
+
+
+def drift_lines(document: Mapping[str, Any], paint: Paint) -> Iterator[str]:
+    """The document for a terminal."""
+    serial = document["about"].get("serial")
+    yield paint(f"{document['title'].rstrip('.')}{f' since state serial {serial}' if serial else ''}.", "bold")
+    for one in document["changes"]:
+        yield ""
+        yield f"  {paint(one['address'], 'bold')} {remark(one)}"
+        if one["action"] == "delete":
+            continue
+        for item in one["attributes"]:
+            yield f"      {item['path']}: {item['before'] or 'nothing'} -> {item['after'] or 'nothing'}{fate_of(item)}"
+        if one["attributes_left_out"]:
+            yield f"      and {one['attributes_left_out']:,} more attributes"
+    if document["changes"]:
+        yield ""
+        yield "To apply the configuration: planner apply. To record this in the state: planner apply -refresh-only."
+
+
+def fate_of(item: Mapping[str, Any]) -> str:
+    """`   (an apply restores it)`"""
+    return f"   ({FATES[item['outcome']]})" if "outcome" in item else ""
