@@ -77,7 +77,7 @@ class Review:
         if verdict is not None:
             from planner.render.verdicts import count_verdicts, judged
 
-            lines = (f"Policies: {count_verdicts(verdict)}", *judged(verdict))
+            lines = (count_verdicts(verdict), *judged(verdict))
             subject = evolve(subject, findings=verdict.findings, judged=lines)
         if made is None:
             return self.write_document(failed_review(subject))

@@ -16,6 +16,7 @@ from planner.logic.model.plan import OutputChange, Plan, ResourceChange, change_
 from planner.logic.programs.actions import NO_OP, Counts, does, verb_of, words_for
 from planner.render.cause_line import KINDS, name_of, origin_of, place_of
 from planner.render.cause_summary import OUTPUT, Causes, title_of
+from planner.render.diagnostics_json import sort_diagnostics
 from planner.render.plan import PlanText, SchemaOf, is_shown, output_diff, pending
 from planner.render.review.attributes import changed_attributes, shortened, sides
 from planner.render.review.links import Links
@@ -114,7 +115,7 @@ def bare_document(title: str, subject: ReviewSubject) -> dict[str, Any]:
         },
         "notes": [],
         "deferred": [],
-        "diagnostics": [_diagnostic(one, subject.links) for one in subject.diagnostics],
+        "diagnostics": [_diagnostic(one, subject.links) for one in sort_diagnostics(subject.diagnostics)],
         "units": [],
     }
 
@@ -149,7 +150,7 @@ def _counts(plan: Plan, counts: Counts, causes: Causes, outputs: Sequence[Any]) 
 
 def _risk(change: Mapping[str, Any]) -> tuple[bool, int, str]:
     risk = words_for(change["action"]).risk if change["action"] != NO_OP else 99
-    return not (change["stateful"] and does(change["action"], "ends")), risk, change["address"]
+    return not (change["stateful"] and does(change["action"], "destroys")), risk, change["address"]
 
 
 # ---------------------------------------------------------------- what needs a decision
@@ -187,12 +188,8 @@ def _finding_decisions(
         "undecided": "undecided until apply",
         "warn": "warned of by policy",
     }
-    return _reasons(
-        *(
-            (kind, words[kind], (f"{one.code}: {one.address or 'the plan'}" for one in findings if one.kind == kind))
-            for kind in kinds
-        )
-    )
+    named = [(one.kind, f"{one.code}: {one.address or 'the plan'}") for one in findings]
+    return _reasons(*((kind, words[kind], [name for other, name in named if other == kind]) for kind in kinds))
 
 
 def _reasons(*kinds: tuple[str, str, Iterable[str]]) -> list[dict[str, Any]]:
@@ -273,7 +270,7 @@ def _sets_off(changes: Sequence[tuple[str, str]]) -> dict[str, int]:
     for name, action in changes:
         verb = "output" if name.startswith(OUTPUT) else verb_of(action)
         numbers[verb] = numbers.get(verb, 0) + 1
-    return numbers
+    return dict(sorted(numbers.items(), key=lambda item: item[0] == "output"))
 
 
 def _change_list(changes: Sequence[tuple[str, str]]) -> list[dict[str, str]]:

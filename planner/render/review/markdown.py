@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeAlias
 
-from planner.logic.programs.actions import NO_OP, words_for
+from planner.logic.programs.actions import NO_OP, does, words_for
 from planner.render.alike import alike
 from planner.render.review.attributes import UNKNOWN, shortened
 from planner.render.review.drift_words import FATES, remark
@@ -59,7 +59,7 @@ def markdown(document: Mapping[str, Any], most: int = MOST) -> str:
         ("objects", [], ((len(one["changes"]), partial(_uncaused, one)) for one in document["uncaused"]), 0.5),
         ("notes", [], ((1, partial(_note, one)) for one in document["notes"]), 0.5),
         ("outputs", [], ((1, partial(_output, one)) for one in document["outputs"]), 0.5),
-        ("verdicts", [], ((1, partial(_finding, one)) for one in document["policies"]["findings"]), 0.5),
+        ("verdicts", [], ((len(group), partial(_findings, group)) for group in _alike_findings(document)), 0.5),
         ("policies", [], ((1, partial(_line, one)) for one in document["policies"]["judged"]), 0.5),
         ("changes", [], ((len(group), partial(_fold, group)) for group in _groups(document["changes"])), 0.9),
         ("hops", [], _hops(document), 1.0),
@@ -162,10 +162,10 @@ def _cause(cause: Mapping[str, Any]) -> str:
         name = f"[{name}]({address(cause['link'])})"
     where = f"{cause['file']}:{cause['line']}" if cause.get("file") else cause.get("place", "")
     place = f" ({code(where, in_table=True)})" if where else ""
-    note = f", {prose(cause['note'])}" if cause["note"] and cause["kind"] != "variable" else ""
+    note = f", {prose(cause['note'])}" if cause["note"] and not (where and cause["kind"] == "variable") else ""
     candidate = "" if cause["certain"] else " (a candidate)"
     values = _difference(cause["before"], cause["after"], in_table=True)
-    return f"{cause['number']}. {name}{values}{note}{place}{candidate}"
+    return f"[{cause['number']}] {name}{values}{note}{place}{candidate}"
 
 
 def _difference(before: str, after: str, in_table: bool = False) -> str:
@@ -216,10 +216,20 @@ def _output(one: Mapping[str, Any]) -> str:
     return f"Output {code(one['name'])}{_difference(one['before'], one['after'])}{readers}  "
 
 
-def _finding(one: Mapping[str, Any]) -> str:
-    where = f" {code(one['address'])}" if one["address"] else ""
-    reason = f"; {prose(one['reason'])}" if one["reason"] else ""
-    return f"**{one['kind']}** {code(one['code'])}{where}: {prose(one['message'])}{reason}{_place(one)}  "
+def _alike_findings(document: Mapping[str, Any]) -> Iterable[list[Mapping[str, Any]]]:
+    """The findings, those with the same message about several objects together."""
+    groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+    for one in document["policies"]["findings"]:
+        groups.setdefault((one["kind"], one["code"], one["message"], one["reason"]), []).append(one)
+    return groups.values()
+
+
+def _findings(group: Sequence[Mapping[str, Any]]) -> str:
+    first = group[0]
+    reason = f"; {prose(first['reason'])}" if first["reason"] else ""
+    objects = f" {_name_list(one['address'] for one in group)}" if first["address"] else ""
+    place = _place(first) if len(group) == 1 else ""
+    return f"**{first['kind']}** {code(first['code'])}{objects}: {prose(first['message'])}{reason}{place}  "
 
 
 def _line(text: str) -> str:
@@ -244,8 +254,8 @@ def _fold(group: Sequence[Mapping[str, Any]]) -> str:
     shown = ", ".join(f"<code>{tag_text(item.text)}</code>" for item in names[:_MOST_NAMED])
     number = f" ({len(group):,})" if len(group) > 1 else ""
     because = f" because of {', '.join(f'[{n}]' for n in first['causes'])}" if first["causes"] else ""
-    held = ", holds data" if first["stateful"] else ""
-    return f"<details><summary>{shown}{number} {_verb(first)}{held}{because}</summary>\n\n{_body(group)}\n</details>"
+    held = ", holds data" if first["stateful"] and does(first["action"], "destroys") else ""
+    return f"<details><summary>{shown}{number} {_verb(first)}{because}{held}</summary>\n\n{_body(group)}\n</details>"
 
 
 def _verb(change: Mapping[str, Any]) -> str:

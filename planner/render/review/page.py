@@ -9,7 +9,7 @@ from hashlib import sha256
 from html import escape
 from typing import Any
 
-from planner.logic.programs.actions import NO_OP, words_for
+from planner.logic.programs.actions import NO_OP, does, words_for
 from planner.render.review.drift_words import FATES, remark
 from planner.render.terminal import visible
 
@@ -95,7 +95,8 @@ def _problems(document: Mapping[str, Any]) -> Iterator[str]:
 def _causes(document: Mapping[str, Any]) -> Iterator[str]:
     rows = []
     for one in document["causes"]:
-        note = f", {_text(one['note'])}" if one["note"] else ""
+        is_placed = one["kind"] == "variable" and one.get("file")
+        note = f", {_text(one['note'])}" if one["note"] and not is_placed else ""
         candidate = "" if one["certain"] else " (a candidate)"
         names = "".join(f"<li>{_text(item['action'])} {_code(item['address'])}</li>" for item in one["changes"])
         hops = f"<pre>{_text(chr(10).join(one['hops']))}</pre>" if one["hops"] else ""
@@ -140,7 +141,7 @@ def _changes(document: Mapping[str, Any]) -> Iterator[str]:
         done = words_for(one["verb"]).done if one["action"] != NO_OP else "moved" if one["previous_address"] else ""
         because = f" because of {', '.join(f'[{n}]' for n in one['causes'])}" if one["causes"] else ""
         was = f", was {_code(one['previous_address'])}" if one["previous_address"] else ""
-        held = ", holds data" if one["stateful"] else ""
+        held = ", holds data" if one["stateful"] and does(one["action"], "destroys") else ""
         rows = [
             (
                 _code(item["path"]),
@@ -153,7 +154,7 @@ def _changes(document: Mapping[str, Any]) -> Iterator[str]:
         more = f"<p>and {one['attributes_left_out']:,} more attributes</p>" if one["attributes_left_out"] else ""
         if one["is_drift"]:
             done = remark(one) if "drift" in one else "changed outside"
-        head = f"{_code(one['address'])} {_text(done)}{held}{because}{was}"
+        head = f"{_code(one['address'])} {_text(done)}{because}{held}{was}"
         yield f"<details><summary>{head}{_place(one)}</summary>{table}{more}</details>"
 
 

@@ -118,7 +118,7 @@ def test_comments_fit(number: int) -> None:
     decisions = [{"kind": "replaces", "text": "replaced", "objects": [one["address"] for one in changes]}]
     text = markdown(document(changes=changes, causes=causes, decisions=decisions if changes else []))
     assert len(text) <= 65_536
-    shown = len(re.findall("<details>", text)), len(re.findall(r"\| \d+\. ", text))
+    shown = len(re.findall("<details>", text)), len(re.findall(r"\| \[\d+\] ", text))
     hidden = [int(n.replace(",", "")) for n in re.findall(r"\*\*([\d,]+) more (?:causes|changes)\*\*", text)]
     assert sum(shown) + sum(hidden) == 2 * number
     assert (f"{number:,} replaced" in text) == bool(number)
