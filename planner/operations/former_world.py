@@ -28,6 +28,7 @@ from planner.foundation.values.json_codec import CodecError, from_json
 from planner.foundation.values.types import type_from_json
 from planner.foundation.values.value import UNKNOWN, Null
 from planner.foundation.vocabulary.address import InstanceKey, ResourceAddress, format_module, parse_resource_instance
+from planner.foundation.vocabulary.records import evolve
 from planner.language.config.directory import fits, module_key, read_manifest
 from planner.language.config.load import Locate, load_tree
 from planner.language.config.model import ModuleCall, ModulePath
@@ -63,9 +64,10 @@ class FormerWorlds:
 
     def _begin(self) -> None:
         options = self._made.loaded.options
+        store = store_of(self._made)
+        record = record_of(store, self._made.plan.previous_state) if store is not None else None
         if not options.since:
-            store = store_of(self._made)
-            self._record = record_of(store, self._made.plan.previous_state) if store is not None else None
+            self._record = record
             if self._record is not None and self._record.runs:
                 self.origin = "record"
                 return
@@ -80,7 +82,8 @@ class FormerWorlds:
                 )
         ref = options.since or self._implied()
         if ref:
-            self._git = _of_git(self._made, ref)
+            run = record.runs.get(record.latest) if record is not None else None
+            self._git = _of_git(self._made, ref, run)
             if lost := [format_module((name, None) for name in path) for path in sorted(self._git.lost)]:
                 more = f" and {len(lost) - _MOST_NAMED} more" if len(lost) > _MOST_NAMED else ""
                 names = f"{', '.join(lost[:_MOST_NAMED])}{more}"
@@ -181,8 +184,9 @@ def _applied_later(record: InputRecord, run: ApplyInputs) -> tuple[UnknownAttrib
     return later, created
 
 
-def _of_git(made: MadePlan[Any], ref: str) -> FormerWorld:
-    """Raises Failure for a revision that cannot be read."""
+def _of_git(made: MadePlan[Any], ref: str, run: ApplyInputs | None) -> FormerWorld:
+    """The world of a revision. A variable that -var sets now had the value of the last apply (`run`), else the one that
+    the revision sets; where neither is known, the present one. Raises Failure for a revision that cannot be read."""
     options = made.loaded.options
     tree = git_tree(options.directory, ref)
     manifest, _ = read_manifest(options.directory, data_directory(os.environ))
@@ -197,10 +201,16 @@ def _of_git(made: MadePlan[Any], ref: str) -> FormerWorld:
         return None
 
     lost: set[ModulePath] = set()
+    now = {text.partition("=")[0].strip() for kind, text in options.var_args if kind == "var"}
+    files = tuple((kind, text) for kind, text in options.var_args if kind != "var")
     with view(tree):
-        given, _ = load_variables(options)
+        given, _ = load_variables(evolve(options, var_args=files))
+        present, _ = load_variables(options)
         providers = locked_versions(options.directory)
-    return _world(made, tree, locate, given, made.plan.previous_state, providers, lost=lost)
+    if run is not None:
+        given |= {name: _raw_value(name, one) for name, one in run.variables.items() if name in now}
+    unset = {name: present[name] for name in now - given.keys() if name in present}
+    return _world(made, tree, locate, given, made.plan.previous_state, providers, lost=lost, unset=unset)
 
 
 def _raw_value(name: str, one: dict[str, Any]) -> RawValue:
@@ -221,8 +231,10 @@ def _world(
     names: Mapping[str, str] = MappingProxyType({}),
     later: UnknownAttributes = MappingProxyType({}),
     lost: Collection[ModulePath] = (),
+    unset: Mapping[str, RawValue] = MappingProxyType({}),
 ) -> FormerWorld:
-    """The values of a former configuration over the objects of a state."""
+    """The values of a former configuration over the objects of a state. `unset`: values of variables for which only a
+    default would be known, for those that have none."""
     loaded, plan = made.loaded, made.plan
     with view(tree):
         config, _ = load_tree(
@@ -232,7 +244,9 @@ def _world(
             locate=locate,
             directory=loaded.config.root.directory,
         )
-        values, _ = root_variables(config.root.variables, given)
+        declared = config.root.variables
+        given = {**{n: raw for n, raw in unset.items() if n in declared and declared[n].default is None}, **given}
+        values, _ = root_variables(declared, given)
     objects = StateObjects(state, loaded.schemas, later)
     context = LazyContext(config, values, loaded.schemas, objects, loaded.workspace, plan.timestamp or None)
     with view(tree):

@@ -120,8 +120,10 @@ def causes_text(document: dict[str, Any], paint: Paint, width: int) -> str:
 def unknown_text(document: dict[str, Any], paint: Paint, width: int) -> str:
     """The hops from a value that is not known to what decides it, one a line."""
     proofs, at = document["proofs"], document["root"]
-    lines = [paint(f"{document['goal'][1]} is not known before the apply:", "bold")]
-    module = ""
+    own = [proofs[entry["proof"]] for entry in proofs[at].get("body", ()) if "proof" in entry]
+    place = next((source_text(one.get("source")) for one in own if one["tuple"][0] == "unknown_value"), "")
+    lines = [paint(f"{document['goal'][1]} is not known before the apply{_in_brackets(place)}:", "bold")]
+    module, shown = "", str(document["goal"][1])
     while True:
         inner = [proofs[entry["proof"]] for entry in proofs[at].get("body", ()) if "proof" in entry]
         further = [
@@ -129,13 +131,34 @@ def unknown_text(document: dict[str, Any], paint: Paint, width: int) -> str:
         ]
         sources = [one.get("source") or {} for one in inner if one.get("input")]
         places = [f"{source['file']}:{source['line']}" for source in sources if "file" in source]
-        if not further:
+        decided = next((one for one in inner if one["tuple"][0] == "explained"), None)
+        if decided is not None:  # the object of the value changes
+            _, name, action = decided["tuple"]
+            if at != document["root"]:
+                lines.pop()
+            when = f"the object is {_ASSIGNED.get(action, 'created')}{f' ({places[-1]})' if places else ''}"
+            lines.append(f"  <- {shown}: assigned by the provider when {when}")
+            if action != "create":
+                reason = _CODE.sub("", in_words(decided["reason"], name, action))
+                lines.append(f"  <- {reason.replace(name, without_module(name, module), 1)}")
+        elif not further:
             lines.append(f"  {_CODE.sub('', proofs[at]['reason'])}{f' ({places[-1]})' if places else ''}")
+        if not further:
             return "\n".join(part for line in lines for part in fold(line, width, "     "))
         what = proofs[further[0]]["tuple"][1]
-        lines.append(f"  <- {without_module(what, module)}{f' ({places[-1]})' if places else ''}")
+        shown = without_module(what, module)
+        lines.append(f"  <- {shown}{f' ({places[-1]})' if places else ''}")
         module, at = module_of(what), further[0]
 
+
+def _in_brackets(place: str) -> str:
+    """A place behind a name: the file and line of a text from `source_text`."""
+    at = place.partition(": ")[0]
+    return f" ({at})" if at else ""
+
+
+_ASSIGNED = {"update": "updated", "read": "read"}
+"""when a provider assigns a value, by the action of the object"""
 
 _CODE = re.compile(r" \((?:[a-z]+(?:_[a-z]+)+|create|update|read|delete|[a-z]+-then-[a-z]+)\)")
 """the code of a reason or an action, in parentheses"""

@@ -31,9 +31,8 @@ def test_unknown(planner):
     ran = planner("why", "unknown", "terraform_data.c.input")
     assert (ran.code, ran.err) == (0, "")
     assert ran.out.split("\n") == [
-        "terraform_data.c.input is not known before the apply:",
-        "  <- terraform_data.b.output (main.tf:5)",
-        "  the provider decides terraform_data.b.output when terraform_data.b is applied (main.tf:3)",
+        "terraform_data.c.input is not known before the apply (main.tf:5):",
+        "  <- terraform_data.b.output: assigned by the provider when the object is created (main.tf:3)",
         "",
     ]
     known = planner("why", "unknown", "var.x")

@@ -72,3 +72,14 @@ def test_a_record_of_another_state_or_none(tmp_path: Path, planner):
     record.write_text("{}")
     out = planner("why", "terraform_data.a").out
     assert "(replace_because_tainted)" in out and "provisioner" not in out
+
+
+def test_an_unknown_value_leads_to_the_taint(planner):
+    Path("main.tf").write_text(CONFIGURATION + 'resource "terraform_data" "c" { input = terraform_data.b.id }\n')
+    assert planner("apply", "-auto-approve", "-target=terraform_data.b").code == 0
+    assert planner("taint", "terraform_data.b").code == 0
+    lines = planner("why", "unknown", "terraform_data.c.input").out.splitlines()
+    assert lines[1:] == [
+        "  <- terraform_data.b.id: assigned by the provider when the object is created (main.tf:11)",
+        "  <- terraform_data.b is tainted, so it will be replaced",
+    ]

@@ -104,6 +104,22 @@ def test_causes_without_a_record_are_those_since_a_revision(
     assert snapshot(Path.cwd()) == before
 
 
+@pytest.mark.parametrize("is_recorded", [True, False])
+def test_a_variable_that_an_option_sets_had_its_former_value(
+    is_recorded: bool, tmp_path: Path, planner: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That of the last apply, else that of the revision: -var says nothing about former times."""
+    root = committed(tmp_path / "r", {k: v for k, v in CONFIGURATION.items() if not k.startswith("m/")}, {})
+    (root / "main.tf").write_text(CONFIGURATION["main.tf"].partition("module")[0])
+    git(root, "commit", "-qam", "without a module")
+    monkeypatch.chdir(root)
+    assert planner("apply", "-auto-approve", *(["-var=image=v0"] if is_recorded else [])).code == 0
+    if not is_recorded:
+        (root / ".terraform.tfstate.applied.json").unlink()
+    out = planner("why", "-since=HEAD", "-var=image=v3", "terraform_data.local").out
+    assert f'  <- var.image "{"v0" if is_recorded else "v1"}" -> "v3" (' in out.splitlines()[-1]
+
+
 def words_of(root: dict[str, Any]) -> str:
     place = f"{root['source']['file']}:{root['source']['line']}"
     return " ".join([root["what"], root.get("before", ""), root.get("value", ""), place])
