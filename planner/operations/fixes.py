@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Collection, Iterable
 from contextlib import suppress
 from typing import Any
@@ -31,7 +32,7 @@ from planner.logic.graph.build import graph_with, user_files
 from planner.logic.graph.fixes import Fix, Fixes, fact_fixes
 from planner.logic.graph.hitting_sets import MOST_SETS
 from planner.logic.graph.why import prove_wait, read_query, vertices_meant, with_nodes
-from planner.logic.programs.actions import UNKNOWN, is_word
+from planner.logic.programs.actions import UNKNOWN, is_word, words_for
 from planner.logic.programs.rule_programs import Files
 from planner.operations.explanations import (
     GRAPH_WORDS,
@@ -44,6 +45,7 @@ from planner.operations.options import OperationOptions
 from planner.operations.plan import MadePlan
 from planner.operations.plan_files import Unstored, open_or_make_plan
 from planner.operations.verdicts import WORDS, judged_for, the_findings
+from planner.world.git.revisions import commit_of
 
 Found = tuple["dict[str, Any] | None", list[Diagnostic]]
 
@@ -175,8 +177,7 @@ def _attempt(
     explainer = explainer_of(made)
     former = explainer.worlds.of(asked.changes[0]) if explainer.worlds is not None else None
     files: set[str] = set()
-    said: list[str] = []
-    is_guessed = False
+    defaults: list[str] = []
     for cause in causes:
         what = cause.root.what
         place = explainer.places.read(what) if cause.root.kind == "variable" else None
@@ -184,42 +185,48 @@ def _attempt(
         if place is not None and known is not None and place.name in made.variables and is_wholly_known(known.value):
             now = inputs.get(place.name, made.variables[place.name].value)
             inputs[place.name] = mixed_value(now, known.value, (), [place.path])
-            said.append(f"{what} = {cause.before}" if cause.before not in (None, "nothing") else f"no {what}")
         elif cause.root.kind == "variable":
             before, told, by_default = _former(made, cause)
             if before is None:
                 return Fix(places, False, f"not checked: what {what} was is not on record")
             inputs[what.removeprefix("var.")] = before
-            said.append(f"{what} = {told}")
-            is_guessed |= by_default
+            defaults += [f"{what} = {told}"] if by_default else []
         elif cause.root.kind == "text":
-            was = f"it was {cause.before}, and has to be edited" if cause.before else "what it was is not on record"
-            return Fix(places, False, f"not checked: {was}")
+            why = "this needs an edit" if cause.before else "its former text is not on record"
+            return Fix(places, False, f"not checked: {why}")
         elif cause.root.kind == "file" and former is not None and _is_recorded(former.tree, what):
             files.add(absolute_path(what.removeprefix("file ")))
-            said.append(f"the former {what}")
         elif cause.root.kind == "file":
-            return Fix(places, False, f"not checked: the former content of {what} is not on record")
+            return Fix(places, False, f"not checked: its former content is not on record{_git_hint(options, asked)}")
         elif cause.before is None:
-            return Fix(places, False, "not checked: planning again cannot leave that out")
-        elif cause.place.text == "-destroy":
+            return Fix(places, False, "not checked: planner cannot try that")
+        elif cause.place.key == "-destroy":
             mode = "normal"
         else:
             replace = tuple(address for address in replace if str(address) != what)
     limits = evolve(options.limits, replace=replace)
     with view(_FormerFiles(former.tree, files) if files and former is not None else None):
         again = open_or_make_plan(evolve(options, inputs=inputs, limits=limits, mode=mode, made=None))
-    how = f" with {', '.join(said)}" if said else " without it"
+    how = f"with {', '.join(defaults)}" if defaults else "with it" if len(causes) == 1 else "with these"
     action = changed_actions(again.complete).get(asked.name, "no-op") if again.complete is not None else None
     if action == "no-op":
-        return Fix(places, True, f"planned again{how}: it does not change")
+        return Fix(places, True, f"checked: {how} {asked.name} does not change")
     if action is not None and action != asked.action:
-        return Fix(places, True, f"planned again{how}: {action} instead")
-    if is_guessed:
-        return Fix(places, False, "not checked: what it was is not on record, and the default is not it")
+        return Fix(places, True, f"checked: {how} {asked.name} {words_for(action).is_planned} instead")
+    if defaults:
+        return Fix(places, False, "not checked: its former value is not on record, and the default is not it")
     if action is None:
-        return Fix(places, False, f"not checked: planning again{how} failed")
-    return Fix(places, False, f"planned again{how}: still {action}")
+        return Fix(places, False, f"not checked: planning {how} failed")
+    return Fix(places, False, f"checked: even {how} {asked.name} {words_for(action).is_planned}")
+
+
+def _git_hint(options: OperationOptions, asked: QuestionSubject) -> str:
+    """The command that checks a fix against the latest commit, where there is a repository."""
+    try:
+        commit_of(options.directory, "HEAD")
+    except Failure:
+        return ""
+    return f"; to check against git: planner why -fix -since=HEAD {shlex.quote(asked.name)}"
 
 
 def _is_recorded(tree: Tree, file: str) -> bool:

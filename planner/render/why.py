@@ -330,27 +330,46 @@ def fixes_text(document: dict[str, Any], paint: Paint) -> str:
 
 
 def _one(document: dict[str, Any], paint: Paint) -> str:
-    lines = [*document.get("notes", ()), paint(f"{_goal(document['goal'])}. To avoid this, do one of these:", "bold")]
-    if not document["fixes"]:
+    is_change = document["goal"][0] in ("action", "output_action")
+    fixes = document["fixes"]
+    if is_change:
+        several = ", do one of these" if len(fixes) > 1 else ""
+        head = f"{_goal(document['goal'])}. {_purpose(document['goal'])}{several}:"
+    else:
+        head = f"{_goal(document['goal'])}. To avoid this, do one of these:"
+    lines = [*document.get("notes", ()), paint(head, "bold")]
+    if not fixes:
         lines[-1] = paint(f"{_goal(document['goal'])}.", "bold")
         return "\n".join([*lines, document.get("stuck") or document.get("limit", "")])
-    for number, fix in enumerate(document["fixes"], 1):
-        note = fix.get("note") or ("checked" if fix["checked"] else "not checked")
-        texts = [_fixes_place(place) for place in fix["places"]]
-        texts[-1] += " " + paint(f"[{note}]", "grey")
+    for number, fix in enumerate(fixes, 1):
+        note = paint(f"[{fix.get('note') or ('checked' if fix['checked'] else 'not checked')}]", "grey")
+        texts = [_instruction(place) if is_change else _fixes_place(place) for place in fix["places"]]
+        texts[-1] += "" if is_change else f" {note}"
         lines.append(f"  {number}. {texts[0]}")
         lines += [f"     and {text}" for text in texts[1:]]
+        lines += [f"     {note}"] if is_change else []
     return "\n".join([*lines, *filter(None, (document.get("limit"),))])
+
+
+def _purpose(goal: list[Any]) -> str:
+    """The beginning of the fixes of a change."""
+    if does(goal[2], "ends") or does(goal[2], "replaces"):
+        return "To keep it"
+    return "To avoid that" if goal[2] == "create" else "To keep it unchanged"
+
+
+def _instruction(place: dict[str, Any]) -> str:
+    """The instruction, and its place."""
+    source = place.get("source") or {}
+    at = f"{source['file']}:{source['line']}" if "file" in source else str(source.get("command_line", ""))
+    if at and place["kind"] == "file":
+        at = f"read at {at}"
+    return f"{place['text']}{f' ({at})' if at else ''}"
 
 
 def _fixes_place(place: dict[str, Any]) -> str:
     at, text = source_text(place.get("source")), str(place["text"])
-    is_told = (
-        not at
-        or text.startswith(at)
-        or place["kind"] in ("option", "state", "rule")
-        or "command_line" in place["source"]
-    )
+    is_told = not at or text.startswith(at) or place["kind"] in ("option", "state", "rule")
     return text if is_told else f"{text}: {at}"
 
 
@@ -364,7 +383,7 @@ def _goal(goal: list[Any]) -> str:
         said = "warns of" if name == "warn" else "denies"
         return f"Policy {columns[0]} {said} {columns[1] or 'the plan'}: {columns[2]}"
     if name in ("action", "output_action"):
-        return f"The planned action of {columns[0]} is {columns[1]}"
+        return f"{columns[0]} will be {words_for(columns[1]).is_planned.removeprefix('is ')}"
     return f"{fact_text(goal)} holds"
 
 

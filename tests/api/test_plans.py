@@ -127,7 +127,7 @@ def test_causes_and_questions(root: Path) -> None:
     assert plan.why("terraform_data.b", "terraform_data.a").goal[0] in ("edge", "waits_for")
     assert plan.why_not("replace", "terraform_data.a").document["holds"] is False
     (fix,) = plan.fixes("terraform_data.b")
-    assert fix.checked and fix.places[0][0] == "var.image"
+    assert fix.checked and fix.places[0][0] == 'set var.image back to "v1"'
     comparison = plan.what_if({"image": "v1"})
     assert {d.name: (d.before, d.after) for d in comparison.differences}["terraform_data.b"] == (
         "delete-then-create",

@@ -88,29 +88,37 @@ def test_a_rule_of_the_users(planner, work: Path):
 
 def test_a_change_is_planned_again_as_it_was(planner):
     assert planner("apply", "-auto-approve").code == 0
-    change = "The planned action of terraform_data.a is create-then-delete. To avoid this, do one of these:"
     assert told(planner, "terraform_data.a", "-var=x=3") == [
-        change,
-        '  1. var.x (-var=x) [planned again with var.x = "2": it does not change]',
+        "terraform_data.a will be replaced. To keep it:",
+        '  1. set var.x back to "2" (-var=x)',
+        "     [checked: with it terraform_data.a does not change]",
     ]
     lines = told(planner, "replace", "terraform_data.b", "-replace=terraform_data.b", "-var=x=3")
-    assert lines[1] == "  1. -replace=terraform_data.b [planned again without it: update instead]"
-    assert lines[2:] == [
-        "  2. -replace=terraform_data.b",
-        '     and var.x (-var=x) [planned again with var.x = "2": it does not change]',
+    assert lines == [
+        "terraform_data.b will be replaced. To keep it, do one of these:",
+        "  1. plan without -replace=terraform_data.b",
+        "     [checked: with it terraform_data.b is updated in place instead]",
+        "  2. plan without -replace=terraform_data.b",
+        '     and set var.x back to "2" (-var=x)',
+        "     [checked: with these terraform_data.b does not change]",
     ]
     lines = told(planner, "terraform_data.a", "-destroy")
-    assert lines[1] == "  1. -destroy [planned again without it: it does not change]"
+    assert lines[1:] == ["  1. plan without -destroy", "     [checked: with it terraform_data.a does not change]"]
     assert planner("plan", "-out=plan", "-var=x=3").code == 0
     lines = told(planner, "terraform_data.a", "-plan=plan")
-    assert lines[1].startswith("  1. var.x") and "[not checked: a saved plan is not made again]" in lines[1]
+    assert (
+        lines[1].startswith("  1. set var.x back") and lines[2] == "     [not checked: a saved plan is not made again]"
+    )
 
 
 def test_a_text_is_not_checked(planner, work: Path):
     assert planner("apply", "-auto-approve").code == 0
     (work / "main.tf").write_text(CONFIG.replace("= var.x", '= "other"'), encoding="utf-8")
     lines = told(planner, "terraform_data.a")
-    assert len(lines) == 2 and '[not checked: it was "2", and has to be edited]' in lines[1] and "main.tf:2" in lines[1]
+    assert lines[1:] == [
+        '  1. set terraform_data.a.triggers_replace back to "2" (main.tf:2)',
+        "     [not checked: this needs an edit]",
+    ]
 
 
 def test_files_and_keys_are_taken_back(planner, work: Path):
@@ -126,10 +134,28 @@ resource "terraform_data" "k" {
     assert planner("apply", "-auto-approve").code == 0
     (work / "f.txt").write_text("two", encoding="utf-8")
     (work / "main.tf").write_text(configuration.replace("a = 1 }", "a = 1, b = 2 }"), encoding="utf-8")
-    assert told(planner, "terraform_data.f")[1].endswith(
-        "[planned again with the former file f.txt: it does not change]"
-    )
-    assert told(planner, 'terraform_data.k["b"]')[1].endswith("[planned again with no var.keys.b: it does not change]")
+    assert told(planner, "terraform_data.f")[1:] == [
+        "  1. undo the edit of f.txt (read at main.tf:2)",
+        "     [checked: with it terraform_data.f does not change]",
+    ]
+    assert told(planner, 'terraform_data.k["b"]') == [
+        'terraform_data.k["b"] will be created. To avoid that:',
+        "  1. remove b from var.keys (main.tf:1)",
+        '     [checked: with it terraform_data.k["b"] does not change]',
+    ]
+
+
+def test_a_key_that_was_removed_is_added_again(planner, work: Path):
+    configuration = """variable "keys" { default = { a = { n = 1, s = ["x"] }, b = {} } }
+resource "terraform_data" "k" { input = keys(var.keys) }
+"""
+    (work / "main.tf").write_text(configuration, encoding="utf-8")
+    assert planner("apply", "-auto-approve").code == 0
+    (work / "main.tf").write_text(configuration.replace('a = { n = 1, s = ["x"] }, ', ""), encoding="utf-8")
+    assert told(planner, "terraform_data.k")[1:] == [
+        '  1. add a = { n = 1, s = ["x"] } to var.keys again (main.tf:1)',
+        "     [checked: with it terraform_data.k does not change]",
+    ]
 
 
 def test_what_was_is_not_on_record(planner, work: Path):
@@ -139,14 +165,18 @@ def test_what_was_is_not_on_record(planner, work: Path):
     (work / "main.tf").write_text(text, encoding="utf-8")
     assert planner("apply", "-auto-approve").code == 0
     lines = told(planner, "terraform_data.a", "-var=x=3", "-var=y=4")
-    said = 'planned again with var.x = "2", var.y = "3": it does not change'
-    assert lines[1:] == ["  1. var.x (-var=x)", f"     and var.y (-var=y) [{said}]"]
+    assert lines[1:] == [
+        '  1. set var.x back to "2" (-var=x)',
+        '     and set var.y back to "3" (-var=y)',
+        "     [checked: with these terraform_data.a does not change]",
+    ]
     assert planner("apply", "-auto-approve", "-var=x=7").code == 0
     lines = told(planner, "terraform_data.a", "-var=x=3")
-    assert lines[1] == '  1. var.x (-var=x) [planned again with var.x = "7": it does not change]'
+    assert lines[1] == '  1. set var.x back to "7" (-var=x)'
+    assert lines[2] == "     [checked: with it terraform_data.a does not change]"
     (work / ".terraform.tfstate.applied.json").unlink()
     lines = told(planner, "terraform_data.a", "-var=x=3", "-var=y=4")
-    assert lines[-1] == "These are candidates: what they were is not on record." and len(lines) == 4
+    assert lines[-1] == "These are candidates: what they were is not on record." and len(lines) == 6
 
 
 def test_an_unknown_value(planner):

@@ -7,8 +7,10 @@ again checks them.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection, Iterator, Mapping
+from decimal import Decimal
 from typing import Any
 
 from planner.answers.explain.causes import Because
@@ -17,6 +19,7 @@ from planner.answers.explain.verdicts import Culprits
 from planner.answers.explain.why import Explainer
 from planner.answers.policy.model import Finding
 from planner.answers.policy.two_valued import Culprit, PlainProofs
+from planner.foundation.vocabulary.address import quote, valid_identifier
 from planner.foundation.vocabulary.records import frozen
 from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.fact_base import FactBase
@@ -24,7 +27,7 @@ from planner.logic.datalog.explain.search import Proof, Prover
 from planner.logic.datalog.language.values import Row
 from planner.logic.graph.fixes import Fixes, FixLocation, order, place_of
 from planner.logic.graph.hitting_sets import proofs_for, smallest_sets
-from planner.logic.model.graph import CommandLine, source_json
+from planner.logic.model.graph import source_json
 from planner.logic.programs.rule_programs import cause_program
 
 # ---------------------------------------------------------------- unknown values
@@ -204,30 +207,73 @@ def causes_of(because: Because, relations: Mapping[str, Collection[Any]]) -> lis
     return [options, tuple(unique)] if 0 < len(options) < len(unique) else [tuple(unique)]
 
 
-_SAID = {
-    "file": "undo the change of {what}",
-    "drift": "what happened to {what} outside (-refresh=false does not look)",
-    "read": "what {what} reads",
-    "function": "a function whose result differs from call to call, in {what}",
-    "ephemeral": "{what}, which is opened later",
-    "left-out": "{what}, which -target or -exclude leaves out",
-    "replace_by_request": "-replace={what}",
-    "replace_because_tainted": "{what} is tainted (planner untaint '{what}')",
-    "create": "{what} is declared",
-    "everything": "-destroy",
+_INSTRUCTIONS = {
+    "file": "undo the edit of {what}",
+    "drift": "undo the change of {what} outside, or ignore it (-refresh=false)",
+    "read": "undo the change of what {what} reads",
+    "function": "replace the function whose result differs from call to call in {what}",
+    "ephemeral": "do not use {what}, which is opened later",
+    "left-out": "plan without the -target or -exclude that leaves out {what}",
+    "unignored": "add {what} to ignore_changes again",
+    "no-call": "call {what} again",
+    "new-call": "remove the call of {what}",
+    "gone": "import {what} if it exists: planner import",
+    "left-state": "import {what} if it exists: planner import",
+    "not-in-state": "import {what} if it exists: planner import",
+    "replace_by_request": "plan without -replace={what}",
+    "replace_because_tainted": "untaint it: planner untaint '{what}'",
+    "delete_because_no_resource_config": "declare {what} again",
+    "delete_because_no_module": "call the module of {what} again",
+    "create": "remove {what} from the configuration",
+    "everything": "plan without -destroy",
 }
+"""instructions that remove a root cause, by its kind"""
+_LAST_KEY = re.compile(r'(.+?)(?:\.([\w-]+)|\[("(?:[^"\\]|\\.)*"|[0-9]+)\])')
 
 
 def _cause(root: Root, before: Mapping[str, str]) -> Cause:
     source = source_json(root.source) if root.source is not None else None
+    what = root.what.removeprefix("the text of ").removeprefix("file ")
     if root.kind == "variable":
-        given = f" ({root.source.argument})" if isinstance(root.source, CommandLine) else ""
-        return Cause(root, FixLocation("variable", root.what, f"{root.what}{given}", source), before.get(root.what))
-    if root.kind == "replace_by_request":
-        return Cause(root, FixLocation("option", f"-replace={root.what}", f"-replace={root.what}"), True)
-    if root.kind == "everything":
-        return Cause(root, FixLocation("option", "-destroy", "-destroy"), True)
-    what = root.what.removeprefix("the text of ") if root.kind == "text" else root.what
-    text = _SAID.get(root.kind, "{what}").format(what=what)
-    kind = "text" if root.kind == "text" else "object"
-    return Cause(root, FixLocation(kind, root.what, text, source), before.get(what) if kind == "text" else None)
+        text = _set_back(what, root.before or before.get(what, ""), root.value)
+        return Cause(root, FixLocation("variable", what, text, source), before.get(what))
+    text = _INSTRUCTIONS.get(root.kind, "undo the change of {what}").format(what=what)
+    if root.kind in ("replace_by_request", "everything"):
+        return Cause(root, FixLocation("option", text.removeprefix("plan without "), text), True)
+    if root.kind == "text":
+        known = before.get(what, "")
+        text = _set_back(what, known, root.value) if known else f"undo the edit of {what}"
+        return Cause(root, FixLocation("text", root.what, text, source), known or None)
+    return Cause(root, FixLocation("file" if root.kind == "file" else "object", root.what, text, source))
+
+
+def _set_back(what: str, before: str, value: str) -> str:
+    """The instruction that makes a value the former one."""
+    last = _LAST_KEY.fullmatch(what) if what.count(".") > 1 or what.endswith("]") else None
+    if last is not None and "nothing" in (before, value):
+        key, whole = last[2] or last[3], last[1]
+        key = key[1:-1] if valid_identifier(key[1:-1]) else key
+        return (
+            f"remove {key} from {whole}" if before == "nothing" else f"add {key} = {_literal(before)} to {whole} again"
+        )
+    if before in ("", "nothing"):
+        return f"set {what} back to its former value"
+    return f"set {what} back to {_literal(before)}"
+
+
+def _literal(text: str) -> str:
+    """A value as it is written in a configuration, on one line; what is not JSON, because it is shortened or sensitive,
+    unchanged."""
+    try:
+        return _expression(json.loads(text, parse_float=Decimal))
+    except ValueError:
+        return text
+
+
+def _expression(value: Any) -> str:
+    if isinstance(value, dict):
+        items = ((key if valid_identifier(key) else quote(key), _expression(inner)) for key, inner in value.items())
+        return f"{{ {', '.join(f'{key} = {inner}' for key, inner in items)} }}" if value else "{}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_expression, value))}]"
+    return quote(value) if isinstance(value, str) else str(value) if isinstance(value, Decimal) else json.dumps(value)

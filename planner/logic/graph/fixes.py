@@ -38,8 +38,8 @@ _ANNOTATIONS = re.compile(r"(?:@\w+\(\"(?:[^\"\\]|\\.)*\"\)\s*)+\Z")
 @frozen(order=False)
 class FixLocation:
     """An item that can be removed or changed. `kind`: line, option, state, rule, variable, value, missing, action,
-    text, object or first; `text` describes it, `source` is its place (in the format of proofs); `key` distinguishes it
-    from others."""
+    text, file, object or first; `text` describes it, `source` is its place (in the format of proofs); `key`
+    distinguishes it from others."""
 
     kind: str
     key: str
