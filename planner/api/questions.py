@@ -32,11 +32,13 @@ Answer = tuple[dict[str, Any] | None, list[Diagnostic]]
 
 @frozen(eq=False)
 class Effects:
-    """The changes of a plan that follow from something, with their causes by name, and remarks on missing values."""
+    """The changes of a plan that follow from something, with their causes by name, remarks on missing values, and the
+    causes of all changes."""
 
     plan: MadePlan[Any]
     because: Mapping[str, Because]
     notes: tuple[str, ...]
+    all: Mapping[str, Because]
 
 
 class Questions(Work):
@@ -70,7 +72,7 @@ class Questions(Work):
                 return None, problems
             chains = chains_of(made)
             chosen = (effects.with_action if source in verbs() else effects.effects)(made, chains, source)
-            return Effects(made, chosen, tuple(chains.notes)), problems
+            return Effects(made, chosen, tuple(chains.notes), chains), problems
 
     def removals(self, words: tuple[str, ...], kind: str = "", plan_file: str | None = None) -> Answer:
         """The smallest sets of places whose removal removes what the words name, in the format of `why -fix -json`."""

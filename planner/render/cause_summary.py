@@ -170,10 +170,13 @@ class Causes:
         """Lines about missing former values."""
         return [line for note in self.notes for line in fold(f"Note: {note}", self.width, "")]
 
-    def effects(self, source: str, paint: Paint, everything: bool = False) -> list[str]:
-        """The changes that follow from a value or a file; for a module the causes of all changes."""
-        if _MODULE.match(f"{source}.") and _MODULES.fullmatch(f"{source}."):
-            return self.summary(paint, everything, self.groups)
+    def effects(
+        self, source: str, paint: Paint, everything: bool, whole: Sequence[RootCause], is_action: bool = False
+    ) -> list[str]:
+        """The changes that follow from a value or a file; for a module or an action the causes of all these changes.
+        `whole`: the root causes of all changes of the plan."""
+        if is_action or _MODULES.fullmatch(f"{source}."):
+            return self.summary(paint, everything, self.groups, "" if is_action else source, whole)
         groups = [g for g in self.groups if any(is_part(what, source) for what, _ in g.parts)]
         if groups:
             return self.summary(paint, everything, groups)
@@ -193,8 +196,16 @@ class Causes:
             *self._object_lines(changes, everything),
         ]
 
-    def summary(self, paint: Paint, everything: bool = False, only: Sequence[RootCause] | None = None) -> list[str]:
-        """All causes with their changes, or only these. `everything`: list each object and each hop."""
+    def summary(
+        self,
+        paint: Paint,
+        everything: bool = False,
+        only: Sequence[RootCause] | None = None,
+        module: str = "",
+        whole: Sequence[RootCause] = (),
+    ) -> list[str]:
+        """All causes with their changes, or only these. `everything`: list each object and each hop; `module`: the
+        module that the changes belong to, `whole`: the root causes of all changes, where these are only some."""
         lines: list[str] = []
         number = 0
         total = ChangeCount.of(self.planned)
@@ -210,7 +221,8 @@ class Causes:
                 lines += [paint(line, "bold") for line in title]
                 lines += [line[2:] for line in self._hop_lines(number, everything)]
                 verb = "causes" if group.is_certain else "may be a cause of"
-                lines += fold(f"    {verb} {counted.share(total)}", self.width)
+                share = self._share_of(group, module, whole) if whole else counted.share(total)
+                lines += fold(f"    {verb} {share}", self.width)
             else:
                 lines.append(f"{paint(title_of(group), 'bold')}: {counted.text}")
             lines += self._object_lines(group.changes, everything)
@@ -232,6 +244,14 @@ class Causes:
             lines.append(f"{paint('No cause on record', 'bold')} for {ChangeCount.of(rest).text}")
             lines += self._object_lines(sorted(rest.items()), everything)
         return lines if not lines or lines[-1] else lines[:-1]
+
+    def _share_of(self, group: RootCause, module: str, whole: Sequence[RootCause]) -> str:
+        """The share of a cause in some of the changes, and in all."""
+        some = ChangeCount.of({name: self.planned[name] for name in self.chains if name in self.planned})
+        text = ChangeCount.of(dict(group.changes)).share(some, f" in {module}" if module else "")
+        objects = sum(ChangeCount.of(dict(one.changes)).objects for one in whole if one.parts & group.parts)
+        total = ChangeCount.of(self.planned).objects
+        return text if total == some.objects else f"{text} ({objects} of {total} in the plan)"
 
     def _with_number(self) -> list[RootCause]:
         return [group for group in self.groups if group.root.what]
@@ -367,14 +387,14 @@ class ChangeCount:
     def _outputs(self) -> str:
         return f"{self.outputs} output{'s' if self.outputs != 1 else ''}"
 
-    def share(self, total: ChangeCount) -> str:
-        """`9 of 11 changes: 2 replacements, 7 updates; and 1 output`."""
+    def share(self, total: ChangeCount, of: str = "") -> str:
+        """`9 of 11 changes: 2 replacements, 7 updates; and 1 output`. `of`: the module that the changes are in."""
         if not self.objects:
             return self._outputs
         several = "s" if total.objects != 1 else ""
         nouns = ", ".join(f"{n} {words_for(verb).noun[n != 1]}" for verb, n in self.by_verb.items())
         also = f"; and {self._outputs}" if self.outputs else ""
-        return f"{self.objects} of {total.objects} change{several}: {nouns}{also}"
+        return f"{self.objects} of {total.objects} change{several}{of}: {nouns}{also}"
 
 
 def summary_json(groups: Sequence[RootCause], planned: Mapping[str, str]) -> dict[str, Any]:

@@ -305,3 +305,49 @@ def test_without_a_record_many_candidates_are_not_listed(planner: Run, tmp_path:
     summary = planner("why", "-var=v0=2").out
     assert summary.count(said) == 1 and "may be a cause" not in summary
     assert "may be a cause" in planner("why", "-full", "-var=v0=2").out
+
+
+def test_the_share_of_a_cause_in_a_module_and_in_the_plan(planner: Run, tmp_path: Path) -> None:
+    (tmp_path / "m").mkdir()
+    (tmp_path / "m/main.tf").write_text('variable "x" {}\nresource "terraform_data" "a" { input = var.x }\n')
+    (tmp_path / "main.tf").write_text(
+        'variable "x" { default = 1 }\nmodule "m" {\n  source = "./m"\n  x = var.x\n}\n'
+        'resource "terraform_data" "b" { input = var.x }\n'
+    )
+    for words in ("init", "apply -auto-approve"):
+        assert planner(*words.split()).code == 0
+    assert (
+        "    causes 1 of 1 change in module.m: 1 update (2 of 2 in the plan)\n"
+        in planner("why", "module.m", "-var=x=2").out
+    )
+
+
+def test_a_mention_of_several_parts_is_one_of_their_whole(planner: Run, tmp_path: Path) -> None:
+    """The first of the parts would be a wrong lead."""
+    text = """variable "base" { default = 1 }
+locals {
+  numbers = [for n in [10, 20] : n + var.base]
+  named   = { for i, k in ["a", "b"] : k => local.numbers[i] }
+}
+resource "terraform_data" "x" { input = element(values(local.named), 1) }
+resource "terraform_data" "y" { input = local.named["b"] }
+"""
+    (tmp_path / "main.tf").write_text(text)
+    assert planner("apply", "-auto-approve").code == 0
+    out = planner("why", "terraform_data.x", "-var=base=2").out
+    assert "  <- local.numbers (main.tf:3)\n" in out and "[0]" not in out
+    assert "  <- local.numbers[1] (main.tf:3)\n" in planner("why", "terraform_data.y", "-var=base=2").out
+
+
+def test_secrets_have_the_places_that_others_have(planner: Run, tmp_path: Path) -> None:
+    (tmp_path / "m").mkdir()
+    (tmp_path / "m/main.tf").write_text(
+        'variable "x" {\n  sensitive = true\n}\nresource "terraform_data" "a" {\n  input = {\n    x = var.x\n  }\n}\n'
+    )
+    (tmp_path / "main.tf").write_text(
+        'variable "x" { default = "old" }\nmodule "m" {\n  source = "./m"\n  x = var.x\n}\n'
+    )
+    for words in ("init", "apply -auto-approve"):
+        assert planner(*words.split()).code == 0
+    out = planner("why", "module.m.terraform_data.a", "-var=x=new").out
+    assert "  input.x (m/main.tf:6)\n  <- module.m.var.x (main.tf:4)\n" in out

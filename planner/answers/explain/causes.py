@@ -10,7 +10,7 @@ import re
 from collections import deque
 from collections.abc import Collection, Mapping, Sequence
 from functools import reduce
-from itertools import zip_longest
+from itertools import pairwise, takewhile, zip_longest
 from typing import Any, Protocol
 
 from planner.answers.explain.changed_inputs import ChangedInput, ChangedInputs
@@ -182,8 +182,12 @@ class _Chains:
         nearest = sorted(roots, key=lambda root: self._worlds.of(root, number) != number)
         roots = [root for root in roots if next(one for one in nearest if plain(one) == plain(root)) == root]
         steps = [self._root(name, root, number) for root in roots]
-        between = [step for step in reversed(chain) if plain(step) != steps[0].what]
-        inner = (self._step(plain(s), self._worlds.of(s, number), number) for s in between)
+        inner = [
+            self._step(step, before, self._worlds.of(step, number), number)
+            for before, step in pairwise((name, *chain))
+            if plain(step) != steps[0].what
+        ]
+        inner.reverse()
         # nothing is certain about what should not differ, unless that was found by trying
         if is_checked:
             is_guess = self._checked.is_guess(name)
@@ -193,8 +197,22 @@ class _Chains:
             is_guess = is_guess or any(s.kind == "as-before" for s in steps)
         return Because((steps[0], *inner), tuple(steps), is_guess, is_checked)
 
-    def _step(self, what: str, world: int, number: int) -> CauseStep:
-        return CauseStep(what, "", self._places[world].of(what), *self._altered[number].get(what, ()))
+    def _step(self, step: str, reader: str, world: int, number: int) -> CauseStep:
+        """A step of a chain, and what it leads to: of several parts that one mention means their whole."""
+        what = plain(step)
+        source = self._places[world].of(what)
+        if self._worlds.owner(step) is None:
+            mention = self._mention(reader, step, number)
+            beside = [of for of in self._ways.further.get(reader, ()) if self._mention(reader, of, number) == mention]
+            whole = reduce(_whole_of_both, map(plain, beside)) if mention is not None else what
+            if whole not in (what, ""):
+                return CauseStep(whole, "", self._places[world].of(whole) or source)
+        return CauseStep(what, "", source, *self._altered[number].get(what, ()))
+
+    def _mention(self, reader: str, step: str, number: int) -> Any:
+        """The place of the mention of a value in the expression of another."""
+        facts = self._derived[self._worlds.of(reader, number)].facts
+        return facts.source("refers_value", (plain(reader), plain(step)))
 
     def _root(self, name: str, root: str, number: int) -> CauseStep:
         world, what = self._worlds.of(root, number), plain(root)
@@ -218,6 +236,15 @@ class _Chains:
         note = _note(origin, source)
         self._added[name] = CauseStep(name, kind, source, *trace.shown_values(unit), note)
         return name
+
+
+def _whole_of_both(one: str, other: str) -> str:
+    """The value that two are parts of, or that is both; empty for none."""
+    pairs = zip(_STEPS_OF_NAME.findall(one), _STEPS_OF_NAME.findall(other), strict=False)
+    return "".join(a for a, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+
+_STEPS_OF_NAME = re.compile(r'(?:^|\.)[^.\[]+|\["(?:[^"\\]|\\.)*"\]|\[[^\]"]*\]')
 
 
 def _to_part(chain: list[str], roots: Collection[str]) -> list[str]:

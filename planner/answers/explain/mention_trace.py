@@ -106,12 +106,10 @@ class MentionTrace:
         return self._sources[place]
 
     def _found_source(self, place: ValueLocation) -> Any:
-        """The source of a fact about a place; for sensitive values only the declaration, whose line is not shown."""
-        header = self.places.declaration(place)
-        if header is not None and self.places.is_sensitive(place):
-            return Unquoted.of(header)
+        """The source of a fact about a place; the line of a sensitive value is not shown."""
         given = self.places.given(place)
-        return given.span if given is not None else header
+        span = given.span if given is not None else self.places.declaration(place)
+        return Unquoted.of(span) if span is not None and self.places.is_sensitive(place) else span
 
     # ---------------------------------------------------------------- the former world
 

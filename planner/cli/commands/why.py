@@ -108,11 +108,9 @@ def _effects(arguments: Arguments, terminal: Terminal, source: str) -> int:
         terminal.data(json_text(summary_json(shown.groups, shown.planned)))
     elif not effects.because:
         terminal.out(f"{source} has no effect: no change of this plan follows from it.")
-    elif source in verbs():
-        for line in shown.summary(terminal.paint, arguments["full"], shown.groups):
-            terminal.out(line)
     else:
-        for line in shown.effects(source, terminal.paint, arguments["full"]):
+        whole = causes_of(effects.plan, effects.all, terminal)
+        for line in shown.effects(source, terminal.paint, arguments["full"], whole.groups, source in verbs()):
             terminal.out(line)
     return finish(diagnostics, terminal)
 
