@@ -126,10 +126,11 @@ REVIEW_CAUSE = _object(
         **SIDES,
         "certain": _with_text(FLAG, "Whether it is the cause of its changes; a candidate otherwise."),
         "sets_off": _map(COUNT, "The number of changes by action; `output` for outputs."),
+        "stateful": _map(COUNT, "Of these, the objects that hold data and are destroyed or replaced."),
         "changes": CHANGES,
         "hops": _list(TEXT, "The values between it and its changes."),
     },
-    {**LINE, "place": TEXT},
+    {**LINE, "place": TEXT, "unit": _with_text(TEXT, "Of a fleet."), "units": _list(TEXT, "Those that it changes.")},
 )
 OUTCOME: Schema = {
     "description": "What an apply makes of a change from outside: the value of the last apply, the one from outside, "
@@ -276,7 +277,7 @@ SCHEMAS: dict[str, Schema] = {
     },
     "query": _document("planner query -json", {"columns": _list(TEXT), "rows": _list(_list(CELL))}),
     "review": _document(
-        "planner plan -review=FILE, apply -review=FILE, show -review=FILE, policy check -review=FILE, drift -json",
+        "planner plan -review=FILE, apply, show, policy check and batch plan -review=FILE, drift -json",
         {
             "kind": {"enum": ["plan", "apply", "drift", "policy", "batch"]},
             "mode": {"enum": ["normal", "destroy", "refresh-only"]},

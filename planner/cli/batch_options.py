@@ -7,6 +7,7 @@ import os
 from planner.api.base import Work
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import JSON, LOCK, named_values, required_signatures, revision
+from planner.cli.review import LINKS, Review
 from planner.foundation.vocabulary.limits import Mode
 from planner.workflows.batch.saved_plan import MOST_SHARDS
 from planner.workflows.batch.session import BatchOptions
@@ -77,6 +78,8 @@ REPORTS = (
     Flag("junit", "string", "Write a report for CI servers, JUnit XML.", value="FILE"),
     Flag("markdown", "string", "Write a report for a comment, Markdown.", value="FILE"),
     Flag("html", "string", "Write a page with the fleet's graph and all changes.", value="FILE"),
+    Flag("review", "string", "Write the review as JSON (planner schema review).", value="FILE"),
+    *LINKS,
     Flag("show", "bool", "Show the plan of every unit that has changes."),
 )
 WORDS = """WORDS are directories, or patterns of directories, to search for units (default: the working directory; its
@@ -114,6 +117,7 @@ def batch_options(arguments: Arguments) -> BatchOptions:
         ).options,
         tuple(arguments["rules"]),
         bool(arguments.get("show") or arguments.get("html")),
+        bool(Review(arguments)),
         arguments.get("reuse", 0.0),
         shard=_shard(arguments.get("shard", "")),
         asked=UnitArguments(

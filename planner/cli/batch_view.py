@@ -12,6 +12,7 @@ from typing import Any
 from planner.cli.batch_lines import SHOWN, BatchLines, few
 from planner.cli.finish import finish, json_text
 from planner.cli.flags import Arguments
+from planner.cli.review import Review
 from planner.foundation.vocabulary.diagnostic import error
 from planner.render.terminal import Terminal, cell, is_terminal, visible
 from planner.workflows.batch.model import BAD, OUTCOMES, FinishedUnit
@@ -60,7 +61,9 @@ def _may_be_orphaned(document: dict[str, Any], report: Any) -> bool:
 
 def is_brief(arguments: Arguments) -> bool:
     """Whether no output names the changes of units, or is compared with those of others."""
-    return not any(arguments.get(name) for name in ("json", "junit", "markdown", "html", "show", "report", "shard"))
+    return not any(
+        arguments.get(name) for name in ("json", "junit", "markdown", "html", "review", "show", "report", "shard")
+    )
 
 
 def _tell(document: dict[str, Any], report: Any, terminal: Terminal) -> None:
@@ -187,7 +190,8 @@ def diagnostic_text(unit: str, diagnostic: dict[str, Any], terminal: Terminal) -
 
 def _write_reports(document: dict[str, Any], report: Any, arguments: Arguments, terminal: Terminal) -> bool:
     written = True
-    wanted = [(kind, arguments.get(kind)) for kind in ("report", "junit", "markdown", "html")]
+    wanted = [(kind, arguments.get(kind)) for kind in ("report", "junit", "markdown", "html", "review")]
+    review = _fleet_review(document, report, arguments)
     if document["shard"] is not None and arguments.get("out"):
         wanted.append(("report", os.path.join(arguments["out"], "report.json")))
     for kind, path in wanted:
@@ -195,10 +199,13 @@ def _write_reports(document: dict[str, Any], report: Any, arguments: Arguments, 
             continue
         if kind == "report":
             text = json_text(document)
+        elif kind == "review":
+            text = json_text(review)
         else:
             write = getattr(import_module(f"planner.workflows.batch.reports.{kind}"), kind)
-            more = (edge_grounds(report),) if kind == "html" else ()
-            text = write(document, texts(report), *more)
+            more = {"grounds": edge_grounds(report)} if kind == "html" else {}
+            more |= {"review": review} if kind in ("markdown", "html") and review is not None else {}
+            text = write(document, texts(report), **more)
         try:
             with open(path, "w", encoding="utf-8") as file:
                 file.write(text)
@@ -208,6 +215,17 @@ def _write_reports(document: dict[str, Any], report: Any, arguments: Arguments, 
             )
             written = False
     return written
+
+
+def _fleet_review(document: dict[str, Any], report: Any, arguments: Arguments) -> dict[str, Any] | None:
+    """The review of the fleet, where one is wanted; what is joined has none."""
+    analysis = getattr(report, "analysis", None)
+    subject = Review(arguments, "batch", directory=analysis.fleet.root).subject if analysis is not None else None
+    if subject is None:
+        return None
+    from planner.workflows.batch.reports.review import fleet_review
+
+    return fleet_review(document, report, subject)
 
 
 def texts(report: Any) -> dict[str, str]:

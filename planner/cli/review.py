@@ -37,13 +37,13 @@ REVIEW = (
 
 class Review:
     """The files that the flags of a command name, and what the review is about. Raises UsageError and Failure for wrong
-    flags. `prints`: the command prints it, too."""
+    flags. `prints`: the command prints it, too; `directory`: the one that files are named from."""
 
-    def __init__(self, arguments: Arguments, kind: str = "plan", prints: bool = False) -> None:
+    def __init__(self, arguments: Arguments, kind: str = "plan", prints: bool = False, directory: str = ".") -> None:
         self.files = {form: path for form in FORMS if (path := arguments.get(form))}
         if "-" in self.files.values():
             raise UsageError("The review goes to files", "Name a file: standard output has the result of the command.")
-        self.subject: ReviewSubject | None = _subject(arguments, kind) if self.files or prints else None
+        self.subject: ReviewSubject | None = _subject(arguments, kind, directory) if self.files or prints else None
 
     def __bool__(self) -> bool:
         """Whether a file is wanted."""
@@ -110,15 +110,15 @@ def _text(form: str, document: dict[str, Any]) -> str:
     return json_text(document)
 
 
-def _subject(arguments: Arguments, kind: str) -> ReviewSubject:
+def _subject(arguments: Arguments, kind: str, directory: str) -> ReviewSubject:
     from planner.cli.options import revision
     from planner.render.review.document import ReviewSubject
     from planner.render.review.links import links
 
-    page = arguments["page"]
+    page = arguments.get("page", "")
     if page and urlsplit(page).scheme not in ("http", "https"):
         raise UsageError("Option -page needs an address", f"{page} does not begin with https:// or http://.")
-    addresses = links(arguments["link"], ".", os.environ, page)
+    addresses = links(arguments.get("link", ""), directory, os.environ, page)
     ref, commit = revision(arguments)
     about = {"directory": addresses.base, "revision": addresses.revision, "since": ref, "since_commit": commit}
     return ReviewSubject(kind, about, addresses)

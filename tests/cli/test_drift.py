@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Ran
 from jsonschema import Draft202012Validator
 from provider.plugins import attached, write_plugin
 
+from cli.conftest import Ran
 from planner.api.schemas import schema
 from planner.foundation.values.value import SENSITIVE, Marked
 from planner.render.review.drift import modification

@@ -79,7 +79,7 @@ def review_document(plan: Plan, schema_of: SchemaOf, causes: Causes, subject: Re
         "mode": plan.mode,
         "counts": _counts(plan, counts, causes, outputs),
         "decisions": _decisions(plan, changes, subject),
-        "causes": [_cause(group, number, causes, subject.links) for number, group in enumerate(groups, 1)],
+        "causes": [_cause(group, number, causes, subject) for number, group in enumerate(groups, 1)],
         "uncaused": [
             {"text": title_of(group), "changes": _change_list(group.changes)}
             for group in causes.groups
@@ -228,7 +228,7 @@ def _finding(finding: Finding, links: Links) -> dict[str, Any]:
 # ---------------------------------------------------------------- causes
 
 
-def _cause(group: RootCause, number: int, causes: Causes, links: Links) -> dict[str, Any]:
+def _cause(group: RootCause, number: int, causes: Causes, subject: ReviewSubject) -> dict[str, Any]:
     root = group.root
     before, after = shortened(_side(root.before), _side(root.value))
     return {
@@ -240,9 +240,12 @@ def _cause(group: RootCause, number: int, causes: Causes, links: Links) -> dict[
         "after": after,
         "certain": group.is_certain,
         "sets_off": _sets_off(group.changes),
+        "stateful": _sets_off(
+            [(name, action) for name, action in group.changes if name in subject.stateful and does(action, "destroys")]
+        ),
         "changes": _change_list(group.changes),
         "hops": causes.hops(number),
-        **_source(root, links),
+        **_source(root, subject.links),
     }
 
 

@@ -4,7 +4,7 @@ sets off, then the changes, folded. Never longer than a comment may be: what is 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -41,19 +41,27 @@ _VERBS = {
 }
 
 
+SECTIONS = ("problems", "causes", "objects", "notes", "outputs", "verdicts", "policies", "changes", "hops")
+
+
 def markdown(document: Mapping[str, Any], most: int = MOST) -> str:
     """The report, within so many characters."""
-    lines = [f"### {_title(document)}", "", *_decisions(document)]
-    foot = _foot(document)
+    lines = [f"### {_title(document)}", "", *decisions(document)]
+    foot = foot_lines(document)
     room = most - _RESERVED - _size(lines) - _size(foot)
-    stateful = {one["address"] for one in document["changes"] if one["stateful"]}
-    readers = {f"output.{one['name']}": one["read_by"] for one in document["outputs"]}
+    return "\n".join([*lines, *sections(document, room), *foot]).rstrip("\n") + "\n"
+
+
+def sections(document: Mapping[str, Any], room: int, names: Container[str] = SECTIONS) -> list[str]:
+    """The parts of the report with these names, within so many characters."""
+    lines: list[str] = []
+    readers = {_output_address(one): one["read_by"] for one in document["outputs"]}
     for name, head, pieces, share in (
         ("problems", [], ((1, partial(_problem, one)) for one in _problems(document)), 0.3),
         (
             "causes",
             ["| | cause | sets off |", "| --- | --- | --- |"],
-            ((1, partial(_cause_row, one, stateful, readers)) for one in document["causes"]),
+            ((1, partial(_cause_row, one, readers)) for one in document["causes"]),
             0.5,
         ),
         ("objects", [], ((len(one["changes"]), partial(_uncaused, one)) for one in document["uncaused"]), 0.5),
@@ -64,13 +72,19 @@ def markdown(document: Mapping[str, Any], most: int = MOST) -> str:
         ("changes", [], ((len(group), partial(_fold, group)) for group in _groups(document["changes"])), 0.9),
         ("hops", [], _hops(document), 1.0),
     ):
+        if name not in names:
+            continue
         shown, hidden = _fitted(pieces, int(room * share) - _size(head))
         if shown:
             lines += [*head, *shown, ""]
             room -= _size(head) + _size(shown) + 1
         if hidden:
             lines += [f"**{hidden:,} more {name}** {_elsewhere(document)}.", ""]
-    return "\n".join([*lines, *foot]).rstrip("\n") + "\n"
+    return lines
+
+
+def _output_address(one: Mapping[str, Any]) -> str:
+    return f"{one['unit']}: output.{one['name']}" if one.get("unit") else f"output.{one['name']}"
 
 
 def _size(lines: Iterable[str]) -> int:
@@ -104,7 +118,7 @@ def _title(document: Mapping[str, Any]) -> str:
     return prose(document["title"]) + "".join(f" {code(word)}" for word in words)
 
 
-def _decisions(document: Mapping[str, Any]) -> Iterator[str]:
+def decisions(document: Mapping[str, Any]) -> Iterator[str]:
     """The lines about what needs a decision."""
     for one in document["decisions"]:
         sign = GRAVE if one["kind"] in _GRAVE else REMOVES
@@ -145,19 +159,21 @@ def _place(one: Mapping[str, Any], before: str = " ") -> str:
 # ---------------------------------------------------------------- causes
 
 
-def _cause_row(cause: Mapping[str, Any], stateful: set[str], readers: Mapping[str, Sequence[str]]) -> str:
-    return f"| {_sign(cause['changes'], stateful)} | {_cause(cause)} | {_effects(cause, stateful, readers)} |"
+def _cause_row(cause: Mapping[str, Any], readers: Mapping[str, Sequence[str]]) -> str:
+    return f"| {_sign(cause)} | {_cause(cause)} | {_effects(cause, readers)} |"
 
 
-def _sign(changes: Sequence[Mapping[str, Any]], stateful: set[str]) -> str:
-    removed = [one for one in changes if one["action"] in ("delete", "replace", "forget")]
-    if any(one["address"] in stateful for one in removed):
+def _sign(cause: Mapping[str, Any]) -> str:
+    verbs = cause["sets_off"].keys()
+    if cause["stateful"]:
         return GRAVE
-    return REMOVES if removed else ADDS if {one["action"] for one in changes} <= {"create", "read"} else CHANGES
+    if verbs & {"delete", "replace", "forget"}:
+        return REMOVES
+    return ADDS if verbs <= {"create", "read"} else CHANGES
 
 
 def _cause(cause: Mapping[str, Any]) -> str:
-    name = code(cause["what"], in_table=True)
+    name = code(f"{cause['unit']}: {cause['what']}" if cause.get("unit") else cause["what"], in_table=True)
     if cause.get("link"):
         name = f"[{name}]({address(cause['link'])})"
     where = f"{cause['file']}:{cause['line']}" if cause.get("file") else cause.get("place", "")
@@ -175,7 +191,7 @@ def _difference(before: str, after: str, in_table: bool = False) -> str:
     return f" {' → '.join(code(side, in_table) if side else '(none)' for side in (before, after))}"
 
 
-def _effects(cause: Mapping[str, Any], stateful: set[str], readers: Mapping[str, Sequence[str]]) -> str:
+def _effects(cause: Mapping[str, Any], readers: Mapping[str, Sequence[str]]) -> str:
     """`**replaces 2** (1 holds data), changes 8, 1 output → svc5`."""
     parts = []
     for verb, number in cause["sets_off"].items():
@@ -184,7 +200,7 @@ def _effects(cause: Mapping[str, Any], stateful: set[str], readers: Mapping[str,
             units = f" → {', '.join(code(unit, in_table=True) for unit in dict.fromkeys(read))}" if read else ""
             parts.append(f"{number:,} output{'s' if number > 1 else ''}{units}")
             continue
-        held = sum(one["address"] in stateful for one in cause["changes"] if one["action"] == verb)
+        held = cause["stateful"].get(verb, 0)
         words = f"{_VERBS.get(verb, verb)} {number:,}"
         data = f" ({held:,} hold{'s' if held == 1 else ''} data)" if held else ""
         parts.append(f"**{words}**{data}" if verb in ("replace", "delete") else words)
@@ -213,7 +229,8 @@ def _hops(document: Mapping[str, Any]) -> Iterator[Piece]:
 
 def _output(one: Mapping[str, Any]) -> str:
     readers = f", read by {', '.join(map(code, one['read_by']))}" if one["read_by"] else ""
-    return f"Output {code(one['name'])}{_difference(one['before'], one['after'])}{readers}  "
+    unit = f" of {code(one['unit'])}" if one.get("unit") else ""
+    return f"Output {code(one['name'])}{unit}{_difference(one['before'], one['after'])}{readers}  "
 
 
 def _alike_findings(document: Mapping[str, Any]) -> Iterable[list[Mapping[str, Any]]]:
@@ -305,7 +322,7 @@ def _values(values: Sequence[str]) -> str:
     return "" if different == [""] else shown + (f" and {left:,} more" if left > 0 else "")
 
 
-def _foot(document: Mapping[str, Any]) -> list[str]:
+def foot_lines(document: Mapping[str, Any]) -> list[str]:
     about = document["about"]
     parts = []
     if document.get("page"):

@@ -12,9 +12,10 @@ from planner.language.config.model import Config
 from planner.operations.explanations import Chains, causes, changed_actions
 from planner.operations.moves import moves
 from planner.operations.policies import holding_data
-from planner.render.cause_summary import Causes
+from planner.render.cause_summary import OUTPUT, Causes
 from planner.render.diff_block import SchemaLookup
 from planner.render.page.page import hiding
+from planner.render.review.attributes import shortened
 from planner.render.review.document import ReviewSubject, bare_document, review_document
 
 if TYPE_CHECKING:
@@ -42,6 +43,33 @@ def plan_review(made: MadePlan[Any], subject: ReviewSubject, chains: Chains | No
         hide=hiding(plan),
     )
     return review_document(plan, SchemaLookup(made.loaded.schemas).resource_schema, shown, subject)
+
+
+_MOST_CHANGES, _MOST_ATTRIBUTES, _LONGEST = 60, 12, 200
+"""changes of a unit, attributes of each and characters of a value, in the review of a fleet"""
+
+
+def short_review(made: MadePlan[Any]) -> dict[str, Any]:
+    """The document of a plan among many: the first changes and attributes, with the numbers of the others."""
+    document = plan_review(made, ReviewSubject())
+    for change in document["changes"]:
+        attributes = change["attributes"]
+        change["attributes_left_out"] += len(attributes[_MOST_ATTRIBUTES:])
+        change["attributes"] = [_shorten(one) for one in attributes[:_MOST_ATTRIBUTES]]
+    for cause in document["causes"]:
+        outputs = [one for one in cause["changes"] if one["address"].startswith(OUTPUT)]
+        cause["changes"] = list({one["address"]: one for one in (*outputs, *cause["changes"][:_MOST_CHANGES])}.values())
+        cause["hops"] = cause["hops"][:_MOST_CHANGES]
+    shown = ("decisions", "causes", "uncaused", "changes", "outputs")
+    return {
+        **{name: document[name][:_MOST_CHANGES] for name in shown},
+        "changes_left_out": len(document["changes"][_MOST_CHANGES:]),
+    }
+
+
+def _shorten(one: dict[str, Any]) -> dict[str, Any]:
+    before, after = shortened(one["before"], one["after"], _LONGEST)
+    return {**one, "before": before, "after": after}
 
 
 def failed_review(subject: ReviewSubject) -> dict[str, Any]:

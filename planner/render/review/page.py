@@ -55,6 +55,11 @@ def _code(text: Any) -> str:
     return f"<code>{_text(text)}</code>"
 
 
+def _label(one: Mapping[str, Any], name: str) -> str:
+    """A member of a cause, an output or a change, with the unit that it is in before it."""
+    return _code(f"{one['unit']}: {one[name]}" if one.get("unit") else one[name])
+
+
 def _place(one: Mapping[str, Any]) -> str:
     if not one.get("file"):
         return ""
@@ -102,7 +107,7 @@ def _causes(document: Mapping[str, Any]) -> Iterator[str]:
         hops = f"<pre>{_text(chr(10).join(one['hops']))}</pre>" if one["hops"] else ""
         sets_off = ", ".join(f"{verb} {number:,}" for verb, number in one["sets_off"].items())
         effects = f"<details><summary>{_text(sets_off)}</summary>{hops}<ul>{names}</ul></details>"
-        cause = f"{_code(one['what'])}{note}{_place(one)}{candidate}"
+        cause = f"{_label(one, 'what')}{note}{_place(one)}{candidate}"
         rows.append((str(one["number"]), cause, *_sides(one), effects))
     if rows:
         yield f"<h2>Causes</h2>{_table(('', 'cause', 'before', 'after', 'sets off'), rows)}"
@@ -120,7 +125,7 @@ def _sides(one: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _outputs(document: Mapping[str, Any]) -> Iterator[str]:
-    rows = [(_code(one["name"]), *_sides(one), ", ".join(map(_code, one["read_by"]))) for one in document["outputs"]]
+    rows = [(_label(one, "name"), *_sides(one), ", ".join(map(_code, one["read_by"]))) for one in document["outputs"]]
     if rows:
         yield f"<h2>Outputs</h2>{_table(('output', 'before', 'after', 'read by'), rows)}"
 
@@ -154,14 +159,14 @@ def _changes(document: Mapping[str, Any]) -> Iterator[str]:
         more = f"<p>and {one['attributes_left_out']:,} more attributes</p>" if one["attributes_left_out"] else ""
         if one["is_drift"]:
             done = remark(one) if "drift" in one else "changed outside"
-        head = f"{_code(one['address'])} {_text(done)}{because}{held}{was}"
+        head = f"{_label(one, 'address')} {_text(done)}{because}{held}{was}"
         yield f"<details><summary>{head}{_place(one)}</summary>{table}{more}</details>"
 
 
 def _foot(document: Mapping[str, Any]) -> Iterator[str]:
     about = document["about"]
     known = [
-        ("directory", about.get("directory")),
+        ("directory", about.get("directory", ".").removeprefix(".")),
         ("workspace", about.get("workspace")),
         ("state serial", about.get("serial")),
         ("revision", about.get("revision")),

@@ -159,13 +159,16 @@ class Cache:
             data |= orjson.loads(known["details"])
         if any(data[name] and not os.path.exists(data[name]) for name in ("plan_file", "planned_file")):
             return None  # the record of that run was removed
-        if request.facts or request.text:
+        if request.facts or request.text or request.review:
             try:
                 kept = orjson.loads(read_whole(self._facts_path(request.unit)))
             except (OSError, orjson.JSONDecodeError):
                 return None
             if kept["run"] != known["run"] or (request.text and not kept["text"]):
                 return None
+            if request.review and kept.get("review") is None:
+                return None
+            data["review"] = kept["review"] if request.review else {}
             data["text"] = kept["text"] if request.text else ""
             data["facts"] = {name: kept["facts"][name] for name in request.facts}
         return _result(data)
@@ -178,7 +181,7 @@ class Cache:
             self.forget(request.unit)
             return
         data = to_json(result)
-        reads, facts, text = data.pop("reads"), data.pop("facts"), data.pop("text")
+        reads, facts, text, review = (data.pop(name) for name in ("reads", "facts", "text", "review"))
         for name in ("seconds", "cpu", "memory", "is_secret", "planned", "is_planned_secret"):
             data.pop(name)
         details = {name: data.pop(name) for name in ("changes", "outputs")}
@@ -191,11 +194,15 @@ class Cache:
             "is_read": request.is_read,
         }
         self.kept.put(RESULTS, request.unit, known, reads)
-        if facts or text:
+        if facts or text or request.review:
             try:
                 os.makedirs(os.path.dirname(self._facts_path(request.unit)), exist_ok=True)
                 with open(self._facts_path(request.unit), "wb") as file:
-                    file.write(orjson.dumps({"run": run, "facts": facts, "text": text}))
+                    file.write(
+                        orjson.dumps(
+                            {"run": run, "facts": facts, "text": text, "review": review if request.review else None}
+                        )
+                    )
             except (OSError, TypeError):
                 self.forget(request.unit)
 
@@ -239,6 +246,7 @@ def _result(data: dict[str, Any]) -> UnitResult:
         tuple(map(tuple, data.get("outputs", ()))),
         tuple(data["diagnostics"]),
         text=data.get("text", ""),
+        review=data.get("review", {}),
         plan_file=data["plan_file"],
         asks_plugins=data["asks_plugins"],
         asks_services=data["asks_services"],

@@ -260,6 +260,8 @@ class Request:
     """a plan that was incomplete when it was approved, which this one is compared with"""
     deployment: str | None = None
     """as of Unit"""
+    review: bool = field(default=False, eq=False)
+    """whether the review of the plan is wanted"""
     around: tuple[tuple[str, str, str], ...] = ()
     """replacements of services for stacks: (token, name, file), (upstream, address, path), (varsets, "", path)"""
 
@@ -319,6 +321,8 @@ class UnitResult:
     """the rules of a deployment's group that approve its plan"""
     refusals: tuple[str, ...] = ()
     """why they do not, a sentence for each check that does not hold"""
+    review: dict[str, Any] = field(factory=dict, eq=False)
+    """the review of the plan, where it was requested, without sensitive values; in no record"""
     stuck: tuple[dict[str, Any], ...] = ()
     """which instance waits for which, where nothing can be applied and something is deferred"""
 

@@ -135,6 +135,7 @@ def of_plan(request: Request, made: MadePlan[Start], told: Iterable[Diagnostic])
         tuple((o.name, o.action) for o in plan.outputs if o.action != "no-op"),
         diagnostics_json(list(told)),
         text=text_of(made) if request.text else "",
+        review=_review(made) if request.review and not plan.is_empty else {},
         facts=_facts(request, made) if request.facts else {},
         asks_plugins=asks_plugins(made.loaded.config, made.plan.prior_state),
         lineage=plan.previous_state.lineage,
@@ -185,6 +186,12 @@ def changes_of(plan: Plan) -> tuple[tuple[str, str, str], ...]:
         for c in plan.changes
         if (c.action != "no-op" and (c.mode == "managed" or not does(c.action, "ends")))
     )
+
+
+def _review(made: MadePlan[Start]) -> dict[str, Any]:
+    from planner.render.review.of_plan import short_review
+
+    return short_review(made)
 
 
 def text_of(made: MadePlan[Start]) -> str:

@@ -119,6 +119,7 @@ class Run:
             result = done[unit].result
             if result is not None and planned.result is not None:
                 shown = evolve(result, changes=planned.result.changes, outputs=planned.result.outputs)
+                shown = evolve(shown, review=planned.result.review)
                 done[unit] = evolve(done[unit], result=shown)
         return done
 
@@ -274,6 +275,7 @@ class Run:
             keeps_incomplete=bool(options.out) and unit not in self.beside,
             approved_file=self.approved.get(unit, ""),
             deployment=described.deployment,
+            review=options.review,
             around=options.around if described.deployment is not None else (),
         )
 

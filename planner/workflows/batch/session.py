@@ -53,6 +53,7 @@ class BatchOptions:
     """options of the operation on each unit: its mode (normal, destroy or refresh-only), -refresh, locks and others"""
     rules: tuple[str, ...] = ()
     text: bool = False
+    review: bool = False
     reuse: float = 0.0
     """seconds up to which it may be ago that objects were looked at"""
     asked: UnitArguments = NOTHING_ASKED

@@ -178,12 +178,12 @@ def _apply(request: Request, options: OperationOptions, check: Check) -> UnitRes
         tainted = [c.address for c in made.plan.changes if c.reason == "replace_because_tainted"]
         if tainted and request.spares_tainted:
             return spared_result(request, planned.diagnostics, tainted)
+        short = of_plan(evolve(request, facts=()), made, planned.diagnostics)  # before its values are others
         applied = apply(options, planned, hooks)
     finally:
         problems += release(planned)
     done = _applied(request, applied, terminal, problems)
-    short = of_plan(evolve(request, facts=()), made, planned.diagnostics)
-    return evolve(done, changes=short.changes, outputs=short.outputs)
+    return evolve(done, changes=short.changes, outputs=short.outputs, review=short.review)
 
 
 def _applied(request: Request, applied: Applied, terminal: Any, more: list[Diagnostic] | None = None) -> UnitResult:

@@ -43,6 +43,7 @@ def cause(what: str, changes: list[dict[str, Any]], number: int = 1, **more: Any
         "after": '"b"',
         "certain": True,
         "sets_off": numbers,
+        "stateful": {},
         "changes": [{"address": one["address"], "action": one["verb"]} for one in changes],
         "hops": [],
         **more,

@@ -10,6 +10,7 @@ from typing import Any
 from planner.logic.datalog.engine.native import reduction
 from planner.render.page.document import Arrow, Page, PageChange, PageNode, PageView, Reason
 from planner.render.page.page import page_html
+from planner.render.review.page import body
 from planner.workflows.batch.questions import Edge, UnitEdgeSource
 from planner.workflows.batch.reports.document import note, noun_of, summary_line, totals
 
@@ -36,14 +37,21 @@ BOXES_FROM = 30
 """units from which on they are drawn by folder"""
 
 
-def html(document: dict[str, Any], texts: dict[str, str], grounds: Mapping[Edge, UnitEdgeSource] = {}) -> str:
-    """The page. `texts` are the plans of units in the format of `planner plan`, `grounds` the sources of edges."""
-    return page_html(page_of_batch(document, texts, grounds), below(document))
+def html(
+    document: dict[str, Any],
+    texts: dict[str, str],
+    grounds: Mapping[Edge, UnitEdgeSource] = {},
+    review: Mapping[str, Any] | None = None,
+) -> str:
+    """The page. `texts` are the plans of units in the format of `planner plan`, `grounds` the sources of edges,
+    `review` is the review of the fleet."""
+    return page_html(page_of_batch(document, texts, grounds), below(document, review))
 
 
-def below(document: dict[str, Any]) -> str:
-    """The part below the graph: problems and a table, in HTML."""
-    return f'<div class="below">{_problems(document)}{_table(document)}</div>'
+def below(document: dict[str, Any], review: Mapping[str, Any] | None = None) -> str:
+    """The part below the graph: the review or the problems, and a table, in HTML."""
+    first = _problems(document) if review is None else body(review)
+    return f'<div class="below">{first}{_table(document)}</div>'
 
 
 def page_of_batch(document: dict[str, Any], texts: dict[str, str], grounds: Mapping[Edge, UnitEdgeSource]) -> Page:

@@ -7,10 +7,13 @@ the changes of each are folded. Units for which there is no room are left out fr
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from planner.logic.programs.actions import words_for
+from planner.render.review.document import ReviewSubject, bare_document
+from planner.render.review.literal import code, prose
+from planner.render.review.markdown import decisions, foot_lines, sections
 from planner.workflows.batch.reports.document import note, noun_of, summary_line, totals_text
 
 LONGEST = 65_000
@@ -19,6 +22,10 @@ FOLD = 6_000
 """characters of the changes of one unit, while others have none yet"""
 HEAD = ("| wave | {} | outcome | add | change | destroy | |", "| ---: | --- | --- | ---: | ---: | ---: | --- |")
 """of the table; {}: what that is which is planned by itself"""
+MOST_READERS = 4
+"""outputs of a unit, and readers of an output, in the table"""
+CAUSES = 0.45
+"""the part of the room that causes may take"""
 TABLE = 0.55
 """the part of the room that the table may take"""
 MOST_NAMED = 10
@@ -28,18 +35,38 @@ _RESERVED = 600
 _BAD = ("failed", "died", "stopped", "skipped", "declined")
 
 
-def markdown(document: dict[str, Any], texts: dict[str, str]) -> str:
-    """A table of the units that are not as they were, then the changes of each, folded."""
+def markdown(document: dict[str, Any], texts: dict[str, str], review: Mapping[str, Any] | None = None) -> str:
+    """A table of the units that are not as they were, then the changes of each, folded. `review`: the review of the
+    fleet (review.py), whose decisions, causes and outputs come first, and whose attributes are in the folds."""
     shown = ordered(document)
     lines = [f"### {summary_line(document)}", "", _totals(document), "", *_problems(document)]
-    room = LONGEST - _RESERVED - sum(len(line) + 1 for line in lines)
-    rows, left = _fitting([_row(unit) for unit in shown], int(room * TABLE))
+    foot: list[str] = []
+    if review is not None:
+        lines += decisions(review)
+        room = LONGEST - _RESERVED - sum(len(line) + 1 for line in lines)
+        lines += sections(review, int(room * CAUSES), ("causes", "objects", "outputs"))
+        foot = foot_lines(review)
+    room = LONGEST - _RESERVED - sum(len(line) + 1 for line in (*lines, *foot))
+    changing = {unit["unit"] for unit in shown if unit["changes"]}
+    outputs: dict[str, list[str]] = {}
+    for one in review["outputs"] if review is not None else ():
+        readers = f" → {', '.join(code(unit, in_table=True) for unit in one['read_by'][:MOST_READERS])}"
+        more = f" and {len(one['read_by']) - MOST_READERS} more" if len(one["read_by"]) > MOST_READERS else ""
+        if one["unit"] not in changing:
+            outputs.setdefault(one["unit"], []).append(
+                f"output {code(one['name'], in_table=True)}{readers if one['read_by'] else ''}{more}"
+            )
+    rows, left = _fitting([_row(unit, outputs.get(unit["unit"], ())) for unit in shown], int(room * TABLE))
     room -= int(room * TABLE) - left
     if rows:
         lines += [HEAD[0].format(noun_of(document)), *HEAD[1:], *rows]
-    folds, _ = _fitting([fold for unit in shown[: len(rows)] if (fold := _fold(unit))], room - 120)
+    reviewed: dict[str, list[Mapping[str, Any]]] = {}
+    for change in review["changes"] if review is not None else ():
+        reviewed.setdefault(change["unit"], []).append(change)
+    folds, _ = _fitting([fold for unit in shown[: len(rows)] if (fold := _fold(unit, reviewed))], room - 120)
     lines += folds
     lines += _rest(document, shown, len(rows), len(folds))
+    lines += ["", *foot] if foot else []
     return "\n".join(lines) + "\n"
 
 
@@ -97,14 +124,22 @@ def _rest(document: dict[str, Any], shown: list[dict[str, Any]], rows: int, fold
     return ["", " ".join(said)] if said else []
 
 
-def _row(unit: dict[str, Any]) -> str:
+def _row(unit: dict[str, Any], outputs: Sequence[str] = ()) -> str:
+    """`outputs`: those of a unit where nothing else changes, in Markdown."""
     counts = [str(unit["counts"][name] or "") for name in ("add", "change", "remove")]
-    cells = [str(unit["wave"]), f"`{_cell(unit['unit'])}`", _mark(unit["outcome"]), *counts, _cell(note(unit))]
+    cells = [
+        str(unit["wave"]),
+        f"`{_cell(unit['unit'])}`",
+        _mark(unit["outcome"]),
+        *counts,
+        "; ".join(filter(None, (prose(note(unit)), *outputs[:MOST_READERS]))),
+    ]
     return f"| {' | '.join(cells)} |"
 
 
-def _fold(unit: dict[str, Any]) -> str:
-    """The changes and diagnostics of a unit, folded; "" for none."""
+def _fold(unit: dict[str, Any], reviewed: Mapping[str, list[Mapping[str, Any]]] = {}) -> str:
+    """The changes and diagnostics of a unit, folded; "" for none. `reviewed`: the changes of units, attribute by
+    attribute."""
     shown = [
         f"{_sign(c['action'])} {c['address']}" + (f"  ({c['reason']})" if c["reason"] else "") for c in unit["changes"]
     ]
@@ -114,7 +149,11 @@ def _fold(unit: dict[str, Any]) -> str:
     is_open = " open" if any(d["severity"] == "error" for d in unit["diagnostics"]) else ""
     title = unit["unit"].replace("&", "&amp;").replace("<", "&lt;").replace("\n", " ")
     head = f"\n<details{is_open}><summary><code>{title}</code>: {unit['outcome']}</summary>\n"
-    return "\n".join([head, *_fenced([*problems, *shown]), "</details>"])
+    changes = reviewed.get(unit["unit"])
+    if not changes:
+        return "\n".join([head, *_fenced([*problems, *shown]), "</details>"])
+    inner = sections({**bare_document("", ReviewSubject()), "changes": changes}, FOLD, ("changes",))
+    return "\n".join([head, *(_fenced(problems) if problems else ()), *inner, "</details>"])
 
 
 def _fenced(lines: list[str], what: str = "") -> list[str]:

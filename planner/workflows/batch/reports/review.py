@@ -1,0 +1,223 @@
+"""The review of a fleet: the reviews of its units as one document. A cause in one unit has effects in others, where an
+output carries it on. Units are named before their objects, as in `svc5: terraform_data.app`."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeAlias
+
+from planner.logic.programs.actions import words_for
+from planner.render.review.document import ReviewSubject, bare_document
+from planner.render.review.links import Links
+from planner.workflows.batch.reports.document import summary_line, totals, totals_text
+from planner.workflows.batch.run import BatchReport
+
+Key: TypeAlias = tuple[str, int]
+"""a unit and the number of a cause in its own review"""
+Reads: TypeAlias = Mapping[str, Mapping[str, frozenset[tuple[str, str]]]]
+"""unit -> variable from outside -> the outputs of other units that it comes from, as (unit, output)"""
+_REMOTE = re.compile(r"^data\.terraform_remote_state\.[^.\[]+(?:\[[^\]]*\])?\.outputs(?:\.|\[\")([\w-]+)")
+_MERGED = ("decisions", "uncaused")
+
+
+def fleet_review(document: Mapping[str, Any], report: BatchReport, subject: ReviewSubject) -> dict[str, Any]:
+    """The document. `document`: the batch's report as data."""
+    reviews = {unit: end.result.review for unit, end in report.done.items() if end.result and end.result.review}
+    analysis = report.analysis
+    units = analysis.fleet.units if analysis is not None else {}
+    reads = {
+        name: {one.variable: frozenset((unit, output) for unit, output, _ in one.mentions) for one in unit.inputs}
+        for name, unit in units.items()
+    }
+    behind = {name: analysis.edges.get(name, ()) for name in units} if analysis is not None else {}
+    return _Fleet(
+        document, reviews, {name: unit.folder for name, unit in units.items()}, reads, behind, subject
+    ).build()
+
+
+class _Fleet:
+    """The units' reviews on their way into one document."""
+
+    def __init__(
+        self,
+        document: Mapping[str, Any],
+        reviews: Mapping[str, Mapping[str, Any]],
+        folders: Mapping[str, str],
+        reads: Reads,
+        behind: Mapping[str, tuple[str, ...]],
+        subject: ReviewSubject,
+    ) -> None:
+        self.document, self.reviews, self.folders, self.reads = document, reviews, folders, reads
+        self.behind, self.subject = behind, subject
+        self.causes = {(unit, one["number"]): one for unit, review in reviews.items() for one in review["causes"]}
+        self.carried: dict[Key, frozenset[tuple[str, str]]] = {
+            (unit, number): self._outputs(unit, one) for (unit, number), one in self.causes.items()
+        }
+        self.sources: dict[tuple[str, str], list[Key]] = {}
+        """the causes of each changing output"""
+        for key, one in self.causes.items():
+            for change in one["changes"]:
+                if change["address"].startswith("output."):
+                    output = change["address"].removeprefix("output.")
+                    self.sources.setdefault((key[0], output), []).append(key)
+
+    def _outputs(self, unit: str, cause: Mapping[str, Any]) -> frozenset[tuple[str, str]]:
+        """The outputs of other units that a cause in a unit is."""
+        known = self.reads.get(unit, {})
+        if cause["kind"] == "variable" and cause["what"].partition(".")[2] in known:
+            return known[cause["what"].partition(".")[2]]
+        remote = _REMOTE.match(cause["what"])
+        changed = {
+            other: self.reviews[other]["outputs"] for other in self.behind.get(unit, ()) if other in self.reviews
+        }
+        if remote is None:
+            return frozenset()
+        return frozenset((other, remote[1]) for other in changed if any(o["name"] == remote[1] for o in changed[other]))
+
+    def build(self) -> dict[str, Any]:
+        """The document."""
+        roots = {key: self._roots(key) for key in self.causes}
+        groups: dict[tuple[Any, ...], list[Key]] = {}
+        for key, root_keys in roots.items():
+            for root in root_keys:
+                groups.setdefault(self._identity(root), []).append(key)
+        ordered = sorted(groups.values(), key=self._risk)
+        numbers: dict[Key, list[int]] = {}
+        for number, keys in enumerate(ordered, 1):
+            for key in keys:
+                numbers.setdefault(key, []).append(number)
+        made = bare_document(self._title(), self.subject)
+        made |= {name: list(self._union(name)) for name in _MERGED}
+        made |= {
+            "kind": "batch",
+            "mode": self.document["mode"],
+            "counts": totals(dict(self.document)),
+            "causes": [self._cause(number, keys) for number, keys in enumerate(ordered, 1)],
+            "changes": list(self._entries("changes", numbers)),
+            "outputs": list(self._entries("outputs", numbers)),
+            "diagnostics": [*made["diagnostics"], *self._diagnostics()],
+            "units": [
+                {name: unit[name] for name in ("unit", "folder", "outcome", "because_all", "counts")}
+                for unit in self.document["units"]
+                if unit["outcome"] != "unchanged"
+            ],
+        }
+        return made
+
+    def _title(self) -> str:
+        document = dict(self.document)
+        return f"{summary_line(document).rstrip('.')}: {totals_text(document) or 'no objects'}."
+
+    def _diagnostics(self) -> Iterator[dict[str, Any]]:
+        for unit in self.document["units"]:
+            for one in unit["diagnostics"]:
+                place = one.get("range")
+                where = self._place(unit["unit"], {"file": place["filename"], **place["start"]}) if place else {}
+                yield {
+                    "severity": one["severity"],
+                    "summary": f"{unit['unit']}: {one['summary']}",
+                    "detail": one["detail"],
+                    "address": one.get("address", ""),
+                    **where,
+                }
+
+    # ---- causes
+
+    def _roots(self, key: Key) -> list[Key]:
+        """The first causes behind one: those of the outputs that it is, and of theirs in turn."""
+        roots: dict[Key, None] = {}
+        seen, waiting = {key}, [key]
+        while waiting:
+            at = waiting.pop()
+            before = [source for output in sorted(self.carried[at]) for source in self.sources.get(output, ())]
+            if not before:
+                roots[at] = None
+            for source in before:
+                if source not in seen:
+                    seen.add(source)
+                    waiting.append(source)
+        return sorted(roots)
+
+    def _identity(self, key: Key) -> tuple[Any, ...]:
+        """Causes of several units are one where they are the same edit of the same line."""
+        one = self.causes[key]
+        place = self._place(key[0], one)
+        if not place:
+            return key
+        return (one["what"], one["kind"], one["before"], one["after"], place["file"], place["line"])
+
+    def _risk(self, keys: list[Key]) -> tuple[bool, bool, int, list[Key]]:
+        merged = self._sum(keys, "sets_off")
+        stateful = self._sum(keys, "stateful")
+        return not stateful, not ({"delete", "replace"} & merged.keys()), -sum(merged.values()), keys
+
+    def _sum(self, keys: list[Key], name: str) -> dict[str, int]:
+        numbers: dict[str, int] = {}
+        for key in keys:
+            for verb, number in self.causes[key][name].items():
+                numbers[verb] = numbers.get(verb, 0) + number
+        return dict(
+            sorted(
+                numbers.items(), key=lambda item: (item[0] == "output", item[0] != "output" and words_for(item[0]).risk)
+            )
+        )
+
+    def _cause(self, number: int, keys: list[Key]) -> dict[str, Any]:
+        first = next(key for key in keys if self._roots(key) == [key])
+        one = self.causes[first]
+        units = list(dict.fromkeys(unit for unit, _ in keys))
+        return {
+            **one,
+            **self._place(first[0], one),
+            "number": number,
+            "certain": all(self.causes[key]["certain"] for key in keys),
+            "unit": first[0],
+            "units": units,
+            "sets_off": self._sum(keys, "sets_off"),
+            "stateful": self._sum(keys, "stateful"),
+            "changes": [
+                {**change, "address": f"{key[0]}: {change['address']}"}
+                for key in keys
+                for change in self.causes[key]["changes"]
+            ],
+            "hops": [f"{key[0]}: {hop}" for key in keys for hop in self.causes[key]["hops"]],
+        }
+
+    def _place(self, unit: str, one: Mapping[str, Any]) -> dict[str, Any]:
+        """A place as seen from the fleet's directory."""
+        if not one.get("file"):
+            return {}
+        links: Links = self.subject.links
+        file = os.path.normpath(os.path.join(self.folders.get(unit, ""), one["file"]))
+        link = links.to(file, one["line"])
+        return {"file": file, "line": one["line"], **({"link": link} if link else {})}
+
+    # ---- the rest
+
+    def _union(self, name: str) -> Iterator[dict[str, Any]]:
+        """Decisions or changes without causes of all units, those of one kind together."""
+        inner = "objects" if name == "decisions" else "changes"
+        together: dict[str, dict[str, Any]] = {}
+        for unit, review in self.reviews.items():
+            for one in review[name]:
+                entry = together.setdefault(one["text"], {**one, inner: []})
+                entry[inner] += [
+                    f"{unit}: {item}" if isinstance(item, str) else {**item, "address": f"{unit}: {item['address']}"}
+                    for item in one[inner]
+                ]
+        return iter(together.values())
+
+    def _entries(self, name: str, numbers: Mapping[Key, list[int]]) -> Iterator[dict[str, Any]]:
+        readers: dict[tuple[str, str], list[str]] = {}
+        for key, outputs in self.carried.items():
+            for output in sorted(outputs):
+                readers.setdefault(output, []).append(key[0])
+        for unit, review in self.reviews.items():
+            for one in review[name]:
+                causes = sorted({number for own in one["causes"] for number in numbers.get((unit, own), ())})
+                entry = {**one, "unit": unit, "causes": causes, **self._place(unit, one)}
+                if name == "outputs":
+                    entry["read_by"] = list(dict.fromkeys(readers.get((unit, one["name"]), ())))
+                yield entry
