@@ -1,0 +1,177 @@
+"""`ci`: a command in a CI job, with its report on the pull request."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+from importlib import import_module
+from typing import Any
+
+from planner.cli import index
+from planner.cli.flags import Arguments, Flag, UsageError
+from planner.cli.pull_request import ABOUT, cut, report_text, reported, run_files, started
+from planner.foundation.vocabulary.diagnostic import Diagnostic
+from planner.foundation.vocabulary.records import evolve
+from planner.render.diagnostics import show
+from planner.render.terminal import Terminal
+
+USAGE = "[options] -- COMMAND [ARGUMENTS]"
+HELP = """Runs another command of planner in a CI job:
+
+  planner ci -comment -- plan -policy=policies
+  planner ci -comment -- batch plan
+  planner ci -- drift
+
+It runs `planner init` first where that is needed, then the command, without prompts, and with its report in
+.planner/report: report.md, report.html, report.json, and for `plan` the saved plan `tfplan` (for `batch plan` the
+directory `plans`). With -comment the report becomes a comment on the pull request: see `planner comment`. On the
+runners of GitHub the report is also the summary of the job, and its outputs are changes (true or false), exit-code,
+plan-file and report; there and in Azure Pipelines problems and causes are annotations at their lines.
+
+The exit code is that of the command, but 2, for changes, becomes 0 unless -fail-on-changes is given."""
+FLAGS = (
+    Flag("comment", "bool", "Write the report as a comment on the pull request."),
+    *ABOUT,
+    Flag("arguments", "string", "Further arguments of the command, in one string, as in a shell.", value="WORDS"),
+    Flag("init", "bool", "Do not run `planner init` before.", True),
+    Flag("into", "string", "Write the report and the plan here.", os.path.join(".planner", "report"), "DIR"),
+    Flag("fail-on-changes", "bool", "End with 2 when there are changes, or drift."),
+)
+_SUMMARY = 1_000_000
+"""bytes of the summary of a job; GitHub takes 1 MiB"""
+
+
+def run(arguments: Arguments, terminal: Terminal) -> int:
+    """The exit code of the command."""
+    command, words = _command(arguments.words)
+    words += _split(arguments["arguments"])
+    folder = arguments["into"]
+    os.makedirs(folder, exist_ok=True)
+    files = {name: path for name, path in run_files(folder).items() if name in _flags(command)}
+    plan_file = _plan_file(command, folder)
+    for path in files.values():
+        if os.path.exists(path):
+            os.unlink(path)
+    name = arguments["name"]
+    if arguments["comment"]:
+        _warn(started(name, os.environ), terminal)
+    code = 0
+    if arguments["init"] and "init" not in words and _needs_init(command):
+        code = _run(["init", "-input=false"])
+    if not code:
+        added = [f"-{flag}={path}" for flag, path in files.items()]
+        if plan_file:
+            added.append(f"-out={plan_file}")
+        added += [text for flag, text in _AUTOMATIC.items() if flag in _flags(command)]
+        code = _run([*command.split(), *added, *words])
+    return _report(arguments, terminal, files, plan_file, code)
+
+
+_AUTOMATIC = {"input": "-input=false", "detailed-exitcode": "-detailed-exitcode"}
+"""flags of commands in jobs; those of the command line come after them"""
+
+
+def _report(arguments: Arguments, terminal: Terminal, files: dict[str, str], plan_file: str, code: int) -> int:
+    path = next((files[form] for form in ("review", "markdown") if os.path.exists(files.get(form, ""))), "")
+    name = arguments["name"]
+    if arguments["comment"]:
+        if path:
+            _, problems = reported(name, report_text(path), os.environ)
+        else:
+            detail = "It was interrupted." if code < 0 else f"It failed with exit code {code}: see its log."
+            problems = cut(name, os.environ, detail)
+        _warn(problems, terminal)
+    if path.endswith(".json"):
+        _annotate(path, terminal)
+    summary = os.environ.get("GITHUB_STEP_SUMMARY")
+    if summary and os.path.exists(files.get("markdown", "")):
+        with open(files["markdown"], encoding="utf-8") as file:
+            _append(summary, file.read()[:_SUMMARY])
+    if outputs := os.environ.get("GITHUB_OUTPUT"):
+        saved = plan_file if plan_file and os.path.exists(plan_file) else ""
+        known = {
+            "changes": "true" if code == 2 else "false",
+            "exit-code": str(code),
+            "plan-file": saved,
+            "report": path,
+        }
+        _append(outputs, "".join(f"{key}={value}\n" for key, value in known.items()))
+    if code < 0:
+        return 1
+    return 0 if code == 2 and not arguments["fail-on-changes"] else code
+
+
+def _command(words: list[str]) -> tuple[str, list[str]]:
+    """The command and its arguments. Raises UsageError."""
+    for count in (2, 1):
+        name = " ".join(words[:count])
+        if len(words) >= count and name in index.COMMANDS and name not in index.FAMILIES:
+            return name, words[count:]
+    raise UsageError("A command is needed", "Name it after two dashes: planner ci -comment -- plan")
+
+
+def _split(text: str) -> list[str]:
+    """The words of a string. Raises UsageError."""
+    try:
+        return shlex.split(text)
+    except ValueError as problem:
+        raise UsageError("Wrong value for option -arguments", f"{problem}: {text!r}") from None
+
+
+def _flags(command: str) -> frozenset[str]:
+    module: Any = import_module(index.module_name(command))
+    return frozenset(flag.name for flag in module.FLAGS)
+
+
+def _plan_file(command: str, folder: str) -> str:
+    return os.path.join(folder, {"plan": "tfplan", "batch plan": "plans"}[command]) if command in _SAVING else ""
+
+
+_SAVING = ("plan", "batch plan")
+
+
+def _needs_init(command: str) -> bool:
+    """Whether the command has one configuration, in the working directory; fleets set up their units themselves."""
+    return command.split()[0] not in ("batch", "stacks", "init", "rules", "comment", "ci", "fmt", "sign")
+
+
+def _run(words: list[str]) -> int:
+    """The exit code of a command in a process of its own; negative when it was interrupted. Signals go to it."""
+    command = [sys.executable, "-m", "planner", *words]
+    process = subprocess.Popen(command)
+    interrupted = []
+
+    def forward(number: int, frame: Any) -> None:
+        interrupted.append(number)
+        process.send_signal(number)
+
+    before = {number: signal.signal(number, forward) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        code = process.wait()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    return -abs(interrupted[0]) if interrupted else code
+
+
+def _annotate(path: str, terminal: Terminal) -> None:
+    from planner.workflows.review.annotations import annotated_lines
+
+    with open(path, encoding="utf-8") as file:
+        document = json.load(file)
+    for line in annotated_lines(document, os.environ):
+        terminal.out(line)
+
+
+def _append(path: str, text: str) -> None:
+    with open(path, "a", encoding="utf-8") as file:
+        file.write(text)
+
+
+def _warn(problems: list[Diagnostic], terminal: Terminal) -> None:
+    """Print problems with a comment: they do not change how the run ended."""
+    show([evolve(one, severity="warning") for one in problems], terminal)
