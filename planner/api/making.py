@@ -161,12 +161,14 @@ def cause_lines(
     """The causes of the changes of a plan to be printed (all, or these), each in one line or in full."""
     from planner.operations.explanations import causes, changed_actions
     from planner.operations.moves import moves
+    from planner.operations.plan_words import plan_words
     from planner.render.cause_summary import Causes
 
     if chains is None:
         chains = all_chains = causes(made)
         notes = all_chains.notes
-    return Causes(chains, changed_actions(made), how, width, [move.text for move in moves(made)], notes)
+    moved = [move.text for move in moves(made)]
+    return Causes(chains, changed_actions(made), how, width, moved, notes, plan_words(made))
 
 
 def actions_of(made: MadePlan[Any]) -> dict[str, str]:

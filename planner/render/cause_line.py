@@ -9,10 +9,12 @@ from typing import Any
 
 from planner.answers.explain.causes import Because, CauseStep
 from planner.foundation.values.expression_text import common_start
+from planner.foundation.vocabulary.address import quote
 from planner.foundation.vocabulary.records import evolve
 from planner.foundation.vocabulary.span import Span
 from planner.logic.model.graph import CommandLine, StateEntry
-from planner.logic.programs.actions import words_for
+from planner.logic.programs.actions import verb_of, words_for
+from planner.render.alike import alike
 
 MOST_ROOTS = 3
 """roots that a sentence names"""
@@ -97,8 +99,38 @@ def hops_of(because: Because, address: str, actions: Mapping[str, str]) -> list[
             if steps and steps[-1].what == owner:  # the object itself comes after what is in it
                 steps.pop()
             steps.append(evolve(step, what=owner, before="", value=""))
-    kept = [step for step, after in zip(steps, [*steps[1:], None], strict=False) if not _is_part(step, after)]
+    kept = [
+        step
+        for before, step, after in zip([None, *steps], steps, [*steps[1:], None], strict=False)
+        if not _is_part(step, after) and not _is_part(step, before)
+    ]
     return [step for before, step in zip([root, *kept], kept, strict=False) if name_of(step) != name_of(before)]
+
+
+INSIDE = "inside"
+"""the kind of steps inside an installed module that are one; `note` is their number"""
+_INSTALLED = ".terraform/modules/"
+_MODULE_PATH = re.compile(r'(?:module\.[\w-]+(?:\[(?:"(?:[^"\\]|\\.)*"|[0-9]+)\])?\.)+')
+
+
+def folded(steps: Sequence[CauseStep]) -> list[CauseStep]:
+    """Steps in which several successive ones inside an installed module are one: few people know their lines."""
+    result: list[CauseStep] = []
+    for is_inside, group in groupby(steps, lambda step: place_of(step.source).startswith(_INSTALLED)):
+        inner = list(group)
+        modules = [match.group()[:-1] for step in inner if (match := _MODULE_PATH.match(step.what))]
+        if not is_inside or len(inner) == 1 or not modules:
+            result += inner
+        else:
+            result.append(CauseStep(min(modules, key=len), INSIDE, note=str(len(inner))))
+    return result
+
+
+def inside_text(steps: Iterable[CauseStep]) -> str:
+    """`(9 steps inside module.label: -full)`, of alike steps together."""
+    found = list(steps)
+    number = max(int(step.note) for step in found)
+    return f"({number} steps inside {', '.join(one.text for one in alike(step.what for step in found))}: -full)"
 
 
 def _without_repeats(words: Iterable[str]) -> list[str]:
@@ -114,9 +146,9 @@ def _owner(step: CauseStep, actions: Mapping[str, str]) -> str:
     return ""
 
 
-def _is_part(step: CauseStep, following: CauseStep | None) -> bool:
-    """Whether the next step only names the whole of what this one is a part of."""
-    return following is not None and not step.kind and following.what.startswith((f"{step.what}.", f"{step.what}["))
+def _is_part(step: CauseStep, beside: CauseStep | None) -> bool:
+    """Whether a step only names the whole of what the one beside it is a part of."""
+    return beside is not None and not step.kind and beside.what.startswith((f"{step.what}.", f"{step.what}["))
 
 
 def words_of(step: CauseStep, actions: Mapping[str, str], with_place: bool = True) -> str:
@@ -124,18 +156,38 @@ def words_of(step: CauseStep, actions: Mapping[str, str], with_place: bool = Tru
     what = name_of(step) + difference_of(step)
     if step.kind == "variable":
         return f"{what} ({origin_of(step)})" if with_place else what
+    key = _NEW_KEY.fullmatch(step.what)
+    if key is not None and not key[3]:
+        what += presence(step, actions)
     action = actions.get(step.what, "")
     said = KINDS.get(step.kind, words_for(action).done if action else "")
     if step.kind == "replace_because_tainted" and step.note:
         said = f"tainted: {step.note}"
     place = place_of(step.source) if with_place and step.kind not in _ASKED else ""
-    notes = ", ".join(filter(None, (place, said)))
+    place = f"read at {place}" if place and step.kind == "file" else place
+    notes = ", ".join(filter(None, ("for_each" if key is not None and not key[3] else "", place, said)))
     return f"{what} ({notes})" if notes else what
 
 
 def name_of(step: CauseStep) -> str:
-    """The name of a step; of an expression the name of what it gives."""
-    return step.what.removeprefix("the text of ") if step.kind == "text" else step.what
+    """The name of a step; of an expression the name of what it gives, of a key of for_each the instance."""
+    key = _NEW_KEY.fullmatch(step.what)
+    if key is not None and not step.kind:
+        name = f"{key[1]}{key[2] if key[2][0] == '[' else f'[{quote(key[2][1:])}]'}"
+        return f"each.value{key[3]} of {name}" if key[3] else name
+    return step.what.removeprefix("the text of ").removeprefix("file ") if step.kind in ("text", "file") else step.what
+
+
+_NEW_KEY = re.compile(r'(.+)\.for_each(\["(?:[^"\\]|\\.)*"\]|\.[\w-]+)(.*)')
+
+
+def presence(step: CauseStep, actions: Mapping[str, str]) -> str:
+    """The word for a new or former key of for_each, where all changes of its instance create or destroy."""
+    key, name = _NEW_KEY.fullmatch(step.what), name_of(step)
+    if key is None or key[3]:
+        return ""
+    found = {verb_of(action) for of, action in actions.items() if of == name or of.startswith(f"{name}.")}
+    return {"create": " added", "delete": " removed"}.get(next(iter(found)), "") if len(found) == 1 else ""
 
 
 def difference_of(step: CauseStep) -> str:
@@ -179,14 +231,14 @@ def _shortened(text: str) -> str:
 def origin_of(step: CauseStep) -> str:
     """The source of a variable's value."""
     source = step.source
-    if isinstance(source, CommandLine):
-        return source.argument.partition("=")[0]
     place = place_of(source)
     return f"{step.note}, {place}" if step.note else place
 
 
 def place_of(source: Any) -> str:
-    """The place of a cause: a line of a file, an option, the state, or ""."""
+    """The place of a cause: a line of a file, an option, the state, or ""; as it is where it is a text already."""
+    if source.__class__ is str:
+        return str(source)
     if isinstance(source, Span):
         return f"{source.filename}:{source.start_position.line}"
     if isinstance(source, CommandLine):

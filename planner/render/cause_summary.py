@@ -20,14 +20,18 @@ from planner.foundation.vocabulary.records import evolve
 from planner.logic.programs.actions import actions, verb_of, words_for
 from planner.render.alike import alike
 from planner.render.cause_line import (
+    INSIDE,
     MOST_ROOTS,
     because_lines,
     difference_of,
+    folded,
     hops_of,
+    inside_text,
     name_of,
     origin_of,
     own_lines,
     place_of,
+    presence,
     roots_sentence,
     words_of,
 )
@@ -71,7 +75,7 @@ def risks() -> dict[str, int]:
 class Causes:
     """The causes to print. `chains` by name of the change, `planned`: the actions of everything that changes, by the
     same names, `how`: line or full, `width`: where lines are folded (0: nowhere), `moves`: a line for each object that
-    moves, `notes`: remarks on missing former values."""
+    moves, `notes`: remarks on missing former values, `options`: those of the command that made the plan."""
 
     def __init__(
         self,
@@ -81,7 +85,9 @@ class Causes:
         width: int = 0,
         moves: Sequence[str] = (),
         notes: Sequence[str] = (),
+        options: str = "",
     ) -> None:
+        self.options = options
         self.chains, self.planned, self.how, self.width, self.moves = chains, planned, how, width, moves
         self.notes = notes
         self.groups = grouped(chains, planned, risks())
@@ -91,11 +97,11 @@ class Causes:
             for part in group.parts:
                 self.numbers[part] = number
         self._hops = {
-            number: list(_hops(group, chains, planned))
+            number: list(_hops(group, chains, planned, folds=True))
             for number, group in enumerate((group for group in self.groups if group.root.what), 1)
         }
         self.are_numbered = any(self._hops.values())
-        """whether changes name numbers: not where no cause has hops"""
+        """whether changes name numbers: not where no cause has hops, unless all causes come first"""
 
         self.unclear = {
             name: planned[name]
@@ -127,11 +133,11 @@ class Causes:
         return fold(roots_sentence(words, because.is_guess), self.width and self.width - 4)
 
     def _reference(self, number: int, roots: Sequence[CauseStep]) -> str:
-        """`[1] var.image "v1" -> "v2"`."""
+        """`[1] var.image`."""
         if not number:
             return ", ".join(words_of(root, self.planned) for root in roots)
         root = roots[0] if len(roots) == 1 else self._with_number()[number - 1].root
-        return f"[{number}] {words_of(root, self.planned, with_place=False)}"
+        return f"[{number}] {name_of(root)}"
 
     def json(self, name: str) -> dict[str, Any]:
         """The causes of a change as JSON: `because` (steps from the root cause on), `root_causes`,
@@ -163,8 +169,8 @@ class Causes:
         return lines
 
     def hops(self, number: int) -> list[str]:
-        """The hops between the cause of a number and its changes, one a line."""
-        return self._hops[number]
+        """All hops between the cause of a number and its changes, one a line."""
+        return list(_hops(self._with_number()[number - 1], self.chains, self.planned))
 
     def note_lines(self) -> list[str]:
         """Lines about missing former values."""
@@ -236,7 +242,7 @@ class Causes:
             lines.append(f"{paint('Moved', 'bold')}: {len(self.moves)} object{'s' if len(self.moves) != 1 else ''}")
             lines += [f"    {text}" for text in self.moves[: None if everything else MOST_LISTED]]
             if len(self.moves) > MOST_LISTED and not everything:
-                lines.append(f"    ... {len(self.moves) - MOST_LISTED} more (planner why moved -full)")
+                lines.append(f"    ... {len(self.moves) - MOST_LISTED} more (planner why {self.options}moved -full)")
             lines.append("")
         listed = {name for group in self.groups for name, _ in group.changes}
         rest = {name: action for name, action in self.planned.items() if name not in listed}
@@ -257,18 +263,18 @@ class Causes:
         return [group for group in self.groups if group.root.what]
 
     def _hop_lines(self, number: int, everything: bool = False) -> list[str]:
-        hops = self._hops[number]
+        hops = self.hops(number) if everything else self._hops[number]
         shown = hops if everything or len(hops) <= MOST_HOPS + 1 else hops[:MOST_HOPS]
         lines = [line for hop in shown for line in fold(f"        {hop}", self.width, "     ")]
         if len(shown) < len(hops):
-            lines.append(f"        ... {len(hops) - len(shown)} more (planner why -full)")
+            lines.append(f"        ... {len(hops) - len(shown)} more (planner why {self.options}-full)")
         return lines
 
     def _object_lines(self, changes: Iterable[tuple[str, str]], everything: bool) -> list[str]:
         """A line for each action of alike objects, outputs last."""
         by_verb: dict[str, list[str]] = {}
         for name, action in changes:
-            verb = "output" if name.startswith(OUTPUT) else verb_of(action)
+            verb = "output" if name.startswith(OUTPUT) else verb_of(action).replace("delete", "destroy")
             by_verb.setdefault(verb, []).append(name.removeprefix(OUTPUT) if verb == "output" else name)
         if "output" in by_verb:
             by_verb["output"] = by_verb.pop("output")
@@ -286,7 +292,7 @@ class Causes:
             lines += fold(f"    {verb:<{width}}  {text}{more}", self.width, " " * (width + 4))
         if len(shown) < len(entries):
             hidden = sum(count for *_, count in entries[len(shown) :])
-            lines.append(f"    ... {hidden} more (planner why -full)")
+            lines.append(f"    ... {hidden} more (planner why {self.options}-full)")
         return lines
 
 
@@ -298,7 +304,8 @@ def title_of(group: RootCause) -> str:
     if root.kind == "variable":
         value = difference_of(root) or (f" = {root.value}" if root.value else "")
         return f"{root.what}{value} ({origin_of(root)})"
-    return words_of(root, {})
+    words = words_of(root, {})
+    return words.replace(" (read at", " was edited (read at", 1) if root.kind == "file" and group.is_certain else words
 
 
 # ---------------------------------------------------------------- hops
@@ -312,32 +319,38 @@ class _Hop:
         self.below: dict[tuple[str, str], _Hop] = {}
 
 
-def _hops(group: RootCause, chains: Mapping[str, Because], planned: Mapping[str, str]) -> Iterator[str]:
-    """The hops between a cause and its changes, one a line: those of alike instances are one, and branches are
-    indented."""
+def _hops(
+    group: RootCause, chains: Mapping[str, Because], planned: Mapping[str, str], folds: bool = False
+) -> Iterator[str]:
+    """The hops between a cause and its changes, one a line: those of alike instances are one, and each is indented
+    below the one before. `folds`: those inside an installed module are one."""
     root = _Hop()
     for name, _ in group.changes:
         because = chains[name]
         if because.is_guess or (because.steps[0].what, because.steps[0].kind) not in group.parts:
             continue
         at = root
-        for step in hops_of(because, name, planned):
-            key = (_KEYS.sub("[*]", step.what), place_of(step.source))
+        steps = hops_of(because, name, planned)
+        for step in folded(steps) if folds else steps:
+            key = (_KEYS.sub("[*]", step.what), f"{place_of(step.source)}{presence(step, planned)}")
             at = at.below.setdefault(key, _Hop())
             at.steps[step.what] = step
     yield from _hop_texts(root, "", "", planned)
 
 
 def _hop_texts(hop: _Hop, lead: str, module: str, planned: Mapping[str, str]) -> Iterator[str]:
-    inner = lead + "   " if len(hop.below) > 1 else lead
     for below in hop.below.values():
-        names = alike(name_of(step) for step in below.steps.values())
         first = next(iter(below.steps.values()))
+        names = alike(name_of(step) for step in below.steps.values())
+        if first.kind == INSIDE:
+            yield f"{lead}-> {inside_text(below.steps.values())}"
+            yield from _hop_texts(below, f"{lead}  ", "", planned)
+            continue
         notes = words_of(first, planned)[len(name_of(first)) :]
         texts = [one.text for one in names]
         shown = [without_module(text, module) for text in texts]
         yield f"{lead}-> {', '.join(shown)}{notes}"
-        yield from _hop_texts(below, inner, module_of(texts[0]), planned)
+        yield from _hop_texts(below, f"{lead}  ", module_of(texts[0]), planned)
 
 
 def without_module(text: str, module: str) -> str:

@@ -108,7 +108,7 @@ class PlanText:
             return
         if not is_risky and len(changes) * _LINES_OF_A_CHANGE < terminal.height:
             return
-        self.begins = True
+        self.begins = causes.are_numbered = True
         terminal.out()
         terminal.out(self.paint(causes.headline(pending(self.counts())), "bold"))
         terminal.out()

@@ -14,7 +14,7 @@ from planner.answers.explain.causes import CauseStep
 from planner.answers.explain.why import more_causes
 from planner.logic.programs.actions import does, words_for
 from planner.render.alike import alike
-from planner.render.cause_line import KINDS, difference_of
+from planner.render.cause_line import INSIDE, folded, inside_text, name_of, words_of
 from planner.render.cause_summary import module_of, without_module
 from planner.render.proof import fact_text, own_rule_text, proof_text, source_text
 from planner.render.terminal import Paint, fold
@@ -101,19 +101,23 @@ def causes_text(document: dict[str, Any], paint: Paint, width: int) -> str:
         return ""
     reason = in_words(document["proofs"][document["root"]]["reason"], name, action)
     lines = [paint(_CODE.sub("", reason), "bold")]
-    module = ""
-    hops = list(reversed(steps))
-    wholes = [after["what"].startswith((f"{hop['what']}.", f"{hop['what']}[")) for hop, after in pairwise(hops)]
-    for number, step in enumerate(hop for hop, is_whole in zip(hops, [*wholes, False], strict=True) if not is_whole):
-        own = step["what"].startswith((f"{name}.", f"{name}[")) and not step.get("kind")
-        what = step["what"].removeprefix("the text of ")
+    module, actions = "", {name: action}
+    hops = [_cause_step(one) for one in reversed(steps)]
+    wholes = [after.what.startswith((f"{hop.what}.", f"{hop.what}[")) for hop, after in pairwise(hops)]
+    kept = [hop for hop, is_whole in zip(hops, [*wholes, False], strict=True) if not is_whole]
+    names = [name_of(hop) for hop in kept]
+    kept = [
+        hop for hop, own, after in zip(kept, names, [*names[1:], ""], strict=True) if own != after or hop is kept[-1]
+    ]
+    for number, step in enumerate(folded(kept)):
+        own = step.what.startswith((f"{name}.", f"{name}[")) and not step.kind
+        what, words = name_of(step), words_of(step, actions)
         text = what[len(name) :].lstrip(".") if own else without_module(what, module)
-        module = "" if own else module_of(what)
-        line = f"{text}{_step_notes(step)}"
+        module = "" if own or step.kind == INSIDE else module_of(what)
+        line = inside_text([step]) if step.kind == INSIDE else f"{text}{words[len(what) :]}"
         if not lines[-1].endswith(f" {line}"):  # the text of a value has its name and place
             lines.append(f"  {'' if own and not number else '<- '}{line}")
-    for root in document["root_causes"][1:]:
-        lines.append(f"  and because of {root['what'].removeprefix('the text of ')}{_step_notes(root)}")
+    lines += [f"  and because of {words_of(_cause_step(root), actions)}" for root in document["root_causes"][1:]]
     return "\n".join(part for line in lines for part in fold(line, width, "     "))
 
 
@@ -164,14 +168,15 @@ _CODE = re.compile(r" \((?:[a-z]+(?:_[a-z]+)+|create|update|read|delete|[a-z]+-t
 """the code of a reason or an action, in parentheses"""
 
 
-def _step_notes(step: dict[str, Any]) -> str:
-    """The values of a step, its kind and its place."""
-    before, value = step.get("before", ""), step.get("value", "")
-    text = difference_of(CauseStep(step["what"], before=before, value=value))
-    source = step.get("source", {})
-    place = f"{source['file']}:{source['line']}" if "file" in source else source_text(source)
-    notes = ", ".join(filter(None, (step.get("origin", ""), place, KINDS.get(step.get("kind", ""), ""))))
-    return f"{text} ({notes})" if notes else text
+def _cause_step(document: dict[str, Any]) -> CauseStep:
+    """A step of a chain as documents have it."""
+    text, source = (
+        {key: document.get(key, "") for key in ("what", "kind", "before", "value")},
+        document.get("source", {}),
+    )
+    place = f"{source['file']}:{source['line']}" if "file" in source else source.get("command_line", "")
+    place = place or ("state" if "state" in source else "")
+    return CauseStep(**text, source=place, note=document.get("origin", ""))
 
 
 def why_text(proof: dict[str, Any], paint: Paint) -> str:

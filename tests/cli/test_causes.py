@@ -52,13 +52,14 @@ SUMMARY = """Plan: 3 to add, 1 to change, 3 to destroy (1 replaced).
     update   terraform_data.web[1]
 
 [2] var.more (prod.tfvars:1)
-      -> terraform_data.more.for_each["b", "c"] (main.tf:12)
+      -> terraform_data.more["b"] removed (for_each, main.tf:12)
+      -> terraform_data.more["c"] added (for_each, main.tf:12)
     causes 2 of 6 changes: 1 destruction, 1 creation
-    delete  terraform_data.more["b"]
-    create  terraform_data.more["c"]
+    destroy  terraform_data.more["b"]
+    create   terraform_data.more["c"]
 
 No longer declared: 1 destruction
-    delete  terraform_data.gone
+    destroy  terraform_data.gone
 
 Declared, and not there yet: 1 creation
     create  terraform_data.new
@@ -80,7 +81,7 @@ def test_a_plan_that_destroys_begins_with_its_causes(applied: Path) -> None:
     head, _, bodies = shown.partition("The execution plan follows.")
     assert code == 0 and " ".join(SUMMARY.split()) in " ".join(head.split())
     assert max(map(len, head.partition("Plan: ")[2].splitlines())) < 78
-    assert '  # because [1] var.image "1.2" -> "1.3"\n' in bodies and "Causes:" not in bodies
+    assert "  # because [1] var.image\n" in bodies and "Causes:" not in bodies
     assert "does not exist yet" not in bodies
 
 
@@ -88,9 +89,9 @@ def test_a_small_plan_ends_with_its_causes(applied: Path) -> None:
     (applied / "main.tf").write_text(CONFIGURATION)
     _, shown = conversation(applied, ["plan", '-var=more={a="x",b="z"}'], [], ())
     bodies, _, foot = shown.partition("\nPlan: 0 to add, 1 to change, 0 to destroy.\n")
-    assert '  # because [1] var.more["b"] "y" -> "z"\n' in bodies and "Causes:" not in bodies
+    assert '  # because [1] var.more["b"]\n' in bodies and "Causes:" not in bodies
     assert foot.startswith(
-        '\nCauses:\n  [1] var.more["b"] "y" -> "z" (-var)\n        -> terraform_data.more.for_each["b"] (main.tf:12)\n'
+        '\nCauses:\n  [1] var.more["b"] "y" -> "z" (-var=more)\n        -> terraform_data.more["b"] (for_each, main.tf:12)\n'
     )
 
 
@@ -140,9 +141,9 @@ def test_what_if(planner: Run) -> None:
     assert (said.code, said.err) == (0, "")
     assert said.out == (
         "terraform_data.web[0]: replace instead of no change\n"
-        '  because var.image "1.2" -> "9" (-var)\n'
+        '  because var.image "1.2" -> "9" (-var=image)\n'
         "terraform_data.web[1]: update instead of no change\n"
-        '  because var.image "1.2" -> "9" (-var)\n'
+        '  because var.image "1.2" -> "9" (-var=image)\n'
         "\n"
         "Without: 1 to add, 0 to change, 1 to destroy.\n"
         "With:    2 to add, 1 to change, 2 to destroy.\n"
@@ -239,7 +240,7 @@ def test_looking_at_objects_is_no_apply_of_new_values(planner: Run, tmp_path: Pa
     assert planner("apply", "-auto-approve").code == 0
     for command in (("apply", "-refresh-only"), ("refresh",)):
         assert planner(*command, *(["-auto-approve"] if command[0] == "apply" else []), "-var=a=2").code == 0
-        assert '# because var.a 1 -> "2" (-var)\n' in planner("plan", "-explain=line", "-no-color", "-var=a=2").out
+        assert '# because var.a 1 -> "2" (-var=a)\n' in planner("plan", "-explain=line", "-no-color", "-var=a=2").out
 
 
 def test_nobody_is_blamed_for_what_was_ignored(planner: Run, tmp_path: Path) -> None:

@@ -46,8 +46,8 @@ resource "terraform_data" "x" { input = var.b }
 output "y" { value = terraform_data.x.input }
 """
 
-DROP = 'var.drop false -> "true" (-var)'
-NAMES = 'var.names ["a","b"] -> {} (-var)'
+DROP = 'var.drop false -> "true" (-var=drop)'
+NAMES = 'var.names ["a","b"] -> {} (-var=names)'
 
 
 @pytest.fixture
@@ -83,11 +83,11 @@ def test_repetition_of_a_module(applied: Path, planner: Run) -> None:
 def test_repetition_of_resources(applied: Path, planner: Run) -> None:
     assert lines(planner, '-var=names=["a"]') == {
         "terraform_data.some[1]": NAMES.format('["a"]') + " -> terraform_data.some.count (main.tf:16)",
-        'terraform_data.set["b"]': NAMES.format('["a"]') + ' -> terraform_data.set.for_each["b"] (main.tf:20)',
+        'terraform_data.set["b"]': NAMES.format('["a"]') + ' -> terraform_data.set["b"] removed (for_each, main.tf:20)',
     }
     assert lines(planner, '-var=names=["a", "b", "c"]') == {
         "terraform_data.some[2]": NAMES.format('["a","b","c"]') + " -> terraform_data.some.count (main.tf:16)",
-        'terraform_data.set["c"]': 'var.names[2] added: "c" (-var) -> terraform_data.set.for_each["c"] (main.tf:20)',
+        'terraform_data.set["c"]': 'var.names[2] added: "c" (-var=names) -> terraform_data.set["c"] added (for_each, main.tf:20)',
     }
 
 
@@ -104,14 +104,14 @@ def test_through_modules_and_files_of_values(applied: Path, planner: Run) -> Non
 
 def test_a_file(applied: Path, planner: Run) -> None:
     (applied / "data.txt").write_text("two")
-    assert lines(planner) == {"terraform_data.file": "file data.txt (main.tf:23)"}
+    assert lines(planner) == {"terraform_data.file": "data.txt (read at main.tf:23)"}
 
 
 def test_without_a_record_candidates_are_candidates(applied: Path, planner: Run) -> None:
     (applied / ".terraform.tfstate.applied.json").unlink()
     (applied / "data.txt").write_text("two")
     line = lines(planner)["terraform_data.file"]
-    assert line.startswith("one of these may have changed: file data.txt (main.tf:23), ")
+    assert line.startswith("one of these may have changed: data.txt (read at main.tf:23), ")
     assert "var.drop (default, main.tf:2)" in line
 
 
@@ -128,7 +128,7 @@ def test_a_record_of_the_version_before_counts_after_a_whole_apply(applied: Path
     del record["altered"]
     path.write_text(json.dumps(record | {"format_version": "2.0"}))
     (applied / "data.txt").write_text("two")
-    assert lines(planner)["terraform_data.file"] == "file data.txt (main.tf:23)"
+    assert lines(planner)["terraform_data.file"] == "data.txt (read at main.tf:23)"
 
 
 def test_a_record_counts_for_a_state_that_others_wrote(applied: Path, planner: Run) -> None:
@@ -136,7 +136,7 @@ def test_a_record_counts_for_a_state_that_others_wrote(applied: Path, planner: R
     state["serial"] += 1
     (applied / "terraform.tfstate").write_text(json.dumps(state))
     (applied / "data.txt").write_text("two")
-    assert lines(planner)["terraform_data.file"] == "file data.txt (main.tf:23)"
+    assert lines(planner)["terraform_data.file"] == "data.txt (read at main.tf:23)"
     state["lineage"] = "another"
     (applied / "terraform.tfstate").write_text(json.dumps(state))
     assert "may have changed" in lines(planner)["terraform_data.file"]
@@ -145,7 +145,7 @@ def test_a_record_counts_for_a_state_that_others_wrote(applied: Path, planner: R
 def test_an_edit_of_the_state_keeps_the_record(applied: Path, planner: Run) -> None:
     assert planner("state", "rm", "terraform_data.some[1]").code == 0
     (applied / "data.txt").write_text("two")
-    assert lines(planner)["terraform_data.file"] == "file data.txt (main.tf:23)"
+    assert lines(planner)["terraform_data.file"] == "data.txt (read at main.tf:23)"
 
 
 def test_each_object_has_what_it_was_last_applied_with(applied: Path, planner: Run) -> None:
@@ -159,7 +159,7 @@ def test_each_object_has_what_it_was_last_applied_with(applied: Path, planner: R
     }
     told = lines(planner, "-var=b=9")
     assert told["terraform_data.file"] == 'var.drop "true" -> false (default, main.tf:2)'
-    assert told["module.m[1].terraform_data.x"].startswith('var.b "1" -> "9" (-var) -> local.x')
+    assert told["module.m[1].terraform_data.x"].startswith('var.b "1" -> "9" (-var=b) -> local.x')
 
 
 def test_each_object_has_the_text_that_it_was_last_applied_with(applied: Path, planner: Run) -> None:
@@ -175,7 +175,7 @@ def test_a_text_and_a_variable(applied: Path, planner: Run) -> None:
     main = applied / "main.tf"
     main.write_text(main.read_text().replace('"v-${var.b}"', '"w-${var.b}"'))
     assert lines(planner, "-var=b=2")["module.m[0].terraform_data.x"] == (
-        'local.x (main.tf:8), var.b "1" -> "2" (-var) -> module.m[0].var.b (main.tf:12)'
+        'local.x (main.tf:8), var.b "1" -> "2" (-var=b) -> module.m[0].var.b (main.tf:12)'
     )
 
 
@@ -224,19 +224,19 @@ def test_in_full(applied: Path, planner: Run) -> None:
     assert (
         "  # because:\n"
         "  #   module.m.count (main.tf:11)\n"
-        '  #   var.drop false -> "true" (-var)\n' in text
+        '  #   var.drop false -> "true" (-var=drop)\n' in text
     )  # fmt: skip
 
 
 def test_a_saved_plan_tells_its_causes(applied: Path, planner: Run) -> None:
     assert planner("plan", "-out=saved", "-var=drop=true").code == 0
     text = planner("show", "-no-color", "-explain=line", "saved").out
-    assert '  # because [1] var.drop false -> "true"\n' in text
+    assert "  # because [1] var.drop\n" in text
     assert text.endswith(
         "Causes:\n"
-        '  [1] var.drop false -> "true" (-var)\n'
+        '  [1] var.drop false -> "true" (-var=drop)\n'
         "        -> module.m.count (main.tf:11)\n"
-        "        -> module.m[1] (main.tf:11)\n"
+        "          -> module.m[1] (main.tf:11)\n"
     )
 
 

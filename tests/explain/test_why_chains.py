@@ -146,7 +146,7 @@ def test_an_update_is_followed(name: str, work: Path) -> None:
     text, expected = ACTIONS[name]
     write_state(work, recorded("a", input="old"), recorded("o", input="o1"))
     found = reasons(explain_text(text).action("terraform_data.a", "update"))
-    assert found == ["terraform_data.a is changed in place: input differs", *expected]
+    assert found == ["terraform_data.a is updated in place: input differs", *expected]
 
 
 def test_an_instance_that_goes(work: Path) -> None:
@@ -156,7 +156,7 @@ def test_an_instance_that_goes(work: Path) -> None:
         'resource "terraform_data" "a" { input = length(terraform_data.c) }'
     )
     assert reasons(found.action("terraform_data.a")) == [
-        "terraform_data.a is changed in place: input differs",
+        "terraform_data.a is updated in place: input differs",
         'terraform_data.a.input changes from "old" to 1; it refers to terraform_data.c',
         "terraform_data.c[1] is created or destroyed (delete), and terraform_data.c with it",
         "the planned action of terraform_data.c[1] is delete (delete_because_count_index): "
@@ -173,7 +173,7 @@ def test_a_trigger_is_followed(work: Path) -> None:
     ).action("terraform_data.a", "replace")
     assert reasons(found) == [
         "terraform_data.a is replaced (replace_by_triggers): its replace_triggered_by names terraform_data.r",
-        "terraform_data.r is changed in place: input differs",
+        "terraform_data.r is updated in place: input differs",
         'terraform_data.r.input changes from "1" to "2", as it is written in the configuration',
     ]
 

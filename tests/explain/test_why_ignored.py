@@ -78,4 +78,4 @@ def test_why_there_is_no_update(planner):
 
 def test_a_change_of_the_rest_is_a_change(planner):
     out = planner("why", "terraform_data.both", "-var=v=2").out
-    assert out.startswith("terraform_data.both is changed in place: input differs")
+    assert out.startswith("terraform_data.both is updated in place: input differs")

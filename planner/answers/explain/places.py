@@ -67,8 +67,18 @@ class ValueLocation(NamedTuple):
         return self.at(())
 
     def __str__(self) -> str:
-        is_single = self.kind in ("each", "each_call") and self.path == (("index", None),)
-        return place_name(self.root_text, () if is_single else self.path)
+        path = self.path
+        if self.kind in ("each", "each_call") and path == (("index", None),):
+            path = ()
+        if self.kind == "call" and path and path[0] != ANY and self.is_repeated_call:
+            path = (("index", path[0][1]), *path[1:])
+        return place_name(self.root_text, path)
+
+    @property
+    def is_repeated_call(self) -> bool:
+        """Whether the module call at the place has several instances."""
+        call = self.module.config.calls[self.name]
+        return call.count is not None or call.for_each is not None
 
     @property
     def root_text(self) -> str:
@@ -383,9 +393,7 @@ class LocationLookup:
         if place.kind == "resources" and path and path[0] != ANY:
             return ValueLocation(module, "resource", place.name, path[0][1], path[1:], place.fresh and len(path) > 1)
         if place.kind == "call":
-            call = module.config.calls[place.name]
-            repeated = call.count is not None or call.for_each is not None
-            key, rest = (path[0][1], path[1:]) if path and repeated else (None, path)
+            key, rest = (path[0][1], path[1:]) if path and place.is_repeated_call else (None, path)
             instance = module.calls.get(place.name, {}).get(key)
             if instance is not None and rest and rest[0][1] in instance.config.outputs:
                 return ValueLocation(instance, "output", str(rest[0][1]), None, rest[1:], place.fresh and len(rest) > 1)
