@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.foundation.vocabulary.diagnostic import Diagnostic, error
@@ -73,15 +71,19 @@ class Review:
         from planner.render.review.of_plan import failed_review, plan_review
 
         about = {**self.subject.about, **(_plan_file(plan_file) if plan_file else {})}
-        subject = evolve(self.subject, about=about, diagnostics=_without_findings(problems, verdict), **more)
-        if verdict is not None:
-            from planner.render.verdicts import count_verdicts, judged
-
-            lines = (count_verdicts(verdict), *judged(verdict))
-            subject = evolve(subject, findings=verdict.findings, judged=lines)
+        subject = _judged(evolve(self.subject, about=about, **more), problems, verdict)
         if made is None:
             return self.write_document(failed_review(subject))
         return self.write_document(plan_review(made, subject, chains))
+
+    def write_verdict(self, verdict: Verdict, problems: Iterable[Diagnostic]) -> list[Diagnostic]:
+        """Write the files about a verdict alone; the problems with that."""
+        if self.subject is None:
+            return []
+        from planner.render.review.document import bare_document
+        from planner.render.verdicts import count_verdicts
+
+        return self.write_document(bare_document(count_verdicts(verdict), _judged(self.subject, problems, verdict)))
 
     def write_document(self, document: dict[str, Any]) -> list[Diagnostic]:
         """Write a document in all forms that are wanted."""
@@ -116,7 +118,7 @@ def _subject(arguments: Arguments, kind: str, directory: str) -> ReviewSubject:
     from planner.render.review.links import links
 
     page = arguments.get("page", "")
-    if page and urlsplit(page).scheme not in ("http", "https"):
+    if page and not page.startswith(("https://", "http://")):
         raise UsageError("Option -page needs an address", f"{page} does not begin with https:// or http://.")
     addresses = links(arguments.get("link", ""), directory, os.environ, page)
     ref, commit = revision(arguments)
@@ -124,21 +126,26 @@ def _subject(arguments: Arguments, kind: str, directory: str) -> ReviewSubject:
     return ReviewSubject(kind, about, addresses)
 
 
+def _judged(subject: ReviewSubject, problems: Iterable[Diagnostic], verdict: Verdict | None) -> ReviewSubject:
+    """The subject with the problems and the findings."""
+    if verdict is None:
+        return evolve(subject, diagnostics=list(problems))
+    from planner.answers.policy.model import TITLES
+    from planner.render.verdicts import count_verdicts, judged
+
+    codes = {code for code, _ in TITLES.values()}
+    others = [one for one in problems if one.code not in codes]  # the review has the findings as such
+    lines = (count_verdicts(verdict), *judged(verdict))
+    return evolve(subject, diagnostics=others, findings=verdict.findings, judged=lines)
+
+
 def _plan_file(path: str) -> dict[str, str]:
     """The name and digest of a plan file."""
+    from hashlib import sha256
+
     try:
         with open(path, "rb") as file:
             data = file.read()
     except OSError:
         return {}
     return {"plan_file": os.path.basename(path), "plan_digest": sha256(data).hexdigest()}
-
-
-def _without_findings(problems: Iterable[Diagnostic], verdict: Verdict | None) -> list[Diagnostic]:
-    """The diagnostics other than findings, which the review has as such."""
-    if verdict is None:
-        return list(problems)
-    from planner.answers.policy.model import TITLES
-
-    codes = {code for code, _ in TITLES.values()}
-    return [one for one in problems if one.code not in codes]

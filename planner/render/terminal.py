@@ -84,6 +84,7 @@ class Terminal:
 
     def set_colour(self, wanted: bool) -> None:
         """Switch colours off (False) or to what the streams allow."""
+        wanted = wanted and os.environ.get("TERM") != "dumb"
         allowed = wanted and not os.environ.get("NO_COLOR")
         self.boxed = wanted and is_terminal(self.stderr)
         self.paint = Paint(allowed and is_terminal(self.stdout))
@@ -257,11 +258,16 @@ class Output:
         self.problem: OSError | ValueError | None = None
         self.copies: list[str] | None = None
         """also receives the output, where it is set"""
+        self.held: list[str] | None = None
+        """receives the output instead of the stream, where it is set"""
         self._is_closed = False
 
     def write(self, text: str) -> int:
         if self.copies is not None:
             self.copies.append(text)
+        if self.held is not None:
+            self.held.append(text)
+            return len(text)
         return self.write_over(text)
 
     def write_over(self, text: str) -> int:

@@ -23,6 +23,7 @@ from planner.cli.options import (
     may_ask,
     plan_calls,
 )
+from planner.cli.pager import PAGER, paged
 from planner.cli.remote_run import run_there, runs_there
 from planner.cli.review import REVIEW, Review
 from planner.cli.views import judge, may_tell_causes, open_view, show_summary, told_causes
@@ -60,6 +61,7 @@ FLAGS = (
     INPUT,
     SHOW_SENSITIVE,
     *REVIEW,
+    PAGER,
     WHY,
     Flag("causes", "bool", "Show the causes of the changes instead of the changes."),
     SINCE,
@@ -127,11 +129,12 @@ def _run(arguments: Arguments, terminal: Terminal, calls: Making, review: Review
         made = kept.gathers(made, bool(problems), may_tell_causes(arguments, terminal))
     chains = review.chains(made)
     if made is not None:
-        if arguments["causes"] and not arguments["json"]:
-            show_summary(made, terminal, chains=chains)
-        else:
-            told = told_causes(made, arguments, terminal, chains)
-            view.plan(made.plan, SchemaLookup(made.loaded.schemas).resource_schema, told)
+        with paged(arguments, terminal):
+            if arguments["causes"] and not arguments["json"]:
+                show_summary(made, terminal, chains=chains)
+            else:
+                told = told_causes(made, arguments, terminal, chains)
+                view.plan(made.plan, SchemaLookup(made.loaded.schemas).resource_schema, told)
     may_save, verdict = True, None
     if calls.options.judges and planned.complete is not None:
         made, verdict, said = judge(planned.complete, view)

@@ -10,6 +10,7 @@ from planner.api.judging import Judging, Known
 from planner.cli.finish import finish, json_text
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import DESTROY, INPUT, OFFLINE, OPERATION, POLICY, STATE, VARIABLES, plan_calls
+from planner.cli.review import REVIEW, Review
 from planner.foundation.support.forks import processors
 from planner.foundation.vocabulary.diagnostic import Diagnostic, error
 from planner.render.terminal import Terminal
@@ -48,6 +49,7 @@ FLAGS = (
     Flag("rule-times", "bool", "Show the cost of each rule below the table."),
     OFFLINE,
     Flag("strict", "bool", "Fail for policies that matched no object, or have no rule for judged."),
+    *REVIEW,
     *POLICY,
     DESTROY,
     INPUT,
@@ -65,11 +67,13 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         raise UsageError(f"Unknown format {format}", f"There are {', '.join(FORMATS)}.")
     if arguments["rule-times"] and format != "table":
         raise UsageError("Conflicting options", "-rule-times goes with -format=table.")
-    calls = plan_calls(Judging, arguments)
+    calls, review = plan_calls(Judging, arguments), Review(arguments, "policy")
     if not calls.options.judges and not arguments["plan"]:
         raise UsageError("No policies", NAME_POLICIES)
     named = [("plan", path) for path in arguments["plan"]] + [("state", path) for path in arguments["state"]]
     if len(named) > 1:
+        if review:
+            raise UsageError("A review is about one plan", "Name one plan, or leave -markdown, -html and -review out.")
         return _several(calls, named, format, arguments, terminal)
     if arguments["state"]:
         verdict, problems = calls.verdict(arguments["state"][0], "state")
@@ -79,6 +83,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     if verdict is None:
         return finish(problems, terminal)
     problems = [*problems, *(_unmet(verdict) if arguments["strict"] else ())]
+    problems += review.write_verdict(verdict, problems)
     if format == "table":
         terminal.out(_table(verdict, terminal, arguments["proofs"]))
         if arguments["rule-times"]:

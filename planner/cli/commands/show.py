@@ -8,6 +8,7 @@ from planner.api.states import ShownState, States, document_of
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import JSON_DOCUMENT, SHOW_SENSITIVE, VARIABLES, WHY, loading_calls, plan_calls
+from planner.cli.pager import PAGER, paged
 from planner.cli.review import REVIEW, Review
 from planner.foundation.support.exact_json import dumps
 from planner.foundation.vocabulary.records import evolve
@@ -29,6 +30,7 @@ FLAGS = (
     Flag("only", "string", "Show only these actions of a plan: create, update, replace, ...", value="A,B"),
     SHOW_SENSITIVE,
     *REVIEW,
+    PAGER,
     WHY,
     *VARIABLES,
     *JSON_DOCUMENT,
@@ -81,16 +83,17 @@ def _show(arguments: Arguments, path: str | None, terminal: Terminal) -> int:
             return finish([problem for problem in problems if problem.is_error], terminal)
         with stream:
             print(text, file=stream)
-    if not isinstance(shown, ShownState):
-        _show_plan(shown, arguments, terminal)
-    elif shown.state is None:
-        terminal.out("No state.")
-    else:
-        from planner.render.diff_block import SchemaLookup
-        from planner.render.state import StateText
+    with paged(arguments, terminal):
+        if not isinstance(shown, ShownState):
+            _show_plan(shown, arguments, terminal)
+        elif shown.state is None:
+            terminal.out("No state.")
+        else:
+            from planner.render.diff_block import SchemaLookup
+            from planner.render.state import StateText
 
-        lookup = SchemaLookup(shown.schemas)
-        StateText(lookup.resource_schema, lookup.decode, terminal, arguments["show-sensitive"]).show(shown.state)
+            lookup = SchemaLookup(shown.schemas)
+            StateText(lookup.resource_schema, lookup.decode, terminal, arguments["show-sensitive"]).show(shown.state)
     return finish(problems, terminal)
 
 

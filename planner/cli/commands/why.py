@@ -9,6 +9,7 @@ from planner.api.questions import Questions, subject_of
 from planner.cli.finish import finish, json_text
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import DESTROY, JSON, OPERATION, POLICY, SINCE, STATE, VARIABLES, plan_calls
+from planner.cli.pager import PAGER, paged
 from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.render.terminal import Terminal, is_terminal
 
@@ -58,6 +59,7 @@ FLAGS = (
     Flag("full", "bool", "Show the whole proof: every fact, rule and condition."),
     Flag("not", "bool", "Explain why something does not hold."),
     Flag("fix", "bool", "List the smallest sets of places whose removal makes it go away."),
+    PAGER,
     JSON,
     DESTROY,
     SINCE,
@@ -163,6 +165,11 @@ def _fix(arguments: Arguments, terminal: Terminal) -> int:
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when there is nothing to explain."""
+    with paged(arguments, terminal):
+        return _run(arguments, terminal)
+
+
+def _run(arguments: Arguments, terminal: Terminal) -> int:
     if len(arguments.words) > 3:
         raise UsageError("One to three words are needed", "See planner why -help.")
     if not arguments.words:

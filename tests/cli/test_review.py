@@ -1,0 +1,136 @@
+"""Reviews that commands write: their contents for changes, failures, applies and policies; links; wrong flags."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.conftest import Ran
+
+MODULE = """
+variable "image" {}
+variable "password" {
+  sensitive = true
+  default   = "very-secret"
+}
+resource "terraform_data" "db" {
+  triggers_replace = [var.image]
+  input            = { image = var.image, password = var.password }
+}
+output "image" { value = var.image }
+"""
+STATEFUL = '[packs."planner.changes"]\npolicies = []\n[packs."planner.changes".parameters]\n'
+STATEFUL += 'stateful_type = ["terraform_data"]\n'
+
+
+@pytest.fixture
+def folder(tmp_path: Path, planner: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in ("GITHUB_REPOSITORY", "CI_PROJECT_URL", "BITBUCKET_GIT_HTTP_ORIGIN", "BUILD_REPOSITORY_URI"):
+        monkeypatch.delenv(name, raising=False)
+    (tmp_path / "main.tf").write_text(MODULE)
+    (tmp_path / "a.auto.tfvars").write_text('image = "v1"\n')
+    monkeypatch.chdir(tmp_path)
+    assert planner("apply", "-auto-approve").code == 0
+    (tmp_path / "a.auto.tfvars").write_text('image = "v2"\n')
+    return tmp_path
+
+
+def review(folder: Path) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads((folder / "r.json").read_text())
+    return document
+
+
+def test_a_plan(folder: Path, planner: Callable[..., Ran]) -> None:
+    (folder / ".planner").mkdir(exist_ok=True)
+    (folder / ".planner/policy.toml").write_text(STATEFUL)
+    link = "-link=https://host.test/{file}#L{line}"
+    assert planner("plan", "-review=r.json", "-markdown=r.md", "-html=r.html", link, "-out=p").code == 0
+    document = review(folder)
+    assert [(one["kind"], one["objects"]) for one in document["decisions"]] == [
+        ("replaces_stateful", ["terraform_data.db"])
+    ]
+    (one,) = document["causes"]
+    assert (one["what"], one["before"], one["after"]) == ("var.image", '"v1"', '"v2"')
+    assert (one["link"], one["sets_off"]) == ("https://host.test/a.auto.tfvars#L1", {"replace": 1, "output": 1})
+    assert len(document["about"]["plan_digest"]) == 64
+    texts = [(folder / name).read_text() for name in ("r.json", "r.md", "r.html")]
+    assert [text.count("very-secret") for text in texts] == [0, 0, 0]
+    assert "**replaces 1** (1 holds data), 1 output |" in texts[1]
+    planner("show", "-review=s.json", link, "p")
+    shown = json.loads((folder / "s.json").read_text())
+    assert (shown["causes"], shown["changes"]) == (document["causes"], document["changes"])
+
+
+def test_an_apply_has_its_result(folder: Path, planner: Callable[..., Ran]) -> None:
+    assert planner("apply", "-auto-approve", "-review=r.json").code == 0
+    document = review(folder)
+    assert document["result"] == {"succeeded": True, "added": 1, "changed": 0, "destroyed": 1}
+    assert document["title"] == "Applied: 1 added, 0 changed, 1 destroyed."
+    assert [one["what"] for one in document["causes"]] == ["var.image"]
+
+
+def test_a_plan_that_fails_has_a_review(folder: Path, planner: Callable[..., Ran]) -> None:
+    (folder / "a.auto.tfvars").write_text("")
+    assert planner("plan", "-review=r.json", "-markdown=r.md", "-input=false").code == 1
+    document = review(folder)
+    assert document["title"] == "Planning failed."
+    assert [(one["severity"], one["file"]) for one in document["diagnostics"]] == [("error", "main.tf")]
+    assert "No value for required variable" in (folder / "r.md").read_text()
+
+
+def test_a_verdict(folder: Path, planner: Callable[..., Ran]) -> None:
+    (folder / "p.dl").write_text('deny("mine", A, "no") :- action(A, "delete-then-create").\n')
+    assert planner("policy", "check", "-policy=p.dl", "-review=r.json").code == 1
+    document = review(folder)
+    assert document["kind"] == "policy"
+    assert document["decisions"] == [
+        {"kind": "deny", "text": "denied by policy", "objects": ["mine: terraform_data.db"]}
+    ]
+
+
+LINKS = [
+    (
+        {"GITHUB_REPOSITORY": "o/r", "GITHUB_SHA": "abc"},
+        "https://github.com/o/r/blob/abc/a.auto.tfvars#L1",
+    ),
+    (
+        {"CI_PROJECT_URL": "https://gitlab.test/o/r", "CI_COMMIT_SHA": "abc"},
+        "https://gitlab.test/o/r/-/blob/abc/a.auto.tfvars#L1",
+    ),
+    (
+        {"BITBUCKET_GIT_HTTP_ORIGIN": "https://bitbucket.org/o/r", "BITBUCKET_COMMIT": "abc"},
+        "https://bitbucket.org/o/r/src/abc/a.auto.tfvars#lines-1",
+    ),
+    (
+        {"BUILD_REPOSITORY_URI": "https://dev.azure.test/r", "BUILD_SOURCEVERSION": "abc"},
+        "https://dev.azure.test/r?path=/a.auto.tfvars&version=GCabc&line=1&lineEnd=1&lineStartColumn=1&lineEndColumn=1",
+    ),
+]
+
+
+@pytest.mark.parametrize(("environment", "address"), LINKS)
+def test_lines_are_links_on_code_hosts(environment: dict[str, str], address: str) -> None:
+    from planner.render.review.links import links
+
+    assert links("", "/", environment).to("a.auto.tfvars", 1) == address
+    assert links("", "/", environment).to("../outside.tf", 1) == ""
+
+
+@pytest.mark.parametrize(
+    ("flag", "message"),
+    [
+        ("-link=javascript:alert(1)//{file}", "Wrong value for option -link"),
+        ("-link=https://x.test/{name}", "Wrong value for option -link"),
+        ("-page=javascript:alert(1)", "Option -page needs an address"),
+        ("-markdown=-", "The review goes to files"),
+        ("-markdown=nowhere/r.md", "Cannot write the review"),
+    ],
+)
+def test_wrong_flags(folder: Path, planner: Callable[..., Ran], flag: str, message: str) -> None:
+    ran = planner("plan", "-review=r.json", flag)
+    assert ran.code == 1
+    assert message in ran.err
