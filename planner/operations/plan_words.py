@@ -1,4 +1,4 @@
-"""The options that a plan was made with, as words of a command that asks about the same plan."""
+"""The options that a plan was made with, as words of a question about the same plan."""
 
 from __future__ import annotations
 

@@ -128,9 +128,9 @@ def folded(steps: Sequence[CauseStep]) -> list[CauseStep]:
 
 def inside_text(steps: Iterable[CauseStep]) -> str:
     """`(9 steps inside module.label: -full)`, of alike steps together."""
-    found = list(steps)
-    number = max(int(step.note) for step in found)
-    return f"({number} steps inside {', '.join(one.text for one in alike(step.what for step in found))}: -full)"
+    members = list(steps)
+    number = max(int(step.note) for step in members)
+    return f"({number} steps inside {', '.join(one.text for one in alike(step.what for step in members))}: -full)"
 
 
 def _without_repeats(words: Iterable[str]) -> list[str]:
@@ -186,8 +186,8 @@ def presence(step: CauseStep, actions: Mapping[str, str]) -> str:
     key, name = _NEW_KEY.fullmatch(step.what), name_of(step)
     if key is None or key[3]:
         return ""
-    found = {verb_of(action) for of, action in actions.items() if of == name or of.startswith(f"{name}.")}
-    return {"create": " added", "delete": " removed"}.get(next(iter(found)), "") if len(found) == 1 else ""
+    verbs = {verb_of(action) for of, action in actions.items() if of == name or of.startswith(f"{name}.")}
+    return {"create": " added", "delete": " removed"}.get(next(iter(verbs)), "") if len(verbs) == 1 else ""
 
 
 def difference_of(step: CauseStep) -> str:

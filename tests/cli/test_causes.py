@@ -91,7 +91,8 @@ def test_a_small_plan_ends_with_its_causes(applied: Path) -> None:
     bodies, _, foot = shown.partition("\nPlan: 0 to add, 1 to change, 0 to destroy.\n")
     assert '  # because [1] var.more["b"]\n' in bodies and "Causes:" not in bodies
     assert foot.startswith(
-        '\nCauses:\n  [1] var.more["b"] "y" -> "z" (-var=more)\n        -> terraform_data.more["b"] (for_each, main.tf:12)\n'
+        '\nCauses:\n  [1] var.more["b"] "y" -> "z" (-var=more)\n'
+        '        -> terraform_data.more["b"] (for_each, main.tf:12)\n'
     )
 
 

@@ -87,7 +87,8 @@ def test_repetition_of_resources(applied: Path, planner: Run) -> None:
     }
     assert lines(planner, '-var=names=["a", "b", "c"]') == {
         "terraform_data.some[2]": NAMES.format('["a","b","c"]') + " -> terraform_data.some.count (main.tf:16)",
-        'terraform_data.set["c"]': 'var.names[2] added: "c" (-var=names) -> terraform_data.set["c"] added (for_each, main.tf:20)',
+        'terraform_data.set["c"]': 'var.names[2] added: "c" (-var=names)'
+        ' -> terraform_data.set["c"] added (for_each, main.tf:20)',
     }
 
 
