@@ -10,7 +10,7 @@ PURPOSES = {
     "Objects": ("import", "state", "output", "console", "workspace", "refresh", "taint", "untaint", "force-unlock"),
     "Rules": ("rules", "language-server", "mcp"),
     "Setup": ("login", "logout", "get", "providers", "version"),
-    "Documentation": ("help", "docs", "schema", "metadata"),
+    "Documentation": ("help", "docs", "explain", "schema", "metadata"),
 }
 """the commands of the first level, as help lists them"""
 
@@ -41,6 +41,7 @@ COMMANDS = {
     "cycles": "Show cycles, and the references to remove",
     "docs": "Show the documentation in the terminal",
     "drift": "Show what was changed outside since the last apply",
+    "explain": "Explain an error or a warning: cause and cure",
     "explore": "Write a page about a plan, for a browser",
     "fmt": "Rewrite configuration files in the standard layout",
     "force-unlock": "Remove a stuck lock of the state",
@@ -165,6 +166,7 @@ ANSWERS = frozenset(
             "cycles",
             "docs",
             "drift",
+            "explain",
             "fmt",
             "graph",
             "help",

@@ -42,6 +42,7 @@ MADE = {
     "functions": "Functions of the configuration language",
     "formats": "Documents that planner prints, with their schemas",
     "policy-library": "Policies that come with planner",
+    "diagnostics": "Diagnostics by code: cause and cure",
     "licences": "Licences of the packages that planner uses",
 }
 """references that planner.cli.reference makes: topic -> title"""

@@ -190,3 +190,23 @@ def _roff(text: str) -> str:
         else:
             lines.append(f"\\&{line}" if line[:1] in (".", "'") else line or ".PP")
     return "\n".join(lines)
+
+
+def diagnostics() -> str:
+    """Errors and warnings by code."""
+    from planner.cli.diagnostic_pages import diagnostic_pages, groups
+
+    lines = ["# Diagnostics", "", "Errors and warnings by code. `planner explain TITLE` or `planner explain CODE` shows one"]
+    lines += ["in the terminal. A title has … where messages differ.", ""]
+    pages = diagnostic_pages()
+    for group, (cause, cure) in sorted(groups().items()):
+        members = [page for page in pages if page.code.partition(".")[0] == group]
+        if members:
+            lines += [f"## {group}", "", f"{cause} {cure}", ""]
+        for page in members:
+            if page.is_specific:
+                lines += [f"### {page.code}", "", *([f"*{' / '.join(page.titles)}*", ""] if page.titles else [])]
+                lines += [f"**Cause.** {page.cause}", "", f"**Cure.** {page.cure}", ""]
+        rest = [(f"`{page.code}`", " / ".join(page.titles)) for page in members if not page.is_specific]
+        lines += _table(("code", "title"), rest) if rest else []
+    return "\n".join(lines)
