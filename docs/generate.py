@@ -38,6 +38,7 @@ MADE = {
     "reference/functions.md": reference.functions,
     "reference/formats.md": reference.formats,
     "reference/policies.md": reference.policy_library,
+    "reference/diagnostics.md": reference.diagnostics,
     "reference/licences.md": reference.licences,
 }
 """pages that are made from the program"""

@@ -332,6 +332,24 @@ SCHEMAS: dict[str, Schema] = {
         "planner validate -json",
         {"valid": FLAG, "error_count": COUNT, "warning_count": COUNT, "diagnostics": _list(DIAGNOSTIC)},
     ),
+    "vars": _document(
+        "planner vars -json",
+        {
+            "variables": _list(
+                _object(
+                    {
+                        "name": TEXT,
+                        "type": TEXT,
+                        "sensitive": FLAG,
+                        "overrides": _list(_object({"source": TEXT}), "Values of less precedence, nearest first."),
+                        "read_by": _list(_object({"address": TEXT, "place": TEXT})),
+                    },
+                    {"description": TEXT, "value": _with_text({}, "Without one: not set, sensitive or ephemeral.")}
+                    | {"source": TEXT},
+                )
+            )
+        },
+    ),
     "verdict": _document(
         "planner policy check -format=json",
         {

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from planner.api.base import Work
 from planner.foundation.vocabulary.diagnostic import Diagnostic
+
+if TYPE_CHECKING:
+    from planner.operations.variables import GivenValue as GivenValue
+    from planner.operations.variables import VariableReport as VariableReport
 
 
 class Validation(Work):
@@ -20,3 +26,11 @@ class Validation(Work):
             from planner.workflows.testing.validate import validate_with_tests
 
             return validate_with_tests(self.options, test_directory)
+
+    def variables(self) -> tuple[list[VariableReport], list[Diagnostic]]:
+        """The input variables of the root module by name: values, where they come from, and what reads them; and what
+        is wrong with the values. Raises Failure when the configuration cannot be read."""
+        from planner.operations.variables import report_variables
+
+        with self._session():
+            return report_variables(self.options)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from dataclasses import dataclass
 
@@ -58,5 +59,5 @@ def find(words: str) -> list[DiagnosticPage]:
 def _fits(title: str, words: str) -> bool:
     """Whether a title with gaps fits a message."""
     begin, gap, end = title.partition("…")
-    is_telling = begin.endswith(": ") or len((begin + end).split()) > 1
+    is_telling = len(re.findall(r"\w+", begin + end)) > 1 or (begin.endswith(": ") and len(begin) > _FEW)
     return bool(gap) and is_telling and words.startswith(begin) and words.endswith(end.rpartition("…")[2])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 PURPOSES = {
     "Everyday": ("init", "validate", "plan", "apply", "destroy", "test", "fmt"),
-    "Explain": ("why", "what-if", "query", "explore", "watch", "suggest", "cycles", "graph"),
+    "Explain": ("why", "what-if", "vars", "query", "explore", "watch", "suggest", "cycles", "graph"),
     "Review": ("ci", "comment", "drift", "policy", "sign", "show"),
     "Many": ("batch", "stacks"),
     "Objects": ("import", "state", "output", "console", "workspace", "refresh", "taint", "untaint", "force-unlock"),
@@ -115,6 +115,7 @@ COMMANDS = {
     "taint": "Mark an object for replacement",
     "test": "Run test files",
     "untaint": "Remove that mark",
+    "vars": "Show the input variables: values, and where they come from",
     "version": "Show the version",
     "watch": "Plan again as files are saved, and show how the plan changes",
     "what-if": "Show how a plan would differ with other options",
@@ -194,6 +195,7 @@ ANSWERS = frozenset(
             "state pull",
             "state show",
             "state verify",
+            "vars",
             "version",
         ),
         *("stacks graph", "stacks policy", "stacks query", "stacks show", "stacks state list", "stacks state show"),

@@ -196,7 +196,11 @@ def diagnostics() -> str:
     """Errors and warnings by code."""
     from planner.cli.diagnostic_pages import diagnostic_pages, groups
 
-    lines = ["# Diagnostics", "", "Errors and warnings by code. `planner explain TITLE` or `planner explain CODE` shows one"]
+    lines = [
+        "# Diagnostics",
+        "",
+        "Errors and warnings by code. `planner explain TITLE` or `planner explain CODE` shows one",
+    ]
     lines += ["in the terminal. A title has … where messages differ.", ""]
     pages = diagnostic_pages()
     for group, (cause, cure) in sorted(groups().items()):

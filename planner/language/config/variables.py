@@ -41,6 +41,8 @@ class RawValue:
     expr: ExpressionPiece | None = None
     given: Value | None = None
     """the value itself, where another program gives it and no text does; it may be unknown"""
+    overridden: RawValue | None = None
+    """the value that this one takes precedence over"""
 
     @property
     def is_computed(self) -> bool:
@@ -127,14 +129,14 @@ def collect_variables(
     return variables, problems
 
 
-def add_automatic_files(directory: str, folder: str, found: RawVariables) -> tuple[RawVariables, list[Diagnostic]]:
+def add_automatic_files(directory: str, folder: str, given: RawVariables) -> tuple[RawVariables, list[Diagnostic]]:
     """Values with those of a directory's files that are read without being named; these win."""
     problems = Problems()
-    found = dict(found)
+    given = dict(given)
     for filename in _automatic_files(os.path.join(directory, folder)):
         keep = not is_secret_directory(directory or ".")
-        _add_file(directory, os.path.join(folder, filename), "automatic file", found, problems, keep)
-    return found, problems
+        _add_file(directory, os.path.join(folder, filename), "automatic file", given, problems, keep)
+    return given, problems
 
 
 def _automatic_files(directory: str) -> Iterable[str]:
@@ -148,7 +150,7 @@ def _automatic_files(directory: str) -> Iterable[str]:
     yield from sorted(n for n in names if n.endswith((".auto.tfvars", ".auto.tfvars.json")))
 
 
-def _add_argument(argument: str, found: RawVariables, problems: Problems) -> None:
+def _add_argument(argument: str, given: RawVariables, problems: Problems) -> None:
     name, equals, text = argument.partition("=")
     if not equals:
         detail = f'-var {argument!r} has no equals sign; the form is -var="name=value".'
@@ -157,11 +159,11 @@ def _add_argument(argument: str, found: RawVariables, problems: Problems) -> Non
         detail = f'The name {name!r} ends with a space; the form is -var="{name.strip()}={text.strip()}".'
         problems.error("invalid_var_option", "Invalid -var option", detail)
     else:
-        found[name] = RawValue(name, "command line", text)
+        given[name] = RawValue(name, "command line", text, overridden=given.get(name))
 
 
 def _add_file(
-    directory: str, filename: str, origin: Origin, found: RawVariables, problems: Problems, keep: bool
+    directory: str, filename: str, origin: Origin, given: RawVariables, problems: Problems, keep: bool
 ) -> None:
     try:
         data = (read_given if origin == "named file" else read_whole)(os.path.join(directory, filename))
@@ -187,7 +189,7 @@ def _add_file(
     attributes, diagnostics = body.just_attributes()
     problems.extend(diagnostics)
     for name, attribute in attributes.items():
-        found[name] = RawValue(name, origin, expr=piece(attribute))
+        given[name] = RawValue(name, origin, expr=piece(attribute), overridden=given.get(name))
 
 
 def _surrounding(value: Value, verbatim: bool) -> Value:

@@ -1,0 +1,105 @@
+"""The input variables of the root module: their values, where these come from, and what reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from planner.foundation.values.types import DYNAMIC, type_text
+from planner.foundation.values.value import Value
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure
+from planner.foundation.vocabulary.records import frozen
+from planner.foundation.vocabulary.span import Span
+from planner.language.config.model import VariableDecl
+from planner.language.config.reading import Problems
+from planner.language.config.static import with_declared_marks
+from planner.language.config.variables import RawValue, RootVariable, finalize, root_variables
+from planner.operations.graphs import configuration_facts
+from planner.operations.load import Loaded, read_configuration
+from planner.operations.options import Options
+
+_READERS = ("reference", "validation_reference", "destroy_reference", "import_reference")
+
+
+@frozen(eq=False)
+class GivenValue:
+    """A value, marked if it is sensitive, and its source in words. `value` is None when it cannot be read."""
+
+    value: Value | None
+    source: str
+
+
+@frozen(eq=False)
+class VariableReport:
+    """One variable. `given` is None where it has no value; `overridden` are the values that it takes precedence over,
+    the nearest first; `readers` are the objects of the root module that read it, with their lines."""
+
+    name: str
+    type: str
+    description: str
+    sensitive: bool
+    given: GivenValue | None
+    overridden: tuple[GivenValue, ...]
+    readers: tuple[tuple[str, str], ...]
+
+
+def report_variables(options: Options) -> tuple[list[VariableReport], list[Diagnostic]]:
+    """All variables by name, and what is wrong with their values. Raises Failure when the configuration cannot be
+    read."""
+    reading = read_configuration(options)
+    if reading.config is None:
+        raise Failure(reading.problems)
+    declared = reading.config.root.variables
+    values, problems = root_variables(declared, reading.begun.given)
+    told = Diagnostics((*reading.problems, *problems))
+    readers: Mapping[str, list[tuple[str, str]]] = {}
+    with told.until_an_error():
+        readers = _readers(reading.loaded())
+    return [
+        _report(declared[name], values[name], reading.begun.given.get(name), readers.get(name, []))
+        for name in sorted(declared)
+    ], list(dict.fromkeys(told))
+
+
+def _report(
+    decl: VariableDecl, final: RootVariable, raw: RawValue | None, readers: list[tuple[str, str]]
+) -> VariableReport:
+    default = None if decl.default is None else with_declared_marks(decl.default, decl)
+    given = [] if default is None else [GivenValue(default, f"default, {decl.default_span or decl.span}")]
+    supplied = list[GivenValue]()
+    while raw is not None:
+        value = final.value if not supplied and final.raw is not None else _converted(raw, decl)
+        supplied.append(GivenValue(value, raw.source))
+        raw = raw.overridden
+    supplied += given
+    type = "any" if decl.constraint.type is DYNAMIC else type_text(decl.constraint.type)
+    return VariableReport(
+        decl.name,
+        " ".join(type.split()).replace(", }", " }").replace(", ]", " ]"),
+        decl.description,
+        decl.sensitive,
+        supplied[0] if supplied else None,
+        tuple(supplied[1:]),
+        tuple(readers),
+    )
+
+
+def _converted(raw: RawValue, decl: VariableDecl) -> Value | None:
+    problems = Problems()
+    value = raw.value(decl.verbatim, problems)
+    final = None if value is None else finalize(value, decl, raw.span, problems)
+    return None if final is None or problems.has_errors else with_declared_marks(final, decl)
+
+
+def _readers(loaded: Loaded[Options]) -> dict[str, list[tuple[str, str]]]:
+    """Variable -> the objects that mention it, with their places, each object once."""
+    facts = configuration_facts(loaded)
+    readers: dict[str, dict[str, str]] = {}
+    for predicate in _READERS:
+        for row in facts.rows(predicate):
+            object, target = row[0], row[1]
+            name = target.removeprefix("var.")
+            if name == target or object == target:
+                continue
+            source = facts.source(predicate, row)
+            readers.setdefault(name, {}).setdefault(object, f"{source}" if isinstance(source, Span) else "")
+    return {name: sorted(objects.items()) for name, objects in readers.items()}
