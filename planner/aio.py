@@ -21,15 +21,17 @@ async def plan(
     variables: Mapping[str, Any] | None = None,
     var_files: Sequence[str | os.PathLike[str]] = (),
     workspace: str = "",
+    rules: Sequence[str | os.PathLike[str]] = (),
+    stop: Stop | None = None,
     **options: Any,
 ) -> Plan:
     """As planner.load(...).plan(...): `options` are those of Configuration.plan. Raises Failure."""
 
     def work(stop: Stop) -> Plan:
-        configuration = load(directory, variables=variables, var_files=var_files, workspace=workspace)
+        configuration = load(directory, variables=variables, var_files=var_files, workspace=workspace, rules=rules)
         return configuration.plan(stop=stop, **options)
 
-    return await in_thread(work)
+    return await in_thread(work, stop)
 
 
 async def validate(directory: str | os.PathLike[str] = ".", **options: Any) -> tuple[Diagnostic, ...]:

@@ -199,6 +199,8 @@ def load(
         detail = f"workspace is {workspace!r}: names take letters, digits and -_.~$&+=:@."
         raise Failure(error("api.argument", "Invalid argument", detail))
     folder = absolute("directory", directory)
+    if not os.path.isdir(folder):
+        raise Failure(error("api.argument", "Invalid argument", f"There is no directory {folder}."))
     own = os.path.join(folder, ".planner", "rules")
     chosen = tuple(os.path.join(folder, one) for one in paths("rules", rules)) or ((own,) if os.path.isdir(own) else ())
     options = OperationOptions(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from planner.api.arguments import several
 from planner.api.base import Work, require
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics
 from planner.foundation.vocabulary.records import frozen
@@ -120,7 +121,8 @@ class Installation(Work):
         from planner.operations.provider_packages import lock_providers
 
         with self._session():
-            problems = lock_providers(self.options, tuple(providers), tuple(platforms), say, **more)
+            named, wanted = several(providers, "providers"), several(platforms, "platforms")
+            problems = lock_providers(self.options, named, wanted, say, **more)
             require(True, problems)
             return problems
 

@@ -148,7 +148,7 @@ class _Tools:
 
     async def query(self, text: str, directory: str = ".", variables: Answer | None = None) -> Answer:
         """The answer to a query in Datalog over the relations of a plan, for example `edge(X, "aws_vpc.main (expand)")`
-        or `action(X, "delete"), not resource(X, _, _, _)`, or to a set such as `rdeps("aws_vpc.main (expand)")`. The
+        or `action(X, A), A != "no-op"`, or to a set such as `rdeps("aws_vpc.main (expand)")`. The
         tool `relations` lists what there is."""
 
         return await self._rows((text,), directory, variables)

@@ -152,12 +152,17 @@ class Rows(Sequence[tuple[Any, ...]]):
 @frozen
 class Vertex:
     """A vertex of a graph. `kind` is what it does (resource, variable, provider, ...), `module` the module that it
-    belongs to ("" for the root), `object` the address of the object that it is about."""
+    belongs to ("" for the root), `object` the address in its module of what it is about."""
 
     name: str
     kind: str
     module: str
     object: str
+
+    @property
+    def address(self) -> str:
+        """The address of the object with its module."""
+        return f"{self.module}.{self.object}" if self.module else self.object
 
 
 @frozen(eq=False)

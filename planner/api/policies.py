@@ -17,10 +17,10 @@ The functions of a file get the plan and yield rows; the rows are judged, record
 and rules may read the relations. A file is run where `-policy=FILE.py`, the organisation's settings or a program name
 it, never because it lies in a directory or a pack. A function that uses a value which is known only after apply cannot
 decide: the policy denies then, with that reason. `is` and `match` are uses, too, and so is catching the exception.
-`policy.is_unknown(value)` is a test that does not end the function: it goes on with other objects, and is undecided
-about this one unless it denies it itself. Rules can wait for such a value. A file that fails or exits denies, too, and
-one that takes longer than a minute; `print` in it writes to standard error, because standard output may be a document.
-The directory of the file is not searched for modules.
+`policy.is_unknown(value)` is a test that does not end the function: it goes on with other objects, and this one is
+denied as undecided unless the policy denies it itself. Rules can wait for such a value instead. A file that fails or
+exits denies, too, and one that takes longer than a minute; `print` in it writes to standard error, because standard
+output may be a document. The directory of the file is not searched for modules.
 """
 
 from __future__ import annotations

@@ -11,10 +11,10 @@ from planner.api.session import Stop, UnsavedStateError
 T = TypeVar("T")
 
 
-async def in_thread(work: Callable[[Stop], T]) -> T:
-    """The result of a call of the library, made in a thread. Cancelling the task requests the stop, and
-    waits until the call has ended. UnsavedStateError is raised even then."""
-    stop = Stop()
+async def in_thread(work: Callable[[Stop], T], stop: Stop | None = None) -> T:
+    """The result of a call of the library, made in a thread. Cancelling the task requests the stop (of the caller, or
+    one of its own), and waits until the call has ended. UnsavedStateError is raised even then."""
+    stop = stop or Stop()
     running = asyncio.ensure_future(asyncio.to_thread(work, stop))
     try:
         return await asyncio.shield(running)

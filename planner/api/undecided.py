@@ -79,8 +79,9 @@ class Undecidable(NotKnown, metaclass=_Refusing):
 
 
 def is_unknown(value: Any) -> bool:
-    """Whether a value is known only after apply. Where it is, a policy is undecided about the object unless it denies
-    it itself; rows of a relation may depend on it."""
+    """Whether a value is known only after apply. Where it is, the policy cannot decide about the object, which is
+    denied with that reason unless the policy denies it itself: what cannot be decided does not pass. Rows of a relation
+    may depend on it."""
     inner = value.reveal() if type(value) is Sensitive else value
     if type(inner) is Undecidable:
         inner.note(is_used=False)

@@ -131,8 +131,8 @@ def _changeable(
     options: StateOptions, name: str, selects: bool = True, creates: bool = False
 ) -> tuple[list[str], str, list[Diagnostic]]:
     """The workspaces and the selected one, when the name is allowed and the selection is ours to change."""
-    _, forced, problems = current_workspace(options.directory, os.environ)
-    if forced and selects:
+    current, forced, problems = current_workspace(options.directory, os.environ)
+    if forced and selects and not (creates and name == current):
         detail = "TF_WORKSPACE selects the workspace. Unset the variable to select or create one by command."
         return [], "", [error("workspace.forced", "The workspace is selected by the environment", detail)]
     if not valid_workspace_name(name):

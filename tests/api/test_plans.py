@@ -451,6 +451,15 @@ def test_failures_come_back_from_other_processes(root: Path) -> None:
     assert str(copy) == str(raised.value) and copy.diagnostics == raised.value.diagnostics
 
 
+def test_wrong_directories_and_stops(tmp_path: Path) -> None:
+    with pytest.raises(planner.Failure, match="There is no directory"):
+        planner.load(tmp_path / "missing")
+    (tmp_path / "main.tf").write_text('resource "terraform_data" "a" {}\n')
+    plan = asyncio.run(planner.aio.plan(tmp_path, stop=planner.Stop()))
+    assert [change.address for change in plan.changes] == ["terraform_data.a"]
+    assert repr(planner.Failure([])) == "Failure('')"
+
+
 def test_public_modules_need_no_import_of_their_own() -> None:
     program = "import planner; planner.aio.plan, planner.policy.deny, planner.rules.compile"
     subprocess.run([sys.executable, "-c", program], check=True)

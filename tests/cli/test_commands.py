@@ -510,3 +510,13 @@ def test_tree_of_providers():
     )
     needed = needed_providers(Config(root))
     assert tree(module_entries(root, needed), "") == ["├── provider[example.com/a/x] ~> 1.0", "└── module.m"]
+
+
+def test_a_workspace_that_the_environment_names_can_be_created(tmp_path, monkeypatch, planner):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TF_WORKSPACE", "q")
+    assert planner("workspace", "new", "other").code == 1
+    assert planner("workspace", "new", "q").code == 0
+    assert planner("workspace", "select", "q").code == 1
+    for words in (("state", "pull", "x"), ("workspace", "list", "x")):
+        assert planner(*words).code == 1, words

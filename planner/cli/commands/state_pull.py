@@ -15,6 +15,7 @@ FLAGS = VARIABLES
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when the state cannot be read."""
+    arguments.no_words("state pull takes no words; use -chdir=DIR before the command.")
     data, diagnostics = state_calls(States, arguments).pull_state()
     if data:
         terminal.stdout.write(data.decode("utf-8", "surrogateescape"))

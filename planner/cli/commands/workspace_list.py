@@ -15,6 +15,7 @@ FLAGS = (*VARIABLES, *JSON_LINES)
 
 def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when they cannot be listed."""
+    arguments.no_words("workspace list takes no words; use -chdir=DIR before the command.")
     view = open_plain_view(arguments, terminal)
     known = state_calls(Workspaces, arguments).workspaces()
     text = "".join(f"{'*' if name == known.selected else ' '} {name}\n" for name in known.names)

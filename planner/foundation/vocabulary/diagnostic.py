@@ -107,6 +107,9 @@ class Failure(Exception):
         """For process pools, which hand exceptions on: by default an exception is made of its `args`."""
         return type(self), (self.diagnostics,)
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self)!r})"
+
     def __str__(self) -> str:
         """A line for each error, as programs see it that do not catch it; for warnings where there is none."""
         shown = [d for d in self.diagnostics if d.is_error] or self.diagnostics

@@ -8,6 +8,7 @@ from typing import Any
 from planner.foundation.values.convert import ConversionError, convert
 from planner.foundation.values.json_codec import plain
 from planner.foundation.values.schema import AttributeSchema, BlockSchema
+from planner.foundation.values.types import Primitive
 from planner.foundation.values.value import EPHEMERAL, SENSITIVE, Unknown, Value, unmark_deep
 from planner.foundation.vocabulary.diagnostic import Diagnostic
 from planner.foundation.vocabulary.nearest import did_you_mean
@@ -15,7 +16,7 @@ from planner.foundation.vocabulary.records import field, frozen
 from planner.language.config.model import Config, Expr
 from planner.language.config.reading import Problems, expr_of
 from planner.language.config.static import StaticScope
-from planner.language.config.variables import RawVariables, given_values
+from planner.language.config.variables import RawVariables, given_values, parsed_value
 from planner.language.syntax.body import Body, BodySchema
 from planner.language.syntax.body import ExpectedBlock as BlockHeader
 from planner.language.syntax.files import load_file
@@ -49,8 +50,7 @@ def backend_settings(
     for item in overrides.items if overrides is not None else ():
         if isinstance(item, tuple):
             name, text = item
-            value = decoder.typed(text, schema.attributes[name], name, None)
-            settings[name] = value
+            settings[name] = decoder.option(text, schema.attributes[name], name)
         else:
             said = decoder.body(item, schema)
             settings.update({name: value for name, value in said.items() if value not in (None, [])})
@@ -103,6 +103,14 @@ class _Decoder:
             self.problems.error("unknown_in_backend", "Unknown values within backend definition", detail, expr.span)
             return None
         return self.typed(bare, schema, name, expr)
+
+    def option(self, text: str, schema: AttributeSchema, name: str) -> Any:
+        """The value of an option: text where the setting has a primitive type, else an expression."""
+        if isinstance(schema.decode_type, Primitive):
+            return self.typed(text, schema, name, None)
+        value, problems = parsed_value(text, f"-backend-config={name}")
+        self.problems.extend(problems)
+        return None if value is None else self.typed(value, schema, name, None)
 
     def typed(self, value: Value, schema: AttributeSchema, name: str, expr: Expr | None) -> Any:
         """A value as the setting's type has it, in plain data."""

@@ -204,6 +204,8 @@ def _report_no_function(env: Environment, node: nodes.Call) -> None:
 
     close = next(iter(get_close_matches(node.name, names(), 1, 0.75)), "")
     hint = f' Did you mean "{close}"?' if close else ""
+    if close == node.name:
+        hint = " It exists where plans are made, not here."
     env.errors.append(
         error(
             "language.unknown_function",

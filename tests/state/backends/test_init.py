@@ -331,3 +331,12 @@ def test_what_a_journal_says_is_told_before_the_state_goes_where_no_journal_is_f
     here.backend("http", SERVERS["http"]().settings())
     here.good("init", "-migrate-state", "-force-copy")
     assert [one["name"] for one in here.state()["resources"]] == ["a", "b"]
+
+
+def test_options_of_other_types_are_expressions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, planner: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "main.tf").write_text('terraform {\n  backend "http" {\n    address = "http://127.0.0.1:1/s"\n  }\n}\n')
+    ran = planner("init", '-backend-config=headers={"X" = "1"}', "-backend-config=retry_max=0")
+    assert "is required" not in ran.err and "connection refused" in ran.err, ran.err
+    ran = planner("init", "-backend-config=headers={")
+    assert ran.code == 1 and "-backend-config=headers" in ran.err
