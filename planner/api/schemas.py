@@ -150,7 +150,9 @@ REVIEW_CHANGE = _object(
         "address": TEXT,
         "action": TEXT,
         "verb": _with_text(TEXT, "The action, or `replace` for the actions that replace."),
-        "stateful": _with_text(FLAG, "Whether it holds data, by the policy protect_stateful."),
+        "stateful": _with_text(
+            FLAG, "Whether it holds data, by the policy protect_stateful; where a plan destroys anything."
+        ),
         "previous_address": TEXT,
         "causes": _list(COUNT, "Numbers of causes."),
         "attributes": _list(

@@ -24,6 +24,7 @@ from planner.foundation.vocabulary.records import evolve
 from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.model.graph import Graph
 from planner.logic.model.plan import PolicyRecord
+from planner.logic.programs.actions import does
 from planner.operations import graphs
 from planner.operations.judge_documents import check_document, policies_of
 from planner.operations.options import OperationOptions
@@ -95,8 +96,9 @@ STATEFUL = "protect_stateful"
 
 def holding_data(made: MadePlan[L]) -> frozenset[str]:
     """The addresses of the objects of a plan that hold data: those that the policy protect_stateful looks at, with the
-    parameters that the configuration sets. None where the settings are wrong, which judging reports."""
-    if all(change.action == "no-op" for change in made.plan.changes):
+    parameters that the configuration sets. None where nothing is destroyed, and where the settings are wrong, which
+    judging reports."""
+    if not any(does(change.action, "destroys") for change in made.plan.changes):
         return frozenset()
     options, record = made.loaded.options, made.plan.policy
     words = (*(word for word in (*options.standing_policies, *own(options.directory)) if word.endswith(".toml")),)

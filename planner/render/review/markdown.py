@@ -19,7 +19,7 @@ MOST = 65_000
 _RESERVED = 400
 """characters for the numbers of what is left out"""
 _MOST_NAMED = 4
-_MOST_ERRORS = 10
+_MOST_READERS = 4
 _MOST_ROWS = 60
 """attributes in the table of a change"""
 _LONGEST_VALUE = 160
@@ -227,10 +227,16 @@ def _hops(document: Mapping[str, Any]) -> Iterator[Piece]:
 # ---------------------------------------------------------------- the rest
 
 
+def output_text(one: Mapping[str, Any], in_table: bool = False) -> str:
+    """`output port 5432 → 5433, read by svc5`."""
+    readers = [code(unit, in_table) for unit in one["read_by"][:_MOST_READERS]]
+    left = len(one["read_by"]) - len(readers)
+    read = f", read by {', '.join(readers)}{f' and {left:,} more' if left else ''}" if readers else ""
+    return f"output {code(one['name'], in_table)}{_difference(one['before'], one['after'], in_table)}{read}"
+
+
 def _output(one: Mapping[str, Any]) -> str:
-    readers = f", read by {', '.join(map(code, one['read_by']))}" if one["read_by"] else ""
-    unit = f" of {code(one['unit'])}" if one.get("unit") else ""
-    return f"Output {code(one['name'])}{unit}{_difference(one['before'], one['after'])}{readers}  "
+    return f"O{output_text(one)[1:]}  "
 
 
 def _alike_findings(document: Mapping[str, Any]) -> Iterable[list[Mapping[str, Any]]]:

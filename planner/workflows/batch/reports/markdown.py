@@ -13,7 +13,7 @@ from typing import Any
 from planner.logic.programs.actions import words_for
 from planner.render.review.document import ReviewSubject, bare_document
 from planner.render.review.literal import code, prose
-from planner.render.review.markdown import decisions, foot_lines, sections
+from planner.render.review.markdown import decisions, foot_lines, output_text, sections
 from planner.workflows.batch.reports.document import note, noun_of, summary_line, totals_text
 
 LONGEST = 65_000
@@ -22,8 +22,8 @@ FOLD = 6_000
 """characters of the changes of one unit, while others have none yet"""
 HEAD = ("| wave | {} | outcome | add | change | destroy | |", "| ---: | --- | --- | ---: | ---: | ---: | --- |")
 """of the table; {}: what that is which is planned by itself"""
-MOST_READERS = 4
-"""outputs of a unit, and readers of an output, in the table"""
+MOST_OUTPUTS = 4
+"""outputs of a unit in the table"""
 CAUSES = 0.45
 """the part of the room that causes may take"""
 TABLE = 0.55
@@ -44,26 +44,22 @@ def markdown(document: dict[str, Any], texts: dict[str, str], review: Mapping[st
     if review is not None:
         lines += decisions(review)
         room = LONGEST - _RESERVED - sum(len(line) + 1 for line in lines)
-        lines += sections(review, int(room * CAUSES), ("causes", "objects", "outputs"))
+        lines += sections(review, int(room * CAUSES), ("causes", "objects"))
         foot = foot_lines(review)
     room = LONGEST - _RESERVED - sum(len(line) + 1 for line in (*lines, *foot))
-    changing = {unit["unit"] for unit in shown if unit["changes"]}
-    outputs: dict[str, list[str]] = {}
+    outputs: dict[str, list[Mapping[str, Any]]] = {}
     for one in review["outputs"] if review is not None else ():
-        readers = f" → {', '.join(code(unit, in_table=True) for unit in one['read_by'][:MOST_READERS])}"
-        more = f" and {len(one['read_by']) - MOST_READERS} more" if len(one["read_by"]) > MOST_READERS else ""
-        if one["unit"] not in changing:
-            outputs.setdefault(one["unit"], []).append(
-                f"output {code(one['name'], in_table=True)}{readers if one['read_by'] else ''}{more}"
-            )
-    rows, left = _fitting([_row(unit, outputs.get(unit["unit"], ())) for unit in shown], int(room * TABLE))
+        outputs.setdefault(one["unit"], []).append(one)
+    rows, left = _fitting(
+        [_row(unit, () if unit["changes"] else outputs.get(unit["unit"], ())) for unit in shown], int(room * TABLE)
+    )
     room -= int(room * TABLE) - left
     if rows:
         lines += [HEAD[0].format(noun_of(document)), *HEAD[1:], *rows]
     reviewed: dict[str, list[Mapping[str, Any]]] = {}
     for change in review["changes"] if review is not None else ():
         reviewed.setdefault(change["unit"], []).append(change)
-    folds, _ = _fitting([fold for unit in shown[: len(rows)] if (fold := _fold(unit, reviewed))], room - 120)
+    folds, _ = _fitting([fold for unit in shown[: len(rows)] if (fold := _fold(unit, reviewed, outputs))], room - 120)
     lines += folds
     lines += _rest(document, shown, len(rows), len(folds))
     lines += ["", *foot] if foot else []
@@ -113,7 +109,7 @@ def _rest(document: dict[str, Any], shown: list[dict[str, Any]], rows: int, fold
     if document.get("left_out"):
         names, more = document["left_out"][:MOST_NAMED], len(document["left_out"]) - MOST_NAMED
         rest = f" and {more} more" if more > 0 else ""
-        said.append(f"Left out: {', '.join(f'`{_cell(name)}`' for name in names)}{rest}.")
+        said.append(f"Left out: {', '.join(map(code, names))}{rest}.")
     if rows < len(shown):
         outcomes = Counter(unit["outcome"] for unit in shown[rows:])
         what = ", ".join(f"{number} {outcome}" for outcome, number in sorted(outcomes.items()))
@@ -124,22 +120,28 @@ def _rest(document: dict[str, Any], shown: list[dict[str, Any]], rows: int, fold
     return ["", " ".join(said)] if said else []
 
 
-def _row(unit: dict[str, Any], outputs: Sequence[str] = ()) -> str:
-    """`outputs`: those of a unit where nothing else changes, in Markdown."""
+def _row(unit: dict[str, Any], outputs: Sequence[Mapping[str, Any]] = ()) -> str:
+    """`outputs`: those of a unit where nothing else changes."""
+    named = [output_text(one, in_table=True) for one in outputs[:MOST_OUTPUTS]]
+    named += [f"and {len(outputs) - MOST_OUTPUTS:,} more outputs"] if len(outputs) > MOST_OUTPUTS else []
     counts = [str(unit["counts"][name] or "") for name in ("add", "change", "remove")]
     cells = [
         str(unit["wave"]),
-        f"`{_cell(unit['unit'])}`",
+        code(unit["unit"], in_table=True),
         _mark(unit["outcome"]),
         *counts,
-        "; ".join(filter(None, (prose(note(unit)), *outputs[:MOST_READERS]))),
+        "; ".join(filter(None, (prose(note(unit)), *named))),
     ]
     return f"| {' | '.join(cells)} |"
 
 
-def _fold(unit: dict[str, Any], reviewed: Mapping[str, list[Mapping[str, Any]]] = {}) -> str:
+def _fold(
+    unit: dict[str, Any],
+    reviewed: Mapping[str, list[Mapping[str, Any]]] = {},
+    outputs: Mapping[str, list[Mapping[str, Any]]] = {},
+) -> str:
     """The changes and diagnostics of a unit, folded; "" for none. `reviewed`: the changes of units, attribute by
-    attribute."""
+    attribute, and `outputs`."""
     shown = [
         f"{_sign(c['action'])} {c['address']}" + (f"  ({c['reason']})" if c["reason"] else "") for c in unit["changes"]
     ]
@@ -152,7 +154,8 @@ def _fold(unit: dict[str, Any], reviewed: Mapping[str, list[Mapping[str, Any]]] 
     changes = reviewed.get(unit["unit"])
     if not changes:
         return "\n".join([head, *_fenced([*problems, *shown]), "</details>"])
-    inner = sections({**bare_document("", ReviewSubject()), "changes": changes}, FOLD, ("changes",))
+    parts = {"changes": changes, "outputs": outputs.get(unit["unit"], [])}
+    inner = sections({**bare_document("", ReviewSubject()), **parts}, FOLD, parts)
     return "\n".join([head, *(_fenced(problems) if problems else ()), *inner, "</details>"])
 
 
@@ -186,7 +189,3 @@ def _sign(action: str) -> str:
 
 def _mark(outcome: str) -> str:
     return f"**{outcome}**" if outcome in ("failed", "died", "stopped") else outcome
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ").replace("`", "'")
