@@ -24,7 +24,9 @@ MOST_AROUND = 16
 """characters shown on either side of a difference"""
 _WORD = re.compile(r"[\w.]")
 """characters that are not separated from a difference"""
+_LINE = re.compile(r"line \d+(?: \(and \d+ more\))?: ")
 _ENDS = re.compile(r"[.\[]")
+BACKSLASH = "\\"
 _SEPARATOR = re.compile(r"[^\w.-]")
 KINDS = {
     "drift": "changed outside",
@@ -199,7 +201,12 @@ def difference_of(step: CauseStep) -> str:
         return f" removed, was {step.before}"
     if step.before == "nothing":
         return f" added: {step.value}"
-    return f" {difference(step.before, step.value)}" if step.before and step.value else ""
+    if not step.before or not step.value:
+        return ""
+    line, own = _LINE.match(step.before), _LINE.match(step.value)
+    if line is None or own is None:
+        return f" {difference(step.before, step.value)}"
+    return f", {line.group()}{difference(step.before[line.end() :], step.value[own.end() :])}"
 
 
 def difference(before: str, value: str) -> str:
@@ -209,16 +216,18 @@ def difference(before: str, value: str) -> str:
         return whole
     begin = common_start(before, value)
     end = common_start(before[begin:][::-1], value[begin:][::-1])
-    while begin and _WORD.match(before[begin - 1]):
+    ends = [(text[begin : begin + 1], text[len(text) - end - 1 : len(text) - end]) for text in (before, value)]
+    while begin and any(_WORD.match(first) for first, _ in ends) and _WORD.match(before[begin - 1]):
         begin -= 1
-    while end and _WORD.match(before[len(before) - end]):
+    while end and any(_WORD.match(last) for _, last in ends) and _WORD.match(before[len(before) - end]):
         end -= 1
     old, new = (_shortened(text[begin : len(text) - end]) for text in (before, value))
     head, tail = before[:begin], before[len(before) - end :]
     if len(head) > MOST_AROUND:
         quoted = '"' if head.startswith('"') else ""
         near = head[-MOST_AROUND:]
-        head = f"{quoted}...{near[next((m.start() for m in _SEPARATOR.finditer(near[:-1])), -1) + 1 :]}"
+        start = next((m.end() for m in _SEPARATOR.finditer(near[:-1])), 0)
+        head = f"{quoted}...{near[start + near[:start].endswith(BACKSLASH) :]}"
     if len(tail) > MOST_AROUND:
         tail = f"{tail.removesuffix('...')[:MOST_AROUND]}...{tail[-1] if tail.endswith(chr(34)) else ''}"
     return f"{head}[{old} -> {new}]{tail}" if head or tail else f"{old} -> {new}"

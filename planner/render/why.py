@@ -14,7 +14,7 @@ from planner.answers.explain.causes import CauseStep
 from planner.answers.explain.why import more_causes
 from planner.logic.programs.actions import does, words_for
 from planner.render.alike import alike
-from planner.render.cause_line import INSIDE, folded, inside_text, name_of, words_of
+from planner.render.cause_line import INSIDE, difference_of, folded, inside_text, name_of, words_of
 from planner.render.cause_summary import module_of, without_module
 from planner.render.proof import fact_text, own_rule_text, proof_text, source_text
 from planner.render.terminal import Paint, fold
@@ -35,6 +35,8 @@ MOST_LINES = 12
 """lines of an answer about an order or an unknown value, unless all are requested"""
 
 
+MOST_ALSO = 3
+"""other parts of the object that change"""
 MOST_OF_END = 3
 """lines about the end of an object that nothing else caused"""
 
@@ -117,6 +119,11 @@ def causes_text(document: dict[str, Any], paint: Paint, width: int) -> str:
         line = inside_text([step]) if step.kind == INSIDE else f"{text}{words[len(what) :]}"
         if not lines[-1].endswith(f" {line}"):  # the text of a value has its name and place
             lines.append(f"  {'' if own and not number else '<- '}{line}")
+    shown = {hop.what for hop in hops}
+    also = [_cause_step(part) for part in document.get("differences", ()) if part["what"] not in shown]
+    lines += [f"  also {part.what[len(name) :].lstrip('.')}{difference_of(part)}" for part in also[:MOST_ALSO]]
+    if len(also) > MOST_ALSO:
+        lines.append(f"  also {len(also) - MOST_ALSO} more parts (-full)")
     lines += [f"  and because of {words_of(_cause_step(root), actions)}" for root in document["root_causes"][1:]]
     return "\n".join(part for line in lines for part in fold(line, width, "     "))
 

@@ -353,3 +353,21 @@ def test_secrets_have_the_places_that_others_have(planner: Run, tmp_path: Path) 
         assert planner(*words.split()).code == 0
     out = planner("why", "module.m.terraform_data.a", "-var=x=new").out
     assert "  input.x (m/main.tf:6)\n  <- module.m.var.x (main.tf:4)\n" in out
+
+
+def test_every_part_that_differs_and_the_line_of_a_text(planner: Run, tmp_path: Path) -> None:
+    text = """variable "x" { default = "one" }
+resource "terraform_data" "a" {
+  input = {
+    name = "n-${var.x}"
+    tags = { X = var.x, Y = "y" }
+  }
+}
+resource "terraform_data" "t" { input = "first\\nsecond ${var.x}" }
+"""
+    (tmp_path / "main.tf").write_text(text)
+    assert planner("apply", "-auto-approve").code == 0
+    out = planner("why", "terraform_data.a", "-var=x=two").out
+    assert '  input.name "n-one" -> "n-two" (main.tf:4)\n' in out and '  also input.tags.X "one" -> "two"\n' in out
+    out = planner("why", "terraform_data.t", "-var=x=two").out
+    assert '\n  input, line 2: "second one" -> "second two" (main.tf:8)\n' in out

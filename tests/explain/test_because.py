@@ -289,4 +289,5 @@ def test_why_follows_what_forces_a_replacement(tmp_path: Path, planner: Run, mon
         ["triggers_replace[0]", '"registry/1"'],
         ["<-", "local.tag"],
         ["<-", "var.v"],
+        ["also", "input"],
     ]

@@ -22,6 +22,11 @@ DIFFERENCES = [
         '"docker run --restart=always --image=web:22 --label=one --label=two"',
         '"...--image=web:[1 -> 22] --label=one --l..."',
     ),
+    (
+        '"Services: api, web, worker, and many more things"',
+        '"Services: api, web, and many more things"',
+        '"... api, web, [worker,  -> ]and many more th..."',
+    ),
     ('"' + "a" * 60 + '"', '"b"', f'"[{"a" * 48}... -> b]"'),
     ("[" + "1,2," * 20 + "3]", "[" + "1,2," * 20 + "4]", "...2,1,2,1,2,1,2,[3 -> 4]]"),
 ]
@@ -34,8 +39,11 @@ def test_a_difference_is_shown_around_its_place(before: str, value: str, text: s
 
 def test_values_are_never_cut_before_their_difference() -> None:
     before, after = short_texts("x" * 100 + "1" + "y" * 100, "x" * 100 + "2" + "y" * 100)
-    assert before == "..." + "x" * 24 + "1" + "y" * 35 + "..."
-    assert after == "..." + "x" * 24 + "2" + "y" * 35 + "..."
+    assert before == '"...' + "x" * 24 + "1" + "y" * 35 + '..."'
+    assert after == '"...' + "x" * 24 + "2" + "y" * 35 + '..."'
+    assert short_texts("a\nb, c\nd", "a\nb\nd") == ('line 2: "b, c"', 'line 2: "b"')
+    assert short_texts("a\nd", "a\nb\nc\nd") == ("nothing", 'line 2 (and 1 more): "b"')
+    assert short_texts("a\nb\n", "c\nd\n") == ('line 1 (and 1 more): "a"', 'line 1 (and 1 more): "c"')
     assert short_texts(None, "b") == ("nothing", '"b"')
     assert short_texts("x" * 100, "z", hidden=True) == ("(sensitive value)", "(sensitive value)")
 

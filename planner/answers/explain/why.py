@@ -134,6 +134,9 @@ class Explainer:
         because = chains_of([Derivation(relations, base, [name], trace)]).get(name)
         if because is not None:
             document |= because.json
+        parts = sorted(row for row in base.relation("planned_change") if row[0].startswith((f"{name}.", f"{name}[")))
+        if len(parts) > 1:
+            document["differences"] = [{"what": what, "before": old, "value": new} for what, old, new in parts]
         more = self._more_causes(name, because, document)
         steps = [_cause_step(root) for root in more[:_MOST_CAUSES]]
         if len(more) > _MOST_CAUSES:

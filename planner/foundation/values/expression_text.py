@@ -131,8 +131,10 @@ def _balance(line: str) -> int:
 
 LONGEST = 60
 """characters"""
-_LEAD = 24
-"""characters shown before a difference"""
+_LEAD, _TAIL = 24, 35
+"""characters shown before and behind a difference"""
+_MOST_DIFFERENT = 400
+HIDDEN = "(sensitive value)"
 
 
 def short_text(value: Value, hidden: bool = False) -> str:
@@ -141,11 +143,45 @@ def short_text(value: Value, hidden: bool = False) -> str:
 
 
 def short_texts(before: Value, after: Value, hidden: bool = False) -> tuple[str, str]:
-    """Two values as JSON, shortened around the first character in which they differ; None is for no value there."""
+    """Two values as JSON, shortened around the part in which they differ; None is for no value there. Of texts of
+    several lines the first line that differs, with its number."""
     texts = [whole_text(v, hidden) if v is not None else "nothing" for v in (before, after)]
-    start = max(0, common_start(*texts) - _LEAD)
-    one, other = (_cut(text, start if max(map(len, texts)) > LONGEST else 0) for text in texts)
+    plain = [unmark_deep(v)[0] if v is not None else None for v in (before, after)]
+    if all(v.__class__ is str for v in plain) and "\n" in f"{plain[0]}{plain[1]}" and HIDDEN not in texts:
+        return _first_line(*(str(v).split("\n") for v in plain))
+    return _around_difference(*texts)
+
+
+def _first_line(before: list[str], after: list[str]) -> tuple[str, str]:
+    start = next((at for at, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), 0)
+    start = start or (min(len(before), len(after)) if before[:1] == after[:1] else 0)
+    pairs = zip(reversed(before[start:]), reversed(after[start:]), strict=False)
+    same = next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(before), len(after)) - start)
+    sides = [lines[start : len(lines) - same] for lines in (before, after)]
+    others = max(map(len, sides)) - 1
+    title = f"line {start + 1}{f' (and {others} more)' if others > 0 else ''}: "
+    texts = _around_difference(*(whole_text(side[0]) if side else "nothing" for side in sides))
+    one, other = (text if text == "nothing" else f"{title}{text}" for text in texts)
     return one, other
+
+
+def _around_difference(one: str, other: str) -> tuple[str, str]:
+    """Two texts, without most of what they have in common where they are long."""
+    if max(len(one), len(other)) <= LONGEST or "nothing" in (one, other):
+        return _cut(one), _cut(other)
+    begin = common_start(one, other)
+    end = common_start(one[begin:][::-1], other[begin:][::-1])
+    start, rest = max(0, begin - _LEAD), max(0, end - _TAIL)
+    while start and one[start - 1] == "\\":  # within an escape
+        start -= 1
+    first, last = (_middle(text[start : len(text) - rest]) for text in (one, other))
+    quote_sign = '"' if one[:1] == other[:1] == '"' else ""
+    lead, tail = f"{quote_sign}..." if start else "", f"...{quote_sign}" if rest else ""
+    return f"{lead}{first}{tail}", f"{lead}{last}{tail}"
+
+
+def _middle(text: str) -> str:
+    return text if len(text) <= _MOST_DIFFERENT else f"{text[: _MOST_DIFFERENT // 2]}...{text[-_MOST_DIFFERENT // 2 :]}"
 
 
 def common_start(one: str, other: str) -> int:
@@ -160,7 +196,7 @@ def whole_text(value: Value, hidden: bool = False) -> str:
         return "null"
     plain, marks = unmark_deep(value)
     if hidden or marks & {SENSITIVE, EPHEMERAL}:
-        return "(sensitive value)"
+        return HIDDEN
     if plain.__class__ is Unknown or not is_wholly_known(plain):
         return "(known after apply)"
     try:
