@@ -53,6 +53,10 @@ COMMON = (
 """Flags of every command."""
 
 
+GLOBAL = ("chdir", "cpu-profile")
+"""options that come before the command"""
+
+
 class Arguments:
     """The parsed words: `arguments["out"]` is a flag's value (or default), `given` the names that occurred, `words` the
     positional words, `ordered` the (flag, value) pairs of ordered flags, `command` the command's name."""
@@ -111,6 +115,8 @@ def parse(words: list[str], flags: tuple[Flag, ...]) -> Arguments:
             continue
         name, equals, value = word.lstrip("-").partition("=")
         flag = table.get(name)
+        if flag is None and name in GLOBAL:
+            raise UsageError(f"Option -{name} comes before the command", f"Write planner {word} COMMAND ...")
         if flag is None or word.startswith("---"):
             raise UsageError(f"Unknown option {word.partition('=')[0]}", _did_you_mean(name, table))
         if not equals and flag.kind == "bool":

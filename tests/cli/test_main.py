@@ -249,3 +249,25 @@ def test_documentation_in_the_terminal(planner, tmp_path):
     assert "There is no topic exit-code" in planner("docs", "exit-code").err
     assert planner("docs", f"-man={tmp_path / 'man'}").code == 0
     assert "planner state list" in (tmp_path / "man" / "planner-state-list.1").read_text()
+
+
+def test_a_global_option_behind_the_command_is_named(planner):
+    ran = planner("plan", "-chdir=x")
+    assert ran.code == 1
+    assert "Option -chdir comes before the command" in ran.err
+    assert "planner -chdir=x COMMAND" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [
+        ('resource "terraform_data" "a" { for_each = ["a"] }', "Write toset(...) around a list"),
+        ('resource "terraform_data" "a" { input = hello }', 'write double quotes: "hello"'),
+    ],
+)
+def test_messages_name_the_way_out(planner, tmp_path, monkeypatch, line, hint):
+    (tmp_path / "main.tf").write_text(line + "\n")
+    monkeypatch.chdir(tmp_path)
+    ran = planner("plan")
+    assert ran.code == 1
+    assert hint in " ".join(ran.err.split())

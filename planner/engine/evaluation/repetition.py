@@ -14,6 +14,7 @@ from planner.foundation.values.types import (
     DYNAMIC,
     NUMBER,
     STRING,
+    ListType,
     MapType,
     ObjectType,
     SetType,
@@ -215,7 +216,10 @@ def _for_each(
         type_ is DYNAMIC or isinstance(type_, (MapType, ObjectType)) or (allow_tuple and type_.__class__ is TupleType)
     ):
         wanted = "a map, a set of strings or a tuple" if allow_tuple else "a map or a set of strings"
-        problems.append(_invalid("for_each", expr, scope, f"it must be {wanted}, not {friendly_name(type_)}"))
+        reason = f"it must be {wanted}, not {friendly_name(type_)}"
+        if isinstance(type_, ListType | TupleType):
+            reason += ". Write toset(...) around a list of strings"
+        problems.append(_invalid("for_each", expr, scope, reason))
         found = None
     if needed_for is not None and Unknown in (value.__class__, found.__class__):
         problems.append(_unknown("for_each", expr, scope, needed_for))
@@ -225,6 +229,8 @@ def _for_each(
     for mark, word in ((SENSITIVE, "sensitive"), (EPHEMERAL, "ephemeral")):
         if mark in marks:
             detail = f"it is {word}, but its keys name the instances and are stored and shown"
+            if mark is SENSITIVE:
+                detail += ". Use keys that are not secret, or nonsensitive(...) if these are not"
             problems.append(_invalid("for_each", expr, scope, detail, secret=True))
             found = None
     return (None if has_errors(problems) else found), problems

@@ -119,6 +119,8 @@ def _module(start: int, root_end: int, steps: tuple[nodes.Step, ...]) -> Parsed:
 def _resource(mode: str, type_: str, start: int, steps: tuple[nodes.Step, ...], end: int) -> Parsed:
     if not steps:
         detail = "A resource type must be followed by the name of a resource."
+        if not type_.count("_"):
+            detail += f' For a string write double quotes: "{type_}".'
         return BadReference("Invalid reference", detail, start, end)
     first = steps[0]
     if not isinstance(first, nodes.GetAttr):
