@@ -43,6 +43,7 @@ def test_from_plan_to_apply(host: GitHubDouble, planner: Callable[..., Ran], tmp
     assert ran.code == 2, ran.err
     (text,) = host.texts()
     assert "Plan: 1 to add" in text and "terraform_data.a" in text
+    assert (tmp_path / ".planner" / "report" / ".gitignore").read_text() == "*\n"
     assert "Plan: 1 to add" in (tmp_path / "github_step_summary").read_text()
     assert outputs(tmp_path) == {
         "changes": "true",

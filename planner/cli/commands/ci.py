@@ -14,7 +14,7 @@ from typing import Any
 from planner.cli import index
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.pull_request import ABOUT, cut, report_text, reported, run_files, started
-from planner.foundation.vocabulary.diagnostic import Diagnostic
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.foundation.vocabulary.records import evolve
 from planner.render.diagnostics import show
 from planner.render.terminal import Terminal
@@ -50,7 +50,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     command, words = _command(arguments.words)
     words += _split(arguments["arguments"])
     folder = arguments["into"]
-    os.makedirs(folder, exist_ok=True)
+    _prepare(folder)
     files = {name: path for name, path in run_files(folder).items() if name in _flags(command)}
     plan_file = _plan_file(command, folder)
     for path in files.values():
@@ -73,6 +73,17 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
 
 _AUTOMATIC = {"input": "-input=false", "detailed-exitcode": "-detailed-exitcode"}
 """flags of commands in jobs; those of the command line come after them"""
+
+
+def _prepare(folder: str) -> None:
+    """Make the directory of reports, which git leaves alone: a saved plan holds values. Raises Failure."""
+    try:
+        os.makedirs(folder, exist_ok=True)
+        if not os.listdir(folder):
+            with open(os.path.join(folder, ".gitignore"), "w", encoding="utf-8") as file:
+                file.write("*\n")
+    except OSError as problem:
+        raise Failure(error("ci.folder", "Cannot write reports", f"{folder}: {problem.strerror or problem}.")) from None
 
 
 def _report(arguments: Arguments, terminal: Terminal, files: dict[str, str], plan_file: str, code: int) -> int:
