@@ -51,7 +51,8 @@ def conclude_with(document: dict[str, Any], report: Any, arguments: Arguments, t
         _tell(document, report, terminal)
     if report.failed or not written or (arguments.get("strict") and _may_be_orphaned(document, report)):
         return 1
-    return 2 if arguments.get("detailed-exitcode") and report.has_changes else 0
+    changed = report.has_drift if arguments.command == "batch drift" else report.has_changes
+    return 2 if arguments.get("detailed-exitcode") and changed else 0
 
 
 def _may_be_orphaned(document: dict[str, Any], report: Any) -> bool:

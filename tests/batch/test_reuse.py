@@ -62,7 +62,12 @@ def test_drift_is_seen(tmp_path: Path, world: Path) -> None:
     assert drifted.code == 2 and drifted.outcomes == {"a": "unchanged", "b": "changes", "c": "unchanged"}
     assert drifted.unit("b")["changes"] == [{"address": "test_thing.t", "action": "delete", "reason": "drift"}]
     assert "Objects: 1 gone." in batch(tmp_path / "fleet", "plan", "-refresh-only", "-markdown=d.md").out
-    assert "Objects: **1** gone." in (tmp_path / "fleet/d.md").read_text()
+    report = (tmp_path / "fleet/d.md").read_text()
+    assert "Objects: **1** gone." in report and "was destroyed outside; an apply creates it again" in report
+    drift = batch(tmp_path / "fleet", "drift", "-review=d.json")
+    (one,) = json.loads((tmp_path / "fleet/d.json").read_text())["changes"]
+    assert drift.code == 2 and (one["unit"], one["drift"]["outcome"]) == ("b", "restored")
+    assert batch(tmp_path / "fleet", "drift", "a", "c").code == 0
     assert plan(tmp_path, "-refresh=false", "-detailed-exitcode").code == 0
     seen = plan(tmp_path, "-detailed-exitcode")
     assert seen.code == 2 and seen.unit("b")["changes"][0]["action"] == "create"

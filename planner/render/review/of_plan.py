@@ -49,9 +49,8 @@ _MOST_CHANGES, _MOST_ATTRIBUTES, _LONGEST = 60, 12, 200
 """changes of a unit, attributes of each and characters of a value, in the review of a fleet"""
 
 
-def short_review(made: MadePlan[Any]) -> dict[str, Any]:
+def short_review(document: dict[str, Any]) -> dict[str, Any]:
     """The document of a plan among many: the first changes and attributes, with the numbers of the others."""
-    document = plan_review(made, ReviewSubject())
     for change in document["changes"]:
         attributes = change["attributes"]
         change["attributes_left_out"] += len(attributes[_MOST_ATTRIBUTES:])

@@ -135,7 +135,7 @@ def of_plan(request: Request, made: MadePlan[Start], told: Iterable[Diagnostic])
         tuple((o.name, o.action) for o in plan.outputs if o.action != "no-op"),
         diagnostics_json(list(told)),
         text=text_of(made) if request.text else "",
-        review=_review(made) if request.review and not plan.is_empty else {},
+        review=_review(made) if request.review and not (plan.is_empty and not changes_of(plan)) else {},
         facts=_facts(request, made) if request.facts else {},
         asks_plugins=asks_plugins(made.loaded.config, made.plan.prior_state),
         lineage=plan.previous_state.lineage,
@@ -189,9 +189,16 @@ def changes_of(plan: Plan) -> tuple[tuple[str, str, str], ...]:
 
 
 def _review(made: MadePlan[Start]) -> dict[str, Any]:
-    from planner.render.review.of_plan import short_review
+    from planner.render.review.document import ReviewSubject
+    from planner.render.review.of_plan import plan_review, short_review
 
-    return short_review(made)
+    if made.plan.mode != "refresh-only":
+        return short_review(plan_review(made, ReviewSubject()))
+    from planner.operations.plan_files import open_or_make_plan
+    from planner.render.review.drift import drift_review
+
+    answer = open_or_make_plan(evolve(made.loaded.options, mode="normal"))
+    return short_review(drift_review(made, answer.complete, ReviewSubject()))
 
 
 def text_of(made: MadePlan[Start]) -> str:

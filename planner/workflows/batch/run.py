@@ -62,6 +62,11 @@ class BatchReport:
     def has_changes(self) -> bool:
         return any(d.outcome in ("changes", "incomplete") for d in self.done.values())
 
+    @property
+    def has_drift(self) -> bool:
+        """Whether a refresh-only plan of a unit has an object that was changed outside."""
+        return any(d.result is not None and d.result.changes for d in self.done.values())
+
 
 class Run:
     """One command over the selected units of a fleet, with its record."""
