@@ -43,6 +43,7 @@ def test_actionlint() -> None:
     assert ran.returncode == 0, ran.stdout
 
 
+@pytest.mark.timeout(900)
 def test_the_steps_of_the_action(repository: Path, tmp_path: Path) -> None:
     """The shell of the steps in order, with the variables and files of a runner: no runner of actions is at hand."""
     steps = yaml.safe_load((ROOT / "action.yml").read_text())["runs"]["steps"]
@@ -85,6 +86,7 @@ def _evaluated(text: str, inputs: dict[str, str]) -> str:
     return re.sub(r"\$\{\{ *(.*?) *\}\}", lambda found: known[found[1]], text)
 
 
+@pytest.mark.timeout(900)
 def test_pre_commit(repository: Path, tmp_path: Path) -> None:
     """All hooks, installed by pre-commit from a clone of the committed files."""
     pytest.importorskip("pre_commit")
