@@ -34,10 +34,8 @@ KINDS = {
     "left-state": "it was applied, and the state does not have it any more",
     "not-in-state": "it was declared before, and the state does not have it",
     "unignored": "until now ignore_changes kept it as it was",
-    "unapplied": "the state and the former configuration have different values",
+    "unapplied": "the configuration did not change, the state has a different value",
     "gone": "removed outside",
-    "no-call": "not called any more",
-    "new-call": "called now, and was not",
     "read": "as it was read",
     "function": "a function of the time of the apply",
     "ephemeral": "opened when it is needed",
@@ -49,8 +47,9 @@ KINDS = {
     "delete_because_no_move_target": "moved to where nothing is declared",
 }
 
-_ASKED = ("replace_by_request", "no-call", "new-call")
-"""kinds whose word implies the place"""
+_ASKED = ("replace_by_request", "no-call")
+"""kinds that have no place of interest"""
+_CALLS = {"no-call": " was removed", "new-call": " was added"}
 
 
 def because_lines(because: Because, address: str, actions: Mapping[str, str]) -> list[str]:
@@ -158,6 +157,7 @@ def words_of(step: CauseStep, actions: Mapping[str, str], with_place: bool = Tru
     what = name_of(step) + difference_of(step)
     if step.kind == "variable":
         return f"{what} ({origin_of(step)})" if with_place else what
+    what += _CALLS.get(step.kind, "")
     key = _NEW_KEY.fullmatch(step.what)
     if key is not None and not key[3]:
         what += presence(step, actions)

@@ -251,7 +251,7 @@ def _obstacles(document: dict[str, Any], paint: Paint, full: bool) -> str:
         for number, near in enumerate(document["nearest"]):
             lines.append(paint(near["text"], "bold") if number == 0 else near["text"])
             lines += [f"  {line}" for line in near.get("lines", ())]
-        return "\n".join([*lines, paint("For the conditions that each rule lacks: -full", "grey")])
+        return "\n".join([*lines, paint("All rules that were tried: -full", "grey")])
     text = obstacles_text(document["rules"], goal, 0 if full else 2)
     lines += [f"{paint(fact_text(goal), 'bold')} does not hold.", text or "  No rule could derive it."]
     return "\n".join(lines)

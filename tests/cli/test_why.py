@@ -347,7 +347,7 @@ def test_no_edge_is_told_by_what_comes_nearest(planner):
         "The other way round there is a path: terraform_data.c (expand) waits for terraform_data.a (expand):",
         "  terraform_data.c (expand) -> terraform_data.b (expand)",
         "  terraform_data.b (expand) -> terraform_data.a (expand)",
-        "For the conditions that each rule lacks: -full",
+        "All rules that were tried: -full",
         "",
     ]
     document = json.loads(planner("why", "-not", "-json", "terraform_data.a", "terraform_data.c").out)

@@ -166,7 +166,7 @@ class Trace(ValueTrace):
         beside = self._inputs(inner)
         if beside is not None and not beside <= (self._inputs(outer) or frozenset()):
             self._facts.add("repeats", name, str(inner), inner.repeated, source=self._source(inner))
-            self._new_instance(inner, f"{inner.repeated} has an instance {path_text(inner.path)} now, and had not")
+            self._new_instance(inner, f"{inner.repeated}{path_text(inner.path)} is new")
 
     def _former_keys(self, at: RepetitionLocation) -> Collection[InstanceKey] | None:
         return self.former.instances(at) if self.former is not None else None

@@ -382,7 +382,7 @@ class ValueTrace(MentionTrace):
             said = f"{of} has a for_each now, and had not"
         else:
             key = path_text((("index", at.key),))
-            said = f"{of} has no instance {key} any more" if goes else f"{of} has an instance {key} now, and had not"
+            said = f"{of}{key} was removed" if goes else f"{of}{key} is new"
         self._new_instance(place, said, before, value if before is not None else None)
         return place
 

@@ -123,7 +123,7 @@ class Explainer:
             (near,) = near_actions(name, asked.action, self._not_planned(prover, asked, verb), prover.database)
             known = f"The plan is to {word} {name}: use planner why {word}." if word != "no-op" else near["text"]
             lines = [known, *(f"  {line}" for line in near["lines"])]
-            lines += [f"For the conditions that each rule lacks: planner why -not -full {verb} {name}"]
+            lines += [f"All rules that were tried: planner why -not -full {verb} {name}"]
             raise Failure(error("why.other_action", f"No {verb} is planned for {name}", "\n".join(lines)))
         proof = prover.why("explained", (name, asked.action))
         if proof is None:

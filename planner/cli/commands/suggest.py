@@ -69,7 +69,8 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
 def _lines(remarks: Iterable[Remark]) -> Iterator[str]:
     """The remarks, with the moved blocks that they propose."""
     shown: dict[str, int] = {}
-    for remark in remarks:
+    listed = list(remarks)
+    for remark in listed:
         block = remark.block
         if block is None:
             commands = "".join(f"\n    {command}" for command in remark.commands[:MOST_SHOWN])
@@ -81,7 +82,9 @@ def _lines(remarks: Iterable[Remark]) -> Iterator[str]:
         shown[block.file] = shown.get(block.file, 0) + 1
         if shown[block.file] <= MOST_SHOWN:
             text = block.text.rstrip("\n").replace("\n", "\n    ")
-            yield f"{remark.address}: {remark.code}\n  {remark.message}\n\n    {text}\n"
+            yield f"{remark.address}:\n  {remark.message}\n\n    {text}\n"
+    if any(remark.code == "likely_rename" and remark.block is not None for remark in listed):
+        yield "To insert the moved blocks: planner suggest -write"
     for file, number in shown.items():
         if number > MOST_SHOWN:
             rest = "(-json lists all, -write inserts the likely ones)"

@@ -66,7 +66,7 @@ def prove_wait(
     lines = [*notes, f"{dependent} can start before {dependency} is done: there is no chain of edges between them."]
     lines += [
         near_text(nearest_misses(graph, dependent, dependency)),
-        "For the conditions that each rule lacks: planner why -not -full",
+        "All rules that were tried: planner why -not -full",
     ]
     return None, [error("graph.no_wait", "Nothing to explain", "\n".join(lines))]
 
