@@ -371,3 +371,12 @@ resource "terraform_data" "t" { input = "first\\nsecond ${var.x}" }
     assert '  input.name "n-one" -> "n-two" (main.tf:4)\n' in out and '  also input.tags.X "one" -> "two"\n' in out
     out = planner("why", "terraform_data.t", "-var=x=two").out
     assert '\n  input, line 2: "second one" -> "second two" (main.tf:8)\n' in out
+
+
+def test_a_value_that_only_a_module_declares(planner: Run, tmp_path: Path) -> None:
+    (tmp_path / "m").mkdir()
+    (tmp_path / "m/main.tf").write_text("locals { inner = 1 }\n")
+    (tmp_path / "main.tf").write_text('module "m" { source = "./m" }\n')
+    assert planner("init").code == 0
+    err = " ".join(planner("why", "local.inner").err.split())
+    assert "does not declare it. Did you mean module.m.local.inner (m/main.tf:1)?" in err

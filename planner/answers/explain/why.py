@@ -12,7 +12,7 @@ from planner.answers.explain.causes import RELATIONS, Because, CauseStep, Deriva
 from planner.answers.explain.former_world import FormerWorld, FormerWorldsOf
 from planner.answers.explain.places import LocationLookup, ValueLocation
 from planner.answers.explain.trace import Trace
-from planner.engine.evaluation.context import EvaluationContext
+from planner.engine.evaluation.context import EvaluationContext, ModuleInstance
 from planner.foundation.support.disk import collector_paused
 from planner.foundation.values.expression_text import short_text
 from planner.foundation.values.value import Null, Value, is_wholly_known
@@ -296,6 +296,8 @@ class Explainer:
     def values_like(self, text: str) -> str:
         """The attribute, output, local or variable that a value's name most likely meant."""
         root = self.places.context.root
+        if inner := min(self._in_modules(text, root), key=lambda name: "(.terraform/" in name, default=""):
+            return f" The root module does not declare it. Did you mean {inner}?"
         names = [f"output.{name}" for name in root.outputs] + [f"local.{name}" for name in root.locals]
         names += [f"var.{name}" for name in root.variables]
         address = text.rpartition(".")[0]
@@ -304,6 +306,16 @@ class Explainer:
             if change.address == address and isinstance(change.after, dict):
                 names += [f"{address}.{name}" for name in change.after]
         return instead(text, names) or instead(address, [n for n in names if n.rpartition(".")[0] != address])
+
+    def _in_modules(self, text: str, module: ModuleInstance) -> Iterator[str]:
+        """The local values and variables of this name in the modules below one."""
+        for called in sorted(module.calls):
+            for instance in module.calls[called].values():
+                place = self.places.read(f"{instance.text}.{text}") if text.startswith(("local.", "var.")) else None
+                span = self.places.declaration(place) if place is not None else None
+                if span is not None:
+                    yield f"{instance.text}.{text} ({span.filename}:{span.start_position.line})"
+                yield from self._in_modules(text, instance)
 
     def _values(self, trace: Trace, text: str) -> list[tuple[ValueLocation, Value]]:
         """The places that the user names, with their values, now subjects of the trace. Raises Failure."""
