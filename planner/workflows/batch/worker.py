@@ -143,6 +143,8 @@ def _run(request: Request, check: Check) -> UnitResult:
 
         return do_deployment(request, check)
     options = options_of(request)
+    if request.review:
+        options = evolve(options, keeps_values=True)
     if request.command == "validate":
         from planner.operations.validate import validate
 
