@@ -288,7 +288,9 @@ def with_chains(made: MadePlan[Unstored], proof: dict[str, Any]) -> dict[str, An
         )
     if graph is not None and does(action, "sets_aside"):
         (node,), _ = vertices_meant(graph, [name])
-        chains.append((f"{name} is created before it is destroyed", replacement_chain(graph, node)))
+        chains.append(
+            (f"The replacement of {name} is created before the old object is destroyed", replacement_chain(graph, node))
+        )
     for resource in waits:
         assert graph is not None
         object = str(parse_address(name).config)

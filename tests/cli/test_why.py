@@ -124,7 +124,10 @@ def test_what_forces_a_replacement_to_come_first(planner):
     asks = "  terraform_data.c sets create_before_destroy: main.tf:7: create_before_destroy = true"
     assert planner("apply", "-auto-approve").code == 0
     ran = planner("why", "replace", "terraform_data.a", "-var=x=3")
-    assert ran.code == 0 and ran.out.split("\n")[-5:-3] == ["terraform_data.a is created before it is destroyed:", asks]
+    assert ran.code == 0 and ran.out.split("\n")[-5:-3] == [
+        "The replacement of terraform_data.a is created before the old object is destroyed:",
+        asks,
+    ]
     document = json.loads(planner("why", "replace", "terraform_data.a", "-var=x=3", "-json").out)
     assert document["chains"][0]["steps"][0]["sources"][0]["line"] == 7
     assert planner("plan", "-var=x=3", "-out=plan").code == 0
