@@ -100,6 +100,8 @@ class MixedObjects:
     ) -> None:
         self._now, self._was, self._declared, self._old = places.context, former, declared, old
         self._renewed = renewed
+        self._expanded: dict[tuple[str, str], Collection[InstanceKey]] = {}
+        """the keys of a resource in a module instance, which each instance is looked up in"""
 
     def _objects(self, module: ModuleInstance, resource: ResourceDecl, is_old: bool) -> Any:
         """The instances of a resource in one of the worlds, or in the other where that does not declare it."""
@@ -117,7 +119,11 @@ class MixedObjects:
 
     def keys(self, module: ModuleInstance, resource: ResourceDecl) -> Collection[InstanceKey] | None:
         if self._declared.are_by_key(module.config.path, resource.key):
-            return expand(resource, module.scope, resource.key).instances.keys()
+            place = module.text, resource.key
+            keys = self._expanded.get(place)
+            if keys is None:
+                keys = self._expanded[place] = expand(resource, module.scope, resource.key).instances.keys()
+            return keys
         there = self._objects(module, resource, self._is_old("instances", module, resource))
         if there is None:
             return None
