@@ -185,8 +185,10 @@ def _applied_later(record: InputRecord, run: ApplyInputs) -> tuple[UnknownAttrib
 
 
 def _of_git(made: MadePlan[Any], ref: str, run: ApplyInputs | None) -> FormerWorld:
-    """The world of a revision. A variable that -var sets now had the value of the last apply (`run`), else the one that
-    the revision sets; where neither is known, the present one. Raises Failure for a revision that cannot be read."""
+    """The world of a revision. A variable that -var sets now had the value of the last apply (`run`), where that had
+    none of its own the one that the revision sets; where no apply is on record, the present one.
+
+    Raises Failure for a revision that cannot be read."""
     options = made.loaded.options
     tree = git_tree(options.directory, ref)
     manifest, _ = read_manifest(options.directory, data_directory(os.environ))
@@ -201,8 +203,9 @@ def _of_git(made: MadePlan[Any], ref: str, run: ApplyInputs | None) -> FormerWor
         return None
 
     lost: set[ModulePath] = set()
-    now = {text.partition("=")[0].strip() for kind, text in options.var_args if kind == "var"}
-    files = tuple((kind, text) for kind, text in options.var_args if kind != "var")
+    own = [text.partition("=")[0].strip() for kind, text in options.var_args if kind == "var"]
+    now = set(own if run is not None else ())
+    files = tuple((kind, text) for kind, text in options.var_args if kind != "var" or run is None)
     with view(tree):
         given, _ = load_variables(evolve(options, var_args=files))
         present, _ = load_variables(options)
