@@ -13,7 +13,7 @@ from planner.cli.completion import completions
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("planner va", ["validate"]),
+        ("planner va", ["validate", "vars"]),
         ("planner state ", ["journal", "list", "mv", "pull", "push", "replace-provider", "rm", "show", "verify"]),
         ("planner workspace se", ["select"]),
         ("planner env se", ["select"]),

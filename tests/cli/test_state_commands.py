@@ -464,7 +464,7 @@ def test_refresh_is_refresh_only(tmp_path, planner, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "main.tf").write_text('output "a" {\n  value = 1\n}\n')
     assert planner("refresh", "-refresh-only").code == 0
-    assert "no -destroy" in planner("refresh", "-destroy").err
+    assert "-destroy has no meaning" in planner("refresh", "-destroy").err
 
 
 def test_a_verbose_drawing_has_what_closes_providers(tmp_path, planner, monkeypatch):

@@ -25,13 +25,14 @@ def distance(a: str, b: str) -> int:
 
 
 def nearest(name: str, candidates: Iterable[str], limit: int = 2) -> str | None:
-    """The candidate closest to a name, at most `limit` edits away and alike in half of its letters; of equal ones the
-    first."""
+    """The candidate closest to a name, at most `limit` edits away and alike in half of its letters, or with the same
+    letters; of equal ones the first."""
     best, least = None, limit + 1
     for candidate in candidates:
         if abs(len(candidate) - len(name)) < least:
             edits = distance(name, candidate)
-            if edits < least and 2 * edits <= max(len(name), len(candidate)):
+            is_alike = 2 * edits <= max(len(name), len(candidate)) or sorted(name) == sorted(candidate)
+            if edits < least and is_alike:
                 best, least = candidate, edits
     return best
 

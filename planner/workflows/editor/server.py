@@ -11,7 +11,6 @@ import asyncio
 import json
 import logging
 import os
-from importlib.metadata import version
 from typing import Any, BinaryIO
 
 from lsprotocol import types as lsp
@@ -21,6 +20,7 @@ from pygls.uris import from_fs_path, to_fs_path
 from planner.answers.policy import rule_files
 from planner.answers.policy.packs import gather
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, has_errors
+from planner.foundation.vocabulary.release import RELEASE
 from planner.foundation.vocabulary.span import Source, Span
 from planner.language.syntax.rule_format import format_rules
 from planner.language.syntax.rule_parse import parse_rules
@@ -44,7 +44,7 @@ _KINDS = {
 }
 _SYMBOLS = {"relation": lsp.SymbolKind.Class, "rule": lsp.SymbolKind.Function, "case": lsp.SymbolKind.Event}
 
-server = LanguageServer("planner", version("planner"), text_document_sync_kind=lsp.TextDocumentSyncKind.Full)
+server = LanguageServer("planner", RELEASE, text_document_sync_kind=lsp.TextDocumentSyncKind.Full)
 _waiting: dict[str, asyncio.Task[None]] = {}
 
 
