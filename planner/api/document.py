@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from planner.answers.documents.kind import is_plan_file
+from planner.answers.documents.plan_from_json import part_at
 from planner.answers.policy.model import Verdict
 from planner.api.arguments import absolute
 from planner.api.changes import Change, OutputChange, changed_objects, current_object
@@ -163,21 +164,13 @@ def _marked(value: Any, unknown: Any, sensitive: Any) -> Any:
         names = dict.fromkeys([*(value or {}), *(unknown if isinstance(unknown, dict) else ())])
         return (
             {
-                name: _marked((value or {}).get(name), _at(unknown, name), _at(sensitive, name))
+                name: _marked((value or {}).get(name), part_at(unknown, name), part_at(sensitive, name))
                 for name in names
-                if name in (value or {}) or _at(unknown, name)
+                if name in (value or {}) or part_at(unknown, name)
             }
             if value is not None or unknown
             else None
         )
     if isinstance(value, list):
-        return [_marked(item, _at(unknown, i), _at(sensitive, i)) for i, item in enumerate(value)]
+        return [_marked(item, part_at(unknown, i), part_at(sensitive, i)) for i, item in enumerate(value)]
     return float(value) if isinstance(value, Decimal) else value
-
-
-def _at(structure: Any, step: str | int) -> Any:
-    if isinstance(structure, dict):
-        return structure.get(step)
-    if isinstance(structure, list) and isinstance(step, int) and step < len(structure):
-        return structure[step]
-    return None

@@ -150,8 +150,8 @@ def show_saved_run(
         with _service():
             run = _saved_run(store, saved, options)
             state = attributes(run.read())
-            special: Mode = "destroy" if state.get("is-destroy") else "refresh-only"
-            mode: Mode = special if state.get("is-destroy") or state.get("refresh-only") else "normal"
+            mode: Mode = "refresh-only" if state.get("refresh-only") else "normal"
+            mode = "destroy" if state.get("is-destroy") else mode
             data = run.plan_json(redacted=not as_json)
             confirmable = (state.get("actions") or {}).get("is-confirmable")
             status = f"{str(state.get('status')).replace('_', ' ')} ({'' if confirmable else 'not '}confirmable)"

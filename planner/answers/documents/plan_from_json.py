@@ -114,13 +114,17 @@ def _with_marks(value: Any, unknown: Any, sensitive: Any) -> Value:
         return UNKNOWN
     if isinstance(value, dict) or (isinstance(unknown, dict) and unknown):
         parts = dict.fromkeys((*(value or {}), *(unknown if isinstance(unknown, dict) else ())))
-        return {name: _with_marks((value or {}).get(name), _at(unknown, name), _at(sensitive, name)) for name in parts}
+        return {
+            name: _with_marks((value or {}).get(name), part_at(unknown, name), part_at(sensitive, name))
+            for name in parts
+        }
     if isinstance(value, list):
-        return tuple(_with_marks(item, _at(unknown, at), _at(sensitive, at)) for at, item in enumerate(value))
+        return tuple(_with_marks(item, part_at(unknown, at), part_at(sensitive, at)) for at, item in enumerate(value))
     return implied_value(value)
 
 
-def _at(structure: Any, step: str | int) -> Any:
+def part_at(structure: Any, step: str | int) -> Any:
+    """The part of a structure beside a value (after_unknown and the like) that is about a part of the value."""
     if isinstance(structure, dict):
         return structure.get(step)
     if isinstance(structure, list) and isinstance(step, int) and step < len(structure):

@@ -98,6 +98,17 @@ def absolute_path(path: str) -> str:
     return os.path.normpath(os.path.join(working_directory(), path))
 
 
+def repository_of(directory: str) -> str:
+    """The directory with `.git` that a directory is in, "" for none: an absolute path without links."""
+    here = os.path.realpath(directory)
+    while not os.path.exists(os.path.join(here, ".git")):
+        parent = os.path.dirname(here)
+        if parent == here:
+            return ""
+        here = parent
+    return here
+
+
 _TREE: ContextVar[Tree | None] = ContextVar("tree", default=None)
 
 

@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from urllib.parse import quote, urlsplit
 
+from planner.foundation.support.disk import repository_of
 from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.foundation.vocabulary.records import frozen
 
@@ -39,7 +40,7 @@ def links(template: str, directory: str, environ: Mapping[str, str], page: str =
     names in braces."""
     host = code_host(environ)
     chosen = template or host.template
-    root = host.root or _repository(directory)
+    root = host.root or repository_of(directory)
     base = os.path.relpath(os.path.realpath(directory), os.path.realpath(root)) if root else "."
     rest = chosen
     for name in NAMES:
@@ -90,14 +91,3 @@ def _head(directory: str) -> str:
         return commit_of(directory, "HEAD")
     except Failure:
         return ""
-
-
-def _repository(directory: str) -> str:
-    """The repository of a directory, "" for none."""
-    here = os.path.realpath(directory)
-    while not os.path.exists(os.path.join(here, ".git")):
-        parent = os.path.dirname(here)
-        if parent == here:
-            return ""
-        here = parent
-    return here

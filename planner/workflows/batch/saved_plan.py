@@ -27,7 +27,7 @@ from typing import Any
 
 from attrs import asdict
 
-from planner.foundation.support.disk import replace_file
+from planner.foundation.support.disk import replace_file, repository_of
 from planner.foundation.support.exact_json import dumps
 from planner.foundation.support.fast_json import orjson
 from planner.foundation.vocabulary.diagnostic import Failure, error
@@ -113,12 +113,7 @@ class SavedManifest:
 
 def base_of(root: str) -> str:
     """The base of file paths: the repository that the fleet is in, else its root."""
-    root = here = os.path.realpath(root)
-    while here != os.path.dirname(here):
-        if os.path.exists(os.path.join(here, ".git")):
-            return here
-        here = os.path.dirname(here)
-    return root
+    return repository_of(root) or os.path.realpath(root)
 
 
 def seen_as(result: UnitResult, digests: tuple[tuple[str, str], ...]) -> str:
