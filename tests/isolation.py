@@ -18,6 +18,8 @@ STEERING = (
     "TEST_PROVIDER_", "TF_", "TFE_", "TG_", "TOFU_", "VAULT_", "XDG_",
 )  # fmt: skip
 """beginnings of the names of variables, in capitals: those of services, clients, this program and its like"""
+STEERING_NAMES = frozenset(("BASE_BRANCH_NAME", "CI", "DISPLAY", "LESS", "NO_PAGER", "PAGER", "PULL_NUM", "WAYLAND_DISPLAY"))
+"""whole names, in capitals: a CI system's, a pager's, a screen's"""
 OF_TESTS = frozenset(("CONSUL_BINARY", "PLANNER_GOLDEN"))
 """variables that the tests themselves ask for"""
 KEPT = "TESTS_KEPT"
@@ -32,7 +34,8 @@ def isolate() -> None:
     user, cache = os.path.expanduser("~"), os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     proxy = os.environ.get("HTTPS_PROXY") or os.environ.get("https_proxy")
     for name in [*os.environ]:
-        if name.upper().startswith(STEERING) and name not in OF_TESTS:
+        is_steering = name.upper().startswith(STEERING) or name.upper() in STEERING_NAMES
+        if is_steering and name not in OF_TESTS:
             del os.environ[name]
     home = tempfile.mkdtemp(prefix="planner-tests-")
     atexit.register(_remove, home, os.getpid())
