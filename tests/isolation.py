@@ -18,7 +18,9 @@ STEERING = (
     "TEST_PROVIDER_", "TF_", "TFE_", "TG_", "TOFU_", "VAULT_", "XDG_",
 )  # fmt: skip
 """beginnings of the names of variables, in capitals: those of services, clients, this program and its like"""
-STEERING_NAMES = frozenset(("BASE_BRANCH_NAME", "CI", "DISPLAY", "LESS", "NO_PAGER", "PAGER", "PULL_NUM", "WAYLAND_DISPLAY"))
+STEERING_NAMES = frozenset(
+    ("BASE_BRANCH_NAME", "CI", "DISPLAY", "LESS", "NO_PAGER", "PAGER", "PULL_NUM", "WAYLAND_DISPLAY")
+)
 """whole names, in capitals: a CI system's, a pager's, a screen's"""
 OF_TESTS = frozenset(("CONSUL_BINARY", "PLANNER_GOLDEN"))
 """variables that the tests themselves ask for"""

@@ -281,7 +281,7 @@ SCHEMAS: dict[str, Schema] = {
     "review": _document(
         "planner plan -review=FILE, apply, show, policy check and batch plan -review=FILE, drift -json",
         {
-            "kind": {"enum": ["plan", "apply", "drift", "policy", "batch"]},
+            "kind": {"enum": ["plan", "apply", "drift", "policy", "batch", "stacks"]},
             "mode": {"enum": ["normal", "destroy", "refresh-only"]},
             "title": TEXT,
             "about": _with_text({"type": "object"}, "The directory, workspace, state, revision and plan file."),

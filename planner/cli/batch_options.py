@@ -117,7 +117,7 @@ def batch_options(arguments: Arguments) -> BatchOptions:
         ).options,
         tuple(arguments["rules"]),
         bool(arguments.get("show") or arguments.get("html")),
-        bool(Review(arguments)),
+        bool(Review(arguments) or arguments.get("out") or arguments.get("shard")),
         arguments.get("reuse", 0.0),
         shard=_shard(arguments.get("shard", "")),
         asked=UnitArguments(

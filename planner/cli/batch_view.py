@@ -7,7 +7,7 @@ import time
 import unicodedata
 from collections import Counter
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from planner.cli.batch_lines import SHOWN, BatchLines, few
 from planner.cli.finish import finish, json_text
@@ -17,7 +17,11 @@ from planner.foundation.vocabulary.diagnostic import error
 from planner.render.terminal import Terminal, cell, is_terminal, visible
 from planner.workflows.batch.model import BAD, OUTCOMES, FinishedUnit
 from planner.workflows.batch.reports.document import note, report_json, summary_line, totals_text
+from planner.workflows.batch.saved_plan import REPORT
 from planner.workflows.batch.schedule import BatchListener
+
+if TYPE_CHECKING:
+    from planner.workflows.batch.reports.review import UnitReviews
 
 MANY = 40
 """units: of more, the table has no row for those that are unchanged"""
@@ -63,7 +67,8 @@ def _may_be_orphaned(document: dict[str, Any], report: Any) -> bool:
 def is_brief(arguments: Arguments) -> bool:
     """Whether no output names the changes of units, or is compared with those of others."""
     return not any(
-        arguments.get(name) for name in ("json", "junit", "markdown", "html", "review", "show", "report", "shard")
+        arguments.get(name)
+        for name in ("json", "junit", "markdown", "html", "review", "show", "report", "shard", "out")
     )
 
 
@@ -193,13 +198,17 @@ def _write_reports(document: dict[str, Any], report: Any, arguments: Arguments, 
     written = True
     wanted = [(kind, arguments.get(kind)) for kind in ("report", "junit", "markdown", "html", "review")]
     review = _fleet_review(document, report, arguments)
-    if document["shard"] is not None and arguments.get("out"):
-        wanted.append(("report", os.path.join(arguments["out"], "report.json")))
+    if document["shard"] is not None:
+        wanted = [("kept" if kind == "report" else kind, path) for kind, path in wanted]
+    if arguments.get("out") and (document["shard"] is not None or not report.failed):
+        wanted.append(("kept", os.path.join(arguments["out"], REPORT)))
     for kind, path in wanted:
         if not path:
             continue
         if kind == "report":
             text = json_text(document)
+        elif kind == "kept":
+            text = _kept_text(document, report)
         elif kind == "review":
             text = json_text(review)
         else:
@@ -208,7 +217,7 @@ def _write_reports(document: dict[str, Any], report: Any, arguments: Arguments, 
             more |= {"review": review} if kind in ("markdown", "html") and review is not None else {}
             text = write(document, texts(report), **more)
         try:
-            with open(path, "w", encoding="utf-8") as file:
+            with open(path, "w", encoding="utf-8", opener=_for_owner if kind == "kept" else None) as file:
                 file.write(text)
         except OSError as problem:
             finish(
@@ -218,15 +227,35 @@ def _write_reports(document: dict[str, Any], report: Any, arguments: Arguments, 
     return written
 
 
+def _for_owner(path: str, flags: int) -> int:
+    """Open a file with values, for the user alone."""
+    return os.open(path, flags, 0o600)
+
+
+def _kept_text(document: dict[str, Any], report: Any) -> str:
+    """The report with the reviews of units, to be joined or shown later."""
+    from planner.workflows.batch.reports.review import reviews_json
+
+    return json_text({**document, "reviews": reviews_json(_unit_reviews(report, True))})
+
+
 def _fleet_review(document: dict[str, Any], report: Any, arguments: Arguments) -> dict[str, Any] | None:
-    """The review of the fleet, where one is wanted; what is joined has none."""
+    """The review of the fleet, where one is wanted."""
     analysis = getattr(report, "analysis", None)
-    subject = Review(arguments, "batch", directory=analysis.fleet.root).subject if analysis is not None else None
+    subject = Review(arguments, "batch", directory=analysis.fleet.root if analysis is not None else ".").subject
     if subject is None:
         return None
     from planner.workflows.batch.reports.review import fleet_review
 
-    return fleet_review(document, report, subject)
+    return fleet_review(document, _unit_reviews(report), subject)
+
+
+def _unit_reviews(report: Any, is_kept: bool = False) -> UnitReviews:
+    """The reviews of units; those of joined units come from their jobs."""
+    from planner.workflows.batch.reports.review import unit_reviews
+
+    joined: UnitReviews | None = getattr(report, "reviews", None)
+    return joined if joined is not None else unit_reviews(report, is_kept)
 
 
 def texts(report: Any) -> dict[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import LOCK, POLICY, SHOW_SENSITIVE, named_values
+from planner.cli.review import LINKS
 from planner.workflows.stacks.deployments import ServiceStandIns
 
 AROUND = (
@@ -22,6 +23,8 @@ ASKED = (DEPLOYMENTS, *AROUND, *PLANNING)
 REPORTS = (
     Flag("markdown", "string", "Write a report for a comment, Markdown.", value="FILE"),
     Flag("html", "string", "Write a page with the graph of components and all changes.", value="FILE"),
+    Flag("review", "string", "Write the review as JSON (planner schema review).", value="FILE"),
+    *LINKS,
 )
 SHARED = (*ASKED, *LOCK, SHOW_SENSITIVE, *POLICY)
 

@@ -10,10 +10,8 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, wait
 from tempfile import TemporaryDirectory
 
-from planner.api.making import Making
 from planner.cli.flags import Arguments
-from planner.cli.options import plan_calls
-from planner.cli.stack_work import DeploymentResult, Do, StackWork, Turn
+from planner.cli.stack_work import DeploymentResult, Do, StackWork, Turn, options_of
 from planner.foundation.support.forks import pickled_with_texts
 from planner.foundation.support.signals import STOP
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure, error
@@ -196,9 +194,8 @@ def _result(job: Job, do: Do, view: View, terminal: Terminal) -> DeploymentResul
     try:
         session, policies = _open(job)
         (deployment,) = session.chosen([job.deployment])
-        work = StackWork(
-            session, policies, plan_calls(Making, job.arguments, job.mode).options, view, terminal, job.turn
-        )
+        options = options_of(job.arguments, job.mode)
+        work = StackWork(session, policies, options, view, terminal, job.turn)
         return do(deployment, job.arguments, work)
     except Failure as failure:
         return DeploymentResult(job.deployment, tuple(failure.diagnostics), 1)

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from planner.api.base import OperationOptions
 from planner.api.making import Making
-from planner.cli.finish import write_page
+from planner.cli.finish import json_text, write_page
 from planner.cli.flags import Arguments
 from planner.cli.options import plan_calls
+from planner.cli.review import FORMS, Review
 from planner.cli.stack_options import check_words, surroundings
 from planner.cli.views import open_view
 from planner.engine.walk.hooks import Hooks
@@ -30,6 +31,7 @@ from planner.workflows.stacks.steps import DeploymentPlan
 
 if TYPE_CHECKING:
     from planner.workflows.batch.reports.deployments import DeploymentReport
+    from planner.workflows.batch.reports.review import UnitReviews
 
 FEW = 3
 """this process works on so few deployments faster than others start"""
@@ -122,13 +124,18 @@ Spread = Callable[[list[str], "ServiceStandIns", "View"], Iterable[DeploymentRes
 """does the work on deployments in other processes"""
 
 
+def options_of(arguments: Arguments, mode: Mode) -> OperationOptions:
+    """The options of the work on each component; reports have causes, which need values."""
+    return evolve(plan_calls(Making, arguments, mode).options, keeps_values=bool(Review(arguments)))
+
+
 def work_on(
     arguments: Arguments, terminal: Terminal, command: str, mode: Mode, do: Do, spread: Spread
 ) -> tuple[int, list[DeploymentResult]]:
     """Do the work on the chosen deployments, show their diagnostics and write reports: the exit code, and the
     results."""
     check_words(arguments)
-    options = plan_calls(Making, arguments, mode).options
+    options = options_of(arguments, mode)
     view = open_view(arguments, terminal)
     diagnostics, begun = Diagnostics(), time.time()
     results: list[DeploymentResult] = []
@@ -169,13 +176,31 @@ def _show_problems(diagnostics: list[Diagnostic], owner: Mapping[int, str], view
 # Reports about deployments in files.
 
 
-def report_of(arguments: Arguments, deployment: str, plans: Sequence[DeploymentPlan]) -> DeploymentReport | None:
+def reviews_of(arguments: Arguments, plan: DeploymentPlan, work: StackWork) -> UnitReviews | None:
+    """The reviews of the components of a plan that was not applied yet; None where no report is written."""
+    if not any(arguments[form] for form in FORMS):
+        return None
+    from planner.workflows.batch.reports.component_reviews import component_reviews
+
+    return component_reviews(plan, work.session.stack.root)
+
+
+def report_of(
+    arguments: Arguments,
+    deployment: str,
+    plans: Sequence[DeploymentPlan],
+    reviews: Sequence[UnitReviews | None] = (),
+) -> DeploymentReport | None:
     """The part of a deployment in reports, from its plans, round after round; None where no report is written."""
-    if not arguments["markdown"] and not arguments["html"]:
+    if not any(arguments[form] for form in FORMS):
         return None
     from planner.workflows.batch.reports.deployments import part_of
+    from planner.workflows.batch.reports.review import UnitReviews
 
-    part = part_of(deployment, plans)
+    whole = UnitReviews()
+    for one in reviews:
+        whole = whole.and_later(one) if one is not None else whole
+    part = part_of(deployment, plans, whole)
     if not arguments["html"]:
         return part
     from planner.workflows.batch.reports.deployment_page import with_page
@@ -188,19 +213,24 @@ def _write_reports(
 ) -> list[Diagnostic]:
     """Write the requested reports; what went wrong. Those with values are for their owner alone."""
     problems: list[Diagnostic] = []
-    if arguments["markdown"] or arguments["html"]:
-        from planner.workflows.batch.reports.deployments import stack_report
+    subject = Review(arguments, "stacks").subject
+    if subject is not None:
+        from planner.workflows.batch.reports.deployments import stack_report, stack_reviews
+        from planner.workflows.batch.reports.review import fleet_review
 
         parts = [result.report for result in results if result.report is not None]
         document = stack_report(command, parts, diagnostics, begun)
+        review = fleet_review(document, stack_reviews(parts), subject)
         if arguments["markdown"]:
             from planner.workflows.batch.reports.markdown import markdown
 
-            problems += write_page(arguments["markdown"], markdown(document, {}))
+            problems += write_page(arguments["markdown"], markdown(document, {}, review))
+        if arguments["review"]:
+            problems += write_page(arguments["review"], json_text(review))
         if arguments["html"]:
             from planner.workflows.batch.reports.deployment_page import stack_page
 
-            problems += write_page(arguments["html"], stack_page(document, parts), 0o600)
+            problems += write_page(arguments["html"], stack_page(document, parts, review), 0o600)
     if arguments.get("report"):
         from planner.render.diagnostics_json import diagnostic_json
         from planner.workflows.stacks.report import FORMAT

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -12,6 +13,8 @@ from typing import Any
 
 import pytest
 from batch.fleets import batch, chain, unit, write
+
+from planner.workflows.batch.processes import Processes, start_server
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "09_fleet"
 PASSING = ("run", "seconds", "workers", "peak_memory", "plan_file", "reused")
@@ -82,6 +85,14 @@ def ender(version: int, condition: str = "") -> str:
         f'resource "terraform_data" "ender" {{\n  triggers_replace = {version}\n  provisioner "local-exec" {{\n'
         f'    when    = destroy\n    command = "{condition} kill -9 $PPID; sleep 1"\n    quiet   = true\n  }}\n}}\n'
     )
+
+
+def test_processes_have_the_environment_of_their_pool(monkeypatch: pytest.MonkeyPatch) -> None:
+    start_server()  # which lives on, with the environment of its start
+    monkeypatch.setenv("OF_A_PROVIDER", "set later")
+    pool = Processes(1)
+    assert pool.submit(os.getenv, "OF_A_PROVIDER").result() == "set later"
+    pool.shutdown()
 
 
 def test_a_process_that_dies_is_made_up_for(tmp_path: Path) -> None:

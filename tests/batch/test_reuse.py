@@ -69,7 +69,6 @@ def test_drift_is_seen(tmp_path: Path, world: Path) -> None:
     assert seen.code == 2 and seen.unit("b")["changes"][0]["action"] == "create"
 
 
-@pytest.mark.slow  # alone: behind the tests of the library in one process, objects of other units are gone, too
 def test_drift_of_a_fleet(tmp_path: Path, world: Path) -> None:
     for path in world.glob("*.json"):
         if json.loads(path.read_text()).get("name") == "b":

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from batch.fleets import batch, write
+from batch.fleets import batch, inside, write
 from jsonschema import Draft202012Validator
 from render.review.documents import attribute, cause, change, document
 
@@ -86,6 +87,35 @@ def test_an_apply_has_the_review_of_what_it_did(fleet: Path) -> None:
     review = json.loads((fleet / "r.json").read_text())
     assert [one["what"] for one in review["causes"]] == ["var.port"]
     assert {one["unit"] for one in review["changes"]} == {"svc", "mon"}
+
+
+def test_a_saved_fleet_has_the_review_of_its_plan(fleet: Path, planner: Callable[..., Any]) -> None:
+    assert batch(fleet, "plan", "-out=saved", *FILES).code == 0
+    review = json.loads((fleet / "r.json").read_text())
+    with inside(fleet):
+        shown = planner("show", "saved", *FILES)
+    assert shown.code == 0 and "Batch plan: 3 changes." in shown.out
+    assert json.loads((fleet / "r.json").read_text()) == review
+    for record in fleet.rglob("*.applied.json"):  # as in another clone
+        record.unlink()
+    assert batch(fleet, "apply", "-auto-approve", "saved", *FILES).code == 0
+    assert json.loads((fleet / "r.json").read_text())["causes"] == review["causes"]
+
+
+def test_joined_shards_have_the_review_of_a_single_job(fleet: Path) -> None:
+    assert batch(fleet, "plan", *FILES).code == 0
+    whole = json.loads((fleet / "r.json").read_text())
+    for number in "12":
+        assert batch(fleet, "plan", f"-shard={number}/2", f"-report={number}.json").code == 0
+    assert batch(fleet, "join", "1.json", "2.json", *FILES).code == 0
+    joined = json.loads((fleet / "r.json").read_text())
+    assert joined["causes"] == whole["causes"] and joined["outputs"] == whole["outputs"]
+    damaged = json.loads((fleet / "1.json").read_text())
+    for review in damaged["reviews"].values():
+        review["review"]["changes"] = [{"address": 1}]
+    (fleet / "1.json").write_text(json.dumps(damaged))
+    ran = batch(fleet, "join", "1.json", "2.json", *FILES)
+    assert ran.code == 1 and "1.json is damaged: address is not what it should be" in " ".join(ran.errors.split())
 
 
 def test_the_comment_of_a_thousand_units_fits() -> None:

@@ -9,8 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 from render.page.browser import needs_browser, opened
 from stacks.test_deployments import LATER, MODULE, TWO, Stack, stack
+
+from planner.api.schemas import schema
 
 __all__ = ["stack"]
 DEPLOY = 'deployment "a" { inputs = { name = "a", regions = ["eu"] } }\n'
@@ -174,11 +177,11 @@ def test_markdown_has_changes_and_causes_first(stack: Stack) -> None:
     stack.run("plan", "-markdown=r.md")
     text = (stack.folder / "r.md").read_text()
     assert text.startswith("### Stack plan: 2 changes, 1 deferred.\n\nObjects: **2** to add.\n")
-    rows = [line.split(" | ")[1:3] for line in text.splitlines() if line.startswith("| ") and "`" in line]
+    rows = [line.split(" | ")[1:3] for line in text.splitlines() if re.match(r"\| \d+ \|", line)]
     assert rows[0] == ["`component.net`", "changes"]
     assert rows[-1] == ["`component.late[*]`", "deferred"]
     assert "because of component.net" in text
-    assert "\x1b" not in text and text.count("<details") == 3
+    assert "\x1b" not in text and text.count("<details") == 5
     assert "? component.late[*]  (how many instances there are is not known yet)" in text
     stack.run("apply", "-auto-approve", "-markdown=r.md")
     text = (stack.folder / "r.md").read_text()
@@ -198,6 +201,60 @@ def test_reports_say_what_was_left_out(stack: Stack) -> None:
     (deployment,) = json.loads((stack.folder / "r.json").read_text())["deployments"]
     assert deployment["left_out"] == ['component.web["eu"]']
     assert len(data_of(stack.folder / "r.html")["changes"]) == 1
+
+
+FLOWING = {
+    "s.tfcomponent.hcl": """
+variable "cidr" { type = string }
+locals { net = component.net.cidr }
+component "net" {
+  source = "./net"
+  inputs = { cidr = var.cidr }
+}
+stack "apps" {
+  source = "./apps"
+  inputs = { range = local.net }
+}
+""",
+    "apps/s.tfcomponent.hcl": """
+variable "range" { type = string }
+component "web" {
+  for_each = toset(["eu", "us"])
+  source   = "./web"
+  inputs   = { range = var.range }
+}
+""",
+    "apps/web/main.tf": """
+variable "range" { type = string }
+resource "terraform_data" "w" { triggers_replace = var.range }
+""",
+    "net/main.tf": """
+variable "cidr" { type = string }
+output "cidr" { value = var.cidr }
+""",
+    "d.tfdeploy.hcl": 'deployment "prod" { inputs = { cidr = "10.0.0.0/8" } }\n',
+}
+
+
+def test_an_output_of_a_component_is_why_others_are_replaced(stack: Stack) -> None:
+    for name, text in FLOWING.items():
+        (stack.folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (stack.folder / name).write_text(text)
+    stack.run("init")
+    stack.run("apply", "-auto-approve")
+    deploy = stack.folder / "d.tfdeploy.hcl"
+    deploy.write_text(deploy.read_text().replace("10.0", "10.1"))
+    for words in (["plan"], ["apply", "-auto-approve"]):
+        stack.run(*words, "-markdown=r.md", "-html=r.html", "-review=r.json")
+        review = json.loads((stack.folder / "r.json").read_text())
+        assert list(Draft202012Validator(schema("review")).iter_errors(review)) == []
+        (one,) = review["causes"]
+        assert (one["unit"], one["what"], one["after"]) == ("component.net", "var.cidr", '"10.1.0.0/8"')
+        assert one["sets_off"] == {"replace": 2, "output": 1} and (one["file"], one["line"]) == ("net/main.tf", 2)
+        (output,) = review["outputs"]
+        assert output["read_by"] == [f'stack.apps.component.web["{key}"]' for key in ("eu", "us")]
+        assert "**replaces 2**, 1 output" in (stack.folder / "r.md").read_text()
+        assert "<h2>Causes</h2>" in (stack.folder / "r.html").read_text()
 
 
 def test_markdown_says_what_is_wrong(stack: Stack) -> None:

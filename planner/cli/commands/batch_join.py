@@ -21,7 +21,7 @@ FLAGS = (
     Flag("out", "string", "Save the plans of all shards here, for batch apply DIR.", value="DIR"),
     Flag("detailed-exitcode", "bool", "Exit with 0 for no changes, 1 for errors, 2 for changes."),
     Flag("strict", "bool", "Exit with 1 when removed units still have objects."),
-    *(flag for flag in REPORTS if flag.name not in ("show", "review", "link", "page")),
+    *(flag for flag in REPORTS if flag.name != "show"),
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 from planner.api.states import ShownState, States, document_of
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
     from planner.api.making import MadePlan
 
 USAGE = "[options] [FILE]"
-HELP = """Shows the state of the selected workspace, or the named plan file or state file.
+HELP = """Shows the state of the selected workspace, or the named plan file or state file. With a directory that
+`planner batch plan -out=DIR` saved, the plan of the fleet is shown.
 
 With -json it can also show the configuration (-config), or one module alone (-module=DIR), whose providers and modules
 need not be installed."""
@@ -54,6 +56,10 @@ def _show(arguments: Arguments, path: str | None, terminal: Terminal) -> int:
     from planner.cli.views import open_json_into
     from planner.world.state.remote.runs import saved_run
 
+    if path is not None and os.path.isdir(path):
+        from planner.cli.saved_fleet import show_fleet
+
+        return show_fleet(path, arguments, terminal)
     calls, review = plan_calls(States, arguments), Review(arguments)
     stream = open_json_into(arguments, terminal)
     if path is not None and (saved := saved_run(path)) is not None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from planner.cli.approval import ask
 from planner.cli.commands.stacks_plan import plan as plan_deployment
 from planner.cli.flags import Arguments, Flag
 from planner.cli.options import DESTROY, INPUT, JSON_LINES, may_ask
 from planner.cli.stack_options import REPORTS, SHARED, WORKERS
-from planner.cli.stack_work import DeploymentResult, StackWork, report_of, work_on
+from planner.cli.stack_work import DeploymentResult, StackWork, report_of, reviews_of, work_on
 from planner.foundation.vocabulary.diagnostic import Diagnostics, error
 from planner.foundation.vocabulary.limits import Mode
 from planner.foundation.vocabulary.records import evolve
@@ -21,6 +22,9 @@ from planner.workflows.stacks.approval import Approval
 from planner.workflows.stacks.deploy import Runner, difference_lines
 from planner.workflows.stacks.deployments import ServiceStandIns
 from planner.workflows.stacks.steps import DeploymentPlan
+
+if TYPE_CHECKING:
+    from planner.workflows.batch.reports.review import UnitReviews
 
 USAGE = "[options]"
 HELP = """Plans deployments of the stack, shows the plans, prompts for approval, and applies them. A deployment with
@@ -71,10 +75,12 @@ def _deploy(deployment: Deployment, arguments: Arguments, work: StackWork) -> De
     whole = view.about(deployment=deployment.name)
     diagnostics = Diagnostics()
     plans: list[DeploymentPlan] = []
+    reviews: list[UnitReviews | None] = []
 
     class Asking(Deploying):
         def planned(self, runner: Runner, plan: DeploymentPlan) -> None:
             plans.append(plan)
+            reviews.append(reviews_of(arguments, plan, work))
             show_plan(plan, view, terminal, SchemaLookup(runner.schemas).resource_schema)
 
         def approves(self, plan: DeploymentPlan, found: Approval) -> bool:
@@ -93,6 +99,7 @@ def _deploy(deployment: Deployment, arguments: Arguments, work: StackWork) -> De
             other = differences(turn.file, plan, work.session.encryption.plan)
             if not other:
                 plans.append(plan)
+                reviews.append(reviews_of(arguments, plan, work))
                 return True
             lines = difference_lines(other)
             detail = f"The plan of {deployment.name} has changed since it was approved:{lines}\n\nNothing was applied."
@@ -110,7 +117,7 @@ def _deploy(deployment: Deployment, arguments: Arguments, work: StackWork) -> De
         if deployed.is_done and not deployed.is_partial:
             tell_applied(deployment.name, done, deployed.plans[-1].mode, whole, terminal)
             tell_outputs(deployment.name, deployed.outputs, whole, arguments["show-sensitive"])
-    report = report_of(arguments, deployment.name, plans) if plans or turn is None else None
+    report = report_of(arguments, deployment.name, plans, reviews) if plans or turn is None else None
     return evolve(result, diagnostics=tuple(diagnostics), report=report)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from planner.cli.flags import Arguments, Flag, UsageError
 from planner.cli.options import DESTROY, JSON_LINES, SINCE
 from planner.cli.stack_options import REPORTS, SHARED, WORKERS
-from planner.cli.stack_work import DeploymentResult, StackWork, Turn, report_of, work_on
+from planner.cli.stack_work import DeploymentResult, StackWork, Turn, report_of, reviews_of, work_on
 from planner.foundation.vocabulary.diagnostic import Diagnostics, has_errors
 from planner.foundation.vocabulary.limits import Mode
 from planner.foundation.vocabulary.records import evolve
@@ -72,7 +72,7 @@ def plan(deployment: Deployment, arguments: Arguments, work: StackWork) -> Deplo
             result = evolve(
                 result,
                 has_changes=plan.can_apply or plan.is_partial,
-                report=report_of(arguments, deployment.name, [plan]),
+                report=report_of(arguments, deployment.name, [plan], [reviews_of(arguments, plan, work)]),
                 documents=(deployment_json(plan),) if arguments.get("report") else (),
             )
             diagnostics.check(plan.diagnostics)

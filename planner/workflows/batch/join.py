@@ -13,13 +13,14 @@ from typing import Any
 
 from planner.foundation.support.disk import replace_file
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
-from planner.foundation.vocabulary.records import evolve, frozen
+from planner.foundation.vocabulary.records import evolve, field, frozen
 from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.fact_base import FactBuilder
 from planner.logic.programs.rule_programs import batch_program
 from planner.workflows.batch import saved_plan
 from planner.workflows.batch.model import BAD, OUTCOMES, diagnostics_json
 from planner.workflows.batch.reports.document import COUNTS
+from planner.workflows.batch.reports.review import UnitReviews, reviews_from_json
 from planner.workflows.batch.saved_plan import Saved, SavedManifest
 from planner.workflows.batch.shard_results import PartRead, read_part
 from planner.workflows.batch.unit_decisions import Earlier, decide
@@ -35,6 +36,7 @@ class Joined:
     document: dict[str, Any]
     diagnostics: tuple[Diagnostic, ...] = ()
     is_saved: bool = False
+    reviews: UnitReviews = field(factory=UnitReviews)
 
     @property
     def failed(self) -> bool:
@@ -59,10 +61,29 @@ def join(names: Sequence[str], out: str = "") -> Joined:
     if problems:
         raise Failure(problems)
     told = _fleet_diagnostics(parts)
-    joined = Joined(_document(parts, told), told)
+    reviews = {name: one for part in parts for name, one in (part.report.get("reviews") or {}).items()}
+    joined = Joined(_document(parts, told), told, reviews=reviews_from_json(reviews))
     if not out or joined.failed:
         return joined
     return evolve(joined, is_saved=_save(parts, joined.document, out))
+
+
+def whole(folder: str) -> Joined:
+    """The saved plan of all units in a directory. Raises Failure."""
+    part = read_part(folder, is_whole=True)
+    return Joined(
+        {**part.report, **_totals(part.report["units"])},
+        reviews=reviews_from_json(part.report.get("reviews") or {}),
+    )
+
+
+def _totals(units: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The members of a report that follow from its units."""
+    outcomes = Counter(unit["outcome"] for unit in units)
+    return {
+        "succeeded": not any(unit["outcome"] in BAD for unit in units),
+        "outcomes": {outcome: outcomes[outcome] for outcome in OUTCOMES if outcomes[outcome]},
+    }
 
 
 def _fleet_diagnostics(parts: Sequence[PartRead]) -> tuple[Diagnostic, ...]:

@@ -2,8 +2,10 @@
 else.
 
 They are forked from a server that has loaded planner and nothing else (`forkserver`): no thread or lock of this
-process is copied, and each begins with everything imported. They end when this process does. In this process each has
-a thread, which passes the work to it, waits for the result, and starts another process when one has ended.
+process is copied, and each begins with everything imported. The server lives as long as this process, so it may have
+been started with another environment: each process takes that of its pool. They end when this process does. In this
+process each has a thread, which passes the work to it, waits for the result, and starts another process when one has
+ended.
 """
 
 from __future__ import annotations
@@ -56,6 +58,7 @@ class Processes(Workplace):
         self._stop_heard, self._stop = self._context.Pipe(duplex=False)
         self._end_heard, self._end = self._context.Pipe(duplex=False)
         self._workers = workers
+        self._environment = dict(os.environ)
         self._tasks: SimpleQueue[Any] = SimpleQueue()
         self._slots: list[threading.Thread] = []
         self._open = 0
@@ -95,7 +98,7 @@ class Processes(Workplace):
 
     def _attend(self) -> None:
         """One process after the other does what is to be done, one piece at a time."""
-        slot = _Slot(self._context, (self._stop_heard, self._end_heard))
+        slot = _Slot(self._context, (self._stop_heard, self._end_heard, self._environment))
         while (task := self._tasks.get()) is not None:
             future, what = task
             if future.set_running_or_notify_cancel():
@@ -112,8 +115,8 @@ class Processes(Workplace):
 class _Slot:
     """A process, begun when there is something to do for it."""
 
-    def __init__(self, context: Any, pipes: tuple[Any, Any]) -> None:
-        self.context, self.pipes = context, pipes
+    def __init__(self, context: Any, common: tuple[Any, Any, dict[str, str]]) -> None:
+        self.context, self.common = context, common
         self.process: Any = None
         self.pipe: Any = None
 
@@ -144,7 +147,7 @@ class _Slot:
 
     def _begin(self) -> None:
         self.pipe, theirs = self.context.Pipe()
-        self.process = self.context.Process(target=_serve, args=(theirs, *self.pipes))
+        self.process = self.context.Process(target=_serve, args=(theirs, *self.common))
         with _BEGINNING:
             self.process.start()
         theirs.close()
@@ -175,8 +178,10 @@ def start_server() -> None:
 # ---------------------------------------------------------------- in such a process
 
 
-def _serve(pipe: Any, stop: Any, end: Any) -> None:
+def _serve(pipe: Any, stop: Any, end: Any, environment: dict[str, str]) -> None:
     """Do what comes through the pipe, until it is closed or this process has become too large."""
+    os.environ.clear()
+    os.environ.update(environment)
     _begin(stop, end)
     while not _is_large():
         try:

@@ -37,6 +37,7 @@ from planner.foundation.vocabulary.release import RELEASE
 from planner.workflows.batch.files_read import A_FOLDER, digest
 from planner.workflows.batch.model import FinishedUnit, UnitResult, from_json, to_json
 from planner.workflows.batch.record import safe_name
+from planner.workflows.batch.shapes import REVIEW, require_shape
 from planner.workflows.batch.unit_options import NOTHING, UnitOptions
 from planner.world.state.lock import myself
 
@@ -198,6 +199,8 @@ def _unwritten(folder: str, problem: OSError) -> Failure:
 def _plain(saved: Saved) -> dict[str, Any]:
     data = {name: getattr(saved, name) for name in _SHAPE}
     nothing: dict[str, Any] = {"text": "", "facts": {}, "reads": [], "planned": {}, "planned_file": "", "plan_file": ""}
+    if saved.result.is_secret:
+        nothing |= {"review": {}}
     result = evolve(saved.result, **nothing, diagnostics=())
     return {**data, "before": list(saved.before), "result": to_json(result), "asked": to_json(saved.asked)}
 
@@ -338,6 +341,8 @@ def _parse_saved(name: str, raw: Any) -> Saved:
         if not is_digest or not is_inside(path):
             raise ValueError(f"{name} has a file with the path {path!r}, which leads elsewhere, or no digest of it")
     result: UnitResult = from_json(UnitResult, raw["result"])
+    if result.review:
+        result = evolve(result, review=require_shape(result.review, REVIEW, "the review"))
     if result.unit != name:
         raise ValueError(f"the result of {name} is another unit's")
     asked: UnitOptions = from_json(UnitOptions, raw["asked"])

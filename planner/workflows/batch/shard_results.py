@@ -16,6 +16,7 @@ from planner.foundation.vocabulary.records import frozen
 from planner.workflows.batch import saved_plan
 from planner.workflows.batch.model import OUTCOMES
 from planner.workflows.batch.saved_plan import MOST_SHARDS, SavedManifest
+from planner.workflows.batch.shapes import REVIEW, Maybe, require_shape
 
 
 @frozen(eq=False)
@@ -33,8 +34,8 @@ class PartRead:
         return result
 
 
-def read_part(name: str) -> PartRead:
-    """Read the result of a shard. Raises Failure."""
+def read_part(name: str, is_whole: bool = False) -> PartRead:
+    """Read the result of a shard, or with `is_whole` that of all units. Raises Failure."""
     is_folder = os.path.isdir(name)
     path = os.path.join(name, saved_plan.REPORT) if is_folder else name
     try:
@@ -47,10 +48,10 @@ def read_part(name: str) -> PartRead:
         raise _unusable(name, f"{path} is not JSON ({bad})") from None
     if document.__class__ is not dict or document.get("format_version") != "1.0" or "shard" not in document:
         raise _unusable(name, f"{path} is not a report of a batch")
-    if document["shard"] is None and not _has_errors(document):
+    if document["shard"] is None and not is_whole and not _has_errors(document):
         raise _unusable(name, "it was made without -shard, so it is complete already")
     try:
-        report = _check(document, _REPORT, "the report")
+        report = require_shape(document, _REPORT, "the report")
         _check_names(report)
     except ValueError as bad:
         raise _unusable(name, f"{path} is damaged: {bad}") from None
@@ -65,7 +66,9 @@ def _check_names(report: Mapping[str, Any]) -> None:
     names = [unit["unit"] for unit in report["units"]]
     if len(set(names)) < len(names):
         raise ValueError("it has a unit twice")
-    if any(len(edge) != 2 for edge in report["edges"]):
+    reviews = (report.get("reviews") or {}).values()
+    read = (pair for one in reviews for outputs in one["reads"].values() for pair in outputs)
+    if any(len(edge) != 2 for edge in (*report["edges"], *read)):
         raise ValueError("an edge does not have two ends")
 
 
@@ -85,22 +88,14 @@ def _agree(part: PartRead) -> None:
 
 
 def _unusable(name: str, why: str) -> Failure:
-    return Failure(error("batch.part", "Not a shard of a batch", f"{name} cannot be joined: {why}."))
+    return Failure(error("batch.part", "Not a usable result of a batch", f"{name} cannot be used: {why}."))
 
 
 # ---------------------------------------------------------------- shapes
 
-
-@frozen
-class _Maybe:
-    """A key that need not be there, or may be null."""
-
-    shape: Any
-
-
 _PLACE = {"line": int, "column": int, "byte": int}
 _SNIPPET = {
-    "context": _Maybe(str),
+    "context": Maybe(str),
     "code": str,
     "start_line": int,
     "highlight_start_offset": int,
@@ -111,9 +106,9 @@ _DIAGNOSTIC = {
     "severity": ("error", "warning"),
     "summary": str,
     "detail": str,
-    "address": _Maybe(str),
-    "range": _Maybe({"filename": str, "start": _PLACE, "end": _PLACE}),
-    "snippet": _Maybe(_SNIPPET),
+    "address": Maybe(str),
+    "range": Maybe({"filename": str, "start": _PLACE, "end": _PLACE}),
+    "snippet": Maybe(_SNIPPET),
     "code": str,
 }
 _UNIT = {
@@ -126,8 +121,8 @@ _UNIT = {
     "because": str,
     "because_all": [str],
     "reused": bool,
-    "age": _Maybe(float),
-    "state_age": _Maybe(float),
+    "age": Maybe(float),
+    "state_age": Maybe(float),
     "attempts": int,
     "selected_by": [{"selector": str, "way": str}],
     "waits_for": [str],
@@ -164,38 +159,6 @@ _REPORT = {
     "orphaned": [{"unit": str, "state": str}],
     "edges": [[str]],
     "diagnostics": [_DIAGNOSTIC],
-    "shard": _Maybe(_SHARD),
+    "shard": Maybe(_SHARD),
+    "reviews": Maybe({str: {"review": REVIEW, "reads": {str: [[str]]}}}),
 }
-
-
-def _check(value: Any, shape: Any, what: str) -> Any:
-    """The value with nothing but what the shape has. Raises ValueError."""
-    if shape.__class__ is tuple or shape.__class__ is range:
-        if value.__class__ in (str, int) and value in shape:
-            return value
-    elif shape.__class__ is list:
-        if value.__class__ is list:
-            return [_check(item, shape[0], what) for item in value]
-    elif shape.__class__ is dict:
-        if value.__class__ is dict:
-            return _checked_object(value, shape, what)
-    elif shape is float:
-        if value.__class__ in (int, float):
-            return value
-    elif value.__class__ is shape:
-        return value
-    raise ValueError(f"{what} is not what it should be")
-
-
-def _checked_object(value: dict[str, Any], shape: dict[Any, Any], what: str) -> dict[str, Any]:
-    if str in shape:
-        return {name: _check(item, shape[str], name) for name, item in value.items()}
-    result = {}
-    for name, inner in shape.items():
-        if inner.__class__ is not _Maybe:
-            if name not in value:
-                raise ValueError(f"{what} has no {name}")
-            result[name] = _check(value[name], inner, name)
-        elif name in value:
-            result[name] = _check(value[name], inner.shape, name) if value[name] is not None else None
-    return result

@@ -53,8 +53,8 @@ def _text(step: InstanceStep) -> str:
     return text_of(made) if made is not None and step.has_changes else ""
 
 
-def stack_page(document: dict[str, Any], parts: Sequence[DeploymentReport]) -> str:
-    """The page. `document`: the report about these parts."""
+def stack_page(document: dict[str, Any], parts: Sequence[DeploymentReport], review: Mapping[str, Any]) -> str:
+    """The page. `document`: the report about these parts, and their review."""
     moved = [unit for unit in document["units"] if unit["outcome"] != "unchanged"]
     number = {unit["unit"]: n for n, unit in enumerate(moved)}
     texts = {f"{prefix_of(part, parts)}{name}": text for part in parts for name, text in part.texts.items()}
@@ -70,7 +70,7 @@ def stack_page(document: dict[str, Any], parts: Sequence[DeploymentReport]) -> s
         tuple(change_of(unit, texts) for unit in moved),
         noun="component",
     )
-    return page_html(page, below(document))
+    return page_html(page, below(document, review))
 
 
 def _qualified_view(view: PageView, before: str, deployment: str, number: Mapping[str, int]) -> PageView:

@@ -18,6 +18,7 @@ from planner.logic.programs.actions import Counts
 from planner.workflows.batch.model import diagnostics_json
 from planner.workflows.batch.plan_unit import changes_of
 from planner.workflows.batch.reports.document import COUNTS
+from planner.workflows.batch.reports.review import UnitReviews
 from planner.workflows.stacks.decisions import in_order
 from planner.workflows.stacks.rounds import why_deferred
 from planner.workflows.stacks.steps import DeploymentPlan, InstanceStep
@@ -42,9 +43,10 @@ class DeploymentReport:
     left_out: tuple[str, ...] = ()
     texts: Mapping[str, str] = field(factory=dict)
     views: tuple[PageView, ...] = ()
+    reviews: UnitReviews = field(factory=UnitReviews)
 
 
-def part_of(deployment: str, plans: Plans) -> DeploymentReport:
+def part_of(deployment: str, plans: Plans, reviews: UnitReviews) -> DeploymentReport:
     """The report on the plans of a deployment, without the data for pages."""
     steps = done_steps(plans)
     follows = _follows(plans, steps)
@@ -59,9 +61,8 @@ def part_of(deployment: str, plans: Plans) -> DeploymentReport:
         for name in in_order(steps, follows)
     ]
     left_out = plans[-1].left_out if plans else ()
-    return DeploymentReport(
-        deployment, plans[-1].mode if plans else "normal", tuple(units), tuple(sorted(follows)), left_out
-    )
+    mode = plans[-1].mode if plans else "normal"
+    return DeploymentReport(deployment, mode, tuple(units), tuple(sorted(follows)), left_out, reviews=reviews)
 
 
 def after_round(before: DeploymentReport, after: DeploymentReport) -> DeploymentReport:
@@ -72,7 +73,7 @@ def after_round(before: DeploymentReport, after: DeploymentReport) -> Deployment
     units = sorted({**now, **kept}.values(), key=lambda unit: (unit["wave"], unit["unit"]))
     edges = tuple(sorted({*before.edges, *after.edges}))
     texts = {**after.texts, **{name: text for name, text in before.texts.items() if name in kept}}
-    return evolve(after, units=tuple(units), edges=edges, texts=texts)
+    return evolve(after, units=tuple(units), edges=edges, texts=texts, reviews=before.reviews.and_later(after.reviews))
 
 
 def prefix_of(part: DeploymentReport, parts: Sequence[DeploymentReport]) -> str:
@@ -115,6 +116,21 @@ def stack_report(
         "diagnostics": [problem for problem in diagnostics_json(problems) if problem not in elsewhere],
         "shard": None,
     }
+
+
+def stack_reviews(parts: Sequence[DeploymentReport]) -> UnitReviews:
+    """The reviews of all components, by their names in the report."""
+    reviews: dict[str, Mapping[str, Any]] = {}
+    reads: dict[str, dict[str, frozenset[tuple[str, str]]]] = {}
+    for part in parts:
+        before = prefix_of(part, parts)
+        reviews |= {f"{before}{name}": review for name, review in part.reviews.reviews.items()}
+        for name, inputs in part.reviews.reads.items():
+            reads[f"{before}{name}"] = {
+                variable: frozenset((f"{before}{other}", output) for other, output in outputs)
+                for variable, outputs in inputs.items()
+            }
+    return UnitReviews(reviews, reads)
 
 
 def done_steps(plans: Plans) -> dict[str, InstanceStep]:

@@ -163,7 +163,28 @@ def summary_line(document: dict[str, Any]) -> str:
     said += [f"states up to {age_text(max(states))} old"] if states else []
     more = f" ({'; '.join(said)})" if said else ""
     about = document.get("about", "Batch")
+    if is_drift(document):
+        return f"{_drift_line(document)}{more}."
     return f"{about} {document['command']}: {', '.join(parts) or f'no {noun_of(document)}s'}{more}."
+
+
+def is_drift(document: Mapping[str, Any]) -> bool:
+    """Whether the report compares states with the real objects."""
+    return bool(document.get("mode") == "refresh-only" and document["command"] == "plan")
+
+
+def _drift_line(document: dict[str, Any]) -> str:
+    """`Drift: 2 objects changed outside in 1 of 40 units, 1 failed`"""
+    outcomes, noun = document["outcomes"], noun_of(document)
+    units, number = len(document["units"]), sum(totals(document).values())
+    others = [f"{count} {name}" for name, count in outcomes.items() if name not in ("changes", "unchanged")]
+    if number:
+        changed = sum(any(unit["counts"].values()) for unit in document["units"])
+        objects = f"{number:,} object{'s' * (number != 1)} changed outside"
+        found = f"Drift: {objects} in {changed} of {units} {noun}{'s' * (units != 1)}"
+    else:
+        found = f"No drift in {units} {noun}{'s' * (units != 1)}"
+    return ", ".join([found, *others])
 
 
 def noun_of(document: dict[str, Any]) -> str:

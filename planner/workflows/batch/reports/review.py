@@ -8,10 +8,11 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
+from planner.foundation.vocabulary.records import field, frozen
 from planner.logic.programs.actions import words_for
 from planner.render.review.document import ReviewSubject, bare_document
 from planner.render.review.links import Links
-from planner.workflows.batch.reports.document import summary_line, totals, totals_text
+from planner.workflows.batch.reports.document import is_drift, summary_line, totals, totals_text
 from planner.workflows.batch.run import BatchReport
 
 Key: TypeAlias = tuple[str, int]
@@ -22,36 +23,68 @@ _REMOTE = re.compile(r"^data\.terraform_remote_state\.[^.\[]+(?:\[[^\]]*\])?\.ou
 _MERGED = ("decisions", "uncaused")
 
 
-def fleet_review(document: Mapping[str, Any], report: BatchReport, subject: ReviewSubject) -> dict[str, Any]:
-    """The document. `document`: the batch's report as data."""
-    reviews = {unit: end.result.review for unit, end in report.done.items() if end.result and end.result.review}
-    analysis = report.analysis
-    units = analysis.fleet.units if analysis is not None else {}
+@frozen(eq=False)
+class UnitReviews:
+    """The reviews of the units that have changes, and the outputs that each unit reads."""
+
+    reviews: Mapping[str, Mapping[str, Any]] = field(factory=dict)
+    reads: Reads = field(factory=dict)
+
+    def and_later(self, later: UnitReviews) -> UnitReviews:
+        """With those of a later round."""
+        return UnitReviews({**self.reviews, **later.reviews}, {**self.reads, **later.reads})
+
+
+def unit_reviews(report: BatchReport, is_kept: bool = False) -> UnitReviews:
+    """The reviews of a batch's units. `is_kept`: those that may be in a file: values of encrypted units may not."""
+    ends = ((unit, end.result) for unit, end in report.done.items() if end.result is not None)
+    reviews = {unit: one.review for unit, one in ends if one.review and not (is_kept and one.is_secret)}
+    units = report.analysis.fleet.units if report.analysis is not None else {}
     reads = {
         name: {one.variable: frozenset((unit, output) for unit, output, _ in one.mentions) for one in unit.inputs}
         for name, unit in units.items()
     }
-    behind = {name: analysis.edges.get(name, ()) for name in units} if analysis is not None else {}
-    return _Fleet(
-        document, reviews, {name: unit.folder for name, unit in units.items()}, reads, behind, subject
-    ).build()
+    return UnitReviews(reviews, reads)
+
+
+def reviews_json(units: UnitReviews) -> dict[str, Any]:
+    """The reviews as data, by units, for another process."""
+    return {
+        name: {
+            "review": review,
+            "reads": {variable: sorted(map(list, outputs)) for variable, outputs in units.reads.get(name, {}).items()},
+        }
+        for name, review in sorted(units.reviews.items())
+    }
+
+
+def reviews_from_json(data: Mapping[str, Any]) -> UnitReviews:
+    """The reviews that reviews_json made data of."""
+    return UnitReviews(
+        {name: one["review"] for name, one in data.items()},
+        {
+            name: {variable: frozenset((a, b) for a, b in outputs) for variable, outputs in one["reads"].items()}
+            for name, one in data.items()
+        },
+    )
+
+
+def fleet_review(document: Mapping[str, Any], units: UnitReviews, subject: ReviewSubject) -> dict[str, Any]:
+    """The document. `document`: the batch's report as data."""
+    return _Fleet(document, units, subject).build()
 
 
 class _Fleet:
     """The units' reviews on their way into one document."""
 
-    def __init__(
-        self,
-        document: Mapping[str, Any],
-        reviews: Mapping[str, Mapping[str, Any]],
-        folders: Mapping[str, str],
-        reads: Reads,
-        behind: Mapping[str, tuple[str, ...]],
-        subject: ReviewSubject,
-    ) -> None:
-        self.document, self.reviews, self.folders, self.reads = document, reviews, folders, reads
-        self.behind, self.subject = behind, subject
-        self.causes = {(unit, one["number"]): one for unit, review in reviews.items() for one in review["causes"]}
+    def __init__(self, document: Mapping[str, Any], units: UnitReviews, subject: ReviewSubject) -> None:
+        self.document, self.reads, self.subject = document, units.reads, subject
+        names = [unit["unit"] for unit in document["units"]]
+        self.reviews = {name: units.reviews[name] for name in names if name in units.reviews}
+        # files of components are named from the directory of the stack
+        self.folders = {unit["unit"]: unit["folder"] for unit in document["units"] if "about" not in document}
+        self.behind = {unit["unit"]: unit["waits_for"] for unit in document["units"]}
+        self.causes = {(unit, one["number"]): one for unit, review in self.reviews.items() for one in review["causes"]}
         self.carried: dict[Key, frozenset[tuple[str, str]]] = {
             (unit, number): self._outputs(unit, one) for (unit, number), one in self.causes.items()
         }
@@ -91,7 +124,7 @@ class _Fleet:
         made = bare_document(self._title(), self.subject)
         made |= {name: list(self._union(name)) for name in _MERGED}
         made |= {
-            "kind": "batch",
+            "kind": "drift" if is_drift(self.document) else self.subject.kind,
             "mode": self.document["mode"],
             "counts": totals(dict(self.document)),
             "causes": [self._cause(number, keys) for number, keys in enumerate(ordered, 1)],
@@ -99,7 +132,10 @@ class _Fleet:
             "outputs": list(self._entries("outputs", numbers)),
             "diagnostics": [*made["diagnostics"], *self._diagnostics()],
             "units": [
-                {name: unit[name] for name in ("unit", "folder", "outcome", "because_all", "counts")}
+                {
+                    **{name: unit[name] for name in ("unit", "folder", "outcome", "counts")},
+                    "because_all": unit.get("because_all") or [name for name in (unit["because"],) if name],
+                }
                 for unit in self.document["units"]
                 if unit["outcome"] != "unchanged"
             ],
@@ -108,6 +144,8 @@ class _Fleet:
 
     def _title(self) -> str:
         document = dict(self.document)
+        if is_drift(document):
+            return summary_line(document)
         return f"{summary_line(document).rstrip('.')}: {totals_text(document) or 'no objects'}."
 
     def _diagnostics(self) -> Iterator[dict[str, Any]]:

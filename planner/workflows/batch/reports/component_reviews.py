@@ -1,0 +1,99 @@
+"""Reviews of the components of a deployment, and the outputs of other components behind the inputs of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from planner.language.config.model import Expr
+from planner.language.config.stack_files.model import StackModule
+from planner.language.syntax.body import variables
+from planner.language.syntax.nodes import Expression, GetAttr, GetIndex, Literal, Object, Step, Traversal
+from planner.render.review.document import ReviewSubject
+from planner.workflows.batch.reports.review import UnitReviews
+from planner.workflows.stacks.names import Path, PromiseName
+from planner.workflows.stacks.steps import DeploymentPlan
+
+_DEEPEST = 50
+"""locals, inputs and outputs that one value passes through"""
+
+
+def component_reviews(plan: DeploymentPlan, stack: StackModule) -> UnitReviews:
+    """The reviews of the instances that have changes, and what they read, before anything is applied. `stack`: the
+    outermost one."""
+    from planner.render.review.of_plan import plan_review, short_review
+
+    reviews: dict[str, Mapping[str, Any]] = {}
+    steps = {str(step.name): step for step in plan.steps}
+    for name, step in steps.items():
+        made = step.planned.complete if step.planned is not None else None
+        if made is not None and step.has_changes:
+            reviews[name] = short_review(plan_review(made, ReviewSubject()))
+    read = _ComponentReads(stack, [step.name for step in steps.values()])
+    return UnitReviews(reviews, {name: read.inputs(steps[name].name) for name in reviews})
+
+
+class _ComponentReads:
+    """The outputs that expressions of a stack mention, directly or through other values."""
+
+    def __init__(self, stack: StackModule, names: list[PromiseName]) -> None:
+        self.stack, self.names = stack, names
+
+    def inputs(self, name: PromiseName) -> dict[str, frozenset[tuple[str, str]]]:
+        """The outputs behind each input of an instance."""
+        module = self._module(name.path)
+        call = module.components.get(f"component.{name.name}") if module is not None else None
+        return {
+            key: frozenset(self._outputs(node, name.path, _DEEPEST))
+            for key, node in _items(call.inputs if call is not None else None)
+        }
+
+    def _outputs(self, node: Expression, path: Path, depth: int) -> Iterator[tuple[str, str]]:
+        if not depth:
+            return
+        for mention in variables(node):
+            if isinstance(mention, Traversal) and isinstance(mention.steps[0], GetAttr):
+                yield from self._behind(mention.root, mention.steps[0].name, mention.steps[1:], path, depth - 1)
+
+    def _behind(
+        self, kind: str, name: str, steps: tuple[Step, ...], path: Path, depth: int
+    ) -> Iterator[tuple[str, str]]:
+        """The outputs behind one reference: `name` is the first step after its root."""
+        module = self._module(path)
+        if module is None:
+            return
+        if kind == "local" and name in module.locals:
+            yield from self._outputs(module.locals[name].expr.node, path, depth)
+        elif kind == "var" and path:
+            outside = self._module(path[:-1])
+            call = outside.components.get(f"stack.{path[-1][0]}") if outside is not None else None
+            for key, node in _items(call.inputs if call is not None else None):
+                if key == name:
+                    yield from self._outputs(node, path[:-1], depth)
+        elif kind in ("component", "stack"):
+            index = steps[0].key if steps and isinstance(steps[0], GetIndex) else None
+            rest = steps[1:] if index is not None else steps
+            output = rest[0].name if rest and isinstance(rest[0], GetAttr) else ""
+            if kind == "component":
+                same = (one for one in self.names if (one.name, one.path) == (name, path) and index in (None, one.key))
+                yield from ((str(one), output) for one in same if output)
+                return
+            deeper = {one.path[: len(path) + 1] for one in self.names if one.path[: len(path)] == path}
+            for inner in sorted(deeper, key=str):
+                child = self._module(inner) if len(inner) > len(path) and inner[-1][0] == name else None
+                if child is not None and output in child.outputs and index in (None, inner[-1][1]):
+                    yield from self._outputs(child.outputs[output].value.node, inner, depth)
+
+    def _module(self, path: Path) -> StackModule | None:
+        module: StackModule | None = self.stack
+        for name, _ in path:
+            module = module.children.get(name) if module is not None else None
+        return module
+
+
+def _items(inputs: Expr | None) -> Iterator[tuple[str, Expression]]:
+    """The items of an object that is written as such, by their names."""
+    if inputs is not None and isinstance(inputs.node, Object):
+        for item in inputs.node.items:
+            if isinstance(item.key, Literal) and isinstance(item.key.value, str):
+                yield item.key.value, item.value

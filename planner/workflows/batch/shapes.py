@@ -1,0 +1,90 @@
+"""Data from files that other machines wrote: checked against the shape that it should have, and rebuilt from what is
+known of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from planner.foundation.vocabulary.records import frozen
+from planner.render.review.drift_words import FATES
+
+
+@frozen
+class Maybe:
+    """A key that need not be there, or may be null."""
+
+    shape: Any
+
+
+_ATTRIBUTE = {
+    **dict.fromkeys(("path", "action", "before", "after"), str),
+    "forces_replacement": bool,
+    "outcome": Maybe(tuple(FATES)),
+}
+_WHERE = {"file": Maybe(str), "line": Maybe(int)}
+_CHANGED = {"address": str, "action": str}
+_CAUSE = {
+    **dict.fromkeys(("what", "kind", "note", "before", "after"), str),
+    **_WHERE,
+    "place": Maybe(str),
+    "number": int,
+    "certain": bool,
+    "sets_off": {str: int},
+    "stateful": {str: int},
+    "changes": [_CHANGED],
+    "hops": [str],
+}
+_CHANGE = {
+    **_CHANGED,
+    **dict.fromkeys(("verb", "reason", "type", "module", "previous_address"), str),
+    **dict.fromkeys(("stateful", "imported", "is_drift"), bool),
+    **_WHERE,
+    "causes": [int],
+    "attributes": [_ATTRIBUTE],
+    "attributes_left_out": int,
+    "undecided": [str],
+    "drift": Maybe(dict.fromkeys(("planned", "outcome", "modified_at", "modified_by"), str)),
+}
+_OUTPUT = {**dict.fromkeys(("name", "action", "before", "after"), str), "causes": [int], "read_by": [str]}
+REVIEW = {
+    "decisions": [{"kind": str, "text": str, "objects": [str]}],
+    "causes": [_CAUSE],
+    "uncaused": [{"text": str, "changes": [_CHANGED]}],
+    "changes": [_CHANGE],
+    "outputs": [_OUTPUT],
+    "changes_left_out": int,
+}
+"""the review of a unit, as short_review makes it"""
+
+
+def require_shape(value: Any, shape: Any, what: str) -> Any:
+    """The value with nothing but what the shape has. Raises ValueError."""
+    if shape.__class__ is tuple or shape.__class__ is range:
+        if value.__class__ in (str, int) and value in shape:
+            return value
+    elif shape.__class__ is list:
+        if value.__class__ is list:
+            return [require_shape(item, shape[0], what) for item in value]
+    elif shape.__class__ is dict:
+        if value.__class__ is dict:
+            return _rebuild(value, shape, what)
+    elif shape is float:
+        if value.__class__ in (int, float):
+            return value
+    elif value.__class__ is shape:
+        return value
+    raise ValueError(f"{what} is not what it should be")
+
+
+def _rebuild(value: dict[str, Any], shape: dict[Any, Any], what: str) -> dict[str, Any]:
+    if str in shape:
+        return {name: require_shape(item, shape[str], name) for name, item in value.items()}
+    result = {}
+    for name, inner in shape.items():
+        if inner.__class__ is not Maybe:
+            if name not in value:
+                raise ValueError(f"{what} has no {name}")
+            result[name] = require_shape(value[name], inner, name)
+        elif name in value:
+            result[name] = require_shape(value[name], inner.shape, name) if value[name] is not None else None
+    return result
