@@ -159,6 +159,7 @@ def cause_lines(
     notes: Sequence[str] = (),
 ) -> Causes:
     """The causes of the changes of a plan to be printed (all, or these), each in one line or in full."""
+    from planner.answers.explain.renames import renamed, sure_moves
     from planner.operations.explanations import causes, changed_actions
     from planner.operations.moves import moves
     from planner.operations.plan_words import plan_words
@@ -168,7 +169,14 @@ def cause_lines(
         chains = all_chains = causes(made)
         notes = all_chains.notes
     moved = [move.text for move in moves(made)]
-    return Causes(chains, changed_actions(made), how, width, moved, notes, plan_words(made))
+    shown = Causes(chains, changed_actions(made), how, width, moved, notes, plan_words(made))
+
+    def renames() -> str:
+        moves = sure_moves(made.plan, made.loaded.config)
+        return renamed([pair for move in moves for pair in move.carried], [(move.from_, move.to) for move in moves])
+
+    shown.renames = renames
+    return shown
 
 
 def actions_of(made: MadePlan[Any]) -> dict[str, str]:

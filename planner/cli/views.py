@@ -103,7 +103,7 @@ def show_summary(
         terminal.out()
         for line in shown.summary(terminal.paint, everything):
             terminal.out(line)
-        if line := rename_line(made.plan):
+        if line := rename_line(made.plan, shown):
             terminal.out(f"\n{line}")
     else:
         terminal.out("No changes. There is nothing to explain.")

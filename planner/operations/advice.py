@@ -68,7 +68,7 @@ def advice(options: OperationOptions, plan_file: str | None = None, write: bool 
     made = answer.made if is_prevented else None
     if made is None:
         return AdviceResult(diagnostics=answer.diagnostics)
-    tried = _try_blocks(options, made, plan_file)
+    tried = try_blocks(options, made, plan_file)
     facts = FactBuilder(graphs.apply_facts(made.plan, made.loaded))
     for trial in tried:
         kept, updated, replaced = map(len, (trial.kept, trial.updated, trial.replaced))
@@ -117,7 +117,7 @@ class TriedBlock:
     replaced: tuple[str, ...]
 
 
-def _try_blocks(options: OperationOptions, made: MadePlan[Any], plan_file: str | None) -> list[TriedBlock]:
+def try_blocks(options: OperationOptions, made: MadePlan[Any], plan_file: str | None) -> list[TriedBlock]:
     """The moves that carry what looks like one object, each planned with. Those by which objects would be replaced or
     that are not valid are left out; and what keeps an object does so together with the others that do."""
     if not (moves := proposed_moves(made.plan, made.loaded.config)):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from typing import Any
 
 from planner.answers.explain.fixes import Cause, causes_of, denial_fixes, unknown_fixes
 from planner.answers.explain.mixtures import mixed_value
+from planner.answers.explain.renames import sure_moves
 from planner.answers.explain.why import QuestionSubject
 from planner.foundation.support.disk import (
     Entry,
@@ -29,11 +30,12 @@ from planner.language.expressions.evaluate import try_evaluate
 from planner.language.syntax.parse import parse_expression
 from planner.language.syntax.rule_syntax import Atom, Constant
 from planner.logic.graph.build import graph_with, user_files
-from planner.logic.graph.fixes import Fix, Fixes, fact_fixes
+from planner.logic.graph.fixes import Fix, Fixes, FixLocation, fact_fixes
 from planner.logic.graph.hitting_sets import MOST_SETS
 from planner.logic.graph.why import prove_wait, read_query, vertices_meant, with_nodes
-from planner.logic.programs.actions import UNKNOWN, is_word, words_for
+from planner.logic.programs.actions import UNKNOWN, does, is_word, words_for
 from planner.logic.programs.rule_programs import Files
+from planner.operations.advice import try_blocks
 from planner.operations.explanations import (
     GRAPH_WORDS,
     changed_actions,
@@ -155,11 +157,27 @@ def _of_change(options: OperationOptions, words: tuple[str, ...], plan_file: str
     if because is None:
         return _document(goal, Fixes(stuck="There is no cause to take away.")), []
     sets = causes_of(because, explainer.what_was(asked))
-    tried = [_attempt(options, plan_file, made, asked, causes) for causes in sets[:MOST_SETS]]
+    tried = list(_moves(options, plan_file, made, asked))
+    tried += [_attempt(options, plan_file, made, asked, causes) for causes in sets[:MOST_SETS]]
     limit = f"There are {len(sets) - MOST_SETS} more candidates." if len(sets) > MOST_SETS else ""
     if because.is_guess:
         limit = " ".join(text for text in ("These are candidates: what they were is not on record.", limit) if text)
     return _document(goal, Fixes(tuple(tried), limit)), []
+
+
+def _moves(
+    options: OperationOptions, plan_file: str | None, made: MadePlan[Unstored], asked: QuestionSubject
+) -> Iterator[Fix]:
+    """The moved blocks that carry an object which looks renamed, planned with."""
+    if asked.predicate != "action" or not (does(asked.action, "ends") or asked.action == "create"):
+        return
+    for trial in try_blocks(options, made, plan_file) if sure_moves(made.plan, made.loaded.config) else ():
+        for old in (old for old, new in trial.block.pairs if asked.name in (old, new)):
+            block = f"moved {{ from = {trial.block.from_}, to = {trial.block.to} }}"
+            text = f"add a block {block} to {trial.block.file}: planner suggest -write"
+            how = "does not change" if old in trial.kept else "is updated in place instead"
+            place = FixLocation("moved", trial.block.to, text)
+            yield Fix((place,), True, f"checked: with it {old} moves and {how}")
 
 
 def _attempt(

@@ -34,7 +34,7 @@ KINDS = {
     "left-state": "it was applied, and the state does not have it any more",
     "not-in-state": "it was declared before, and the state does not have it",
     "unignored": "until now ignore_changes kept it as it was",
-    "unapplied": "the configuration did not change, the state has a different value",
+    "unapplied": "the configuration did not change: the state was changed outside planner",
     "gone": "removed outside",
     "read": "as it was read",
     "function": "a function of the time of the apply",
@@ -154,6 +154,14 @@ def _is_part(step: CauseStep, beside: CauseStep | None) -> bool:
 
 def words_of(step: CauseStep, actions: Mapping[str, str], with_place: bool = True) -> str:
     """A step with its values, its kind and its place. `actions`: of all changes, by name."""
+    if step.kind == "renewed":
+        return f"{step.what} {step.note}{f' ({place_of(step.source)})' if with_place and step.source else ''}"
+    if step.kind == "unapplied" and step.before != step.value and len(step.before + step.value) <= MOST_VALUES:
+        place = f" ({place_of(step.source)})" if with_place else ""
+        return (
+            f"{step.what} is {step.before} in the state and {step.value} in the configuration{place}, which did not "
+            "change: the state was changed outside planner"
+        )
     what = name_of(step) + difference_of(step)
     if step.kind == "variable":
         return f"{what} ({origin_of(step)})" if with_place else what

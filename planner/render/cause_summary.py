@@ -12,7 +12,7 @@ A change only names the number; the hops from a cause to its changes are printed
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from planner.answers.explain.causes import Because, CauseStep, RootCause, grouped, is_part
@@ -90,6 +90,8 @@ class Causes:
         self.options = options
         self.chains, self.planned, self.how, self.width, self.moves = chains, planned, how, width, moves
         self.notes = notes
+        self.renames: Callable[[], str] = str
+        """the line about objects that look renamed; "" for none"""
         self.groups = grouped(chains, planned, risks())
         self.numbers: dict[tuple[str, str], int] = {}
         """the number of each root, by its name and kind"""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
-from planner.answers.explain.renames import same_objects
+from planner.answers.explain.renames import renamed, same_objects
 from planner.foundation.values.value import SENSITIVE, mark
 from planner.foundation.vocabulary.address import format_key, parse_resource_instance
 from planner.foundation.vocabulary.release import follows_next
@@ -81,7 +81,7 @@ class PlanText:
             self.bodies(changes)
             out()
             out(f"{self.paint('Plan:', 'bold')} {pending(self.counts())}.")
-            if not self.begins and (line := rename_line(plan)):
+            if not self.begins and (line := rename_line(plan, self.causes)):
                 out(line)
         if outputs:
             out()
@@ -434,17 +434,12 @@ def finished(counts: Counts) -> str:
     return f"{first}{counts.add} added, {counts.change} changed, {counts.remove} destroyed{last}"
 
 
-def rename_line(plan: Plan) -> str:
+def rename_line(plan: Plan, causes: Causes | None = None) -> str:
     """The line about objects that are destroyed and created although they look like one object each; "" for none."""
+    if causes is not None:
+        return causes.renames()
     pairs = same_objects(plan)
-    if not pairs:
-        return ""
-    old, new = pairs[0]
-    if len(pairs) == 1:
-        return f"{old} and {new} look like one object that was renamed. For a moved block: planner suggest"
-    return (
-        f"{len(pairs)} destroyed objects look like created ones ({old} like {new}). For moved blocks: planner suggest"
-    )
+    return renamed(pairs, pairs)
 
 
 def plan_summary(counts: Counts) -> str:

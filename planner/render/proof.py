@@ -7,9 +7,11 @@ high.
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
 
 from planner.logic.datalog.explain.why_not import obstacles_text
+from planner.logic.programs.actions import verb_of
 from planner.render.terminal import Paint
 from planner.render.value import quoted
 
@@ -251,7 +253,9 @@ def _obstacles(document: dict[str, Any], paint: Paint, full: bool) -> str:
         for number, near in enumerate(document["nearest"]):
             lines.append(paint(near["text"], "bold") if number == 0 else near["text"])
             lines += [f"  {line}" for line in near.get("lines", ())]
-        return "\n".join([*lines, paint("All rules that were tried: -full", "grey")])
+        question = f"{verb_of(goal[2])} {shlex.quote(goal[1])}" if "action" in goal[0] else ""
+        command = f"planner why -not -full {question}" if question else "-full"
+        return "\n".join([*lines, paint(f"All rules that were tried: {command}", "grey")])
     text = obstacles_text(document["rules"], goal, 0 if full else 2)
     lines += [f"{paint(fact_text(goal), 'bold')} does not hold.", text or "  No rule could derive it."]
     return "\n".join(lines)

@@ -7,18 +7,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import pairwise
 from typing import Any
 
-from planner.answers.explain.causes import CauseStep
 from planner.answers.explain.why import more_causes
 from planner.logic.programs.actions import does, words_for
 from planner.render.alike import alike
-from planner.render.cause_line import INSIDE, difference_of, folded, inside_text, name_of, words_of
 from planner.render.cause_summary import module_of, without_module
 from planner.render.proof import fact_text, own_rule_text, proof_text, source_text
-from planner.render.terminal import Paint, fold
+from planner.render.terminal import Paint
 from planner.render.value import quoted
+from planner.render.why_change import CODE, change_text, folded_text, in_words
 
 CHAIN = "waits_for"
 EDGE = "edge"
@@ -26,17 +24,10 @@ FORCED = "forced_create_before_destroy"
 """the goal that the chain explains completely"""
 
 
-def in_words(text: str, name: str, action: str) -> str:
-    """The text of a decision with the words for the action of an object."""
-    return text.replace(f"the planned action of {name} is {action}", f"{name} {words_for(action).is_planned}", 1)
-
-
 MOST_LINES = 12
 """lines of an answer about an order or an unknown value, unless all are requested"""
 
 
-MOST_ALSO = 3
-"""other parts of the object that change"""
 MOST_OF_END = 3
 """lines about the end of an object that nothing else caused"""
 
@@ -74,16 +65,16 @@ def _answer_text(proof: dict[str, Any], paint: Paint, width: int, full: bool, de
             return chains
         if kind == "unknown" and "proofs" in proof:
             return _shortened(unknown_text(proof, paint, width))
-        if kind == "explained" and (text := causes_text(proof, paint, width)):
+        if kind == "explained" and (text := change_text(proof, paint, width)):
             known = more_causes(proof["goal"][1])
             rest = [chain for chain in proof.get("chains", ()) if chain["text"] != known]
             return "\n".join(filter(None, (text, chains_text({"chains": rest}, paint))))
     text = proof_text(proof, paint, full, depth, expand)
     if not full and not depth and not expand and kind == "explained":
-        text = in_words(text, *proof["goal"][1:])
+        text = in_words(text)
         is_gone = all(does(proof["goal"][2], step) for step in ("ends", "destroys"))
         if is_gone and proof.get("because_is_certain"):
-            text = "\n".join(_CODE.sub("", text).splitlines()[:MOST_OF_END])
+            text = "\n".join(CODE.sub("", text).splitlines()[:MOST_OF_END])
     return f"{text}\n{chains}" if chains and not expand else text
 
 
@@ -94,46 +85,12 @@ def _shortened(text: str) -> str:
     return "\n".join([*lines[: MOST_LINES - 1], f"... {len(lines) - MOST_LINES + 1} more lines (-full)"])
 
 
-def causes_text(document: dict[str, Any], paint: Paint, width: int) -> str:
-    """The decision about a change, and the hops from there to its causes, one a line; "" where the proof is more
-    informative: without causes but the change itself, or with mere candidates."""
-    steps = document.get("because", ())
-    _, name, action = document["goal"]
-    if not steps or not document["because_is_certain"] or steps[0]["what"] == name or action == "read":
-        return ""
-    reason = in_words(document["proofs"][document["root"]]["reason"], name, action)
-    lines = [paint(_CODE.sub("", reason), "bold")]
-    module, actions = "", {name: action}
-    hops = [_cause_step(one) for one in reversed(steps)]
-    wholes = [after.what.startswith((f"{hop.what}.", f"{hop.what}[")) for hop, after in pairwise(hops)]
-    kept = [hop for hop, is_whole in zip(hops, [*wholes, False], strict=True) if not is_whole]
-    names = [name_of(hop) for hop in kept]
-    kept = [
-        hop for hop, own, after in zip(kept, names, [*names[1:], ""], strict=True) if own != after or hop is kept[-1]
-    ]
-    for number, step in enumerate(folded(kept)):
-        own = step.what.startswith((f"{name}.", f"{name}[")) and not step.kind
-        what, words = name_of(step), words_of(step, actions)
-        text = what[len(name) :].lstrip(".") if own else without_module(what, module)
-        module = "" if own or step.kind == INSIDE else module_of(what)
-        line = inside_text([step]) if step.kind == INSIDE else f"{text}{words[len(what) :]}"
-        if not lines[-1].endswith(f" {line}"):  # the text of a value has its name and place
-            lines.append(f"  {'' if own and not number else '<- '}{line}")
-    shown = {hop.what for hop in hops}
-    also = [_cause_step(part) for part in document.get("differences", ()) if part["what"] not in shown]
-    lines += [f"  also {part.what[len(name) :].lstrip('.')}{difference_of(part)}" for part in also[:MOST_ALSO]]
-    if len(also) > MOST_ALSO:
-        lines.append(f"  also {len(also) - MOST_ALSO} more parts (-full)")
-    lines += [f"  and because of {words_of(_cause_step(root), actions)}" for root in document["root_causes"][1:]]
-    return "\n".join(part for line in lines for part in fold(line, width, "     "))
-
-
 def unknown_text(document: dict[str, Any], paint: Paint, width: int) -> str:
     """The hops from a value that is not known to what decides it, one a line."""
     proofs, at = document["proofs"], document["root"]
     own = [proofs[entry["proof"]] for entry in proofs[at].get("body", ()) if "proof" in entry]
     place = next((source_text(one.get("source")) for one in own if one["tuple"][0] == "unknown_value"), "")
-    lines = [paint(f"{document['goal'][1]} is not known before the apply{_in_brackets(place)}:", "bold")]
+    lines = [f"{document['goal'][1]} is not known before the apply{_in_brackets(place)}:"]
     module, shown = "", str(document["goal"][1])
     while True:
         inner = [proofs[entry["proof"]] for entry in proofs[at].get("body", ()) if "proof" in entry]
@@ -150,12 +107,12 @@ def unknown_text(document: dict[str, Any], paint: Paint, width: int) -> str:
             when = f"the object is {_ASSIGNED.get(action, 'created')}{f' ({places[-1]})' if places else ''}"
             lines.append(f"  <- {shown}: assigned by the provider when {when}")
             if action != "create":
-                reason = _CODE.sub("", in_words(decided["reason"], name, action))
+                reason = CODE.sub("", in_words(decided["reason"]))
                 lines.append(f"  <- {reason.replace(name, without_module(name, module), 1)}")
         elif not further:
-            lines.append(f"  {_CODE.sub('', proofs[at]['reason'])}{f' ({places[-1]})' if places else ''}")
+            lines.append(f"  {CODE.sub('', proofs[at]['reason'])}{f' ({places[-1]})' if places else ''}")
         if not further:
-            return "\n".join(part for line in lines for part in fold(line, width, "     "))
+            return folded_text(lines, paint, width)
         what = proofs[further[0]]["tuple"][1]
         shown = without_module(what, module)
         lines.append(f"  <- {shown}{f' ({places[-1]})' if places else ''}")
@@ -170,20 +127,6 @@ def _in_brackets(place: str) -> str:
 
 _ASSIGNED = {"update": "updated", "read": "read"}
 """when a provider assigns a value, by the action of the object"""
-
-_CODE = re.compile(r" \((?:[a-z]+(?:_[a-z]+)+|create|update|read|delete|[a-z]+-then-[a-z]+)\)")
-"""the code of a reason or an action, in parentheses"""
-
-
-def _cause_step(document: dict[str, Any]) -> CauseStep:
-    """A step of a chain as documents have it."""
-    text, source = (
-        {key: document.get(key, "") for key in ("what", "kind", "before", "value")},
-        document.get("source", {}),
-    )
-    place = f"{source['file']}:{source['line']}" if "file" in source else source.get("command_line", "")
-    place = place or ("state" if "state" in source else "")
-    return CauseStep(**text, source=place, note=document.get("origin", ""))
 
 
 def why_text(proof: dict[str, Any], paint: Paint) -> str:
@@ -223,12 +166,27 @@ def chains_text(document: dict[str, Any], paint: Paint) -> str:
     """The decisions along the edges of a graph, step by step; empty when there were none."""
     lines: list[str] = []
     for chain in document.get("chains", ()):
+        if (single := _replaced_first(chain)) is not None:
+            lines.append(single)
+            continue
+        first = chain["steps"][0]
+        if len(chain["steps"]) == 1 and not first["sources"]:
+            lines.append(f"{chain['text']}: {first['text']}")
+            continue
         lines.append(f"{chain['text']}:")
         for step in chain["steps"]:
             places = [place for place in map(source_text, step["sources"]) if place]
             lines.append(f"  {step['text']}" + (f": {paint(places[0], 'grey')}" if places else ""))
             lines += [f"    {paint(place, 'grey')}" for place in places[1:3]]
     return "\n".join(lines)
+
+
+def _replaced_first(chain: dict[str, Any]) -> str | None:
+    """The line about an object that is created before it is destroyed as its own block sets; None for other chains."""
+    if len(chain["steps"]) != 1 or not chain["steps"][0]["text"].endswith(" sets create_before_destroy"):
+        return None
+    place = next((f", {s['file']}:{s['line']}" for s in chain["steps"][0]["sources"] if "file" in s), "")
+    return f"The replacement is created before the old object is destroyed (create_before_destroy{place})."
 
 
 def _chain(proof: dict[str, Any]) -> Iterator[str]:

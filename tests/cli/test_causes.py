@@ -64,7 +64,7 @@ No longer declared: 1 destruction
 Declared, and not there yet: 1 creation
     create  terraform_data.new
 
-terraform_data.gone and terraform_data.new look like one object that was renamed. For a moved block: planner suggest
+terraform_data.gone looks renamed to terraform_data.new. To keep it with a moved block: planner suggest
 """
 
 
@@ -222,9 +222,9 @@ def test_a_line_says_no_step_twice(planner: Run, tmp_path: Path) -> None:
     (tmp_path / "main.tf").write_text('locals { a = "x" }\nresource "terraform_data" "a" { input = local.a }\n')
     assert planner("apply", "-auto-approve").code == 0
     (tmp_path / "main.tf").write_text('locals { a = "y" }\nresource "terraform_data" "a" { input = local.a }\n')
-    assert "# because local.a (main.tf:1)\n" in planner("plan", "-explain=line", "-no-color").out
+    assert '# because local.a "x" -> "y" (main.tf:1)\n' in planner("plan", "-explain=line", "-no-color").out
     full = planner("plan", "-explain=full", "-no-color").out
-    assert full.count("local.a (main.tf:1)") == 1
+    assert full.count('local.a "x" -> "y" (main.tf:1)') == 1
 
 
 RECORDED = """variable "a" { default = 1 }

@@ -352,24 +352,24 @@ def test_a_thousand_at_once(renamed, planner):
 
 def test_a_plan_names_what_looks_like_one_object(renamed, planner):
     renamed(*CASES["several resources with values of their own"][:2])
-    line = "3 destroyed objects look like created ones (terraform_data.a like terraform_data.ax)."
+    line = "3 objects look renamed (terraform_data.a to terraform_data.ax)."
     for words in (("plan",), ("plan", "-causes"), ("plan", "-out=p")):
-        assert f"\n{line} For moved blocks: planner suggest\n" in planner(*words).out
+        assert f"\n{line} To keep them with moved blocks: planner suggest\n" in planner(*words).out
     assert line in planner("show", "p").out
     assert line not in planner("plan", "-destroy").out
     assert planner("suggest", "-write").code == 0
-    assert "look like" not in planner("plan").out
+    assert "renamed" not in planner("plan").out
 
 
 def test_a_plan_names_a_single_one(renamed, planner):
     renamed(*CASES["a resource that moves into a module"][:2])
-    line = "terraform_data.a and module.m.terraform_data.a look like one object that was renamed."
-    assert f"\n{line} For a moved block: planner suggest\n" in planner("plan").out
+    line = "terraform_data.a looks renamed to module.m.terraform_data.a."
+    assert f"\n{line} To keep it with a moved block: planner suggest\n" in planner("plan").out
 
 
 def test_a_plan_of_other_objects_is_not_about_renames(renamed, planner):
     renamed(*CASES["one goes and another one comes"][:2])
-    assert "look like" not in planner("plan").out
+    assert "renamed" not in planner("plan").out
 
 
 def test_what_must_not_be_destroyed_may_be_renamed(renamed, planner):

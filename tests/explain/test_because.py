@@ -168,7 +168,7 @@ def test_each_object_has_the_text_that_it_was_last_applied_with(applied: Path, p
     main.write_text(main.read_text().replace('"v-${var.b}"', '"w-${var.b}"'))
     assert planner("apply", "-auto-approve", "-target=terraform_data.file").code == 0
     assert lines(planner, "-target=module.m[0]")["module.m[0].terraform_data.x"] == (
-        "local.x (main.tf:8) -> module.m[0].var.b (main.tf:12)"
+        'local.x "v-1" -> "w-1" (main.tf:8) -> module.m[0].var.b (main.tf:12)'
     )
 
 
@@ -176,7 +176,7 @@ def test_a_text_and_a_variable(applied: Path, planner: Run) -> None:
     main = applied / "main.tf"
     main.write_text(main.read_text().replace('"v-${var.b}"', '"w-${var.b}"'))
     assert lines(planner, "-var=b=2")["module.m[0].terraform_data.x"] == (
-        'local.x (main.tf:8), var.b "1" -> "2" (-var=b) -> module.m[0].var.b (main.tf:12)'
+        'local.x "v-1" -> "w-2" (main.tf:8), var.b "1" -> "2" (-var=b) -> module.m[0].var.b (main.tf:12)'
     )
 
 
@@ -192,7 +192,7 @@ def test_an_object_that_stays(applied: Path, planner: Run) -> None:
     said = planner("why", "terraform_data.stays").out
     assert said.startswith(
         "terraform_data.stays does not change: terraform_data.file.id, which terraform_data.stays.input is made of, "
-        "stays as it is, though the planned action of terraform_data.file is update"
+        "stays as it is, though terraform_data.file is updated in place"
     )
 
 

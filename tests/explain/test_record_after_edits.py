@@ -69,7 +69,7 @@ def test_state_mv(applied: Path, planner: Run) -> None:
     expected = {
         "terraform_data.z": ['var.a "a1" "a2"'],
         "terraform_data.b": ['var.a "a1" "a2"'],
-        "module.n.terraform_data.x": ["the text of module.n.terraform_data.x.input  "],
+        "module.n.terraform_data.x": ['the text of module.n.terraform_data.x.input "one" "two"'],
     }
     assert roots(planner) == expected
     assert planner("apply", "-auto-approve", "-target=terraform_data.z").code == 0
@@ -112,7 +112,7 @@ def test_a_reference_to_what_was_renamed_is_no_edit(
     names = (f"terraform_data.z{key}", "terraform_data.b", "terraform_data.c", "module.n.terraform_data.x")
     assert roots(planner) == {name: ["var.v 1 2"] for name in names}
     (tmp_path / "main.tf").write_text(main.replace('"x", ', '"w", ').replace("= 2 }", "= 1 }"), "utf-8")
-    assert roots(planner) == {"terraform_data.b": ["the text of terraform_data.b.input[0]  "]}
+    assert roots(planner) == {"terraform_data.b": ['the text of terraform_data.b.input[0] "x" "w"']}
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_moved_by_an_apply_of_something_else(how: str, applied: Path, planner: R
         return
     assert ran.code == 0
     edit(applied, one="two", **{moved: ""})
-    assert roots(planner) == {"module.n.terraform_data.x": ["the text of module.n.terraform_data.x.input  "]}
+    assert roots(planner) == {"module.n.terraform_data.x": ['the text of module.n.terraform_data.x.input "one" "two"']}
 
 
 def test_objects_that_another_program_did_not_change_keep_their_former_values(applied: Path, planner: Run) -> None:

@@ -27,6 +27,8 @@ RELATIONS = (
     *("perhaps_edited", "forces", "renewed", "perhaps_renewed", "changed_besides"),
 )
 """what chains_of reads of a derivation"""
+_WRITTEN_VALUES = ("text", "unapplied")
+"""kinds of leaves that are shown with the values of what is written there"""
 _NOTED = ("default", "environment", "input", "plan")
 
 
@@ -118,6 +120,9 @@ class Checks(Protocol):
 
     def shown_values(self, unit: ChangedInput) -> tuple[str, str]:
         """The former and the present value of a root variable, as they may be shown."""
+
+    def shown_local(self, name: str) -> tuple[str, str]:
+        """The former and the present value of a local value, as they may be shown; empty for others."""
 
 
 def chains_of(derived: Sequence[Derivation]) -> dict[str, Because]:
@@ -222,6 +227,10 @@ class _Chains:
         kind = self._ways.leaves[root]
         source = self._places[world].of_leaf(what, kind, plain(self._ways.reader(name, root)))
         shown = self._variables[number].get(what) or self._variables[world].get(what, ("", "", ""))
+        if not any(shown) and kind in _WRITTEN_VALUES:
+            written = what.removeprefix("the text of ")
+            known = self._altered[number].get(written) or self._derived[number].trace.shown_local(written)
+            shown = (*known, "")
         return CauseStep(what, kind, source, *shown)
 
     def _unit(self, leaf: str) -> ChangedInput | None:

@@ -24,7 +24,7 @@ from planner.answers.explain.places import ANY, LocationLookup, ValueLocation
 from planner.answers.explain.repetition import KnownInstances, RepetitionLocation
 from planner.engine.evaluation.context import ModuleInstance
 from planner.foundation.support.disk import files_used
-from planner.foundation.values.expression_text import short_text
+from planner.foundation.values.expression_text import short_text, short_texts
 from planner.foundation.values.value import Value, is_wholly_known
 from planner.foundation.vocabulary.address import AddressError, format_module, format_resource, parse_module
 from planner.foundation.vocabulary.records import frozen
@@ -154,6 +154,18 @@ class MentionTrace:
         was, is_known = self.former.value(place)
         texts = [short_text(value, hidden) if value is not None else "nothing" for value in (was, now)]
         return texts[0] if is_known else "", texts[1]
+
+    def shown_local(self, name: str) -> tuple[str, str]:
+        """The former and the present value of a local value, as they may be shown; empty for others, and where one is
+        not known."""
+        place = self.places.read(name)
+        if place is None or place.kind != "local" or self.former is None:
+            return "", ""
+        now = next((value for _, value in self.places.found(place)), None)
+        was, is_known = self.former.value(place)
+        if not is_known or was is None or now is None or not is_wholly_known(now):
+            return "", ""
+        return short_texts(was, now, self.places.is_sensitive(place))
 
     def _root_place(self, unit: ChangedInput) -> ValueLocation:
         return ValueLocation(self.places.context.root, "var", unit.name, path=unit.path)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import count
 
 from planner.foundation.support.digests import sha256_of
@@ -68,6 +68,23 @@ def same_objects(plan: Plan) -> tuple[tuple[str, str], ...]:
     """The objects that a plan destroys and creates anew although nothing that is known of them differs: (old, new),
     sorted."""
     return tuple(sorted(_same_values(*_candidates(plan))))
+
+
+def sure_moves(plan: Plan, config: Config) -> tuple[ProposedMove, ...]:
+    """The moves that would carry objects of which nothing that is known differs, each with all that it carries."""
+    same = set(same_objects(plan))
+    return tuple(move for move in proposed_moves(plan, config) if not same.isdisjoint(move.carried)) if same else ()
+
+
+def renamed(objects: Sequence[tuple[str, str]], moves: Sequence[tuple[str, str]]) -> str:
+    """The line about objects that look renamed and the moves that would carry them, both (old, new); "" for none."""
+    if not objects:
+        return ""
+    old, new = moves[0]
+    if len(objects) == 1:
+        return f"{old} looks renamed to {new}. To keep it with a moved block: planner suggest"
+    block = "a moved block" if len(moves) == 1 else "moved blocks"
+    return f"{len(objects)} objects look renamed ({old} to {new}). To keep them with {block}: planner suggest"
 
 
 def proposed_moves(plan: Plan, config: Config, refused: Iterable[tuple[str, str]] = ()) -> tuple[ProposedMove, ...]:

@@ -18,7 +18,7 @@ from planner.engine.evaluation.context import ModuleInstance
 from planner.engine.evaluation.scope import watched
 from planner.engine.plan.decision_sources import decision_source, output_source
 from planner.foundation.values.convert import path_text
-from planner.foundation.values.expression_text import short_text
+from planner.foundation.values.expression_text import short_text, short_texts
 from planner.foundation.values.paths import parts
 from planner.foundation.values.value import Null, is_wholly_known, unmark
 from planner.foundation.vocabulary.address import InstanceKey, format_module, format_resource, join, parse_module
@@ -214,12 +214,13 @@ class Trace(ValueTrace):
             if at is None or given is None:
                 continue
             configured = next((value for _, value in select(given.evaluate(given.node), given.rest)), None)
-            hidden = self.places.is_sensitive(at)
-            shown = [
-                short_text(value, hidden) if value is not None else "nothing"
-                for value in (part_at(change.after, at.path), configured)
-            ]
-            self._facts.add("ignored_values", name, row[2], *shown, source=given.span)
+            state = part_at(change.after, at.path)
+            inside = differing(state, configured) if state is not None and configured is not None else []
+            part = inside[0][0] if len(inside) == 1 else ()
+            values = [part_at(value, part) for value in (state, configured)]
+            shown = short_texts(values[0], values[1], self.places.is_sensitive(at.at((*at.path, *part))))
+            words = row[2] + ("" if path_text(part).startswith("[") or not part else ".") + path_text(part)
+            self._facts.add("ignored_values", name, row[2], words, *shown, source=given.span)
 
     def _other_arguments(self, change: ResourceChange, place: ValueLocation) -> None:
         """The arguments of a tainted object that differ, besides."""

@@ -459,7 +459,7 @@ def _holds(relations: Mapping[str, Collection[Any]], predicate: str, name: str) 
 def _forced(name: str, relations: Mapping[str, Collection[Any]]) -> list[str]:
     """The causes of a replacement."""
     paths = sorted({row[1] for row in relations.get("requires_replace", ()) if row[0] == name})
-    lines = [f"the provider cannot change {', '.join(paths)} in place"] if paths else []
+    lines = [f"the provider cannot change {path}{_values(name, path, relations)} in place" for path in paths]
     lines += ["it is tainted"] if _holds(relations, "tainted", name) else []
     lines += ["-replace names it"] if _holds(relations, "replace_requested", name) else []
     lines += [
@@ -468,6 +468,14 @@ def _forced(name: str, relations: Mapping[str, Collection[Any]]) -> list[str]:
         if row[0] == name
     ]
     return lines or [_NOT["replaced"]]
+
+
+def _values(name: str, path: str, relations: Mapping[str, Collection[Any]]) -> str:
+    """` ("a" -> "b")`, where one part of an argument differs."""
+    whole = f"{name}.{path}"
+    known = relations.get("planned_change", ())
+    values = [row[1:] for row in known if row[0] == whole or row[0].startswith((f"{whole}.", f"{whole}["))]
+    return f" ({values[0][0]} -> {values[0][1]})" if len(values) == 1 and len(set(values[0])) == 2 else ""
 
 
 def _in_place(name: str, relations: Mapping[str, Collection[Any]]) -> str:

@@ -1,0 +1,218 @@
+"""The reason of a change in a few lines: the decision, the hops from there to its causes, and what keeps the object.
+
+Reads the document that `why -json` prints.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+from typing import Any
+
+from planner.answers.explain.causes import CauseStep
+from planner.foundation.vocabulary.records import evolve
+from planner.logic.programs.actions import actions, does, words_for
+from planner.render.cause_line import INSIDE, difference_of, folded, inside_text, name_of, words_of
+from planner.render.cause_summary import module_of, without_module
+from planner.render.terminal import Paint, fold
+
+MOST_ALSO = 3
+"""other parts of the object that change"""
+CODE = re.compile(r" \((?:[a-z]+(?:_[a-z]+)+|create|update|read|delete|[a-z]+-then-[a-z]+)\)")
+"""the code of a reason or an action, in parentheses"""
+_DECISION = re.compile(r"the planned action of (.+?) is ([a-z]+(?:-[a-z]+)*)(?=[ ,:]|$)")
+_WRITTEN = ("text", "unapplied")
+"""kinds of causes that are an argument of the object itself"""
+_REQUESTS = {"replace_because_tainted": "is tainted", "replace_by_request": "is named by -replace"}
+
+
+def in_words(text: str) -> str:
+    """The text of a decision with words for actions instead of their codes."""
+
+    def spoken(match: re.Match[str]) -> str:
+        return f"{match[1]} {words_for(match[2]).is_planned}" if match[2] in actions() else match.group()
+
+    return _DECISION.sub(spoken, text)
+
+
+def change_text(document: dict[str, Any], paint: Paint, width: int) -> str:
+    """The text of a change that has causes, or of an object that does not change; "" where the proof is more
+    informative: with mere candidates, and without causes but the change itself."""
+    _, name, action = document["goal"]
+    if action == "no-op":
+        lines = list(_unchanged(document))
+    elif _is_followed(document) or _is_tainted(document):
+        lines = [_headline(document)]
+        for line in _hops(document) if _is_followed(document) else ():
+            if not lines[-1].endswith((f" {line}", f": {line}")):  # the text of a value has its name and place
+                lines.append(line if line.startswith("  ") else f"  <- {line}")
+        lines += _also(document)
+        known = {name: action}
+        lines += [f"  and because of {words_of(cause_step(one), known)}" for one in document["root_causes"][1:]]
+        lines += [f"  To keep the tainted object: planner untaint {shlex.quote(one)}" for one in _tainted(document)]
+    else:
+        return ""
+    return folded_text(lines, paint, width)
+
+
+def folded_text(lines: list[str], paint: Paint, width: int) -> str:
+    """Lines folded, the first of them bold."""
+    head = [paint(part, "bold") for part in fold(lines[0], width, "     ")]
+    return "\n".join([*head, *(part for line in lines[1:] for part in fold(line, width, "     "))])
+
+
+def _is_followed(document: dict[str, Any]) -> bool:
+    steps = document.get("because", ())
+    _, name, action = document["goal"]
+    return bool(steps) and document["because_is_certain"] and steps[0]["what"] != name and action != "read"
+
+
+def _is_tainted(document: dict[str, Any]) -> bool:
+    return any(root["what"] == document["goal"][1] for root in _taints(document))
+
+
+def _tainted(document: dict[str, Any]) -> list[str]:
+    """The tainted objects among the causes."""
+    return [root["what"] for root in _taints(document)]
+
+
+def _taints(document: dict[str, Any]) -> list[dict[str, Any]]:
+    roots = document.get("root_causes", ()) if document.get("because_is_certain") else ()
+    return [root for root in roots if root.get("kind") == "replace_because_tainted"]
+
+
+# ---------------------------------------------------------------- the decision
+
+
+def _headline(document: dict[str, Any]) -> str:
+    """The decision; of several parts that differ their number, of a trigger its place."""
+    proofs, root = document["proofs"], document["proofs"][document["root"]]
+    text = CODE.sub("", in_words(root["reason"]))
+    if root["rule"] == "plan/causes.triggered":
+        below = (proofs[entry["proof"]] for entry in root["body"] if "proof" in entry)
+        return text + next(_at(step) for step in below if step["tuple"][0] == "watches")
+    head, differs, _ = text.partition(" differs")
+    parts = _parts(document)
+    if not differs or len(parts) < 2:
+        return text
+    start, _, what = head.rpartition(": ")
+    whole = f"{document['goal'][1]}.{what}"
+    is_within = what == "its value" or all(part.startswith((f"{whole}.", f"{whole}[")) for part in parts)
+    return f"{start}: {len(parts)} parts{f' of {what}' if is_within else ''} differ"
+
+
+def _parts(document: dict[str, Any]) -> list[str]:
+    """The parts of an object that differ, those that will only be known after the apply included."""
+    name = document["goal"][1]
+    traced = [step["what"] for step in document.get("because", ()) if step["what"].startswith((f"{name}.", f"{name}["))]
+    parts = [part["what"] for part in document.get("differences", ())]
+    return parts + [step for step in traced[:1] if parts and not any(part.startswith(step) for part in parts)]
+
+
+def _also(document: dict[str, Any]) -> Iterator[str]:
+    """The other parts that differ."""
+    name, shown = document["goal"][1], {step["what"] for step in document.get("because", ())}
+    also = [cause_step(part) for part in document.get("differences", ()) if part["what"] not in shown]
+    for part in also[:MOST_ALSO]:
+        yield f"  also {part.what[len(name) :].lstrip('.')}{difference_of(part)}"
+    if len(also) > MOST_ALSO:
+        yield f"  also {len(also) - MOST_ALSO} more parts (-full)"
+
+
+# ---------------------------------------------------------------- hops
+
+
+def _hops(document: dict[str, Any]) -> Iterator[str]:
+    """The hops from a change to its cause: those of the object itself indented, as they are printed."""
+    _, name, action = document["goal"]
+    rows = [step["tuple"] for step in document["proofs"].values()]
+    known = {row[1]: row[2] for row in rows if row[0] == "explained"}
+    unknown = {row[1] for row in rows if row[0] == "unknown"}
+    hops = [cause_step(one) for one in reversed(document["because"])]
+    wholes = [after.what.startswith((f"{hop.what}.", f"{hop.what}[")) for hop, after in pairwise(hops)]
+    kept = [hop for hop, is_whole in zip(hops, [*wholes, False], strict=True) if not is_whole]
+    names = [name_of(hop) for hop in kept]
+    kept = [
+        hop for hop, own, after in zip(kept, names, [*names[1:], ""], strict=True) if own != after or hop is kept[-1]
+    ]
+    module = ""
+    for number, step in enumerate(folded(list(_renewed(kept, name, known)))):
+        if step.kind == INSIDE:
+            yield inside_text([step])
+            module = ""
+            continue
+        what, words = name_of(step), words_of(step, {name: action})
+        own = what.startswith((f"{name}.", f"{name}[")) and step.kind in ("", *_WRITTEN)
+        if own and step.what in unknown and not difference_of(step):
+            words = f"{what} -> (known after apply){words[len(what) :]}"
+        text = what[len(name) :].lstrip(".") if own else without_module(what, module)
+        module = "" if own else module_of(what)
+        yield f"{'  ' if own and not number else ''}{text}{words[len(what) :]}"
+
+
+def _renewed(hops: list[CauseStep], name: str, known: Mapping[str, str]) -> Iterator[CauseStep]:
+    """The hops; of a value that is renewed with its object, that the object is replaced."""
+    skips = False
+    for hop, after in zip(hops, [*hops[1:], None], strict=True):
+        owner, _, value = hop.what.rpartition(".")
+        is_renewed = owner != name and does(known.get(owner, "no-op"), "replaces") and not hop.kind
+        if skips or not is_renewed or difference_of(hop):
+            if not skips:
+                yield hop
+            skips = False
+            continue
+        request = _REQUESTS.get(after.kind, "") if after is not None and after.what == owner else ""
+        note = f" ({after.note})" if request and after is not None and after.note else ""
+        text = f"{request}{note}, so it is replaced and" if request else "is replaced, so"
+        yield evolve(hop, what=owner, kind="renewed", note=f"{text} its {value} changes")
+        skips = bool(request)
+
+
+def cause_step(document: dict[str, Any]) -> CauseStep:
+    """A step of a chain as documents have it."""
+    text, source = (
+        {key: document.get(key, "") for key in ("what", "kind", "before", "value")},
+        document.get("source", {}),
+    )
+    place = f"{source['file']}:{source['line']}" if "file" in source else source.get("command_line", "")
+    place = place or ("state" if "state" in source else "")
+    return CauseStep(**text, source=place, note=document.get("origin", ""))
+
+
+# ---------------------------------------------------------------- what does not change
+
+
+def _unchanged(document: dict[str, Any]) -> Iterator[str]:
+    """Why an object does not change: what is ignored, or what stays."""
+    name, proofs = document["goal"][1], document["proofs"]
+    rule, steps = proofs[document["root"]]["rule"], list(proofs.values())
+    ignored = [step for step in steps if step["tuple"][0] == "ignored_difference"]
+    if ignored:
+        yield f"{name} does not change: ignore_changes ignores what differs"
+        values = {step["tuple"][2]: step for step in steps if step["tuple"][0] == "ignored_values"}
+        for step in ignored:
+            path = step["tuple"][2]
+            said = f"{path} differs from its configuration"
+            if path in values:
+                _, _, _, part, state, configured = values[path]["tuple"]
+                said = f"{part} is {state} in the state and {configured} in the configuration{_at(values[path])}"
+            yield f"  {said}, ignored by ignore_changes{_at(step)}"
+    elif rule == "plan/causes.untriggered":
+        yield f"{name} does not change: it is as declared"
+        watches = next(step for step in steps if step["tuple"][0] == "watches")
+        other = next(s for s in steps if s["tuple"][:2] == ["action", watches["tuple"][3]])
+        stays = f"{other['tuple'][1]} {words_for(other['tuple'][2]).is_planned}, and {watches['tuple'][2]} stays"
+        yield f"  its replace_triggered_by{_at(watches)} has no effect: {stays}"
+    elif rule == "plan/causes.decision":
+        place = next((_at(step) for step in steps if step["tuple"][0] == "desired"), "")
+        yield f"{name} does not change: it is as declared{place}"
+    else:
+        yield CODE.sub("", in_words(proofs[document["root"]]["reason"]))
+
+
+def _at(step: dict[str, Any]) -> str:
+    """The place of a fact in parentheses."""
+    source = step.get("source") or {}
+    return f" ({source['file']}:{source['line']})" if "file" in source else ""
