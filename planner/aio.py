@@ -4,9 +4,10 @@ stops it as an interrupt stops a command, and waits until what runs has come to 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from planner.api.arguments import Paths, expect
 from planner.api.configuration import load
 from planner.api.plan import ApplyResult, Plan
 from planner.api.session import Stop
@@ -19,9 +20,9 @@ async def plan(
     directory: str | os.PathLike[str] = ".",
     *,
     variables: Mapping[str, Any] | None = None,
-    var_files: Sequence[str | os.PathLike[str]] = (),
+    var_files: Paths = (),
     workspace: str = "",
-    rules: Sequence[str | os.PathLike[str]] = (),
+    rules: Paths = (),
     stop: Stop | None = None,
     **options: Any,
 ) -> Plan:
@@ -41,6 +42,7 @@ async def validate(directory: str | os.PathLike[str] = ".", **options: Any) -> t
 
 async def apply(plan: Plan, on_event: Callable[[Any], None] | None = None) -> ApplyResult:
     """As Plan.apply; `on_event` is called in threads of the walk. Raises Failure."""
+    expect("plan", plan, Plan, "a planner.Plan")
     return await in_thread(lambda stop: plan.apply(on_event, stop))
 
 

@@ -5,9 +5,13 @@ from __future__ import annotations
 import os
 import reprlib
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from planner.foundation.vocabulary.diagnostic import Failure, error
+from planner.foundation.vocabulary.nearest import did_you_mean
+
+Paths: TypeAlias = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+"""paths, or a single one"""
 
 
 def expect(name: str, value: object, kinds: Any, words: str) -> None:
@@ -25,10 +29,27 @@ def absolute(name: str, given: Any) -> str:
 def path(name: str, given: Any) -> str:
     """The path of an argument. Raises Failure for what is not a path."""
     expect(name, given, (str, os.PathLike), "a path")
-    text = os.fsdecode(given)
-    if "\0" in text:
-        raise Failure(error("api.argument", "Invalid argument", f"{name} is {reprlib.repr(text)}, which has a NUL."))
-    return text
+    return text(name, os.fsdecode(given))
+
+
+def text(name: str, given: Any) -> str:
+    """The string of an argument. Raises Failure for anything else, and for one that no file and no command can have."""
+    expect(name, given, str, "a string")
+    try:
+        if b"\0" not in os.fsencode(given):
+            return str(given)
+        detail = "which has a NUL"
+    except UnicodeEncodeError:
+        detail = "which has half a character"
+    raise Failure(error("api.argument", "Invalid argument", f"{name} is {reprlib.repr(given)}, {detail}."))
+
+
+def functions(**given: Any) -> None:
+    """Raises Failure for an argument that cannot be called."""
+    for name, value in given.items():
+        if not callable(value):
+            detail = f"{name} is {reprlib.repr(value)}, which cannot be called."
+            raise Failure(error("api.argument", "Invalid argument", detail))
 
 
 def paths(name: str, given: Any) -> tuple[str, ...]:
@@ -53,5 +74,12 @@ def several(words: str | Sequence[str], name: str = "") -> tuple[str, ...]:
 def one_of(name: str, value: str, known: Sequence[str]) -> None:
     """Raises Failure for a value that an argument cannot have."""
     if value not in known:
-        detail = f"{name} is {value!r}; it can be {', '.join(map(repr, known))}."
+        hint = did_you_mean(value, known) if isinstance(value, str) else ""
+        detail = f"{name} is {reprlib.repr(value)}; it can be {', '.join(map(repr, known))}.{hint}"
         raise Failure(error("api.argument", "Invalid argument", detail))
+
+
+def switches(**given: bool) -> None:
+    """Raises Failure for an argument that is neither True nor False."""
+    for name, value in given.items():
+        expect(name, value, bool, "True or False")

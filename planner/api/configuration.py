@@ -6,11 +6,10 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from planner.api.arguments import absolute, expect, one_of, paths
+from planner.api.arguments import Paths, absolute, expect, one_of, paths, switches
 from planner.api.base import require
 from planner.api.changes import output_values
 from planner.api.events import Event
-from planner.api.html import table_html
 from planner.api.installation import Installation
 from planner.api.making import Making, findings_of, judgement
 from planner.api.model import Graph
@@ -23,6 +22,7 @@ from planner.api.validation import Validation
 from planner.api.values import to_python, without_copies
 from planner.api.workspaces import Workspaces
 from planner.engine.walk.hooks import Hooks
+from planner.foundation.support.notebook import table_html
 from planner.foundation.vocabulary.address import format_key
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.foundation.vocabulary.records import evolve, field, frozen
@@ -114,8 +114,7 @@ class Configuration(Installation, States, Workspaces):
         one_of("mode", mode, ("normal", "destroy", "refresh-only"))
         expect("parallelism", parallelism, int, "a whole number")
         expect("lock_timeout", lock_timeout, (int, float), "a number of seconds")
-        for name, flag in (("refresh", refresh), ("offline", offline), ("lock", lock)):
-            expect(name, flag, bool, "True or False")
+        switches(refresh=refresh, offline=offline, lock=lock)
         expect("since", since, str, "a string")
         if parallelism < 1:
             raise Failure(error("api.argument", "Invalid argument", "parallelism must be at least 1."))
@@ -175,9 +174,9 @@ def load(
     directory: str | os.PathLike[str] = ".",
     *,
     variables: Mapping[str, Any] | None = None,
-    var_files: Sequence[str | os.PathLike[str]] = (),
+    var_files: Paths = (),
     workspace: str = "",
-    rules: Sequence[str | os.PathLike[str]] = (),
+    rules: Paths = (),
     state: str | os.PathLike[str] = "",
     mocked: bool = False,
 ) -> Configuration:
@@ -191,7 +190,9 @@ def load(
     Failure for a value that the language does not have, and when a file cannot be read; what is wrong in the
     configuration is found by validate and plan.
     """
-    if mocked and not state:
+    switches(mocked=mocked)
+    has_state = state is not None and state != ""
+    if mocked and not has_state:
         detail = "Made-up objects must not get into the real state: name a state file of its own."
         raise Failure(error("api.mocked", "Mocked providers need a state", detail))
     expect("workspace", workspace, str, "a string")
@@ -209,7 +210,7 @@ def load(
         rules=chosen,
         inputs=variable_inputs(variables),
         workspace=workspace,
-        state_path=absolute("state", state) if state else None,
+        state_path=absolute("state", state) if has_state else None,
         mocked=mocked,
     )
     return Configuration(options)

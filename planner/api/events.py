@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from planner.api.session import Stop, UnsavedStateError, uninterrupted
+from planner.api.arguments import functions
+from planner.api.session import Stop, UnsavedStateError, check_stop, uninterrupted
 from planner.engine.walk.hooks import Hooks, ObjectId
-from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.foundation.vocabulary.records import frozen
 
 T = TypeVar("T")
@@ -111,10 +111,9 @@ def with_events(
 ) -> T:
     """The result of work with a listener and a stop of the caller. An exception of the listener, or a
     KeyboardInterrupt, stops the work in order and is raised when that has ended; UnsavedStateError takes precedence."""
-    if listener is not None and not callable(listener):
-        raise Failure(error("api.argument", "Invalid argument", f"on_event is {listener!r}, which cannot be called."))
-    if stop is not None and not isinstance(stop, Stop):
-        raise Failure(error("api.argument", "Invalid argument", f"stop is {stop!r}; it has to be a planner.Stop."))
+    if listener is not None:
+        functions(on_event=listener)
+    check_stop(stop)
     own = Stop()
     hooks = EventHooks(listener, own)
     if stop is not None:

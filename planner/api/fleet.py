@@ -10,12 +10,12 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from planner.api.arguments import absolute
+from planner.api.arguments import absolute, one_of, switches, text
 from planner.api.child import diagnostics_of, run_command
 from planner.api.configuration import read_plan_file
-from planner.api.html import table_html
 from planner.api.plan import Plan
 from planner.api.session import Stop, session
+from planner.foundation.support.notebook import table_html
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 from planner.foundation.vocabulary.records import field, frozen
 from planner.logic.programs.actions import Counts
@@ -122,6 +122,9 @@ class Fleet:
         `words` select units, `changed` those that read a file which differs from this git revision; `workers` 0 is one
         for each processor; without `cache` nothing of earlier runs is used. A unit that fails has the outcome failed;
         raises Failure only when the fleet itself is wrong."""
+        one_of("mode", mode, ("normal", "destroy", "refresh-only"))
+        text("changed", changed)
+        switches(refresh=refresh, cache=cache)
         if not isinstance(workers, int) or workers < 0:
             raise Failure(error("api.argument", "Invalid argument", f"workers is {workers!r}; it has to be 0 or more."))
         flags = ["-destroy"] if mode == "destroy" else ["-refresh-only"] if mode == "refresh-only" else []
@@ -173,7 +176,7 @@ def stack(directory: str | os.PathLike[str] = ".") -> Stack:
 def _selecting(words: Sequence[str]) -> Sequence[str]:
     """The words that select units. Raises Failure for what is not one; an option would be one of the command."""
     for word in words:
-        if not isinstance(word, str) or word.startswith("-"):
+        if text("one of the words", word).startswith("-"):
             raise Failure(error("api.argument", "Invalid argument", f"{word!r} does not select units."))
     return words
 

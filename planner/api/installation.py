@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
 
-from planner.api.arguments import several
+from planner.api.arguments import functions, one_of, path, several, switches, text
 from planner.api.base import Work, require
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics
 from planner.foundation.vocabulary.records import frozen
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from planner.operations.providers_needed import Needed as Needed
     from planner.world.install.placing import Progress
     from planner.world.provider.interface import ProviderSchema
+    from planner.world.state.migrate import Ask
 
 Say = Callable[[str], None]
 """gets remarks"""
@@ -48,16 +49,54 @@ class Installation(Work):
         self,
         *,
         upgrade: bool = False,
+        install_modules: bool = True,
+        backend: bool = True,
+        backend_config: Sequence[str] = (),
+        reconfigure: bool = False,
+        migrate_state: bool = False,
+        force_copy: bool = False,
+        plugin_dirs: Sequence[str] = (),
+        lockfile: Literal["", "readonly"] = "",
+        from_module: str = "",
+        test_directory: str = "",
+        ask: Ask | None = None,
+        progress: Progress | None = None,
         on_event: Callable[[Event], None] | Hooks | None = None,
         stop: Stop | None = None,
-        **more: Any,
     ) -> list[Diagnostic]:
-        """Install modules and providers and set up the backend, as `planner init` does, and return warnings; `upgrade`
-        selects the newest versions that are allowed. `more` are the arguments of `planner.operations.init`, such as
-        `backend_config`. Raises Failure."""
+        """Install modules and providers and set up the backend, as `planner init` does, and return warnings. The
+        arguments are its options: `upgrade` selects the newest versions that are allowed, without `install_modules` and
+        `backend` these are left alone, `backend_config` are files and NAME=VALUE. Questions about
+        states that have to move are answered by a function of a question and a remark; `progress(what, done, all)`
+        follows downloads, in bytes. Raises Failure."""
         from planner.operations.init import init
 
-        problems = self._run(lambda hooks: init(self.options, upgrade=upgrade, hooks=hooks, **more), on_event, stop)
+        switches(upgrade=upgrade, install_modules=install_modules, backend=backend, reconfigure=reconfigure)
+        switches(migrate_state=migrate_state, force_copy=force_copy)
+        one_of("lockfile", lockfile, ("", "readonly"))
+        settings, directories = several(backend_config, "backend_config"), several(plugin_dirs, "plugin_dirs")
+        from_module, test_directory = text("from_module", from_module), path("test_directory", test_directory)
+
+        def work(hooks: Hooks) -> list[Diagnostic]:
+            return init(
+                self.options,
+                upgrade=upgrade,
+                install_modules=install_modules,
+                backend=backend,
+                backend_config=settings,
+                reconfigure=reconfigure,
+                migrate_state=migrate_state,
+                force_copy=force_copy,
+                plugin_dirs=directories,
+                lockfile=lockfile,
+                from_module=from_module,
+                test_directory=test_directory,
+                hooks=hooks,
+                ask=ask,
+                progress=progress,
+            )
+
+        problems = self._run(work, on_event, stop)
         require(True, problems)
         return problems
 
@@ -72,6 +111,9 @@ class Installation(Work):
         """Install the modules that the configuration and its test files call, and return warnings. Raises Failure."""
         from planner.operations.get import get
         from planner.operations.test_modules import read_tests
+
+        switches(upgrade=upgrade)
+        test_directory = path("test_directory", test_directory)
 
         def work(hooks: Hooks) -> list[Diagnostic]:
             tests = read_tests(self.options.directory, test_directory)
@@ -89,6 +131,7 @@ class Installation(Work):
         from planner.operations.state_access import load_with_values
         from planner.operations.test_modules import loaded_tests
 
+        test_directory = path("test_directory", test_directory)
         with self._session():
             told = Diagnostics()
             start, _ = load_with_values(self.options, told)
@@ -113,26 +156,41 @@ class Installation(Work):
         providers: Sequence[str] = (),
         platforms: Sequence[str] = (),
         say: Say = lambda text: None,
-        **more: Any,
+        *,
+        fs_mirror: str = "",
+        net_mirror: str = "",
+        oci_mirror: str = "",
+        progress: Progress | None = None,
     ) -> list[Diagnostic]:
         """Record the checksums of the packages of providers (those of the configuration, or the named ones) for
-        platforms in the dependency lock file, and return warnings. `more` are the arguments of
-        `planner.operations.install_providers.lock_providers`. Raises Failure."""
+        platforms in the dependency lock file, and return warnings. The packages come from their registries, or from a
+        mirror: a directory, a URL, or a template of OCI repositories. Raises Failure."""
         from planner.operations.provider_packages import lock_providers
 
+        named, wanted = several(providers, "providers"), several(platforms, "platforms")
+        mirrors = {"fs_mirror": fs_mirror, "net_mirror": net_mirror, "oci_mirror": oci_mirror}
+        for name, mirror in mirrors.items():
+            text(name, mirror)
+        functions(say=say)
         with self._session():
-            named, wanted = several(providers, "providers"), several(platforms, "platforms")
-            problems = lock_providers(self.options, named, wanted, say, **more)
+            problems = lock_providers(self.options, named, wanted, say, progress=progress, **mirrors)
             require(True, problems)
             return problems
 
     def mirror_providers(
-        self, target: str, platforms: Sequence[str] = (), say: Say = lambda text: None, **more: Any
+        self,
+        target: str,
+        platforms: Sequence[str] = (),
+        say: Say = lambda text: None,
+        *,
+        progress: Progress | None = None,
     ) -> list[Diagnostic]:
         """Copy the packages of the required providers into a directory, and return warnings. Raises Failure."""
         from planner.operations.provider_packages import mirror_providers
 
+        functions(say=say)
         with self._session():
-            problems = mirror_providers(self.options, target, tuple(platforms), say, **more)
+            wanted = several(platforms, "platforms")
+            problems = mirror_providers(self.options, path("target", target), wanted, say, progress=progress)
             require(True, problems)
             return problems

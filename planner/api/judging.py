@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from typing import Literal
 
 from planner.answers.documents.kind import is_document
 from planner.answers.policy.model import Finding as Finding
 from planner.answers.policy.model import Verdict as Verdict
-from planner.api.arguments import absolute
+from planner.api.arguments import Paths, absolute, one_of
 from planner.api.base import Work
 from planner.engine.walk.hooks import Hooks
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure
@@ -38,7 +37,7 @@ class Judging(Work):
 def judge(
     document: str | os.PathLike[str] | None = None,
     *,
-    policies: Sequence[str] = (),
+    policies: Paths = (),
     directory: str | os.PathLike[str] = ".",
     kind: Literal["plan", "state"] = "plan",
 ) -> Verdict:
@@ -55,6 +54,7 @@ def judge(
     from planner.api.policies import all_policies
     from planner.api.session import session
 
+    one_of("kind", kind, ("plan", "state"))
     folder = absolute("directory", directory)
     path = absolute("document", document) if document is not None else None
     with session(folder):

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 from planner.api.frames import to_networkx, to_pandas, to_polars
-from planner.api.html import graph_html, proof_html, table_html
+from planner.foundation.support.notebook import graph_html, proof_html, table_html
 from planner.foundation.vocabulary.diagnostic import Failure, has_errors
 from planner.foundation.vocabulary.records import field, frozen
 
@@ -89,7 +89,7 @@ class Proof:
     """The derivation of an answer. `document` is it in the documented format (docs of `why -json`), `text` as
     `planner why` prints it."""
 
-    document: Mapping[str, Any]
+    document: Mapping[str, Any] = field(repr=False)
     text: str
 
     @property

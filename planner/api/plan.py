@@ -9,7 +9,7 @@ from functools import cached_property
 from io import StringIO
 from typing import TYPE_CHECKING, Any, Literal
 
-from planner.api.arguments import expect, one_of, several
+from planner.api.arguments import Paths, expect, one_of, several, switches
 from planner.api.arguments import path as path_of
 from planner.api.base import require
 from planner.api.changes import (
@@ -23,7 +23,6 @@ from planner.api.changes import (
     output_values,
 )
 from planner.api.events import Event, with_events
-from planner.api.html import table_html
 from planner.api.making import Making, cause_lines, chains_of, compared, judgement, save
 from planner.api.model import Difference, Explanation, Fix, Graph, Proof, Rows
 from planner.api.policies import all_policies
@@ -33,6 +32,7 @@ from planner.api.undecided import strict
 from planner.api.values import from_python, secrets_in, without
 from planner.engine.walk.hooks import Hooks
 from planner.foundation.support.deadline import OutOfTime, within
+from planner.foundation.support.notebook import table_html
 from planner.foundation.vocabulary.address import AddressError, parse_address, parse_resource_instance
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 from planner.foundation.vocabulary.limits import Limits
@@ -139,24 +139,24 @@ class Plan:
 
     # ---------------------------------------------------------------- why
 
-    def why(self, *words: str, kind: Kind | Literal[""] = "") -> Proof:
+    def why(self, *words: str, kind: Kind | Literal[""] = "", policies: Paths = ()) -> Proof:
         """Why something is as it is: `why("aws_instance.web")` its planned action, `why("update", ADDRESS)` that one,
         `why("unknown", "aws_instance.web.id")` why a value is not known, `why(A, B)` why vertex A waits for vertex B,
-        `why('edge("A", "B")')` a fact, `why("deny", CODE, ADDRESS)` a verdict. Raises Failure where there is no
-        such thing."""
-        return self._prove(words, False, kind)
+        `why('edge("A", "B")')` a fact, `why("deny", CODE, ADDRESS)` a verdict of `policies` (as of `judge`). Raises
+        Failure where there is no such thing."""
+        return self._prove(words, False, kind, policies)
 
-    def why_not(self, *words: str, kind: Kind | Literal[""] = "") -> Proof:
-        """Why something does not hold: `why_not("replace", ADDRESS)`, `why_not(A, B)`, `why_not('edge("A", "B")')`.
-        Raises Failure where it does hold."""
-        return self._prove(words, True, kind)
+    def why_not(self, *words: str, kind: Kind | Literal[""] = "", policies: Paths = ()) -> Proof:
+        """Why something does not hold: `why_not("replace", ADDRESS)`, `why_not(A, B)`, `why_not('edge("A", "B")')`,
+        `why_not("deny", CODE, ADDRESS)`. Raises Failure where it does hold."""
+        return self._prove(words, True, kind, policies)
 
-    def fixes(self, *words: str) -> tuple[Fix, ...]:
+    def fixes(self, *words: str, policies: Paths = ()) -> tuple[Fix, ...]:
         """The smallest sets of edits that remove what the words name (as of `why`), smallest first; changes are planned
         again with each, without refreshing what was read. Raises Failure where it does not hold."""
         if not several(words):
             raise Failure(error("why.words", "Nothing to remove", "Name two vertices, one address, or one fact."))
-        document, problems = self._questions.removals(words)
+        document, problems = self._asking(policies).removals(words)
         return tuple(map(_fix, require(document, problems)["fixes"]))
 
     def what_if(
@@ -170,6 +170,7 @@ class Plan:
     ) -> Comparison:
         """How the plan would differ with other values of variables, or with other options. Nothing is changed. Raises
         Failure when the other plan cannot be made."""
+        switches(destroy=destroy)
         with self._session():
             limits = limits_of(targets, excludes, replace)
             options = evolve(
@@ -188,18 +189,18 @@ class Plan:
             )
             return Comparison(self, Plan(made, options, answer.diagnostics), differences)
 
-    def query(self, *words: str, kind: Kind | Literal[""] = "", seconds: float = 0.0) -> Rows:
+    def query(self, *words: str, kind: Kind | Literal[""] = "", seconds: float = 0.0, policies: Paths = ()) -> Rows:
         """The answer to a query in Datalog (`query('edge(X, "aws_vpc.main"), not pruned(X)')`), to a set expression
         (`query('deps("aws_vpc.main")')`), or to a verb and its arguments (`query("blast", "aws_vpc.main")`): over the
-        graph of the plan, its changes, and relations of policies. Raises Failure for a query that makes no sense, and
-        for one that takes longer than so many seconds (0: there is no limit)."""
+        graph of the plan, its changes, and relations of `policies` (as of `judge`). Raises Failure for a query that
+        makes no sense, and for one that takes longer than so many seconds (0: there is no limit)."""
         one_of("kind", kind, ("", "plan", "apply"))
         if not several(words):
             raise Failure(error("query.words", "Nothing to answer", "Write a query, a set expression or a verb."))
         expect("seconds", seconds, (int, float), "a number of seconds")
         try:
             with within(seconds) if seconds > 0 else nullcontext():
-                answers, problems = self._questions.answers(words, kind=kind, seconds=0)
+                answers, problems = self._asking(policies).answers(words, kind=kind, seconds=0)
         except OutOfTime:
             detail = f"It took longer than {seconds:g} seconds: name more constants, or query a smaller relation."
             raise Failure(error("query.timeout", "The query takes too long", detail)) from None
@@ -211,14 +212,13 @@ class Plan:
         one_of("kind", kind, ("plan", "apply"))
         return Graph.of(self._questions.built_graph(kind))
 
-    def judge(self, policies: Sequence[str] = ()) -> Verdict:
+    def judge(self, policies: Paths = ()) -> Verdict:
         """The verdict of policies about the plan: directories, files and packs (relative to the directory of the
         configuration) and builtin:NAME, with those of the directory (`.planner/policies`) and of the organisation.
         Raises Failure for a policy that is wrong."""
+        asking = self._asking(policies, True)
         with self._session():
-            options = evolve(self._options, **all_policies(self._directory, policies, Judged.of))
-            made = evolve(self._made, loaded=evolve(self._made.loaded, options=evolve(options, made=None)))
-            _, verdict, problems = judgement(made)
+            _, verdict, problems = judgement(asking.options.made)
             result: Verdict = require(verdict, problems)
             return result
 
@@ -226,6 +226,7 @@ class Plan:
 
     def text(self, causes: bool = True) -> str:
         """The plan as `planner plan` prints it, without colours; sensitive values and copies of them are hidden."""
+        switches(causes=causes)
         from planner.render.diff_block import SchemaLookup
         from planner.render.plan import PlanText
         from planner.render.terminal import Terminal
@@ -334,7 +335,16 @@ class Plan:
     def _session(self, stop: Stop | None = None) -> Any:
         return session(self._directory, stop)
 
-    def _prove(self, words: tuple[str, ...], negated: bool, kind: str) -> Proof:
+    def _asking(self, policies: Paths, to_judge: bool = False) -> Questions:
+        """The calls that answer questions, with these policies besides those of the directory."""
+        if policies == () and not to_judge:
+            return self._questions
+        with self._session():
+            options = evolve(self._options, made=None, **all_policies(self._directory, policies, Judged.of))
+        made = evolve(self._made, loaded=evolve(self._made.loaded, options=options))
+        return Questions(evolve(options, made=made))
+
+    def _prove(self, words: tuple[str, ...], negated: bool, kind: str, policies: Paths) -> Proof:
         from planner.render.terminal import Paint
         from planner.render.why import answer_text
 
@@ -342,7 +352,9 @@ class Plan:
             raise Failure(error("why.words", "Nothing to explain", "Name two vertices, one address, or one fact."))
         with self._session():
             subject_of(words)
-        document, problems = self._questions.proof(words, negated, kind or ("plan" if len(words) == 2 else ""))
+        one_of("kind", kind, ("", "plan", "apply"))
+        kind = kind or ("plan" if len(words) == 2 else "")
+        document, problems = self._asking(policies).proof(words, negated, kind)
         document = require(document, problems)
         return Proof(document, answer_text(document, Paint(False), 0))
 

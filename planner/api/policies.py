@@ -15,12 +15,16 @@ def no_owner(plan):
 
 The functions of a file get the plan and yield rows; the rows are judged, recorded and proved like facts of a rule file,
 and rules may read the relations. A file is run where `-policy=FILE.py`, the organisation's settings or a program name
-it, never because it lies in a directory or a pack. A function that uses a value which is known only after apply cannot
-decide: the policy denies then, with that reason. `is` and `match` are uses, too, and so is catching the exception.
-`policy.is_unknown(value)` is a test that does not end the function: it goes on with other objects, and this one is
-denied as undecided unless the policy denies it itself. Rules can wait for such a value instead. A file that fails or
-exits denies, too, and one that takes longer than a minute; `print` in it writes to standard error, because standard
-output may be a document. The directory of the file is not searched for modules.
+it, never because it lies in a directory or a pack.
+
+A function that uses a value which is known only after apply cannot decide: a policy denies then, with that reason. A
+relation ends there, and the policies that read it deny (or warn of nothing until then: undecided). `is` and `match` are
+uses, too, and so is catching the exception. `policy.is_unknown(value)` is a test that does not end the function: it
+goes on with other objects, and this one is denied as undecided unless the policy denies it itself. Rules can wait for
+such a value instead.
+
+A file that fails or exits denies, too, and one that takes longer than a minute; `print` in it writes to standard error,
+because standard output may be a document. The directory of the file is not searched for modules.
 """
 
 from __future__ import annotations
@@ -33,10 +37,10 @@ import sys
 from collections.abc import Callable, Iterable, Sequence, Set
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from planner.answers.policy.judge import PARTLY_KNOWN
 from planner.answers.policy.standing_policies import organisation, own
-from planner.api.arguments import paths
-from planner.api.undecided import UndecidedError, Uses, recorded_uses, run_file
-from planner.api.values import NotKnown
+from planner.api.arguments import Paths, paths
+from planner.api.undecided import UndecidedError, Uses, recorded_uses, refuse_unknown, run_file
 from planner.foundation.support.deadline import OutOfTime, within
 from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.language.syntax.rule_parse import parse_rules
@@ -91,7 +95,7 @@ View = Callable[[Any], Any]
 """makes the plan that functions get of a MadePlan"""
 
 
-def all_policies(folder: str, policies: Sequence[str], view: View) -> dict[str, Any]:
+def all_policies(folder: str, policies: Paths, view: View) -> dict[str, Any]:
     """The options that name policies: those of a directory, these (relative to the directory), and the
     organisation's."""
     given = paths("policies", policies)
@@ -177,7 +181,7 @@ def _rows(file: str, base: str, name: str, function: Any, plan: Any) -> str:
     rows: list[tuple[Any, ...]] = []
     with recorded_uses() as uses:
         try:
-            _collect(function(plan), kind, rows)
+            _collect(function(plan), kind, rows, uses)
         except UndecidedError as problem:
             uses = uses or {("", str(problem)): True}
         except (Failure, OutOfTime):
@@ -185,11 +189,11 @@ def _rows(file: str, base: str, name: str, function: Any, plan: Any) -> str:
         except _PROBLEMS as problem:
             if not any(uses.values()):
                 raise _failure(file, name, problem) from problem
-    if kind == "relation" and any(uses.values()):
-        raise _failure(file, name, UndecidedError(next(what for (_, what), is_used in uses.items() if is_used)))
     prefix = () if kind == "relation" else (text,)
     facts = [(predicate, row) for row in rows]
-    if kind != "relation":
+    if kind == "relation":
+        facts += [(PARTLY_KNOWN, (predicate, what)) for (_, what), is_used in uses.items() if is_used]
+    else:
         facts += [("deny", row) for row in _undecided(uses, {row[0] for row in rows if kind == "deny"})]
     lines = []
     for number, (relation, row) in enumerate(facts, 1):
@@ -206,16 +210,20 @@ def _rows(file: str, base: str, name: str, function: Any, plan: Any) -> str:
     return written
 
 
-def _collect(yielded: Any, kind: str, rows: list[tuple[Any, ...]]) -> None:
-    """Add what a function yields to the rows. Raises what it raises."""
+def _collect(yielded: Any, kind: str, rows: list[tuple[Any, ...]], uses: Uses) -> None:
+    """Add what a function yields to the rows; those of a relation only up to the first use of an unknown value. Raises
+    what it raises."""
     if yielded is None:
         raise TypeError("it returned None: yield rows, or return a list of them")
     for row in yielded:
+        cells = tuple(row) if isinstance(row, tuple | list) else (row,)
+        for cell in cells:
+            refuse_unknown(cell)
         if kind != "relation":
-            _check_finding(row)
-        elif any(isinstance(cell, NotKnown) for cell in (row if isinstance(row, tuple | list) else (row,))):
-            raise UndecidedError(repr(row))
-        rows.append(tuple(row) if isinstance(row, tuple | list) else (row,))
+            _check_finding(row, cells)
+        elif any(uses.values()):
+            return
+        rows.append(cells)
         if len(rows) > _MOST_ROWS:
             raise ValueError(f"more than {_MOST_ROWS} rows")
 
@@ -229,13 +237,9 @@ def _undecided(uses: Uses, denied: Set[str]) -> list[tuple[str, str]]:
     ]
 
 
-def _check_finding(row: Any) -> None:
-    """Raises TypeError for what is not (address, message), UndecidedError for a part that is not known."""
-    parts = row if isinstance(row, tuple | list) else (row,)
-    for part in parts:
-        if isinstance(part, NotKnown):
-            raise UndecidedError(repr(part))
-    if len(parts) != 2 or not all(isinstance(part, str) for part in parts):
+def _check_finding(row: Any, cells: tuple[Any, ...]) -> None:
+    """Raises TypeError for what is not (address, message)."""
+    if len(cells) != 2 or not all(isinstance(cell, str) for cell in cells):
         raise TypeError(f"{reprlib.repr(row)} is not a row of a policy: yield (address, message), two strings")
 
 

@@ -51,6 +51,9 @@ class Program:
         """The relations of the program, each with the names of its columns."""
         return {name: tuple(c.name for c in one.columns) for name, one in sorted(self._program.predicates.items())}
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return compile, tuple(text for _, text in self._program.files)
+
     def evaluate(self, facts: Mapping[str, Iterable[Row]]) -> Derived:
         """Everything that the rules derive from the facts. Raises Failure for facts of an undeclared relation, or that
         do not fit their declaration, and when a computed value grows without bound."""
@@ -65,7 +68,7 @@ class Program:
                     expect(f"a row of {name}", row, (tuple, list), "a tuple")
                     builder.add(name, *row)
             try:
-                return Derived(self._program, evaluate(self._program, builder.build()))
+                return Derived(self, evaluate(self._program, builder.build()))
             except (ValueError, TypeError) as problem:
                 raise Failure(error("rules.facts", "Facts do not fit", f"{problem}.")) from None
 
@@ -73,8 +76,13 @@ class Program:
 class Derived(Mapping[str, tuple[Row, ...]]):
     """The relations of a program over some facts: by name, their rows, sorted."""
 
-    def __init__(self, program: RuleProgram, database: Database) -> None:
-        self._program, self._database = program, database
+    def __init__(self, program: Program, database: Database) -> None:
+        self._compiled, self._program, self._database = program, program._program, database
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        facts = self._database.facts
+        given = {name: [tuple(map(decode, row)) for row in facts.sorted(name)] for name in facts.predicates}
+        return Program.evaluate, (self._compiled, given)
 
     def __getitem__(self, predicate: str) -> tuple[Row, ...]:
         return tuple(tuple(map(decode, row)) for row in self._database.sorted(predicate))
@@ -89,6 +97,7 @@ class Derived(Mapping[str, tuple[Row, ...]]):
         """The answer to a query, such as `ancestor("ann", Who), not parent("ann", Who)`. Raises Failure."""
         from planner.logic.datalog.ask.question import ask, parse_query
 
+        expect("text", text, str, "a query")
         with session("/"):
             query, problems = parse_query(self._program, text)
             if query is None or has_errors(problems):
@@ -105,9 +114,13 @@ class Derived(Mapping[str, tuple[Row, ...]]):
         from planner.render.terminal import Paint
 
         with session("/"):
+            expect("predicate", predicate, str, "the name of a relation")
             if predicate not in self._program.predicates:
                 raise Failure(error("rules.facts", "Unknown relation", f"The program does not declare {predicate}."))
-            row = tuple(map(encode, columns))
+            try:
+                row = tuple(map(encode, columns))
+            except (ValueError, TypeError) as problem:
+                raise Failure(error("rules.facts", "Facts do not fit", f"{problem}.")) from None
             prover = Prover(self._program, self._database)
             proof = prover.why(predicate, row)
             if proof is None:

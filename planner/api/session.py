@@ -12,8 +12,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import copy_context
 from threading import Event, Lock, Thread, current_thread, main_thread
+from types import NoneType
 from typing import Any, TypeVar
 
+from planner.api.arguments import expect
 from planner.foundation.support.disk import own_reads, working_in
 from planner.foundation.support.signals import STOP, StopSignal, current_stop, stopped_by
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, defect
@@ -31,6 +33,9 @@ class Stop:
     def __init__(self) -> None:
         self.signal = StopSignal()
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise TypeError("A planner.Stop cannot be pickled: it stops calls of its own process.")
+
     @property
     def requested(self) -> bool:
         """Whether the request was made."""
@@ -41,11 +46,17 @@ class Stop:
         self.signal.request()
 
 
+def check_stop(stop: Any) -> None:
+    """Raises Failure for an argument that is not a Stop."""
+    expect("stop", stop, (Stop, NoneType), "a planner.Stop")
+
+
 @contextmanager
 def session(directory: str, stop: Stop | None = None) -> Iterator[None]:
     """Inside, relative paths start from this absolute directory, and `stop` ends what waits: without one, that of the
     session around it, if there is one. Raises Failure for every
     exception: one that is not expected has the diagnostic `cli.defect`."""
+    check_stop(stop)
     around = current_stop()
     signal = stop.signal if stop is not None else StopSignal() if around is STOP else around
     try:

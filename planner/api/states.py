@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from planner.api.arguments import expect, several
+from planner.api.arguments import expect, functions, several, switches, text
+from planner.api.arguments import path as path_of
 from planner.api.base import Work, require
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics
 from planner.operations import show
@@ -32,13 +33,15 @@ class States(Work):
 
     def state_or_plan(self, path: str | None = None) -> tuple[Shown, list[Diagnostic]]:
         """The stored state, or the plan or the state in a file."""
+        file = path_of("path", path) if path is not None else None
         with self._session():
-            shown, problems = show.show(self.options, path)
+            shown, problems = show.show(self.options, file)
             return require(shown, problems), problems
 
     def configuration_document(self, module: str = "") -> tuple[dict[str, Any] | None, list[Diagnostic]]:
         """The configuration as plan JSON has it, or the module in a directory by itself; and what went wrong (errors,
         too)."""
+        module = path_of("module", module)
         with self._session():
             return show.module_json(module) if module else show.configuration_json(self.options)
 
@@ -61,6 +64,7 @@ class States(Work):
         """Mark a resource instance: the next plan replaces it."""
         from planner.operations.state_edit import taint
 
+        switches(allow_missing=allow_missing)
         expect("address", address, str, "a string")
         with self._session():
             return _without_errors(taint(self.options, address, allow_missing=allow_missing))
@@ -69,6 +73,7 @@ class States(Work):
         """Remove the mark of `taint`."""
         from planner.operations.state_edit import untaint
 
+        switches(allow_missing=allow_missing)
         expect("address", address, str, "a string")
         with self._session():
             return _without_errors(untaint(self.options, address, allow_missing=allow_missing))
@@ -78,6 +83,7 @@ class States(Work):
         instance. `dry_run`: nothing is written."""
         from planner.operations.state_mv import state_mv
 
+        switches(dry_run=dry_run)
         expect("old", old, str, "a string")
         expect("new", new, str, "a string")
         with self._session():
@@ -88,6 +94,7 @@ class States(Work):
         """Forget the instances that the addresses cover: their addresses. The objects continue to exist."""
         from planner.operations.state_edit import state_rm
 
+        switches(dry_run=dry_run)
         with self._session():
             gone, problems = state_rm(self.options, several(addresses, "addresses"), dry_run=dry_run)
             return require(gone, problems), problems
@@ -96,6 +103,7 @@ class States(Work):
         """Record another provider for all resources of one: their addresses."""
         from planner.operations.state_edit import state_replace_provider
 
+        switches(dry_run=dry_run)
         expect("old", old, str, "a string")
         expect("new", new, str, "a string")
         with self._session():
@@ -115,6 +123,7 @@ class States(Work):
         `force`."""
         from planner.operations.state_push import state_push
 
+        switches(force=force)
         expect("data", data, bytes, "the content of a state file")
         with self._session():
             return _without_errors(state_push(self.options, data, force=force))
@@ -124,6 +133,7 @@ class States(Work):
         counts afterwards."""
         from planner.operations.state_journal import state_journal
 
+        switches(discard=discard)
         with self._session():
             return state_journal(self.options, discard)
 
@@ -138,7 +148,8 @@ class States(Work):
         was done, and what went wrong (errors, too)."""
         from planner.operations.force_unlock import force_unlock
 
-        expect("lock_id", lock_id, str, "a string")
+        functions(confirm=confirm)
+        lock_id = text("lock_id", lock_id)
         with self._session():
             return force_unlock(self.options, lock_id, confirm)
 

@@ -6,10 +6,10 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from planner.api.arguments import absolute
-from planner.api.html import table_html
+from planner.api.arguments import absolute, path, several
 from planner.api.plan import variable_inputs
 from planner.api.session import Stop, session
+from planner.foundation.support.notebook import table_html
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, has_errors
 from planner.foundation.vocabulary.records import field, frozen
 
@@ -69,12 +69,13 @@ def run_tests(
     module or a test file cannot be read."""
     from planner.workflows.testing.suite import SuiteRunner, TestOptions, load_suite, suite_status
 
-    folder = absolute("directory", directory)
-    requested = (stop or Stop()).signal
+    folder, files = absolute("directory", directory), several(filters, "filters")
+    test_directory = path("test_directory", test_directory)
+    stop = Stop() if stop is None else stop
     with session(folder, stop):
         options = TestOptions(
             folder,
-            filters=tuple(filters),
+            filters=files,
             test_directory="" if test_directory == "tests" else test_directory,
             inputs=variable_inputs(variables),
         )
@@ -84,7 +85,7 @@ def run_tests(
         runner, notes = SuiteRunner(suite), _Notes()
         try:
             for index in range(len(runner.results)):
-                runner.carry_out(index, notes, lambda: requested.requested)
+                runner.carry_out(index, notes, lambda: stop.requested)
         finally:
             runner.close()
         _, fails = suite_status(runner.results)

@@ -14,7 +14,7 @@ T = TypeVar("T")
 async def in_thread(work: Callable[[Stop], T], stop: Stop | None = None) -> T:
     """The result of a call of the library, made in a thread. Cancelling the task requests the stop (of the caller, or
     one of its own), and waits until the call has ended. UnsavedStateError is raised even then."""
-    stop = stop or Stop()
+    stop = Stop() if stop is None else stop
     running = asyncio.ensure_future(asyncio.to_thread(work, stop))
     try:
         return await asyncio.shield(running)

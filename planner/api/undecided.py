@@ -89,6 +89,15 @@ def is_unknown(value: Any) -> bool:
     return type(inner) is NotKnown
 
 
+def refuse_unknown(value: Any) -> None:
+    """Raises UndecidedError for a value that is not known."""
+    inner = value.reveal() if type(value) is Sensitive else value
+    if type(inner) is Undecidable:
+        raise UndecidedError(inner.note())
+    if type(inner) is NotKnown:
+        raise UndecidedError("a value that is known only after apply")
+
+
 def strict(value: Any, address: str, path: Path = ()) -> Any:
     """A value of an object in which every use of an unknown part raises UndecidedError."""
     if isinstance(value, NotKnown):

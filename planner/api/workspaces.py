@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planner.api.arguments import expect
+from planner.api.arguments import expect, switches
 from planner.api.base import Work, require
 from planner.foundation.vocabulary.diagnostic import Diagnostic
 from planner.foundation.vocabulary.records import frozen
@@ -46,6 +46,7 @@ class Workspaces(Work):
     def select_workspace(self, name: str, create: bool = False) -> tuple[Selected, list[Diagnostic]]:
         """Select a workspace: whether it was `created`, `switched` to or is selected `as before`; and warnings."""
         expect("name", name, str, "a string")
+        switches(create=create)
         with self._session():
             selected, problems = workspaces.workspace_select(self.options, name, create=create)
             return require(selected, problems), problems
@@ -54,6 +55,7 @@ class Workspaces(Work):
         """Delete a workspace and its state, and return warnings. One that manages objects is deleted with `force`
         alone; the objects continue to exist."""
         expect("name", name, str, "a string")
+        switches(force=force)
         with self._session():
             problems = workspaces.workspace_delete(self.options, name, force=force)
             require(True, problems)

@@ -12,7 +12,6 @@ from tempfile import TemporaryDirectory
 
 from planner.cli.flags import Arguments
 from planner.cli.stack_work import DeploymentResult, Do, StackWork, Turn, options_of
-from planner.foundation.support.forks import pickled_with_texts
 from planner.foundation.support.signals import STOP
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure, error
 from planner.foundation.vocabulary.limits import Mode
@@ -224,7 +223,7 @@ def _open(job: Job) -> tuple[OpenedStack, DeploymentPolicies | None]:
 
 def _pack(result: DeploymentResult) -> bytes:
     try:
-        return pickled_with_texts(result)
+        return pickle.dumps(result)
     except Exception:  # something in what only explains more
         plain = tuple(evolve(one, difference=None, because=()) for one in result.diagnostics)
-        return pickled_with_texts(evolve(result, diagnostics=plain))
+        return pickle.dumps(evolve(result, diagnostics=plain))

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from planner.foundation.support.disk import view
 from planner.foundation.support.trace import as_step
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure, has_errors
 from planner.foundation.vocabulary.records import define, field, fields, frozen
@@ -180,7 +181,8 @@ def new_schemas(
     located: list[Any] = []
 
     def start(address: str) -> Provider:
-        provider = start_provider(address, locate, encryption.remote_state)
+        with view(None):  # also of a former configuration they are those that are installed now
+            provider = start_provider(address, locate, encryption.remote_state)
         if provider.is_inline:
             return provider
         return _mocked(provider) if mocked else _offline(provider) if offline else provider

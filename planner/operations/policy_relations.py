@@ -22,7 +22,6 @@ from planner.logic.datalog.language.alternatives import expanded_body
 from planner.logic.datalog.language.link import linked_body, nearest
 from planner.logic.datalog.language.model import Predicate, atoms
 from planner.logic.datalog.language.values import Row, decode, encode
-from planner.logic.model.plan import PolicyRecord
 from planner.operations.judge_documents import policies_of
 from planner.operations.options import OperationOptions
 from planner.operations.plan import MadePlan
@@ -68,15 +67,20 @@ class Mentioned:
         return {name: result[predicate.name] for name, predicate in wanted.items()}
 
 
+def needs_plan(options: OperationOptions, program: RuleProgram, text: str) -> bool:
+    """Whether `mentioned` needs a plan: policies in Python state their relations for one."""
+    return options.more_policies is not None and not _names(text) <= program.predicates.keys()
+
+
 def mentioned(
-    options: OperationOptions, program: RuleProgram, text: str, record: PolicyRecord | None = None
+    options: OperationOptions, program: RuleProgram, text: str, made: MadePlan[Unstored] | None = None
 ) -> Mentioned | None:
     """The relations of policies in a question that otherwise refers to `program`; None where it mentions none, or
     cannot be parsed: the parser reports why. Raises Failure for policies that are wrong."""
     names = _names(text)
-    if all(name in program.predicates for name in names):
+    if names <= program.predicates.keys():
         return None
-    policies, problems = policies_of(options, record)
+    policies, problems = policies_of(options, made.plan.policy if made is not None else None, made=made)
     if policies is None:
         raise Failure(problems)
     known = policies.program.predicates
@@ -102,14 +106,15 @@ def why_relation(
     from planner.logic.graph.why import only_fact, read_query
     from planner.operations.policies import facts_of
 
-    if mentioned(options, program, text) is None:
+    if not needs_plan(options, program, text) and mentioned(options, program, text) is None:
         return None
     answer = open_or_make_plan(options, plan_file)
     if answer.complete is None:
         return None, list(answer.diagnostics)
     made = answer.complete
-    result = mentioned(options, program, text, made.plan.policy)
-    assert result is not None
+    result = mentioned(options, program, text, made)
+    if result is None:
+        return None
     query, problems = read_query(program.beside(result.own), text)
     atom = only_fact(query)
     name = result.own[atom.predicate].name

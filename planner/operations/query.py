@@ -37,7 +37,7 @@ from planner.operations.explanations import facts_with_instances
 from planner.operations.options import OperationOptions
 from planner.operations.plan import MadePlan, Planned
 from planner.operations.plan_files import Unstored, open_or_make_plan
-from planner.operations.policy_relations import Mentioned, mentioned
+from planner.operations.policy_relations import Mentioned, mentioned, needs_plan
 from planner.operations.state_access import load_stored
 from planner.world.state.model import State
 
@@ -86,7 +86,12 @@ def query(
         if made is None:
             return Answers(), list(opened.diagnostics)
     program = graph_program(made.loaded.rules if made is not None else user_files(options.rules))
-    of_policies = mentioned(options, program, words[0], made.plan.policy if made is not None else None)
+    if made is None and needs_plan(options, program, words[0]):
+        opened = plan_of_kind(options, asked.kind)
+        made = opened.complete
+        if made is None:
+            return Answers(), list(opened.diagnostics)
+    of_policies = mentioned(options, program, words[0], made)
     if of_policies is not None:
         return _ask_policies(options, asked, made, program, of_policies, words[0])
     expression = node_set(words, program)
@@ -109,7 +114,7 @@ def query(
 def answers_about(made: MadePlan[Unstored], text: str) -> tuple[Answers, list[Diagnostic]]:
     """The answer to a question about a plan that is there. Raises Failure for a question that makes no sense."""
     program = graph_program(made.loaded.rules)
-    of_policies = mentioned(made.loaded.options, program, text, made.plan.policy)
+    of_policies = mentioned(made.loaded.options, program, text, made)
     if of_policies is not None:
         return _ask_policies(made.loaded.options, QueryTarget(), made, program, of_policies, text)
     parsed, problems = _parsed(program, text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from planner.answers.policy.model import Finding, Verdict
+from planner.answers.policy.standing_policies import NAME_POLICIES
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 from planner.foundation.vocabulary.nearest import did_you_mean
 from planner.operations.explanations import explainer_of
@@ -66,8 +67,7 @@ def judged_for(options: OperationOptions, made: MadePlan[Unstored]) -> tuple[Ver
     """The verdict of policies on a plan, and its proofs. Raises Failure when there are none, or one is wrong."""
     recorded = made.plan.policy is not None and made.plan.policy.files
     if not options.judges and not recorded:
-        detail = "Name policies with -policy=DIR, -policy=FILE or -policy=builtin:NAME."
-        raise Failure(error("why.no_policies", "No policies", detail))
+        raise Failure(error("why.no_policies", "No policies", NAME_POLICIES))
     verdict, plain, problems = judged_plainly(made)
     if verdict is None or plain is None:
         raise Failure(problems)

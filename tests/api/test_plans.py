@@ -16,6 +16,7 @@ from textwrap import dedent
 from typing import Any
 
 import pytest
+from provider.plugins import override
 
 import planner
 import planner.aio
@@ -674,3 +675,36 @@ def test_the_state_is_edited(root: Path) -> None:
         configuration.forget("terraform_data.c")
     configuration.new_workspace("other")
     assert configuration.workspaces().selected == "other" and not configuration.state().resources
+
+
+PLUGIN = """
+terraform {
+  required_providers {
+    test = { source = "example.com/test/test" }
+  }
+}
+
+variable "image" {}
+
+resource "test_thing" "a" {
+  name = "a"
+  note = var.image
+}
+
+resource "terraform_data" "b" {
+  input = test_thing.a.note
+}
+"""
+
+
+def test_causes_of_objects_of_plugins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Explaining may start a plugin again, while the former configuration is what is read: the settings that name the
+    plugin are those of now."""
+    override(monkeypatch, tmp_path)
+    (tmp_path / "main.tf").write_text(PLUGIN)
+    for number in range(3):
+        with planner.load(tmp_path, variables={"image": f"v{number}"}).plan() as plan:
+            causes = {str(cause).partition("   main")[0] for change in plan.changes for cause in change.causes}
+            assert number == 0 or causes == {f'var.image   "v0" -> "v{number}"'}
+            if number != 1:
+                plan.apply()

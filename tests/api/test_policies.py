@@ -235,3 +235,64 @@ def test_a_policy_has_a_limit_of_time(folder: Path, monkeypatch: pytest.MonkeyPa
     )
     with pytest.raises(Failure, match="took longer"):
         library.load(folder).plan().judge(["checks.py"])
+
+
+@pytest.mark.parametrize(
+    "row",
+    ['change.address, change.after["id"]', 'change.address, caught(change.after["id"])', "change.after['id'], 'x'"],
+)
+def test_a_relation_that_is_not_known_in_full_decides_nothing(folder: Path, row: str) -> None:
+    program = f"""
+from planner import policy
+
+def caught(value):
+    try:
+        return "x" if value == "" else "y"
+    except Exception:
+        return "z"
+
+@policy.relation("id_of(address: symbol, id: symbol)")
+def id_of(plan):
+    "The id of an object."
+    yield "first", "known"
+    for change in plan.changes:
+        yield {row}
+"""
+    (folder / "checks.py").write_text(program)
+    (folder / "rules.dl").write_text(
+        'deny("none", A, "has no id") :- change(A, _, _, _, _, _), not id_of(A, _).\n'
+        'deny("bad", A, "is bad") :- id_of(A, "bad").\n'
+        'warn("odd", A, "is odd") :- id_of(A, "odd").\n'
+        'warn("first", A, "is first") :- id_of(A, "known").\n'
+        'deny("other", A, "is another") :- change(A, "other", _, _, _, _).\n'
+    )
+    findings = library.load(folder).plan().judge(["checks.py", "rules.dl"]).findings
+    waits = "cannot be decided: it reads id_of, and terraform_data.a.id is known only after apply"
+    assert {(f.kind, f.code, f.address, f.message) for f in findings} == {
+        ("deny", "none", "", waits),
+        ("deny", "bad", "", waits),
+        ("undecided", "odd", "", waits),
+        ("undecided", "first", "", waits),
+        ("warn", "first", "first", "is first"),
+    }
+
+
+def test_questions_about_python_policies(
+    folder: Path, planner: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    policies = ("-policy=checks.py", "-policy=rules.dl")
+    rows = planner("query", "policy.deny(C, A, M)", *policies)
+    assert (rows.code, "terraform_data.b has no owner" in rows.out) == (0, True)
+    assert "terraform_data.a" in planner("query", 'owned(A, "core")', *policies).out
+    for words in (("deny", "no_owner", "terraform_data.b"), ('owned("terraform_data.a", "core")',)):
+        proof = planner("why", *words, *policies)
+        assert proof.code == 0 and "yields it (checks.py:" in proof.out
+    plan = library.load(folder).plan()
+    proof = plan.why("deny", "no_owner", "terraform_data.b", policies="checks.py")
+    assert "the function no_owner yields it (checks.py:4)" in proof.text
+    assert not plan.why_not("deny", "no_owner", "terraform_data.a", policies=["checks.py"]).document["holds"]
+    assert plan.query("policy.deny(C, A, M)", policies=["checks.py"]).as_dicts()[0]["C"] == "no_owner"
+    assert plan.fixes("warn", "core", "terraform_data.a", policies=["checks.py", "rules.dl"]) == ()
+    with pytest.raises(Failure, match="policies="):
+        plan.why("deny", "no_owner", "terraform_data.b")

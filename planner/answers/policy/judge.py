@@ -113,6 +113,8 @@ def objections(policies: Policies, facts: PolicyFacts) -> set[tuple[str, str]]:
 
 
 JUDGED = "judged"
+PARTLY_KNOWN = "partly_known"
+"""the relations that a Python function could not state in full, with the reason"""
 
 
 class Judging:
@@ -125,13 +127,19 @@ class Judging:
         could = policies.could if links or any(facts.relation(name) for name in MAYBE) else {}
         self.could = could
         self.broken = policies.modal.broken
-        want = [*VERDICTS, JUDGED, *([self.broken] if self.broken else []), *could.values()]
+        want = [*VERDICTS, JUDGED, PARTLY_KNOWN, *([self.broken] if self.broken else []), *could.values()]
         own = own_files(policies.files) if not is_piece else []
         if own and not is_tame(policies.program.rules):
             from planner.logic.datalog.tools.suite import try_out
 
             try_out(policies.modal_program, facts, want, ", ".join(own))
         self.database: Database = evaluate(policies.modal_program, facts, want)
+
+    @cached_property
+    def untold(self) -> dict[str, str]:
+        """The relations whose rows are not all known, with the reason."""
+        partly = {str(name): f"and {why}" for name, why in sorted(self.database[PARTLY_KNOWN], reverse=True)}
+        return {**partly, **dict.fromkeys(self.facts.untold, "which this document does not have")}
 
     @cached_property
     def prover(self) -> Prover:
@@ -176,7 +184,7 @@ class Judging:
 
     def _findings(self) -> list[Finding]:
         findings: list[Finding] = []
-        guessed = guesses(self.policies.program, self.facts.untold) if self.facts.untold else frozenset[str]()
+        guessed = guesses(self.policies.program, self.untold.keys()) if self.untold else frozenset[str]()
         for name in VERDICTS:
             certain = self.database[name]
             for row in certain:
@@ -227,14 +235,15 @@ class Judging:
 
     def _untold(self) -> list[Finding]:
         """Possible findings of policies that read relations without data here: a denial cannot be ruled out."""
-        if not self.facts.untold:
+        if not self.untold:
             return []
         findings = []
         for (verdict, code), (rule, relation) in sorted(
-            readers(self.policies.program, self.facts.untold, self.facts).items()
+            readers(self.policies.program, self.untold.keys(), self.facts).items()
         ):
-            kind: Kind = "broken" if verdict == "deny" else "undecided"
-            message = f"cannot be decided: it reads {relation}, which this document does not have"
+            denied: Kind = "broken" if relation in self.facts.untold else "deny"
+            kind = denied if verdict == "deny" else "undecided"
+            message = f"cannot be decided: it reads {relation}, {self.untold[relation]}"
             proof = proof_json(Proof(relation, ()), self.facts, source_json)
             info = self.policies.packs.policies.get(code)
             findings.append(

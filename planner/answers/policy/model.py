@@ -4,9 +4,11 @@ value."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Literal, TypeAlias
 
 from planner.answers.policy.manifest import PolicyInfo
+from planner.foundation.support.notebook import table_html
 from planner.foundation.vocabulary.diagnostic import Diagnostic
 from planner.foundation.vocabulary.records import field, frozen
 from planner.foundation.vocabulary.span import Span
@@ -41,11 +43,11 @@ class Finding:
     rule: str
     rule_span: Span | None
     span: Span | None
-    proof: dict[str, Any]
+    proof: dict[str, Any] = field(repr=False)
     would: str = "deny"
     waits_for: tuple[tuple[str, ...], ...] = ()
     reason: str = ""
-    info: PolicyInfo | None = None
+    info: PolicyInfo | None = field(default=None, repr=False)
     """metadata of the policy from its pack: level, severity, title, links, controls"""
     said: Kind | None = None
     """the verdict of the policy itself, before levels, overrides or waivers"""
@@ -112,6 +114,18 @@ class Verdict:
     """metadata of the codes from packs"""
     costs: Callable[[], list[RuleCost]] = field(default=list, repr=False)
     """gives what each rule cost, the most costly first"""
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{number} {kind}" for kind, number in self.counts.items() if number)
+        return f"<Verdict {self.outcome}: {counts or 'no findings'}>"
+
+    def _repr_html_(self) -> str:
+        rows = [(f.kind, f.code, f.address, f.message) for f in self.findings]
+        return table_html(("verdict", "code", "address", "message"), rows, repr(self)[1:-1])
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        costs: Callable[[], list[RuleCost]] = partial(list, tuple(self.costs()))
+        return Verdict, (self.findings, self.codes, self.judged, self.policies, costs)
 
     def of(self, *kinds: Kind) -> list[Finding]:
         return [finding for finding in self.findings if finding.kind in kinds]

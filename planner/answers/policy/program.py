@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from functools import cached_property
 from typing import Any
 
@@ -16,9 +16,9 @@ from planner.answers.policy.values_read import Interest
 from planner.foundation.support.store import Shelf
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, warning
 from planner.foundation.vocabulary.nearest import did_you_mean
-from planner.foundation.vocabulary.span import Source, Span
+from planner.foundation.vocabulary.span import Source, Span, pickled_without_texts
 from planner.language.syntax.rule_syntax import Atom, Constant, RuleFile, RuleVariable, Statement
-from planner.logic.datalog.engine.cache import MADE_BY, parts, pickled, spaces_parts, unpickled
+from planner.logic.datalog.engine.cache import MADE_BY, parts, spaces_parts, unpickled
 from planner.logic.datalog.engine.fact_base import FactBase
 from planner.logic.datalog.engine.program import RuleProgram
 from planner.logic.datalog.language.model import Rule, atoms
@@ -68,7 +68,7 @@ class Policies:
         return PolicyInputs(names, Interest(self.program, heads, self.given, self.packs.relations), self.given)
 
 
-def readers(program: RuleProgram, untold: frozenset[str], facts: FactBase) -> dict[tuple[str, str], tuple[Rule, str]]:
+def readers(program: RuleProgram, untold: Set[str], facts: FactBase) -> dict[tuple[str, str], tuple[Rule, str]]:
     """The verdicts (deny or warn, code) that depend on relations without data, each with the first such rule and the
     relation. Rules that cannot hold, whatever is missing, are not among them."""
     rests = _rests(program, untold)
@@ -83,7 +83,7 @@ def readers(program: RuleProgram, untold: frozenset[str], facts: FactBase) -> di
     return result
 
 
-def guesses(program: RuleProgram, untold: frozenset[str]) -> frozenset[str]:
+def guesses(program: RuleProgram, untold: Set[str]) -> frozenset[str]:
     """The names of the rules for verdicts that take missing data for absent: they negate it, or count it."""
     rests = _rests(program, untold)
     guessed: set[str] = set()
@@ -99,7 +99,7 @@ def guesses(program: RuleProgram, untold: frozenset[str]) -> frozenset[str]:
     return frozenset(rule.name for rule in rules if _guesses(rule, rests, guessed))
 
 
-def _live(program: RuleProgram, untold: frozenset[str], facts: FactBase) -> list[Rule]:
+def _live(program: RuleProgram, untold: Set[str], facts: FactBase) -> list[Rule]:
     """The rules that could hold if there were any rows of relations without data: all relations that they require may
     have some. Those of values may, because some are not known yet."""
     unsure = untold | VALUES | LINKS
@@ -131,7 +131,7 @@ def _guesses(rule: Rule, rests: Mapping[str, str], guessed: set[str]) -> bool:
     return False
 
 
-def _rests(program: RuleProgram, untold: frozenset[str]) -> dict[str, str]:
+def _rests(program: RuleProgram, untold: Set[str]) -> dict[str, str]:
     """The relations, except verdicts, that depend on some without data, each with one of those."""
     rests: dict[str, str] = {name: name for name in untold}
     changed = True
@@ -290,7 +290,7 @@ def rewritten(program: RuleProgram, core: frozenset[str], spaces: Spaces) -> tup
     if modal is not None and not problems:
         file = modal.file
         model = (file.source.filename, file.source.text, file.is_whole, modal.could, modal.doubts, modal.broken)
-        MODALS.keep(name, (model, pickled(file.statements)))
+        MODALS.keep(name, (model, pickled_without_texts(file.statements)))
     return modal, problems
 
 

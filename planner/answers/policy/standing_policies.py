@@ -18,7 +18,7 @@ SETTINGS = (os.path.join(".planner", "policy.toml"), os.path.join(".planner", "w
 FLEET = os.path.join(".planner", "batch-policies")
 STACK = os.path.join(".planner", "stack-policies")
 """the folders of a configuration, of a fleet and of a stack"""
-NAME_POLICIES = "Name them with -policy=DIR, -policy=FILE or -policy=builtin:NAME."
+NAME_POLICIES = "Name them with -policy=DIR, -policy=FILE or -policy=builtin:NAME; in Python with policies=[...]."
 """how to name policies where none are known"""
 
 

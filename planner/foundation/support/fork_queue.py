@@ -18,6 +18,7 @@ from types import FrameType
 from typing import Any, NamedTuple, NoReturn
 
 from planner.foundation.support.forks import ROOMY, send_frame, take_frames
+from planner.foundation.vocabulary.span import pickled_without_texts
 
 _INDEX = struct.Struct("<I")
 _PATIENCE = 5.0
@@ -114,7 +115,7 @@ class Forks:
                 if not data:
                     break
                 (index,) = _INDEX.unpack(data)
-                send_frame(pipe, pickle.dumps((index, work(index)), pickle.HIGHEST_PROTOCOL))
+                send_frame(pipe, pickled_without_texts((index, work(index))))
         except KeyboardInterrupt:
             pass
         except BaseException:

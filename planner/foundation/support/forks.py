@@ -4,7 +4,6 @@ a pipe. A fork ends with its result, on an interrupt, or when this process ends.
 from __future__ import annotations
 
 import fcntl
-import io
 import os
 import pickle
 import select
@@ -14,10 +13,9 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from functools import lru_cache
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
-from planner.foundation.vocabulary.span import Source
+from planner.foundation.vocabulary.span import pickled_without_texts
 
 T = TypeVar("T")
 ROOMY = 1 << 20
@@ -57,7 +55,7 @@ def shared_out(work: Callable[[int], T], count: int) -> list[T] | None:
 
 
 def _pickled(result: Any) -> bytes:
-    return pickle.dumps(result, pickle.HIGHEST_PROTOCOL)
+    return pickled_without_texts(result)
 
 
 class Fork(NamedTuple):
@@ -142,22 +140,3 @@ def take_frames(data: bytearray) -> list[bytes]:
         frames.append(bytes(memoryview(data)[_SIZE : _SIZE + size]))
         del data[: _SIZE + size]
     return frames
-
-
-def pickled_with_texts(value: Any) -> bytes:
-    """A value pickled for another process with the texts of files, which diagnostics show and other pickles leave
-    out."""
-    out = io.BytesIO()
-    _TextPickler(out, pickle.HIGHEST_PROTOCOL).dump(value)
-    return out.getvalue()
-
-
-class _TextPickler(pickle.Pickler):
-    def reducer_override(self, obj: Any) -> Any:
-        return (_source, (obj.filename, obj.text, obj.is_secret)) if obj.__class__ is Source else NotImplemented
-
-
-@lru_cache(256)
-def _source(filename: str, text: str, is_secret: bool) -> Source:
-    """The one source of a text, so that equal diagnostics of two processes are equal."""
-    return Source(filename, text, is_secret)

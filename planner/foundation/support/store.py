@@ -32,6 +32,7 @@ from typing import Any
 from planner.foundation.support.assets import PACKAGE, cache_folder, grammar_file, is_closed, state_folder
 from planner.foundation.support.digests import blake2b
 from planner.foundation.vocabulary.release import RELEASE
+from planner.foundation.vocabulary.span import pickled_without_texts
 
 SEAL = 32
 """bytes of the sum that an entry begins with"""
@@ -151,7 +152,7 @@ class Shelf:
         import pickle
 
         try:
-            data = pickle.dumps(value, 5)
+            data = pickled_without_texts(value)
         except (RecursionError, pickle.PicklingError):  # nested deeper than the pickler goes
             return
         self.store(name, data)

@@ -6,7 +6,10 @@ Offsets count code points of the decoded text. Positions follow the ecosystem's 
 
 from __future__ import annotations
 
+from _pickle import dumps
 from bisect import bisect_right
+from contextvars import ContextVar
+from functools import lru_cache
 from typing import Any
 
 from planner.foundation.vocabulary.records import field, frozen
@@ -19,6 +22,24 @@ class Position:
     line: int
     column: int
     byte: int
+
+
+_TEXTS: ContextVar[bool] = ContextVar("texts", default=True)
+
+
+def pickled_without_texts(value: Any) -> bytes:
+    """A pickle without the texts of sources: its reader has them, and sets them again."""
+    token = _TEXTS.set(False)
+    try:
+        return dumps(value, 5)
+    finally:
+        _TEXTS.reset(token)
+
+
+@lru_cache(256)
+def _source(filename: str, text: str, is_secret: bool) -> Source:
+    """The one source of a text, so that equal diagnostics of two processes are equal."""
+    return Source(filename, text, is_secret)
 
 
 class Source:
@@ -34,8 +55,9 @@ class Source:
         self._ascii: bool | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # The text is not cached with the syntax tree; it is set again when the tree is loaded.
-        return (Source, (self.filename, ""))
+        if _TEXTS.get():
+            return _source, (self.filename, self.text, self.is_secret)
+        return Source, (self.filename, "")
 
     def __repr__(self) -> str:
         return f"Source({self.filename!r})"

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from planner.foundation.support.forks import pickled_with_texts, start_fork
+from planner.foundation.support.forks import start_fork
 from planner.foundation.vocabulary.diagnostic import Failure, error
 
 T = TypeVar("T")
@@ -55,13 +55,13 @@ def _answer(work: Callable[[], Any], seconds: float) -> bytes:
     signal.setitimer(signal.ITIMER_REAL, seconds + GRACE)
     _limit_memory()
     try:
-        return pickled_with_texts(("result", work()))
+        return pickle.dumps(("result", work()))
     except Failure as failure:
-        return pickled_with_texts(("failure", failure.diagnostics))
+        return pickle.dumps(("failure", failure.diagnostics))
     except MemoryError:
-        return pickled_with_texts(("memory", None))
+        return pickle.dumps(("memory", None))
     except Exception as problem:
-        return pickled_with_texts(("error", f"{type(problem).__name__}: {problem}"))
+        return pickle.dumps(("error", f"{type(problem).__name__}: {problem}"))
 
 
 def _limit_memory() -> None:

@@ -6,13 +6,13 @@ from __future__ import annotations
 
 import io
 import marshal
-from _pickle import Unpickler, dumps
+from _pickle import Unpickler
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from planner.foundation.support.store import Shelf
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure
-from planner.foundation.vocabulary.span import Source
+from planner.foundation.vocabulary.span import Source, pickled_without_texts
 from planner.language.syntax.rule_syntax import RuleFile
 from planner.logic.datalog.engine.program import RuleProgram
 from planner.logic.datalog.language.values import Row
@@ -69,7 +69,9 @@ def _kept_or_built(
     program, diagnostics = build_program(files, core, made, beside() if beside is not None else (), spaces)
     if program is not None:
         model = (program.predicates, program.strata, program.compiled._replace(source=""), diagnostics)
-        PROGRAMS.store(name, marshal.dumps((program.code, pickled(model), pickled(program.rules))))
+        PROGRAMS.store(
+            name, marshal.dumps((program.code, pickled_without_texts(model), pickled_without_texts(program.rules)))
+        )
     return program, diagnostics
 
 
@@ -100,11 +102,6 @@ class _Unpickler(Unpickler):
 
     def _source(self, filename: str, _: str) -> Source:
         return self.sources[filename]
-
-
-def pickled(value: Any) -> bytes:
-    """Syntax or rules, without the texts that they come from (Source.__reduce__)."""
-    return dumps(value, 5)
 
 
 def unpickled(data: bytes, sources: dict[str, Source]) -> Any:
