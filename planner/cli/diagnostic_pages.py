@@ -6,6 +6,7 @@ import os
 import re
 import tomllib
 from dataclasses import dataclass
+from functools import cache
 
 from planner.foundation.support.assets import PACKAGE
 
@@ -24,7 +25,8 @@ class DiagnosticPage:
     is_specific: bool
 
 
-def diagnostic_pages() -> list[DiagnosticPage]:
+@cache
+def diagnostic_pages() -> tuple[DiagnosticPage, ...]:
     """All codes, sorted."""
     with open(os.path.join(PACKAGE, "cli", "diagnostics.toml"), "rb") as file:
         tables = tomllib.load(file)
@@ -33,7 +35,7 @@ def diagnostic_pages() -> list[DiagnosticPage]:
     for code in sorted({*codes, *titles}):
         cause, cure, *more = codes.get(code) or groups[code.partition(".")[0]]
         pages.append(DiagnosticPage(code, tuple(titles.get(code) or more), cause, cure, code in codes))
-    return pages
+    return tuple(pages)
 
 
 def groups() -> dict[str, tuple[str, str]]:
