@@ -19,7 +19,8 @@ from bench.picture import svg
 BENCH = Path(__file__).parent
 
 
-@pytest.mark.parametrize("shape", [s if s == "dag" else pytest.param(s, marks=pytest.mark.slow) for s in SHAPES])
+@pytest.mark.slow  # test_history.py runs two of them
+@pytest.mark.parametrize("shape", SHAPES)
 def test_every_command_runs_on_every_shape(tmp_path, shape):
     result = tmp_path / "costs.json"
     sizes = "4,8" if shape == "dag" else "4"

@@ -32,7 +32,9 @@ def test_a_first_policy(tmp_path: Path, planner: Planner, monkeypatch: pytest.Mo
     assert (tmp_path / ".planner/policies/no_destroy.dl").read_text() == before
 
 
-@pytest.mark.parametrize("name", ["builtin:no_forgetting", "builtin:changes", "own.dl", "."])
+@pytest.mark.parametrize(
+    "name", ["builtin:no_forgetting", pytest.param("builtin:changes", marks=pytest.mark.slow), "own.dl", "."]
+)
 def test_cases_of_policies_that_are_named(
     tmp_path: Path, planner: Planner, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:

@@ -3,6 +3,7 @@ places in files, state entries or the command line."""
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,10 @@ from planner.logic.model.graph import source_json
 from planner.logic.model.plan import change_name
 from planner.logic.programs.rule_programs import cause_program
 
-RULES = [{"name": rule.name, "text": rule.text} for rule in cause_program().rules]
+
+@cache
+def rules() -> list[dict[str, str]]:
+    return [{"name": rule.name, "text": rule.text} for rule in cause_program().rules]
 
 
 @pytest.mark.parametrize("name", thinned(PLANNED, 8))
@@ -49,12 +53,12 @@ def test_every_action_and_unknown_value_has_a_proof(name: str, tmp_path: Path, m
     for predicate, row in [(name, row) for name in ("because", "leaf") for row in sorted(database[name])]:
         proof = prover.why(predicate, row)
         assert proof is not None, row
-        check(RULES, proof_json(proof, database.facts, source_json), model.holds)
+        check(rules(), proof_json(proof, database.facts, source_json), model.holds)
 
 
 def accept(document: dict[str, Any], goal: list[str], holds: Any) -> None:
     assert document["goal"] == goal
-    check(RULES, document, holds)
+    check(rules(), document, holds)
     for step in document["proofs"].values():
         if step.get("input"):
             source = step["source"]

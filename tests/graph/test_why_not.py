@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,12 @@ from planner.logic.datalog.explain.why_not import obstacles
 from planner.logic.datalog.language.values import decode
 from planner.logic.graph.build import build_graph, graph_program
 
-BODIES = {rule.name: Reader(rule.text).rule()[1] for rule in graph_program().rules}
 PAIRS = 400
+
+
+@cache
+def bodies() -> dict[str, Any]:
+    return {rule.name: Reader(rule.text).rule()[1] for rule in graph_program().rules}
 
 
 @pytest.mark.slow
@@ -60,7 +65,7 @@ def everything(found: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 def can_hold(obstacle: dict[str, Any], holds: Any) -> bool:
     """Whether the named literal holds under what was bound before it."""
-    literal = BODIES[obstacle["rule"]][obstacle["literal"]]
+    literal = bodies()[obstacle["rule"]][obstacle["literal"]]
     return next(solve([literal], dict(obstacle["bound"]), holds), None) is not None
 
 

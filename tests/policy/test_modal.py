@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_tests import examples
 
 from planner.answers.policy.facts.contents import maybe_rows
 from planner.answers.policy.planned_values import ValueRows
@@ -176,7 +177,7 @@ def certain_and_possible(policies: Policies, base: FactBase) -> tuple[set[Any], 
 
 
 @pytest.mark.parametrize("name", RULES)
-@settings(max_examples=8)
+@settings(max_examples=examples(16))
 @given(values=st.fixed_dictionaries({"a": objects, "b": objects}))
 def test_every_outcome_agrees(name: str, values: dict[str, Any]) -> None:
     policies = loaded(name)

@@ -89,19 +89,17 @@ def test_the_library_says_the_same(case: str) -> None:
     facts = both(case, library().reads)
     if facts is None:
         return
+    reports = [judge(library(), one) for one in facts]
     verdicts = [
-        {
-            (f.kind, f.code, f.address, "" if f.kind == "undecided" else f.message)
-            for f in judge(library(), one).findings
-        }
-        for one in facts
+        {(f.kind, f.code, f.address, "" if f.kind == "undecided" else f.message) for f in report.findings}
+        for report in reports
     ]
-    untold = {f.code for f in judge(library(), facts[1]).findings if "document does not have" in f.message}
+    untold = {f.code for f in reports[1].findings if "document does not have" in f.message}
     own, shown = ({said for said in verdict if said[1] not in untold} for verdict in verdicts)
     waiting = {said[1:3] for said in shown if said[0] == "undecided"}  # JSON tells less of unknown values
     assert {said for said in own if said[1:3] not in waiting} == {said for said in shown if said[1:3] not in waiting}
     assert {said[:3] for said in shown if said[0] != "undecided"} <= {said[:3] for said in own}
-    assert len(untold) < len(judge(library(), facts[1]).codes) / 2
+    assert len(untold) < len(reports[1].codes) / 2
     assert all(reads_of(code) & facts[1].untold for code in untold)
 
 

@@ -285,7 +285,7 @@ def completions(plan: dict[str, Any], policy: str, most: int) -> list[dict[str, 
 
 
 @pytest.mark.parametrize("most", [FEW_WAYS, pytest.param(MOST_WAYS, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("name", thinned(POLICIES, 5))
+@pytest.mark.parametrize("name", thinned(POLICIES, 10))
 def test_undecided_only_when_it_is(name: str, most: int) -> None:
     policies = loaded(name)
     for title, plan in PLANS.items():
