@@ -103,13 +103,13 @@ class Questions(Work):
             return cut(self.options, kind, plan_file)
 
     def exploration(
-        self, kinds: tuple[str, ...], plan_file: str | None = None
+        self, kinds: tuple[str, ...], plan_file: str | None = None, hooks: Hooks | None = None
     ) -> tuple[Explored | None, list[Diagnostic]]:
         """A plan with its graphs and causes, for a page."""
         from planner.operations.graph import explore
 
         with self._session():
-            return explore(self.options, plan_file, kinds, Hooks())
+            return explore(self.options, plan_file, kinds, hooks or Hooks())
 
     def advice(self, plan_file: str | None = None, write: bool = False) -> AdviceResult:
         """Remarks on surprising parts of a plan. `write`: moved blocks are inserted into their files."""

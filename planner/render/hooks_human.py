@@ -7,21 +7,21 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from planner.engine.walk.hooks import Hooks, ObjectId
+from planner.engine.walk.hooks import ObjectId
 from planner.logic.programs.actions import words_for
-from planner.render.terminal import Terminal, is_terminal
+from planner.render.progress import ProgressHooks, duration_text
+from planner.render.terminal import Terminal
 
 LONGEST_ID = 80
 
 
-class HumanHooks(Hooks):
+class HumanHooks(ProgressHooks):
     """Prints to standard output; the progress line goes to standard error."""
 
     def __init__(self, terminal: Terminal) -> None:
+        super().__init__(terminal)
         self.terminal = terminal
-        self._lock = threading.Lock()
         self._running = StillRunning(self._still)
-        self._progress = ProgressLine(terminal)
 
     def say(self, text: str) -> None:
         """A line in bold."""
@@ -38,11 +38,13 @@ class HumanHooks(Hooks):
 
     def refresh_start(self, address: str, identity: ObjectId | None = None, deposed: str = "") -> None:
         self.say(f"{_name(address, deposed)}: Refreshing state...{_identity(identity)}")
+        super().refresh_start(address, identity, deposed)
 
     def apply_start(self, address: str, action: str, identity: ObjectId | None = None, deposed: str = "") -> None:
         if action != "no-op":
             self.say(f"{_name(address, deposed)}: {words_for(action).progress[0]}...{_identity(identity)}")
             self._running.start((address, action, identity, deposed))
+            super().apply_start(address, action, identity, deposed)
 
     def _still(self, key: tuple[str, str, ObjectId | None, str], elapsed: float) -> None:
         address, action, identity, _ = key
@@ -52,16 +54,17 @@ class HumanHooks(Hooks):
     def apply_complete(
         self, address: str, action: str, identity: ObjectId | None = None, elapsed: float = 0.0, deposed: str = ""
     ) -> None:
-        self._end(address, action, deposed)
+        self._stop(address, action, deposed)
         if action != "no-op":
             name = _name(address, deposed)
             word = words_for(action).progress[2]
             self.say(f"{name}: {word} complete after {duration_text(elapsed)}{_identity(identity)}")
 
     def apply_errored(self, address: str, action: str, elapsed: float = 0.0, deposed: str = "") -> None:
-        self._end(address, action, deposed)
+        self._stop(address, action, deposed)
 
-    def _end(self, address: str, action: str, deposed: str) -> None:
+    def _stop(self, address: str, action: str, deposed: str) -> None:
+        self._end((address, deposed))
         self._running.stop_where(lambda key: key[0] == address and key[1] == action and key[3] == deposed)
 
     # ---- provisioners, imports, ephemeral resources
@@ -92,22 +95,6 @@ class HumanHooks(Hooks):
 
     # ---- the walk
 
-    def walk_start(self, name: str, total: int) -> None:
-        with self._lock:
-            self._progress.start(name, total)
-
-    def shows_progress(self) -> bool:
-        return self._progress.enabled
-
-    def walk_progress(self, done: int, total: int) -> None:
-        if self._progress.enabled:
-            with self._lock:
-                self._progress.update(done, total)
-
-    def walk_complete(self) -> None:
-        with self._lock:
-            self._progress.stop()
-
     def stopping(self) -> None:
         self._line(
             "\nInterrupt received.\nWhat is running may end; the state is saved then. "
@@ -116,44 +103,6 @@ class HumanHooks(Hooks):
 
     def log(self, message: str) -> None:
         self._line(message)
-
-
-class ProgressLine:
-    """One line that is written over, for walks that take longer than a moment. Only on a terminal."""
-
-    AFTER = 0.5
-    EVERY = 0.1
-
-    def __init__(self, terminal: Terminal) -> None:
-        self.terminal = terminal
-        self.enabled = is_terminal(terminal.stderr)
-        self._name = ""
-        self._began = self._shown_at = 0.0
-        self._shown = False
-
-    def start(self, name: str, total: int) -> None:
-        self._name, self._began, self._shown_at = name, time.monotonic(), 0.0
-
-    def update(self, done: int, total: int) -> None:
-        now = time.monotonic()
-        if not self.enabled or now - self._began < self.AFTER or now - self._shown_at < self.EVERY:
-            return
-        self._shown_at = now
-        self._shown = True
-        share = 100 * done // total if total else 100
-        text = f"{self._name}: {done} of {total} steps ({share}%), {duration_text(now - self._began)}"
-        self.terminal.outputs[1].write_over(f"\r\x1b[2K{text[: self.terminal.error_width - 1]}")
-        self.terminal.stderr.flush()
-
-    def clear(self) -> None:
-        """Take the line away, so that other text can be printed."""
-        if self._shown:
-            self.terminal.outputs[1].write_over("\r\x1b[2K")
-            self.terminal.stderr.flush()
-            self._shown = False
-
-    def stop(self) -> None:
-        self.clear()
 
 
 def _name(address: str, deposed: str) -> str:
@@ -240,16 +189,6 @@ class StillRunning:
 
 EPHEMERAL = {"open": ("Opening...", "Open complete"), "renew": ("Renewing...", "Renew complete")}
 EPHEMERAL["close"] = ("Closing...", "Close complete")
-
-
-def duration_text(seconds: float) -> str:
-    """Whole seconds as people read them: `5s`, `1m5s`, `2h0m0s`."""
-    whole = max(0, round(seconds))
-    hours, rest = divmod(whole, 3600)
-    minutes, rest = divmod(rest, 60)
-    if hours:
-        return f"{hours}h{minutes}m{rest}s"
-    return f"{minutes}m{rest}s" if minutes else f"{rest}s"
 
 
 def output_lines(text: str) -> list[str]:

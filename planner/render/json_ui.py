@@ -16,8 +16,9 @@ from planner.foundation.vocabulary.release import COMPATIBLE_VERSION, RELEASE
 from planner.logic.model.plan import Plan, ResourceChange, change_name
 from planner.logic.programs.actions import Counts, does, words_for
 from planner.render.diagnostics_json import diagnostic_json, sort_diagnostics
-from planner.render.hooks_human import EPHEMERAL, StillRunning, duration_text, output_lines
+from planner.render.hooks_human import EPHEMERAL, StillRunning, output_lines
 from planner.render.plan import plan_summary
+from planner.render.progress import duration_text
 from planner.world.state.model import OutputState
 
 if TYPE_CHECKING:

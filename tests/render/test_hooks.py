@@ -14,8 +14,9 @@ from render import from_json
 from planner.engine.walk.hooks import HookGroup, Hooks, ObjectId
 from planner.foundation.vocabulary.diagnostic import error
 from planner.render import json_ui
-from planner.render.hooks_human import HumanHooks, ProgressLine, StillRunning, duration_text, output_lines
+from planner.render.hooks_human import HumanHooks, StillRunning, output_lines
 from planner.render.json_ui import JsonHooks, JsonLines
+from planner.render.progress import ProgressHooks, ProgressLine, duration_text
 
 ID = ObjectId("id", "i-1")
 
@@ -230,6 +231,40 @@ def test_progress_line_is_for_terminals_and_goes_away():
     quiet.start("plan", 4)
     quiet.update(1, 4)
     assert other.stderr.getvalue() == ""
+
+
+def test_the_longest_operation_is_named(monkeypatch):
+    for hooks in (ProgressHooks(make_terminal(terminal=True)), HumanHooks(make_terminal(terminal=True))):
+        line = hooks._progress
+        line.AFTER = line.EVERY = 0.0
+        hooks.walk_start("apply", 8)
+        hooks.apply_start("a.slow", "create")
+        hooks.refresh_start("a.fast")
+        hooks.walk_progress(2, 8)
+        text = line.terminal.stderr.getvalue()
+        assert "apply: 2 of 8 steps (25%) [==        ] 0s, longest 0s: a.slow" in text
+        hooks.apply_complete("a.slow", "create")
+        assert "longest 0s: a.fast" in line.text(line._began)
+        hooks.refresh_complete("a.fast")
+        assert line.text(line._began).endswith("] 0s")
+        hooks.walk_complete()
+    monkeypatch.setenv("TERM", "dumb")
+    dumb = ProgressHooks(make_terminal(terminal=True))
+    dumb.walk_start("plan", 1)
+    dumb.walk_progress(1, 1)
+    assert not dumb.shows_progress() and dumb._progress.terminal.stderr.getvalue() == ""
+
+
+def test_the_line_goes_on_while_nothing_ends():
+    screen = make_terminal(terminal=True)
+    line = ProgressLine(screen)
+    line.TICK = 0.01
+    line.start("plan", 4)
+    deadline = time.monotonic() + 5
+    while screen.stderr.getvalue().count("plan: 0 of 4") < 2 and time.monotonic() < deadline:
+        time.sleep(0.005)
+    line.stop()
+    assert screen.stderr.getvalue().count("plan: 0 of 4") >= 2 and screen.stderr.getvalue().endswith("\r\x1b[2K")
 
 
 @pytest.mark.parametrize("terminal", [True, False])

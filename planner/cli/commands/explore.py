@@ -37,6 +37,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when there is no plan or the page cannot be written."""
     from planner.render.page.of_plan import page_of_plan
     from planner.render.page.page import page_html
+    from planner.render.progress import ProgressHooks
 
     no_directory(arguments, "explore")
     if not arguments["out"]:
@@ -44,7 +45,8 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
     if arguments["type"] not in KINDS:
         raise UsageError(f"There is no graph of type {arguments['type']}", "The types are: plan, apply.")
     plan_file = arguments["plan"] or None
-    explored, problems = plan_calls(Questions, arguments).exploration(KINDS[arguments["type"]], plan_file)
+    calls, kinds = plan_calls(Questions, arguments), KINDS[arguments["type"]]
+    explored, problems = calls.exploration(kinds, plan_file, ProgressHooks(terminal))
     if explored is None:
         return finish(problems, terminal)
     title = f"Plan of {os.path.basename(plan_file or os.getcwd())}"
