@@ -71,7 +71,14 @@ def test_commands_and_flags_exist(name: str) -> None:
     text = re.sub(r"\\\n\s*|>-\n\s*", "", (ROOT / name).read_text())
     text = re.sub(r"(planner (?!ci)[^\n]*)\n\s+> ", r"\1 > ", text)
     names = {checked(words) for words in commands(text) if words[0] not in ("true", "iac")}
-    assert names or "nightly" in name
+    assert names or "nightly" in name or "uses: OWNER/planner@COMMIT" in text
+
+
+@pytest.mark.parametrize("name", JOBS)
+def test_no_job_installs_planner_by_its_name_alone(name: str) -> None:
+    """Who reserves a name on PyPI would get the credentials of all that install it."""
+    lines = [line for line in (ROOT / name).read_text().splitlines() if "planner-iac" in line]
+    assert all("--hash=" in line for line in lines)
 
 
 def test_hooks() -> None:

@@ -39,7 +39,8 @@ def git(folder: Path, *words: str) -> str:
 @pytest.mark.skipif(shutil.which("actionlint") is None, reason="needs actionlint")
 def test_actionlint() -> None:
     files = [*(ROOT / ".github/workflows").glob("*.yml"), *(ROOT / "docs/ci/github").glob("*.yml")]
-    ran = subprocess.run(["actionlint", *map(str, files)], capture_output=True, text=True)
+    newer = 'property "workflow_(repository|sha)" is not defined'  # of the context `job`, since 2026
+    ran = subprocess.run(["actionlint", "-ignore", newer, *map(str, files)], capture_output=True, text=True)
     assert ran.returncode == 0, ran.stdout
 
 
@@ -63,12 +64,12 @@ def test_the_steps_of_the_action(repository: Path, tmp_path: Path) -> None:
                 continue
             path = ":".join([*files["GITHUB_PATH"].read_text().split(), os.environ["PATH"]])
             settings = {name: _evaluated(value, inputs) for name, value in step["env"].items()}
-            subprocess.run(
-                ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
-                cwd=repository,
-                env={**environment, **settings, "PATH": path},
-                check=True,
-            )
+            words = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]]
+            around = {**environment, **settings, "PATH": path}
+            if "VERSION" in settings:  # PyPI is used only for a version with its hash
+                bare = subprocess.run(words, cwd=repository, env={**around, "VERSION": "1"}, capture_output=True)
+                assert bare.returncode and b"a version needs its hash" in bare.stderr
+            subprocess.run(words, cwd=repository, env=around, check=True)
     assert "changes=true" in files["GITHUB_OUTPUT"].read_text()
     assert "Plan: 1 to add" in files["GITHUB_STEP_SUMMARY"].read_text() and "Plan: 1 to add" in double.texts()[1]
 
