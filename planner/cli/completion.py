@@ -42,8 +42,7 @@ def _next(command: str, flag: bool, may_be_command: bool) -> list[str]:
         return [name.rpartition(" ")[2] for name in names]
     if not command:
         return list(GLOBAL) if may_be_command else []
-    module = __import__(index.module_name(command), fromlist=["FLAGS"])
-    shown = [flag for flag in (*module.FLAGS, *COMMON) if flag.help]
+    shown = [flag for flag in (*index.load(command).flags, *COMMON) if flag.help]
     return ["-help", *(f"-{flag.name}{'' if flag.kind == 'bool' else '='}" for flag in shown)]
 
 

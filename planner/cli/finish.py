@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from planner.foundation.vocabulary.diagnostic import Diagnostic, error, has_errors
 from planner.render.terminal import Terminal
+
+if TYPE_CHECKING:
+    from planner.answers.policy.model import Verdict
 
 
 def finish(diagnostics: Iterable[Diagnostic], terminal: Terminal) -> int:
@@ -25,6 +28,23 @@ def json_text(document: Any) -> str:
     from planner.foundation.support.exact_json import dumps
 
     return dumps(document, escape_html=False).decode("utf-8")
+
+
+def show_verdicts(verdicts: list[tuple[str, Verdict]], noun: str, with_proofs: bool, terminal: Terminal) -> None:
+    """Print a table of the results of policies (with the names of deployments, where there are several), and the
+    proofs."""
+    from planner.render.proof import proof_text
+    from planner.render.rows import table
+
+    items = [(name, finding) for name, verdict in verdicts for finding in verdict.findings]
+    names = [name for name, _ in verdicts if name]
+    if items:
+        rows = [((name,) if names else ()) + (f.kind, f.code, f.address, f.message) for name, f in items]
+        headers = ("VERDICT", "CODE", noun, "MESSAGE")
+        terminal.out(table(("DEPLOYMENT", *headers) if names else headers, rows))
+    for name, finding in items if with_proofs else ():
+        terminal.out(f"\n{' '.join(filter(None, (name, finding.kind, finding.code, finding.address)))}")
+        terminal.out(proof_text(finding.proof, terminal.paint, full=True))
 
 
 # Writing a page for people to a file that they named.

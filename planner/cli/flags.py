@@ -6,7 +6,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from planner.render.terminal import Terminal
+
+    Run = Callable[["Arguments", Terminal], int]
 
 TRUE = frozenset(("1", "t", "T", "TRUE", "true", "True"))
 FALSE = frozenset(("0", "f", "F", "FALSE", "false", "False"))
@@ -55,6 +62,38 @@ COMMON = (
 
 GLOBAL = ("chdir", "cpu-profile")
 """options that come before the command"""
+
+
+class Command:
+    """One command: its words as help shows them, the text of its help, its flags, and `run`, which returns the exit
+    code; a family of commands has no `run`, and prints its help. `usage_error` prints an error in the words as JSON,
+    for a command whose JSON is a single document."""
+
+    __slots__ = ("flags", "help", "run", "usage", "usage_error")
+
+    def __init__(
+        self,
+        usage: str,
+        help: str,
+        flags: tuple[Flag, ...] = (),
+        run: Run | None = None,
+        usage_error: Callable[[UsageError, Terminal], int] | None = None,
+    ) -> None:
+        self.usage = usage
+        self.help = help
+        self.flags = flags
+        self.run = run
+        self.usage_error = usage_error
+
+
+def command(
+    usage: str,
+    help: str,
+    flags: tuple[Flag, ...] = (),
+    usage_error: Callable[[UsageError, Terminal], int] | None = None,
+) -> Callable[[Run], Command]:
+    """Makes a command of the function that runs it."""
+    return lambda run: Command(usage, help, flags, run, usage_error)
 
 
 class Arguments:

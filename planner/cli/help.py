@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from types import ModuleType
-
 from planner.cli import index
-from planner.cli.flags import COMMON, Flag
+from planner.cli.flags import COMMON, Command, Flag
 from planner.render.terminal import wrap
 
 _WIDTH = 78
@@ -53,15 +51,15 @@ def overview() -> str:
     return "\n".join([*lines, "planner help COMMAND explains one of them, planner docs lists the documentation."])
 
 
-def command_help(command: str, module: ModuleType) -> str:
-    """The text of `planner COMMAND -help`, from the module's USAGE, HELP and FLAGS."""
-    lines = [f"Usage: planner [global options] {command} {module.USAGE}".rstrip(), ""]
-    lines += [f"  {line}".rstrip() for line in wrap(reflow(module.HELP), _WIDTH - 2).split("\n")]
-    below = index.subcommands(command)
+def command_help(name: str, command: Command) -> str:
+    """The text of `planner COMMAND -help`, from its usage, help and flags."""
+    lines = [f"Usage: planner [global options] {name} {command.usage}".rstrip(), ""]
+    lines += [f"  {line}".rstrip() for line in wrap(reflow(command.help), _WIDTH - 2).split("\n")]
+    below = index.subcommands(name)
     if below:
         lines += ["", "Commands:"]
-        lines += _table([(name.rpartition(" ")[2], index.COMMANDS[name]) for name in below])
-    groups = flags_by_purpose(module)
+        lines += _table([(one.rpartition(" ")[2], index.COMMANDS[one]) for one in below])
+    groups = flags_by_purpose(command)
     rows = sum(map(len, groups.values()))
     for purpose, flags in groups.items() if rows > _FEW else [("Options", [f for g in groups.values() for f in g])]:
         lines += ["", f"{purpose}:", *_table(sorted((spelling(flag), flag.help) for flag in flags))]
@@ -72,9 +70,9 @@ _FEW = 8
 """options that need no groups"""
 
 
-def flags_by_purpose(module: ModuleType) -> dict[str, list[Flag]]:
+def flags_by_purpose(command: Command) -> dict[str, list[Flag]]:
     """The flags of a command that help shows, by purpose."""
-    shown = {flag.name: flag for flag in (*COMMON, *module.FLAGS) if flag.help}
+    shown = {flag.name: flag for flag in (*COMMON, *command.flags) if flag.help}
     groups: dict[str, list[Flag]] = {}
     for purpose in ORDER:
         flags = [flag for name, flag in sorted(shown.items()) if PURPOSES.get(name, OTHER) == purpose]

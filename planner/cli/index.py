@@ -1,6 +1,10 @@
-"""The commands: name, one line about each, and the module that runs it. Nothing is imported until a command runs."""
+"""The commands: name, one line about each, and the module that has it. Nothing is imported until a command runs."""
 
 from __future__ import annotations
+
+import sys
+
+from planner.cli.flags import Command
 
 PURPOSES = {
     "Everyday": ("init", "validate", "plan", "apply", "destroy", "test", "fmt"),
@@ -128,8 +132,54 @@ COMMANDS = {
     "workspace show": "Show the selected workspace",
 }
 
-FAMILIES = ("batch", "metadata", "policy", "rules", "stacks", "stacks state", "state", "workspace")
-"""commands that only have commands below them"""
+FAMILIES = {
+    "batch": "Plans and applies many root modules as one graph. Each root module is a unit; the order of units is "
+    "derived from the remote states that they read, from the fleet's file planner.batch.hcl, and from your rules.",
+    "metadata": "Describes this program to other programs.",
+    "policy": "Judges plans by policies: rules that deny a plan, or warn about it.",
+    "rules": "Shows the rules that decide everything, and checks and tests rules of your own. rules/README.md "
+    "documents the language of the rules.",
+    "stacks": "Plans and applies stacks: components (*.tfcomponent.hcl) and deployments (*.tfdeploy.hcl).",
+    "stacks state": "Lists, shows and edits the states of the components of deployments.",
+    "state": "Lists, shows and edits the state.",
+    "workspace": "Lists, creates, selects and deletes workspaces.",
+}
+"""commands that only have commands below them, and their help"""
+
+MODULES = {
+    "apply": ("apply", "destroy"),
+    "batch": ("batch graph", "batch query", "batch why", "batch policy", "batch explore", "batch join"),
+    "batch_apply": ("batch apply", "batch destroy", "batch resume"),
+    "batch_plan": ("batch plan", "batch validate", "batch drift"),
+    "documentation": ("help", "docs", "explain", "schema", "metadata functions"),
+    "fmt": ("fmt", "stacks fmt"),
+    "graph": ("graph", "cycles"),
+    "init": ("init", "get", "stacks init"),
+    "login": ("login", "logout"),
+    "objects": ("import", "taint", "untaint", "refresh", "force-unlock"),
+    "policy": ("policy init", "policy list", "policy lock", "policy update", "policy test"),
+    "providers": ("providers", "providers lock", "providers mirror", "providers schema", "stacks providers-lock"),
+    "rules": ("rules list", "rules doc", "rules graph", "rules stats", "rules check", "rules fmt", "rules test"),
+    "servers": ("language-server", "mcp"),
+    "stacks_apply": ("stacks plan", "stacks apply", "stacks destroy"),
+    "stacks_convert": ("stacks from-modules", "stacks to-modules"),
+    "stacks_query": ("stacks query", "stacks graph", "stacks policy", "stacks show", "stacks output"),
+    "stacks_state": ("stacks state list", "stacks state show", "stacks state mv", "stacks state rm"),
+    "state": (
+        "state list",
+        "state show",
+        "state mv",
+        "state rm",
+        "state replace-provider",
+        "state pull",
+        "state push",
+        "state verify",
+        "state journal",
+    ),
+    "validate": ("validate", "stacks validate"),
+    "workspace": ("workspace list", "workspace show", "workspace new", "workspace select", "workspace delete"),
+}
+"""modules of planner.cli.commands that have several commands; all others have the name of their command"""
 
 ALIASES = {
     "state ls": "state list",
@@ -205,10 +255,16 @@ ANSWERS = frozenset(
 """commands that exist for their printed result: nothing else goes to their standard output"""
 
 
-def module_name(command: str) -> str:
-    """The module of a command: `state list` is planner.cli.commands.state_list, `import` (a keyword) import_."""
+def load(command: str) -> Command:
+    """A command: the function of its name (`state list` is state_list, and `import`, a keyword, import_)."""
+    if command in FAMILIES:
+        return Command("COMMAND [options]", FAMILIES[command])
     name = "import_" if command == "import" else command.replace(" ", "_").replace("-", "_")
-    return f"planner.cli.commands.{name}"
+    module = next((module for module, commands in MODULES.items() if command in commands), name)
+    module = f"planner.cli.commands.{module}"
+    __import__(module)
+    loaded: Command = getattr(sys.modules[module], name)
+    return loaded
 
 
 def subcommands(command: str) -> list[str]:

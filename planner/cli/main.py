@@ -9,10 +9,10 @@ import os
 import signal
 import sys
 from collections.abc import Callable
-from types import FrameType, ModuleType
+from types import FrameType
 
 from planner.cli import index
-from planner.cli.flags import UsageError, deprecation_level, parse
+from planner.cli.flags import Command, UsageError, deprecation_level, parse
 from planner.foundation.vocabulary.release import COMPATIBLE_VERSION, RELEASE
 from planner.render.terminal import Terminal
 
@@ -203,15 +203,15 @@ def _without_values(words: list[str]) -> list[str]:
     return shown
 
 
-def _run_command(command: str, words: list[str], terminal: Terminal) -> int:
-    module: ModuleType | None = None
+def _run_command(name: str, words: list[str], terminal: Terminal) -> int:
+    command: Command | None = None
     try:
         wanted = os.environ.get("PLANNER_COMPATIBILITY", "")
         if wanted not in ("", "1.12", "1.13"):
             raise UsageError("Unknown version", f"PLANNER_COMPATIBILITY is {wanted}, which is neither 1.12 nor 1.13.")
-        module = _load(command)
-        arguments = parse(words, module.FLAGS)
-        arguments.command = command
+        command = index.load(name)
+        arguments = parse(words, command.flags)
+        arguments.command = name
         terminal.set_colour(not arguments["no-color"])
         terminal.compact_warnings = arguments["compact-warnings"]
         terminal.consolidate = {
@@ -220,27 +220,27 @@ def _run_command(command: str, words: list[str], terminal: Terminal) -> int:
         }
         terminal.concise = arguments["concise"]
         terminal.deprecation = deprecation_level(arguments["deprecation"])
-        terminal.stdout_is_data = command in index.ANSWERS or bool(arguments.get("json"))
+        terminal.stdout_is_data = name in index.ANSWERS or bool(arguments.get("json"))
         if os.environ.get("TF_REATTACH_PROVIDERS"):
             # Stop a command that may never need a provider as well. Raises Failure when the variable is malformed.
             from planner.world.provider.plugin.process import attachments
 
             attachments(os.environ)
-        if command != "version":  # which has no use for settings, and starts fast
+        if name != "version":  # which has no use for settings, and starts fast
             _look_for_settings(terminal)
-        return int(module.run(arguments, terminal))
+        return _help(name.split(), terminal) or 1 if command.run is None else command.run(arguments, terminal)
     except UsageError as problem:
         if any(word.lstrip("-") in ("no-color", "no-color=true") for word in words):
             terminal.set_colour(False)
-        if any(word in JSON_WORDS for word in words) and _prints_json_problems(module):
+        if any(word in JSON_WORDS for word in words) and _prints_json_problems(command):
             from planner.cli.views import usage_error_lines
 
-            return int(getattr(module, "usage_error", usage_error_lines)(problem, terminal))
-        return _usage_error(terminal, problem, command)
+            return ((command and command.usage_error) or usage_error_lines)(problem, terminal)
+        return _usage_error(terminal, problem, name)
     except KeyboardInterrupt:
         raise
     except Exception as problem:
-        if any(word in JSON_WORDS for word in words) and _prints_json_problems(module):
+        if any(word in JSON_WORDS for word in words) and _prints_json_problems(command):
             # Problems that end the command are JSON lines too.
             from planner.render.view import JsonView
 
@@ -249,11 +249,11 @@ def _run_command(command: str, words: list[str], terminal: Terminal) -> int:
         return _failed(problem, terminal)
 
 
-def _prints_json_problems(module: ModuleType | None) -> bool:
+def _prints_json_problems(command: Command | None) -> bool:
     """Whether the problems of a command are JSON too, as those of commands with JSON lines are."""
     from planner.cli.options import JSON_LINES
 
-    return hasattr(module, "usage_error") or any(flag is JSON_LINES[0] for flag in getattr(module, "FLAGS", ()))
+    return command is not None and (command.usage_error is not None or JSON_LINES[0] in command.flags)
 
 
 def _look_for_settings(terminal: Terminal) -> None:
@@ -273,12 +273,6 @@ def _no_settings(detail: str, terminal: Terminal) -> None:
 
     missing = warning("cli.no_settings", "Unable to open CLI configuration file", detail)
     terminal.err(render(missing, terminal.error_paint, terminal.error_width, terminal.boxed))
-
-
-def _load(command: str) -> ModuleType:
-    name = index.module_name(command)
-    __import__(name)
-    return sys.modules[name]
 
 
 def _failed(problem: Exception, terminal: Terminal) -> int:
@@ -349,11 +343,11 @@ def _unknown(words: list[str], terminal: Terminal) -> int:
 def _help(words: list[str], terminal: Terminal) -> int:
     from planner.cli.help import command_help, overview
 
-    command, _ = find([word for word in words if not word.startswith("-")])
-    if command is None:
+    name, _ = find([word for word in words if not word.startswith("-")])
+    if name is None:
         terminal.out(overview())
         return 0
-    terminal.out(command_help(command, _load(command)))
+    terminal.out(command_help(name, index.load(name)))
     return 0
 
 

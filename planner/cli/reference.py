@@ -5,17 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from importlib import import_module, metadata
-from types import ModuleType
+from importlib import metadata
 from typing import Any
 
 from planner.cli import index
 from planner.cli.help import GLOBAL, flags_by_purpose, reflow, spelling
 from planner.foundation.vocabulary.release import RELEASE
-
-
-def _module(command: str) -> ModuleType:
-    return import_module(index.module_name(command))
 
 
 def _cell(text: str) -> str:
@@ -52,13 +47,13 @@ def commands() -> str:
     return "\n".join(lines)
 
 
-def _command(command: str) -> list[str]:
-    module = _module(command)
-    lines = [f"### planner {command}", "", f"{index.COMMANDS[command]}.", ""]
-    lines += [f"```text\n{f'planner {command} {module.USAGE}'.rstrip()}\n```", "", _prose(module.HELP), ""]
+def _command(name: str) -> list[str]:
+    command = index.load(name)
+    lines = [f"### planner {name}", "", f"{index.COMMANDS[name]}.", ""]
+    lines += [f"```text\n{f'planner {name} {command.usage}'.rstrip()}\n```", "", _prose(command.help), ""]
     rows = [
         (f"`{spelling(flag)}`", flag.help, purpose)
-        for purpose, flags in flags_by_purpose(module).items()
+        for purpose, flags in flags_by_purpose(command).items()
         for flag in flags
     ]
     return [*lines, *_table(("option", "meaning", "purpose"), rows)]
@@ -156,14 +151,14 @@ def _licence(one: Any) -> str:
 def manual_pages() -> dict[str, str]:
     """The manual pages by file name: one for the program and one for each command."""
     pages = {"planner.1": _manual_page("planner", "plans infrastructure, and explains why", "", _overview())}
-    for command, text in index.COMMANDS.items():
-        module = _module(command)
-        lines = [".SH DESCRIPTION", _roff(reflow(module.HELP))]
-        for purpose, flags in flags_by_purpose(module).items():
+    for words, text in index.COMMANDS.items():
+        command = index.load(words)
+        lines = [".SH DESCRIPTION", _roff(reflow(command.help))]
+        for purpose, flags in flags_by_purpose(command).items():
             lines.append(f'.SH "{purpose.upper()}"')
             lines += [f".TP\n.B {_roff(spelling(flag))}\n{_roff(flag.help)}" for flag in flags]
-        name = f"planner-{command.replace(' ', '-')}"
-        pages[f"{name}.1"] = _manual_page(name, text[:1].lower() + text[1:], f"planner {command} {module.USAGE}", lines)
+        name = f"planner-{words.replace(' ', '-')}"
+        pages[f"{name}.1"] = _manual_page(name, text[:1].lower() + text[1:], f"planner {words} {command.usage}", lines)
     return pages
 
 

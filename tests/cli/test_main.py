@@ -10,6 +10,7 @@ import pytest
 
 from planner.cli import index, main
 from planner.cli.commands import version as version_command
+from planner.cli.flags import command
 from planner.foundation.vocabulary.release import COMPATIBLE_VERSION
 
 
@@ -150,7 +151,7 @@ def test_an_exception_is_reported_without_a_traceback(planner, monkeypatch, tmp_
     def broken(arguments, terminal):
         raise ZeroDivisionError("by zero")
 
-    monkeypatch.setattr(version_command, "run", broken)
+    monkeypatch.setattr(version_command, "version", command("", "")(broken))
     ran = planner("version")
     assert ran.code == 1
     assert "Internal error" in ran.err

@@ -403,14 +403,14 @@ def test_sensitive_values_never_appear(say: Any, one_in: int) -> None:
     assert not any(SECRET in out + problems for _, out, problems in said)
 
 
-@pytest.mark.parametrize("command", ["batch_query", "batch_policy"])
+@pytest.mark.parametrize("command", ["batch query", "batch policy"])
 def test_the_help_of_fleets_names_relations_that_exist(command: str) -> None:
     import re
-    from importlib import import_module
 
+    from planner.cli import index
     from planner.logic.programs.rule_programs import program
 
-    help_text = import_module(f"planner.cli.commands.{command}").HELP
+    help_text = index.load(command).help
     sets = r"(?:deny|warn|deps|rdeps)"  # verdicts, and sets of units
     named = [n for n in re.findall(r"\b([a-z_]+)\([^()]*[^()]\)", help_text) if not re.fullmatch(sets, n)]
     assert "unit_planned" in named
@@ -420,18 +420,20 @@ def test_the_help_of_fleets_names_relations_that_exist(command: str) -> None:
 def test_the_help_names_relations_that_exist() -> None:
     import re
 
-    from planner.cli.commands.query import HELP
+    from planner.cli import index
     from planner.language.syntax.node_sets import VERBS
     from planner.logic.graph.build import graph_program
     from planner.logic.programs.rule_programs import program
 
     predicates = {**program("policy").predicates, **graph_program().predicates}
-    named = {name: text for name, text in re.findall(r"([a-z_]+)\(([^()]*)\)", HELP) if name not in VERBS}
+    named = {
+        name: text for name, text in re.findall(r"([a-z_]+)\(([^()]*)\)", index.load("query").help) if name not in VERBS
+    }
     assert {"edge", "waits_for", "operation", "action", "in_state"} <= named.keys()
     for name, columns in named.items():
         assert name in predicates, name
         assert "..." in columns or len(columns.split(",")) == predicates[name].arity, name
-    assert "planner rules doc" in HELP
+    assert "planner rules doc" in index.load("query").help
 
 
 @pytest.mark.parametrize(

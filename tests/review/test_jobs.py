@@ -6,7 +6,7 @@ import json
 import re
 import shlex
 from collections.abc import Iterator
-from importlib import import_module, resources
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +60,7 @@ def commands(text: str) -> Iterator[list[str]]:
 def checked(words: list[str]) -> str:
     """The command of a line. Raises UsageError for flags that it has not."""
     (name, rest), *_ = [(" ".join(words[:n]), words[n:]) for n in (2, 1) if " ".join(words[:n]) in index.COMMANDS]
-    arguments = parse(rest, import_module(index.module_name(name)).FLAGS)
+    arguments = parse(rest, index.load(name).flags)
     if name == "ci" and arguments.words[0] != "true":
         checked(arguments.words)
     return name

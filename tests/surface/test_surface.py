@@ -75,13 +75,13 @@ def flag(row: Row, folder: Path) -> bool:
     if command is None or rest:
         return False
     name = words[-1].lstrip("-").partition("=")[0]
-    module = import_module(index.module_name(command))
-    known = {one.name: one for one in (*module.FLAGS, *COMMON)}
+    flags = index.load(command).flags
+    known = {one.name: one for one in (*flags, *COMMON)}
     if name not in known:
         return False
     kind = known[name].kind
     value = {"bool": "true", "int": "1", "duration": "1s", "string": "x"}.get(kind, "a=b")
-    return name in parse([f"-{name}={value}"], module.FLAGS)
+    return name in parse([f"-{name}={value}"], flags)
 
 
 def command(row: Row, folder: Path) -> bool:

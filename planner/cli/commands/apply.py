@@ -1,4 +1,4 @@
-"""`apply`: execute a plan, after showing it and prompting."""
+"""Execute a plan, after showing it and prompting; or one that destroys everything."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner.api.making import Making
 from planner.cli.approval import approved, asking
-from planner.cli.flags import Arguments, Flag, UsageError
+from planner.cli.flags import Arguments, Flag, UsageError, command
 from planner.cli.options import (
     DESTROY,
     INPUT,
@@ -37,11 +37,6 @@ if TYPE_CHECKING:
     from planner.api.making import Planned, Start
     from planner.foundation.vocabulary.diagnostic import Diagnostic
 
-USAGE = "[options] [PLAN]"
-HELP = """Makes a plan, shows it, prompts for approval, and applies it. With a plan file of `planner plan -out`,
-exactly that plan is applied, without a prompt.
-
--markdown, -html and -review write the review of the plan together with the result."""
 APPLY_FLAGS = (
     Flag("auto-approve", "bool", "Apply without a prompt for approval."),
     Flag("suppress-forget-errors", "bool", "Forgotten objects that remain after a destroy are not an error."),
@@ -56,15 +51,22 @@ APPLY_FLAGS = (
     *VARIABLES,
     *JSON_LINES,
 )
-FLAGS = (DESTROY, *APPLY_FLAGS)
 
 
-def run(arguments: Arguments, terminal: Terminal) -> int:
+@command(
+    "[options] [PLAN]",
+    """Makes a plan, shows it, prompts for approval, and applies it. With a plan file of `planner plan -out`,
+exactly that plan is applied, without a prompt.
+
+-markdown, -html and -review write the review of the plan together with the result.""",
+    (DESTROY, *APPLY_FLAGS),
+)
+def apply(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 on errors and when the answer was no."""
-    return apply(arguments, terminal, "normal")
+    return _apply(arguments, terminal, "normal")
 
 
-def apply(arguments: Arguments, terminal: Terminal, mode: Mode) -> int:
+def _apply(arguments: Arguments, terminal: Terminal, mode: Mode) -> int:
     """The common part of `apply`, `destroy` and `refresh`: they differ in the mode of the plan."""
     from planner.world.state.remote.runs import saved_run
 
@@ -154,3 +156,18 @@ def carry_out(
     if not destroyed and applied.state is not None:
         view.outputs(applied.state.outputs)
     return 0
+
+
+@command(
+    "[options]",
+    "Makes a plan to destroy all managed objects, shows it, prompts for approval, and applies it.",
+    (Flag("destroy", "bool", ""), *APPLY_FLAGS),
+)
+def destroy(arguments: Arguments, terminal: Terminal) -> int:
+    """0, or 1 on errors and when the answer was no."""
+    arguments.no_words("destroy takes no plan file: use `planner plan -destroy -out=FILE`.")
+    if arguments["destroy"]:
+        raise UsageError("Invalid mode option", "planner destroy always destroys: leave out -destroy.")
+    if arguments["refresh-only"]:
+        raise UsageError("Conflicting options", "destroy cannot be limited to refreshing.")
+    return _apply(arguments, terminal, "destroy")

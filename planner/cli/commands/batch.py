@@ -1,21 +1,284 @@
-"""`batch`: the family of commands about many root modules; alone it only lists them."""
+"""Questions about the units of a fleet, and the results of parallel jobs."""
 
 from __future__ import annotations
 
-import sys
+from typing import TYPE_CHECKING, Any
 
-from planner.cli.flags import Arguments, Flag
+from planner.cli.batch_options import REPORTS, REUSE, RUN, SELECT, WORDS, batch_options
+from planner.cli.finish import finish, json_text, show_verdicts, write_page
+from planner.cli.flags import Arguments, Flag, UsageError, command
+from planner.cli.options import JSON
+from planner.foundation.support.signals import install
+from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
+from planner.foundation.vocabulary.nearest import word
+from planner.foundation.vocabulary.records import evolve
 from planner.render.terminal import Terminal
+from planner.workflows.batch.model import diagnostics_json, units_text
+from planner.workflows.batch.schedule import BatchListener
 
-USAGE = "COMMAND [options]"
-HELP = """Plans and applies many root modules as one graph. Each root module is a unit; the order of units is derived
-from the remote states that they read, from the fleet's file planner.batch.hcl, and from your rules."""
-FLAGS: tuple[Flag, ...] = ()
+if TYPE_CHECKING:
+    from planner.answers.policy.model import Verdict
 
 
-def run(arguments: Arguments, terminal: Terminal) -> int:
-    """Print the help; 1, because no command was given."""
-    from planner.cli.help import command_help
+@command(
+    "[options] [WORDS...]",
+    f"""Prints the graph of the units in the DOT language, after transitive reduction; with -json all edges, the
+waves, and why each unit is selected.
 
-    terminal.out(command_help("batch", sys.modules[__name__]))
-    return 1
+{WORDS}""",
+    (JSON, *SELECT),
+)
+def batch_graph(arguments: Arguments, terminal: Terminal) -> int:
+    """0, or 1 on errors."""
+    from planner.workflows.batch.questions import analysed, graph_dot, graph_json
+
+    analysis = analysed(batch_options(arguments))
+    document = graph_json(analysis)
+    if arguments["json"]:
+        terminal.data(json_text(document))
+    elif document["nodes"]:
+        terminal.data(graph_dot(document))
+    return finish([d for d in analysis.diagnostics if d.is_error or d.code == "batch.refused"], terminal) or int(
+        has_errors(analysis.diagnostics)
+    )
+
+
+@command(
+    "[options] 'QUESTION' [WORDS...]",
+    """Runs a query over the units of a fleet. If it reads plans, the units are planned first:
+  planner batch query 'edge(U, "network")'
+  planner batch query 'unit_change(U, Address, "delete")'
+  planner batch query 'unit_planned(U, A, "input.name", N), U != "app"'
+
+The most useful relations:
+  unit(U, Directory), tag(U, Tag), group(U, Group), wave(U, Number)
+  edge(U, V)                         U waits for V directly
+  waits_for(U, V)                    directly or through others
+  reads_state(U, Object, State), writes_state(U, State)
+  takes_output(U, Variable, V, Output), reads_file(U, File)
+  status(U, Outcome)                 changes, incomplete, unchanged, ...
+  pending(U, V, Output, Path)        U's plan depends on a value of V's output
+                                     that is known only after V is applied
+  unit_change(U, Address, Action)    the planned action of an instance
+  kind_of(U, Address, Mode, Type), unit_reason(U, Address, Reason)
+  unit_planned(U, Address, Path, V)  a value after apply; also unit_prior
+  unit_unknown_after(U, Address, P)  a value that is known only after apply
+
+Sensitive values are omitted. For WORDS see planner batch plan.""",
+    (
+        Flag("timeout", "duration", "Stop the query after this time (30s).", 30.0, "DURATION"),
+        Flag("csv", "bool", "Print comma-separated values."),
+        JSON,
+        REUSE,
+        *SELECT,
+        *RUN,
+    ),
+)
+def batch_query(arguments: Arguments, terminal: Terminal) -> int:
+    """0 (also when there is no answer), or 1 when the question makes no sense or takes too long."""
+    from planner.render.rows import csv_text, json_text, table
+    from planner.workflows.batch.questions import query
+
+    if not arguments.words:
+        raise UsageError("A question is needed", "Put it between single quotes.")
+    if arguments["csv"] and arguments["json"]:
+        raise UsageError("Conflicting options", "Choose one of -json and -csv.")
+    question = arguments.words.pop(0)
+    answers, diagnostics = query(batch_options(arguments), question, BatchListener(), arguments["timeout"])
+    if has_errors(diagnostics):
+        return finish(diagnostics, terminal)
+    if arguments["json"] or arguments["csv"]:
+        terminal.data((json_text if arguments["json"] else csv_text)(answers.columns, answers.rows))
+        return 0
+    if not answers.columns:
+        terminal.out("Yes." if answers.rows else "No.")
+    else:
+        terminal.out(table(answers.columns, answers.rows) if answers.rows else "No answer.")
+    return finish(diagnostics, terminal)
+
+
+PENDING = "pending"
+
+
+@command(
+    "[options] UNIT OTHER | [pending] UNIT",
+    """Explains why UNIT waits for OTHER: the chain of units in between, and for each edge the rule and the line of a
+file that it comes from. With -not it explains why UNIT does not wait.
+
+`pending UNIT` lists the parts of the unit's plan that are unknown until other units are applied, by output and path;
+with -not it explains why the plan does not wait for its dependencies. The dependencies are planned for that.
+
+`UNIT` alone explains the outcome of its plan; with a selection (-tag, -group, -changed, -exclude, -select) it explains
+why the unit is selected.""",
+    (
+        Flag("not", "bool", "Explain why it does not wait."),
+        Flag("full", "bool", "Show the whole proof."),
+        Flag("select", "list", "A set of units, as in batch plan. May be repeated.", value="WORD"),
+        JSON,
+        *SELECT,
+    ),
+)
+def batch_why(arguments: Arguments, terminal: Terminal) -> int:
+    """0; Failure for a question without an explanation."""
+    from planner.render.proof import proof_text
+    from planner.render.why import why_text
+    from planner.workflows.batch.questions import selection_proof, why, why_outcome, why_pending
+
+    if not 1 <= len(arguments.words) <= 2:
+        raise UsageError("One or two units are needed", "See planner batch why -help.")
+    options = evolve(batch_options(arguments), words=tuple(arguments["select"]))
+    words = arguments.words
+    if len(words) == 2 and words[0] == PENDING:
+        return _pending(why_pending(options, words[1], arguments["not"], BatchListener()), arguments, terminal)
+    if len(words) == 2:
+        proof = why(options, words[0], words[1], arguments["not"])
+    elif any(arguments[name] for name in ("select", "tag", "group", "changed", "exclude")):
+        proof = selection_proof(options, words[0])
+    else:
+        proof = why_outcome(options, words[0], BatchListener())
+        causes = sorted({one["goal"][2] for one in proof.get("pending", ())})
+        if not arguments["json"]:
+            because = f", {units_text(causes)}" if causes else ""
+            terminal.out(f"{words[0]}: {proof['goal'][2]}{because}")
+            if causes and not arguments["full"]:
+                return _pending({"proofs": proof["pending"]}, arguments, terminal)
+    if arguments["json"]:
+        terminal.data(json_text(proof))
+    elif "proofs" in proof and proof["goal"][0] in ("edge", "waits_for") and not arguments["full"]:
+        terminal.out(why_text(proof, terminal.paint))
+    else:
+        terminal.out(proof_text(proof, terminal.paint, arguments["full"]))
+    return 0
+
+
+def _pending(found: dict[str, Any], arguments: Arguments, terminal: Terminal) -> int:
+    """Print the values that parts of a plan wait for, or why they do not wait."""
+    from planner.render.proof import proof_text
+
+    if arguments["json"]:
+        terminal.data(json_text(found))
+        return 0
+    for number, proof in enumerate(found["proofs"]):
+        if number:
+            terminal.out()
+        terminal.out(proof_text(proof, terminal.paint, arguments["full"]))
+    return 0
+
+
+@command(
+    "[options] [WORDS...]",
+    f"""Judges the plans of all units together by rules that derive deny(code, unit, message) or warn(code, unit,
+message) from the relations of planner batch query:
+  deny("bucket", U, M) :-
+    unit_planned(U, _, "input.bucket", N),
+    unit_planned(V, _, "input.bucket", N),
+    U < V, M = "owns the bucket " ++ N ++ ", and so does " ++ V.
+
+{WORDS}
+
+A verdict that depends on values that are not known yet (a new object's id, a changed output of a unit) is undecided
+until they are applied. A policy that computes something without a value is broken, as bad as a denial.
+
+The exit code is 0, or 1 when the fleet is denied or on errors, which include a unit without a plan.""",
+    (
+        Flag(
+            "policy",
+            "list",
+            "A file or directory of policies (.planner/batch-policies). May be repeated.",
+            value="PATH",
+        ),
+        Flag("proofs", "bool", "Show the proof of each verdict below it."),
+        JSON,
+        REUSE,
+        *SELECT,
+        *RUN,
+    ),
+)
+def batch_policy(arguments: Arguments, terminal: Terminal) -> int:
+    """0, or 1 when something is denied or on errors."""
+    from planner.render.verdicts import count_verdicts
+    from planner.workflows.batch.questions import policy
+
+    verdict, diagnostics = policy(batch_options(arguments), tuple(arguments["policy"]), BatchListener())
+    findings = verdict.findings
+    if arguments["json"]:
+        terminal.data(_document(verdict, diagnostics))
+        return int(verdict.is_denied or has_errors(diagnostics))
+    show_verdicts([("", verdict)], "UNIT", arguments["proofs"], terminal)
+    code = finish(diagnostics, terminal)
+    if not code:
+        terminal.out(("\n" if findings else "") + count_verdicts(verdict))
+    return max(code, int(verdict.is_denied))
+
+
+def _document(verdict: Verdict, diagnostics: list[Diagnostic]) -> str:
+    from planner.answers.policy.combined_plans import combined_json
+
+    return json_text({**combined_json(verdict), "diagnostics": list(diagnostics_json(diagnostics))})
+
+
+@command(
+    "[options] -out=FILE [WORDS...]",
+    f"""Plans the units of a fleet as `batch plan` does, and writes one HTML page about them for a browser, which
+needs no network: the order of units and its reasons, and the plan of each. `batch plan -html=FILE` and `batch apply
+-html=FILE` also write this page.
+
+{WORDS}""",
+    (Flag("out", "string", "Write the page to this file.", value="FILE"), REUSE, *SELECT, *RUN),
+)
+def batch_explore(arguments: Arguments, terminal: Terminal) -> int:
+    """0, or 1 when a unit failed or the page cannot be written."""
+    from planner.cli.batch_lines import BatchLines
+    from planner.cli.batch_view import edge_grounds, texts
+    from planner.workflows.batch import plan as batch
+    from planner.workflows.batch.reports.document import report_json, summary_line
+    from planner.workflows.batch.reports.html import html
+
+    if not arguments["out"]:
+        raise UsageError("Option -out is required", "It names the file to write: batch explore -out=fleet.html")
+    if terminal.owns_process:
+        install()
+    report = batch.plan(evolve(batch_options(arguments), text=True), BatchLines(terminal), "plan")
+    problems = list(report.diagnostics)
+    if report.done:
+        document = report_json(report)
+        problems += write_page(arguments["out"], html(document, texts(report), edge_grounds(report)))
+        terminal.out(summary_line(document))
+    code = finish(problems, terminal)
+    if report.done and not code:
+        terminal.out(f"The page is in {arguments['out']}.")
+    return 1 if report.failed else code
+
+
+@command(
+    "[options] SHARD...",
+    """Joins the results of jobs that shared the units of one command (-shard=K/N): SHARD is the file of
+-report=FILE, or the directory of batch plan -out=DIR. The result is one report for all units, as if a single job had
+run, and with -out one saved plan, which planner batch apply DIR applies.
+
+Every shard is required, once, and all shards need the same files, selection and options. Where a shard planned a unit
+of another shard for its values, both must have read the same objects. Otherwise the command fails with the reason.
+
+The fleet's files are not needed, only the shards. The exit code is that of a single job: 0; 1 when a unit failed; 2
+with -detailed-exitcode when there are changes.""",
+    (
+        Flag("out", "string", "Save the plans of all shards here, for batch apply DIR.", value="DIR"),
+        Flag("detailed-exitcode", "bool", "Exit with 0 for no changes, 1 for errors, 2 for changes."),
+        Flag("strict", "bool", "Exit with 1 when removed units still have objects."),
+        *(flag for flag in REPORTS if flag.name != "show"),
+    ),
+)
+def batch_join(arguments: Arguments, terminal: Terminal) -> int:
+    """0, 1 on errors, or 2 with -detailed-exitcode when there are changes."""
+    from planner.cli.batch_view import conclude_with
+    from planner.workflows.batch.join import join
+
+    if not arguments.words:
+        raise UsageError("Shards are needed", "Name the report files or plan directories of the jobs.")
+    joined = join(arguments.words, arguments["out"])
+    code = conclude_with(joined.document, joined, arguments, terminal)
+    if arguments["out"] and not arguments["json"]:
+        out = arguments["out"]
+        saved = f"The plans are saved. To apply them: planner batch apply {word(out)}"
+        terminal.out(saved if joined.is_saved else f"No plans are saved in {out}, because of the errors.")
+    return code

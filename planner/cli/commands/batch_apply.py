@@ -1,19 +1,26 @@
-"""`batch apply`: create, change or destroy the objects of a fleet."""
+"""Apply and destroy the units of a fleet, and continue interrupted runs."""
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from planner.cli.batch_options import ASK, JUDGE, MODE, REPORTS, RUN, SELECT, SHARD, WORDS, batch_options
-from planner.cli.flags import Arguments, Flag, UsageError
+from planner.cli.flags import Arguments, Flag, UsageError, command
 from planner.cli.options import SIGNATURES
 from planner.foundation.support.signals import install
 from planner.render.terminal import Terminal
 from planner.workflows.batch.model import FinishedUnit
 from planner.workflows.batch.saved_plan import is_left_over, is_saved_plan
 
-USAGE = "[options] [WORDS... | DIR]"
-HELP = f"""Applies the units of a fleet in their order until no changes are left.
+APPROVE = Flag("auto-approve", "bool", "Apply without a prompt for approval.")
+
+REFRESH_ONLY = MODE[1]
+
+
+@command(
+    "[options] [WORDS... | DIR]",
+    f"""Applies the units of a fleet in their order until no changes are left.
 
 {WORDS}
 
@@ -33,13 +40,10 @@ approval, and are skipped with -auto-approve.
 connected as a whole is applied by one job.
 
 A failed unit holds back only its dependents. The run is recorded: planner batch resume continues it after a crash or an
-interrupt."""
-APPROVE = Flag("auto-approve", "bool", "Apply without a prompt for approval.")
-REFRESH_ONLY = MODE[1]
-FLAGS = (APPROVE, REFRESH_ONLY, SHARD, *SIGNATURES, *ASK, *JUDGE, *SELECT, *RUN, *REPORTS)
-
-
-def run(arguments: Arguments, terminal: Terminal) -> int:
+interrupt.""",
+    (APPROVE, REFRESH_ONLY, SHARD, *SIGNATURES, *ASK, *JUDGE, *SELECT, *RUN, *REPORTS),
+)
+def batch_apply(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 on errors and when something was not approved."""
     return converge(arguments, terminal, "apply")
 
@@ -58,7 +62,6 @@ def converge(arguments: Arguments, terminal: Terminal, command: str) -> int:
     if not saved and arguments.get("require-signature"):
         raise UsageError("Only saved plans are signed", "Save them (batch plan -out=DIR) and sign them (sign DIR).")
     if saved:
-        from planner.cli.batch_view import conclude, listener
         from planner.workflows.batch.apply_saved import apply_saved
 
         options = batch_options(arguments)
@@ -110,3 +113,50 @@ def approval(command: str, terminal: Terminal) -> Any:
         return ask(f"Do you want to continue with {title}?", remark, terminal, True) == "yes"
 
     return approve
+
+
+@command(
+    "[options] [WORDS...]",
+    f"""Destroys the objects of the units, in reverse order: dependents before their dependencies.
+
+{WORDS}""",
+    (APPROVE, *ASK, *JUDGE, *SELECT, *RUN, *REPORTS),
+)
+def batch_destroy(arguments: Arguments, terminal: Terminal) -> int:
+    """0, or 1 on errors and when something was not approved."""
+    return converge(arguments, terminal, "destroy")
+
+
+@command(
+    "[options] [RUN]",
+    """Continues a run of plan, validate, apply or destroy that was killed or interrupted, or in which units failed:
+the last run below the working directory, or the named one. Units that succeeded are not run again. Units that were in
+progress are named and run again, but replacing an object that was being created needs another approval. A run that
+was started with -auto-approve is resumed with it. The record contains a copy of a saved plan, so its directory is not
+needed any more.""",
+    (
+        APPROVE,
+        Flag("file", "string", "The fleet's file, if the run was started with it.", value="FILE"),
+        Flag("detailed-exitcode", "bool", "Exit with 0 for no changes, 1 for errors, 2 for changes."),
+        *REPORTS,
+    ),
+)
+def batch_resume(arguments: Arguments, terminal: Terminal) -> int:
+    """0, 1 on errors, or 2 with -detailed-exitcode when there are changes."""
+    from planner.cli.batch_view import conclude, listener
+    from planner.workflows.batch.resume import resume
+
+    name = arguments.at_most_one_word("Name one run: a directory below .planner/batch.", "")
+    if terminal.owns_process:
+        install()
+
+    def began(name: str, in_flight: list[str]) -> None:
+        if not arguments["json"]:
+            terminal.out(f"Resuming {name}.")
+            for unit in in_flight:
+                terminal.out(f"{unit}: was in progress when the run was interrupted")
+
+    root = os.path.dirname(os.path.abspath(arguments["file"])) if arguments["file"] else os.getcwd()
+    ask = None if arguments["auto-approve"] else approval("apply", terminal)
+    report = resume(name, root, listener(arguments, terminal), ask, began)
+    return conclude(report, arguments, terminal)

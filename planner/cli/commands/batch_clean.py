@@ -4,25 +4,26 @@ from __future__ import annotations
 
 import os
 
-from planner.cli.flags import Arguments, Flag, UsageError
+from planner.cli.flags import Arguments, Flag, UsageError, command
 from planner.render.terminal import Terminal
 
-USAGE = "[options]"
-HELP = """Removes the records of old runs below .planner/batch: options, events, logs, and plan files, which contain
+
+@command(
+    "[options]",
+    """Removes the records of old runs below .planner/batch: options, events, logs, and plan files, which contain
 values. The newest record is kept unless -keep=0 is given. The record of an interrupted run that was changing objects is
 kept as long as planner batch resume can continue it.
 
 Without this command the newest 200 records are kept. The caches of configurations are stored elsewhere and stay; a unit
-whose plan is removed is planned again."""
-FLAGS = (
-    Flag("keep", "int", "Keep this number of the newest records (1).", 1, "N"),
-    Flag("older-than", "duration", "Remove only records older than this.", 0.0, "DURATION"),
-    Flag("dry-run", "bool", "List what would be removed, and remove nothing."),
-    Flag("file", "string", "The fleet's file (planner.batch.hcl).", value="FILE"),
+whose plan is removed is planned again.""",
+    (
+        Flag("keep", "int", "Keep this number of the newest records (1).", 1, "N"),
+        Flag("older-than", "duration", "Remove only records older than this.", 0.0, "DURATION"),
+        Flag("dry-run", "bool", "List what would be removed, and remove nothing."),
+        Flag("file", "string", "The fleet's file (planner.batch.hcl).", value="FILE"),
+    ),
 )
-
-
-def run(arguments: Arguments, terminal: Terminal) -> int:
+def batch_clean(arguments: Arguments, terminal: Terminal) -> int:
     """0; Failure if a record cannot be removed."""
     from planner.workflows.batch.remove_records import clean
 

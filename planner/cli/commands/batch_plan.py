@@ -1,9 +1,9 @@
-"""`batch plan`: the changes that applying a fleet would make."""
+"""Plan and check the units of a fleet, and compare them with the real objects."""
 
 from __future__ import annotations
 
 from planner.cli.batch_options import ASK, JUDGE, MODE, REPORTS, REUSE, RUN, SELECT, SHARD, WORDS, batch_options
-from planner.cli.flags import Arguments, Flag, UsageError
+from planner.cli.flags import Arguments, Flag, UsageError, command
 from planner.cli.options import SINCE
 from planner.foundation.support.signals import install
 from planner.foundation.vocabulary.nearest import word
@@ -12,8 +12,10 @@ from planner.render.terminal import Terminal
 from planner.workflows.batch.cache_files import is_known
 from planner.workflows.batch.executors import warm_up
 
-USAGE = "[options] [WORDS...]"
-HELP = f"""Plans the units of a fleet in their order, several at a time.
+
+@command(
+    "[options] [WORDS...]",
+    f"""Plans the units of a fleet in their order, several at a time.
 
 {WORDS}
 
@@ -39,25 +41,26 @@ values. planner batch join combines the results of the jobs into one report and 
 
 On GitHub runners (GITHUB_ACTIONS) problems are also printed as annotations, unless -json is given.
 
-The exit code is 0; 1 when a unit failed; 2 with -detailed-exitcode when there are changes."""
-FLAGS = (
-    Flag("detailed-exitcode", "bool", "Exit with 0 for no changes, 1 for errors, 2 for changes."),
-    Flag("strict", "bool", "Exit with 1 when removed units still have objects."),
-    Flag("out", "string", "Save the plans here, for batch apply DIR.", value="DIR"),
-    Flag("json-out-dir", "string", "Write plan JSON of each unit, UNIT/tfplan.json in this directory.", value="DIR"),
-    SINCE,
-    REUSE,
-    SHARD,
-    *MODE,
-    *ASK,
-    *JUDGE,
-    *SELECT,
-    *RUN,
-    *REPORTS,
+The exit code is 0; 1 when a unit failed; 2 with -detailed-exitcode when there are changes.""",
+    (
+        Flag("detailed-exitcode", "bool", "Exit with 0 for no changes, 1 for errors, 2 for changes."),
+        Flag("strict", "bool", "Exit with 1 when removed units still have objects."),
+        Flag("out", "string", "Save the plans here, for batch apply DIR.", value="DIR"),
+        Flag(
+            "json-out-dir", "string", "Write plan JSON of each unit, UNIT/tfplan.json in this directory.", value="DIR"
+        ),
+        SINCE,
+        REUSE,
+        SHARD,
+        *MODE,
+        *ASK,
+        *JUDGE,
+        *SELECT,
+        *RUN,
+        *REPORTS,
+    ),
 )
-
-
-def run(arguments: Arguments, terminal: Terminal) -> int:
+def batch_plan(arguments: Arguments, terminal: Terminal) -> int:
     """0, 1 on errors, or 2 with -detailed-exitcode when there are changes."""
     return plan(arguments, terminal, "plan")
 
@@ -92,3 +95,36 @@ def _plan(arguments: Arguments, terminal: Terminal, command: str) -> int:
             done = f"The plans of this shard are saved in {word(options.out)}: see planner batch join."
         terminal.out(f"No plans are saved in {options.out}, because of the errors." if report.failed else done)
     return code
+
+
+@command(
+    "[options] [WORDS...]",
+    f"""Checks the configurations of the units, and that their order has no cycle.
+
+{WORDS}
+
+-shard=3/20 checks a twentieth of the units, as batch plan does.""",
+    (SHARD, *SELECT, *RUN, *REPORTS),
+)
+def batch_validate(arguments: Arguments, terminal: Terminal) -> int:
+    """0, or 1 on errors."""
+    return plan(arguments, terminal, "validate")
+
+
+_OTHERS = ("refresh", "replace")
+
+
+@command(
+    "[options] [WORDS...]",
+    f"""Compares the states of a fleet's units with the real objects, and reports what was changed outside since the
+last apply of each. Nothing is changed.
+
+{WORDS}
+
+The exit code is 0 without drift, 2 when there is drift, and 1 when a unit failed.""",
+    (*(flag for flag in (*ASK, *RUN) if flag.name not in _OTHERS), SHARD, *SELECT, *REPORTS),
+)
+def batch_drift(arguments: Arguments, terminal: Terminal) -> int:
+    """0, 1 on errors, or 2 when there is drift."""
+    arguments.values |= {"refresh-only": True, "detailed-exitcode": True}
+    return plan(arguments, terminal, "plan")

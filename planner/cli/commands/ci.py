@@ -8,19 +8,24 @@ import shlex
 import signal
 import subprocess
 import sys
-from importlib import import_module
 from typing import Any
 
 from planner.cli import index
-from planner.cli.flags import Arguments, Flag, UsageError
+from planner.cli.flags import Arguments, Flag, UsageError, command
 from planner.cli.pull_request import ABOUT, cut, report_text, reported, run_files, started
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.foundation.vocabulary.records import evolve
 from planner.render.diagnostics import show
 from planner.render.terminal import Terminal
 
-USAGE = "[options] -- COMMAND [ARGUMENTS]"
-HELP = """Runs another command of planner in a CI job:
+_SUMMARY = 1_000_000
+
+"""bytes of the summary of a job; GitHub takes 1 MiB"""
+
+
+@command(
+    "[options] -- COMMAND [ARGUMENTS]",
+    """Runs another command of planner in a CI job:
 
   planner ci -comment -- plan -policy=policies
   planner ci -comment -- batch plan
@@ -32,20 +37,17 @@ directory `plans`). With -comment the report becomes a comment on the pull reque
 runners of GitHub the report is also the summary of the job, and its outputs are changes (true or false), exit-code,
 plan-file and report; there and in Azure Pipelines problems and causes are annotations at their lines.
 
-The exit code is that of the command, but 2, for changes, becomes 0 unless -fail-on-changes is given."""
-FLAGS = (
-    Flag("comment", "bool", "Write the report as a comment on the pull request."),
-    *ABOUT,
-    Flag("arguments", "string", "Further arguments of the command, in one string, as in a shell.", value="WORDS"),
-    Flag("init", "bool", "Do not run `planner init` before.", True),
-    Flag("into", "string", "Write the report and the plan here.", os.path.join(".planner", "report"), "DIR"),
-    Flag("fail-on-changes", "bool", "End with 2 when there are changes, or drift."),
+The exit code is that of the command, but 2, for changes, becomes 0 unless -fail-on-changes is given.""",
+    (
+        Flag("comment", "bool", "Write the report as a comment on the pull request."),
+        *ABOUT,
+        Flag("arguments", "string", "Further arguments of the command, in one string, as in a shell.", value="WORDS"),
+        Flag("init", "bool", "Do not run `planner init` before.", True),
+        Flag("into", "string", "Write the report and the plan here.", os.path.join(".planner", "report"), "DIR"),
+        Flag("fail-on-changes", "bool", "End with 2 when there are changes, or drift."),
+    ),
 )
-_SUMMARY = 1_000_000
-"""bytes of the summary of a job; GitHub takes 1 MiB"""
-
-
-def run(arguments: Arguments, terminal: Terminal) -> int:
+def ci(arguments: Arguments, terminal: Terminal) -> int:
     """The exit code of the command."""
     command, words = _command(arguments.words)
     words += _split(arguments["arguments"])
@@ -72,6 +74,7 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
 
 
 _AUTOMATIC = {"input": "-input=false", "detailed-exitcode": "-detailed-exitcode"}
+
 """flags of commands in jobs; those of the command line come after them"""
 
 
@@ -134,8 +137,7 @@ def _split(text: str) -> list[str]:
 
 
 def _flags(command: str) -> frozenset[str]:
-    module: Any = import_module(index.module_name(command))
-    return frozenset(flag.name for flag in module.FLAGS)
+    return frozenset(flag.name for flag in index.load(command).flags)
 
 
 def _plan_file(command: str, folder: str) -> str:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 
 from planner.cli.finish import finish
-from planner.cli.flags import Arguments, Flag, UsageError
+from planner.cli.flags import Arguments, Flag, UsageError, command
 from planner.cli.pull_request import ABOUT, cut, report_text, reported, started
 from planner.foundation.vocabulary.diagnostic import error
 from planner.render.terminal import Terminal
 
-USAGE = "[options] [FILE]"
-HELP = """Writes a report as a comment on the pull request that this CI job runs for. FILE is a review (the JSON of
+
+@command(
+    "[options] [FILE]",
+    """Writes a report as a comment on the pull request that this CI job runs for. FILE is a review (the JSON of
 -review=FILE, which is cut to the size that the host takes) or Markdown. The comment of an earlier run is updated in
 place; when there are several, the older ones are folded.
 
@@ -20,15 +22,14 @@ GITLAB_TOKEN, BITBUCKET_TOKEN, SYSTEM_ACCESSTOKEN (Azure). Where the runner does
 request, PLANNER_PULL_REQUEST has it. A job without a pull request writes no comment and succeeds.
 
 -start states in the existing comment that a run is under way, and -cut that it ended without a report. `planner ci`
-does all of this around another command."""
-FLAGS = (
-    *ABOUT,
-    Flag("start", "bool", "State that a run is under way."),
-    Flag("cut", "bool", "State that the run ended without a report."),
+does all of this around another command.""",
+    (
+        *ABOUT,
+        Flag("start", "bool", "State that a run is under way."),
+        Flag("cut", "bool", "State that the run ended without a report."),
+    ),
 )
-
-
-def run(arguments: Arguments, terminal: Terminal) -> int:
+def comment(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when the comment could not be written."""
     path = arguments.at_most_one_word("One report is written at a time.")
     if (path is not None) + arguments["start"] + arguments["cut"] != 1:

@@ -9,7 +9,7 @@ from typing import Any
 
 from planner.api.questions import Questions
 from planner.cli.finish import finish, json_text
-from planner.cli.flags import Arguments, Flag, UsageError, no_directory
+from planner.cli.flags import Arguments, Flag, UsageError, command, no_directory
 from planner.cli.options import INPUT, LOCK, VARIABLES, plan_calls
 from planner.cli.views import open_plain_view
 from planner.foundation.values.types import type_text
@@ -20,26 +20,29 @@ from planner.render.terminal import Terminal
 from planner.render.value import format_value
 from planner.render.view import View
 
-USAGE = "[options]"
-HELP = """Evaluates expressions of the configuration language, one after the other, with the values of the
-configuration and the state. Nothing is changed. `exit` or the end of the input ends it.
-
-With -json, every line of input is an object {"expr": TEXT}, and every answer is one line of JSON."""
-FLAGS = (
-    Flag("json", "bool", "Read and write JSON lines."),
-    Flag("json-into", "string", "Print text, and write the JSON lines to this file too.", value="FILE"),
-    INPUT,
-    Flag("state", "string", "Read the state from this file.", value="FILE"),
-    *LOCK,
-    *VARIABLES,
-)
 BRACKETS = {"LPAREN": 1, "LBRACKET": 1, "LBRACE": 1, "LBODY": 1, "RPAREN": -1, "RBRACKET": -1, "RBRACE": -1}
+
 HELLO = """An expression shows its value: var.region, terraform_data.x.output, upper("a"), 1 + 2.
 type(EXPRESSION) shows its type. Open brackets, or a backslash at the end, continue on the next line.
 exit, or the end of the input, ends the console. Nothing is changed."""
 
 
-def run(arguments: Arguments, terminal: Terminal) -> int:
+@command(
+    "[options]",
+    """Evaluates expressions of the configuration language, one after the other, with the values of the
+configuration and the state. Nothing is changed. `exit` or the end of the input ends it.
+
+With -json, every line of input is an object {"expr": TEXT}, and every answer is one line of JSON.""",
+    (
+        Flag("json", "bool", "Read and write JSON lines."),
+        Flag("json-into", "string", "Print text, and write the JSON lines to this file too.", value="FILE"),
+        INPUT,
+        Flag("state", "string", "Read the state from this file.", value="FILE"),
+        *LOCK,
+        *VARIABLES,
+    ),
+)
+def console(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when the values cannot be had or, reading from a pipe, at the first expression that fails."""
     no_directory(arguments, "console")
     if arguments["json"] and arguments["json-into"]:

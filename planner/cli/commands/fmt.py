@@ -1,20 +1,22 @@
-"""`fmt`: the standard layout of configuration files."""
+"""The standard layout of configuration files, and of stack files."""
 
 from __future__ import annotations
 
 from planner.cli import layout
-from planner.cli.flags import Arguments
+from planner.cli.flags import Arguments, command
 from planner.foundation.vocabulary.diagnostic import Diagnostic
 from planner.render.terminal import Terminal
 
-USAGE = "[options] [FILE|DIRECTORY...]"
-HELP = """Rewrites configuration files in the standard layout and lists those that changed: the files of the working
-directory, or the named files and directories. With - it reads standard input and prints the result."""
-FLAGS = layout.FLAGS
 ENDINGS = (".tf", ".tofu", ".tfvars", ".tftest.hcl", ".tofutest.hcl")
 
 
-def run(arguments: Arguments, terminal: Terminal) -> int:
+@command(
+    "[options] [FILE|DIRECTORY...]",
+    """Rewrites configuration files in the standard layout and lists those that changed: the files of the working
+directory, or the named files and directories. With - it reads standard input and prints the result.""",
+    layout.FLAGS,
+)
+def fmt(arguments: Arguments, terminal: Terminal) -> int:
     """0; 2 when a file cannot be read, parsed or written; with -check 3 when one has another layout."""
     files = layout.Layout(ENDINGS, "configuration in native syntax", "Not a configuration file", laid_out)
     return layout.rewrite(files, arguments.words or ["."], arguments, terminal)
@@ -27,3 +29,18 @@ def laid_out(data: bytes, name: str, problems: list[Diagnostic]) -> str | None:
     text, item = format_file(data, name)
     problems += item
     return text
+
+
+STACK_ENDINGS = (".tfcomponent.hcl", ".tfdeploy.hcl", ".tfstack.hcl")
+
+
+@command(
+    "[options] [FILE|DIRECTORY...]",
+    """Rewrites stack files in the standard layout and lists those that changed: the files of the working directory,
+or the files and directories that are named. With - it reads standard input and prints the result.""",
+    layout.FLAGS,
+)
+def stacks_fmt(arguments: Arguments, terminal: Terminal) -> int:
+    """0; 2 when a file cannot be read, parsed or written; with -check 3 when one has another layout."""
+    files = layout.Layout(STACK_ENDINGS, "a stack in native syntax", "Not a stack file", laid_out)
+    return layout.rewrite(files, arguments.words or ["."], arguments, terminal)

@@ -1,39 +1,50 @@
-"""`init`: prepare a directory: modules, backend, providers and their lock file."""
+"""Prepare a directory: modules, backend, providers and their lock file; and a stack."""
 
 from __future__ import annotations
 
 from planner.api.installation import Installation
-from planner.cli.flags import Arguments, Flag, UsageError, no_directory
-from planner.cli.options import IGNORE_REMOTE_VERSION, INPUT, JSON_LINES, LOCK, VARIABLES, may_ask, state_calls
+from planner.cli.flags import Arguments, Flag, UsageError, command, no_directory
+from planner.cli.options import (
+    IGNORE_REMOTE_VERSION,
+    INPUT,
+    JSON_LINES,
+    LOCK,
+    VARIABLES,
+    loading_calls,
+    may_ask,
+    state_calls,
+)
 from planner.cli.views import open_view
+from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.render.download_line import DownloadLine, InitLines
 from planner.render.terminal import Terminal
 
-USAGE = "[options]"
-HELP = """Prepares the working directory: installs the modules that the configuration calls, sets up the backend and
-selects providers. It is safe to run again."""
-FLAGS = (
-    Flag("backend", "bool", "Do not change the backend.", True),
-    Flag("cloud", "bool", "", True),
-    Flag("backend-config", "list", "A setting of the backend, or a file with settings.", value="NAME=VALUE"),
-    Flag("force-copy", "bool", "Answer yes to prompts about copying the state."),
-    Flag("reconfigure", "bool", "Ignore the former settings of the backend."),
-    Flag("migrate-state", "bool", "Move the state to the new backend."),
-    Flag("from-module", "string", "Copy this module into the directory first.", value="SOURCE"),
-    Flag("get", "bool", "Do not install modules.", True),
-    Flag("upgrade", "bool", "Select the newest versions that are allowed."),
-    Flag("plugin-dir", "list", "Look for providers in this directory only. May be repeated.", value="DIR"),
-    Flag("lockfile", "string", "How to treat the lock file: readonly.", value="MODE"),
-    IGNORE_REMOTE_VERSION,
-    Flag("test-directory", "string", "Where else test files are (tests).", value="DIR"),
-    INPUT,
-    *LOCK,
-    *VARIABLES,
-    *JSON_LINES,
+
+@command(
+    "[options]",
+    """Prepares the working directory: installs the modules that the configuration calls, sets up the backend and
+selects providers. It is safe to run again.""",
+    (
+        Flag("backend", "bool", "Do not change the backend.", True),
+        Flag("cloud", "bool", "", True),
+        Flag("backend-config", "list", "A setting of the backend, or a file with settings.", value="NAME=VALUE"),
+        Flag("force-copy", "bool", "Answer yes to prompts about copying the state."),
+        Flag("reconfigure", "bool", "Ignore the former settings of the backend."),
+        Flag("migrate-state", "bool", "Move the state to the new backend."),
+        Flag("from-module", "string", "Copy this module into the directory first.", value="SOURCE"),
+        Flag("get", "bool", "Do not install modules.", True),
+        Flag("upgrade", "bool", "Select the newest versions that are allowed."),
+        Flag("plugin-dir", "list", "Look for providers in this directory only. May be repeated.", value="DIR"),
+        Flag("lockfile", "string", "How to treat the lock file: readonly.", value="MODE"),
+        IGNORE_REMOTE_VERSION,
+        Flag("test-directory", "string", "Where else test files are (tests).", value="DIR"),
+        INPUT,
+        *LOCK,
+        *VARIABLES,
+        *JSON_LINES,
+    ),
 )
-
-
-def run(arguments: Arguments, terminal: Terminal) -> int:
+def init(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 on errors."""
     from planner.cli.approval import ask
 
@@ -74,3 +85,58 @@ def _check(arguments: Arguments) -> None:
     if arguments["reconfigure"] and arguments["migrate-state"]:
         detail = "-reconfigure leaves states where they are, -migrate-state moves them: choose one."
         raise UsageError("Conflicting options", detail)
+
+
+@command(
+    "[options]",
+    "Installs the modules that the configuration calls into .terraform/modules.",
+    (
+        Flag("update", "bool", "Look for newer versions of installed modules."),
+        Flag("test-directory", "string", "Where else test files are (tests).", value="DIR"),
+        *VARIABLES,
+        *JSON_LINES,
+    ),
+)
+def get(arguments: Arguments, terminal: Terminal) -> int:
+    """0, or 1 on errors."""
+    no_directory(arguments, "get")
+    calls = loading_calls(Installation, arguments)
+    view = open_view(arguments, terminal)
+    directory, lines = arguments["test-directory"] or "", InitLines(view)
+    with DownloadLine(terminal) as line:
+        problems = calls.get(upgrade=arguments["update"], test_directory=directory, on_event=lines, progress=line)
+    return view.finish(problems)
+
+
+@command(
+    "[options] [DIRECTORY]",
+    """Prepares a stack: installs the modules of its components and its child stacks, and selects the providers of
+all of them together. It is safe to run again.""",
+    (
+        Flag("upgrade", "bool", "Select the newest versions that are allowed."),
+        Flag("plugin-dir", "list", "Look for providers in this directory only. May be repeated.", value="DIR"),
+        Flag("lockfile", "string", "How to treat the lock file: readonly.", value="MODE"),
+        *JSON_LINES,
+    ),
+)
+def stacks_init(arguments: Arguments, terminal: Terminal) -> int:
+    """0, or 1 on errors."""
+    from planner.workflows.stacks.init import init_stack
+
+    directory = arguments.at_most_one_word("stacks init takes at most one directory.", ".")
+    view = open_view(arguments, terminal)
+    with DownloadLine(terminal) as line:
+        diagnostics = init_stack(
+            directory,
+            upgrade=arguments["upgrade"],
+            lockfile=arguments["lockfile"] or "",
+            plugin_dirs=arguments["plugin-dir"],
+            hooks=InitLines(view),
+            progress=line,
+        )
+    view.diagnostics(diagnostics)
+    if has_errors(diagnostics):
+        return 1
+    success = "The stack has been successfully initialized!"
+    view.say(f"\n{terminal.paint(success, 'bold', 'green')}", success)
+    return 0

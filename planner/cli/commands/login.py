@@ -1,21 +1,22 @@
-"""`login`: get a token for a host, and keep it for all commands."""
+"""Tokens for hosts: get, store and remove them."""
 
 from __future__ import annotations
 
 from planner.cli.approval import ask
-from planner.cli.flags import Arguments
+from planner.cli.flags import Arguments, command
 from planner.cli.options import INPUT, JSON_LINES, VARIABLES, may_ask
 from planner.cli.views import open_plain_view
 from planner.foundation.vocabulary.diagnostic import error
 from planner.render.terminal import Terminal
 
-USAGE = "[options] HOST"
-HELP = """Gets an API token for a host, from its login service or from a prompt, and stores it with your credentials
-helper, or in credentials.tfrc.json in ~/.terraform.d (readable by you alone)."""
-FLAGS = (INPUT, *VARIABLES, *JSON_LINES)
 
-
-def run(arguments: Arguments, terminal: Terminal) -> int:
+@command(
+    "[options] HOST",
+    """Gets an API token for a host, from its login service or from a prompt, and stores it with your credentials
+helper, or in credentials.tfrc.json in ~/.terraform.d (readable by you alone).""",
+    (INPUT, *VARIABLES, *JSON_LINES),
+)
+def login(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when there is no token."""
     from planner.foundation.clients.login import login
 
@@ -39,3 +40,19 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         terminal.stdout.flush()
 
     return view.finish(login(host, asked, say))
+
+
+@command(
+    "[options] HOST",
+    """Removes the API token of a host from where `login` stores it. The token stays valid until the host revokes
+it.""",
+    (*JSON_LINES,),
+)
+def logout(arguments: Arguments, terminal: Terminal) -> int:
+    """0, or 1 when it cannot be removed."""
+    from planner.foundation.clients.login import logout
+
+    text = "The logout command expects exactly one argument: the host to log out of."
+    host = arguments.only_word("Unexpected argument", text)
+    view = open_plain_view(arguments, terminal)
+    return view.finish(logout(host, view.say))

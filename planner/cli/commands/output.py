@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from planner.api.states import States
-from planner.cli.flags import Arguments, Flag, UsageError
+from planner.cli.flags import Arguments, Flag, UsageError, command
 from planner.cli.options import JSON_DOCUMENT, SHOW_SENSITIVE, VARIABLES, state_calls
 from planner.foundation.support.exact_json import dumps
 from planner.foundation.values.types import friendly_name
@@ -18,18 +18,19 @@ from planner.render.terminal import Terminal
 if TYPE_CHECKING:
     from planner.world.state.model import OutputState
 
-USAGE = "[options] [NAME]"
-HELP = "Shows the output values of the root module as recorded in the state: all, or the named one."
-FLAGS = (
-    Flag("raw", "bool", "Print a string, number or bool without quotes and line break."),
-    Flag("state", "string", "Read the state from this file.", value="FILE"),
-    SHOW_SENSITIVE,
-    *VARIABLES,
-    *JSON_DOCUMENT,
+
+@command(
+    "[options] [NAME]",
+    "Shows the output values of the root module as recorded in the state: all, or the named one.",
+    (
+        Flag("raw", "bool", "Print a string, number or bool without quotes and line break."),
+        Flag("state", "string", "Read the state from this file.", value="FILE"),
+        SHOW_SENSITIVE,
+        *VARIABLES,
+        *JSON_DOCUMENT,
+    ),
 )
-
-
-def run(arguments: Arguments, terminal: Terminal) -> int:
+def output(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when the output does not exist or the state cannot be read."""
     from planner.cli.views import open_json_into
     from planner.render.diagnostics import show

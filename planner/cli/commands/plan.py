@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from planner.api.making import Making, save
 from planner.cli.approval import asking
-from planner.cli.flags import Arguments, Flag, no_directory
+from planner.cli.flags import Arguments, Flag, command, no_directory
 from planner.cli.options import (
     DESTROY,
     INPUT,
@@ -35,8 +35,23 @@ from planner.render.view import HumanView
 if TYPE_CHECKING:
     from planner.cli.renewed_plan import Watched
 
-USAGE = "[options]"
-HELP = """Compares the configuration with the state and the real objects, and shows what apply would do. Nothing is
+_PLAIN = frozenset(
+    ("var", "var-file", "refresh", "lock", "lock-timeout", "no-color", "input", "parallelism", "detailed-exitcode",
+     "compact-warnings", "consolidate-warnings", "consolidate-errors", "concise", "deprecation", "state", "explain")
+)  # fmt: skip
+
+"""flags with which a plan may be kept: the other flags change the output or add inputs"""
+
+_ANEW = ("PLANNER_PLAN_ANEW", "PLANNER_NO_CACHE")
+
+LARGE = 1 << 18
+
+"""bytes of configuration, from which on a plan takes long enough that keeping it is worth while"""
+
+
+@command(
+    "[options]",
+    """Compares the configuration with the state and the real objects, and shows what apply would do. Nothing is
 changed.
 
 With -out the plan is saved, and `planner apply FILE` applies exactly that plan.
@@ -51,37 +66,28 @@ With -policy the plan is judged. A plan that is denied or cannot be judged is no
 policies, and apply decides undecided verdicts.
 
 The causes of changes are found by comparing with what was applied. With -since that is the configuration at a git
-revision, which is read from the repository; nothing is checked out: planner plan -causes -since=main"""
-FLAGS = (
-    Flag("out", "string", "Save the plan in this file.", value="FILE"),
-    Flag("detailed-exitcode", "bool", "Exit with 0 for no changes, 1 for errors, 2 for changes."),
-    Flag("generate-config-out", "string", "Write configuration for imported objects that have none.", value="FILE"),
-    OFFLINE,
-    DESTROY,
-    INPUT,
-    SHOW_SENSITIVE,
-    *REVIEW,
-    PAGER,
-    WHY,
-    Flag("causes", "bool", "Show the causes of the changes instead of the changes."),
-    SINCE,
-    *POLICY,
-    *OPERATION,
-    *STATE,
-    *VARIABLES,
-    *JSON_LINES,
+revision, which is read from the repository; nothing is checked out: planner plan -causes -since=main""",
+    (
+        Flag("out", "string", "Save the plan in this file.", value="FILE"),
+        Flag("detailed-exitcode", "bool", "Exit with 0 for no changes, 1 for errors, 2 for changes."),
+        Flag("generate-config-out", "string", "Write configuration for imported objects that have none.", value="FILE"),
+        OFFLINE,
+        DESTROY,
+        INPUT,
+        SHOW_SENSITIVE,
+        *REVIEW,
+        PAGER,
+        WHY,
+        Flag("causes", "bool", "Show the causes of the changes instead of the changes."),
+        SINCE,
+        *POLICY,
+        *OPERATION,
+        *STATE,
+        *VARIABLES,
+        *JSON_LINES,
+    ),
 )
-_PLAIN = frozenset(
-    ("var", "var-file", "refresh", "lock", "lock-timeout", "no-color", "input", "parallelism", "detailed-exitcode",
-     "compact-warnings", "consolidate-warnings", "consolidate-errors", "concise", "deprecation", "state", "explain")
-)  # fmt: skip
-"""flags with which a plan may be kept: the other flags change the output or add inputs"""
-_ANEW = ("PLANNER_PLAN_ANEW", "PLANNER_NO_CACHE")
-LARGE = 1 << 18
-"""bytes of configuration, from which on a plan takes long enough that keeping it is worth while"""
-
-
-def run(arguments: Arguments, terminal: Terminal) -> int:
+def plan(arguments: Arguments, terminal: Terminal) -> int:
     """0, 1 on errors, or 2 with -detailed-exitcode when there are changes."""
     no_directory(arguments, "plan")
     calls = asking(plan_calls(Making, arguments, needs_configuration=True), terminal, may_ask(arguments))

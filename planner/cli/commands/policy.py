@@ -1,20 +1,186 @@
-"""`policy`: the family of commands about policies; alone it only lists them."""
+"""The policy library, packs of policies, and their cases."""
 
 from __future__ import annotations
 
-import sys
+import os
+from typing import TYPE_CHECKING
 
-from planner.cli.flags import Arguments, Flag
+from planner.answers.policy.standing_policies import own
+from planner.cli.finish import finish, json_text
+from planner.cli.flags import Arguments, Flag, UsageError, command
+from planner.cli.options import JSON
+from planner.foundation.vocabulary.diagnostic import Failure
 from planner.render.terminal import Terminal
 
-USAGE = "COMMAND [options]"
-HELP = "Judges plans by policies: rules that deny a plan, or warn about it."
-FLAGS: tuple[Flag, ...] = ()
+if TYPE_CHECKING:
+    from planner.api.rule_cases import Quality
 
 
-def run(arguments: Arguments, terminal: Terminal) -> int:
-    """Print the help; 1, because no command was given."""
-    from planner.cli.help import command_help
+@command(
+    "[options] [FILE]",
+    """Installs the external packs of .planner/policy.toml (or FILE) in the versions of policy.lock next to it,
+and adds new packs to the lock file. A pack that does not match the lock file is rejected.
 
-    terminal.out(command_help("policy", sys.modules[__name__]))
-    return 1
+If .planner has neither policies nor a policy.toml, the command writes a first policy, with its cases, into
+.planner/policies.""",
+)
+def policy_init(arguments: Arguments, terminal: Terminal) -> int:
+    """0, or 1 when a pack cannot be fetched or does not match."""
+    from planner.answers.policy import policy_packs
+
+    arguments.at_most_one_word("Name one policy.toml, or none for .planner/policy.toml.")
+    if not arguments.words and not os.path.lexists(policy_packs.OWN):
+        if own(os.curdir):
+            terminal.out("No pack has an external source.")
+        else:
+            policy_packs.first_policy(terminal.out)
+        return 0
+    config = arguments.words[0] if arguments.words else policy_packs.OWN
+    return finish(policy_packs.packs("init", config, terminal.out), terminal)
+
+
+@command(
+    "[options] [NAME]",
+    """Lists the policy library by pack. Use a policy with -policy=builtin:NAME, where NAME is a policy, a pack,
+or all. With the NAME of a policy, prints its source, to read or to copy; with the NAME of a pack, its pack.toml, which
+has the parameters.""",
+    (JSON,),
+)
+def policy_list(arguments: Arguments, terminal: Terminal) -> int:
+    """0; 1 when there is no policy of that name."""
+    from planner.answers.policy.library import library
+    from planner.answers.policy.sources import policy_files
+
+    arguments.at_most_one_word("Name one policy, or none for all of them.")
+    entries = library()
+    if arguments.words:
+        word = arguments.words[0].removeprefix("builtin:")
+        packs = {entry.info.pack: entry.info.pack.removeprefix("planner.") for entry in entries}
+        named = [entry for entry in entries if entry.name == word]
+        chosen = [pack for pack, short in packs.items() if word in (pack, short)]
+        if not named and not chosen:
+            raise UsageError(f"No policy {arguments.words[0]}", "planner policy list shows all of them.")
+        entries = named or [entry for entry in entries if entry.info.pack in chosen]
+        if not named and not arguments["json"]:
+            (text,) = (text for file, text in policy_files([f"builtin:{chosen[0]}"]) if file.endswith("pack.toml"))
+            terminal.out(text.rstrip("\n"))
+            return 0
+    if arguments["json"]:
+        items = [
+            {"name": e.name, "summary": e.summary, "description": e.doc, "text": e.text, **e.info.to_json()}
+            for e in entries
+        ]
+        terminal.data(json_text({"format_version": "1.0", "policies": items}))
+    elif arguments.words:
+        terminal.out(entries[0].text.rstrip("\n"))
+    else:
+        width = max(len(entry.name) for entry in entries)
+        for pack in sorted({entry.info.pack for entry in entries}):
+            terminal.out(pack)
+            for entry in entries:
+                if entry.info.pack == pack:
+                    terminal.out(f"  {entry.name:{width}}  {entry.summary}")
+    return 0
+
+
+@command(
+    "[options] [FILE]",
+    """Writes the version and hash of each external pack of .planner/policy.toml (or FILE) into policy.lock next
+to it, and installs nothing. Existing entries of the lock file are kept.""",
+)
+def policy_lock(arguments: Arguments, terminal: Terminal) -> int:
+    """0, or 1 when a pack cannot be fetched or does not match."""
+    from planner.answers.policy import policy_packs
+
+    config = arguments.at_most_one_word("Name one policy.toml, or none for .planner/policy.toml.", policy_packs.OWN)
+    return finish(policy_packs.packs("lock", config, terminal.out), terminal)
+
+
+@command(
+    "[options] [FILE]",
+    """Selects the newest versions of the external packs of .planner/policy.toml (or FILE) that the version
+constraints allow, installs them and writes policy.lock next to it.""",
+)
+def policy_update(arguments: Arguments, terminal: Terminal) -> int:
+    """0, or 1 when a pack cannot be fetched or does not match."""
+    from planner.answers.policy import policy_packs
+
+    config = arguments.at_most_one_word("Name one policy.toml, or none for .planner/policy.toml.", policy_packs.OWN)
+    return finish(policy_packs.packs("update", config, terminal.out), terminal)
+
+
+_OWN = os.path.join(".planner", "policies")
+
+
+@command(
+    "[options] [FILE|DIRECTORY...]",
+    """Runs the case files (.case) next to policies, as "rules test" does: facts, small configurations and plans
+of show -json (.given "PATH"), and the expected verdicts. Without words, those of .planner/policies, or else of the
+working directory and below. -policy=NAME names policies as in "policy check", including the library (builtin:NAME).
+
+With -coverage, shows each rule with the literals that hold, or fail, in no case; with -mutants, small mistakes in rules
+that no case detects.""",
+    (
+        Flag("policy", "list", "Run the cases of this directory, file or builtin:NAME. May be repeated.", value="DIR"),
+        Flag("coverage", "bool", "Show the literals that no case exercises."),
+        Flag("mutants", "bool", "Make small mistakes in the rules, and show those that no case detects. Slow."),
+        Flag("watch", "bool", "Run the cases again whenever a file changes, until interrupted."),
+        JSON,
+    ),
+)
+def policy_test(arguments: Arguments, terminal: Terminal) -> int:
+    """0, or 1 when a case fails, a file is broken, or a rule that denies is not tested."""
+    from planner.api.rule_cases import named_cases
+
+    # The files and folders that are named.
+    words = ([*arguments.words, *(path for policy in arguments["policy"] for path in named_cases(policy))]) or (
+        [_OWN] if os.path.isdir(_OWN) else ["."]
+    )
+    if arguments["watch"] and arguments["json"]:
+        raise UsageError("Conflicting options", "-watch is for people, -json for programs.")
+    if not arguments["watch"]:
+        return _once(words, arguments, terminal)
+    return _watch(words, arguments, terminal)
+
+
+def _once(words: list[str], arguments: Arguments, terminal: Terminal) -> int:
+    from planner.api.rule_cases import run_cases
+    from planner.render import quality as render_quality
+    from planner.render import rules as render_rules
+
+    tested = run_cases(words, "policy")
+    result = _quality(words, arguments) if tested.passed else None
+    if arguments["json"]:
+        terminal.data(render_rules.tested_json(tested, **render_quality.as_json(result)))
+        return int(not tested.passed)
+    terminal.out(render_rules.tested_text(tested, terminal.paint))
+    render_rules.show(tested.diagnostics, terminal)
+    if result is not None:
+        terminal.out(render_quality.as_text(result, arguments["coverage"], terminal.paint))
+    return int(not tested.passed)
+
+
+def _quality(words: list[str], arguments: Arguments) -> Quality | None:
+    """The quality of the cases, if requested."""
+    from planner.api.rule_cases import quality
+
+    if not arguments["coverage"] and not arguments["mutants"]:
+        return None
+    return quality(words, "policy", arguments["mutants"])
+
+
+def _watch(words: list[str], arguments: Arguments, terminal: Terminal) -> int:
+    """Run the cases whenever a file changes. Ends with an interrupt, and 0."""
+    from planner.foundation.support.watch import changes
+
+    try:
+        for _ in changes(words):
+            try:
+                _once(words, arguments, terminal)
+            except Failure as failure:  # a file half written: the next change may mend it
+                finish(failure.diagnostics, terminal)
+            terminal.out("\nWaiting for changes; interrupt to end.")
+            terminal.stdout.flush()
+    except KeyboardInterrupt:
+        return 0
+    return 0

@@ -8,7 +8,7 @@ from planner.answers.policy.model import Verdict
 from planner.answers.policy.standing_policies import NAME_POLICIES
 from planner.api.judging import Judging, Known
 from planner.cli.finish import finish, json_text
-from planner.cli.flags import Arguments, Flag, UsageError
+from planner.cli.flags import Arguments, Flag, UsageError, command
 from planner.cli.options import DESTROY, INPUT, OFFLINE, OPERATION, POLICY, STATE, VARIABLES, plan_calls
 from planner.cli.review import REVIEW, Review
 from planner.foundation.support.forks import processors
@@ -16,9 +16,13 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic, error
 from planner.render.terminal import Terminal
 
 FORMATS = ("table", "json", "sarif", "junit", "markdown")
+
 MOST_PROCESSES = 8
-USAGE = "[options]"
-HELP = """Judges a plan by policies: a new plan, or a saved one.
+
+
+@command(
+    "[options]",
+    """Judges a plan by policies: a new plan, or a saved one.
 Every verdict has a proof: with -proofs in the table, and always in JSON.
 
   deny        the plan must not be applied
@@ -39,27 +43,26 @@ broken.
 A policy that matched no object denies nothing. With -strict that is an error for each policy whose
 judged(code, address) has no row.
 
-The exit code is 0, or 1 when something is denied or broken, or on errors."""
-FLAGS = (
-    Flag("plan", "list", "Judge this plan. May be repeated.", value="FILE"),
-    Flag("state", "list", "Judge the objects of this state. May be repeated.", value="FILE"),
-    Flag("format", "string", "The output format: table, json, sarif, junit or markdown.", "table", "FORMAT"),
-    Flag("json", "bool", "The same as -format=json."),
-    Flag("proofs", "bool", "Show the proof of each verdict below it."),
-    Flag("rule-times", "bool", "Show the cost of each rule below the table."),
-    OFFLINE,
-    Flag("strict", "bool", "Fail for policies that matched no object, or have no rule for judged."),
-    *REVIEW,
-    *POLICY,
-    DESTROY,
-    INPUT,
-    *OPERATION,
-    *(flag for flag in STATE if flag.name != "state"),
-    *VARIABLES,
+The exit code is 0, or 1 when something is denied or broken, or on errors.""",
+    (
+        Flag("plan", "list", "Judge this plan. May be repeated.", value="FILE"),
+        Flag("state", "list", "Judge the objects of this state. May be repeated.", value="FILE"),
+        Flag("format", "string", "The output format: table, json, sarif, junit or markdown.", "table", "FORMAT"),
+        Flag("json", "bool", "The same as -format=json."),
+        Flag("proofs", "bool", "Show the proof of each verdict below it."),
+        Flag("rule-times", "bool", "Show the cost of each rule below the table."),
+        OFFLINE,
+        Flag("strict", "bool", "Fail for policies that matched no object, or have no rule for judged."),
+        *REVIEW,
+        *POLICY,
+        DESTROY,
+        INPUT,
+        *OPERATION,
+        *(flag for flag in STATE if flag.name != "state"),
+        *VARIABLES,
+    ),
 )
-
-
-def run(arguments: Arguments, terminal: Terminal) -> int:
+def policy_check(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when something is denied or broken, or on errors."""
     arguments.no_words("A saved plan is named with -plan=FILE, policies with -policy=DIR.")
     format = "json" if arguments["json"] else arguments["format"]

@@ -1,27 +1,30 @@
-"""`providers`: which providers each module and each test file needs, as a tree."""
+"""Providers: those that a configuration needs, their checksums, packages and schemas."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from planner.api.installation import Installation
-from planner.cli.finish import finish
-from planner.cli.flags import Arguments, Flag, no_directory
-from planner.cli.options import VARIABLES, state_calls
+from planner.cli.finish import finish, json_text
+from planner.cli.flags import Arguments, Flag, UsageError, command, no_directory
+from planner.cli.options import JSON, JSON_LINES, VARIABLES, loading_calls, state_calls
+from planner.cli.views import open_view
 from planner.foundation.vocabulary.version_constraints import normal_constraints
 from planner.language.config.model import ModuleConfig
+from planner.render.download_line import DownloadLine
 from planner.render.terminal import Terminal
 
 if TYPE_CHECKING:
     from planner.api.installation import Needed, RequiredProviders
 
-USAGE = "[options]"
-HELP = """Shows the providers that the configuration requires, module by module, those that test files and their runs
-require, and those that the state requires."""
-FLAGS = (Flag("test-directory", "string", "The directory with test files (tests).", value="DIR"), *VARIABLES)
 
-
-def run(arguments: Arguments, terminal: Terminal) -> int:
+@command(
+    "[options]",
+    """Shows the providers that the configuration requires, module by module, those that test files and their runs
+require, and those that the state requires.""",
+    (Flag("test-directory", "string", "The directory with test files (tests).", value="DIR"), *VARIABLES),
+)
+def providers(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when the configuration cannot be read."""
     no_directory(arguments, "providers")
     required = state_calls(Installation, arguments).providers(arguments["test-directory"])
@@ -48,6 +51,7 @@ def configured(module: ModuleConfig, needed: Needed) -> dict[str, str]:
 
 
 Entries = list[tuple[str, "Entries"]]
+
 """what a tree shows: a text, and what is below it"""
 
 
@@ -68,9 +72,11 @@ def test_entries(required: RequiredProviders) -> Entries:
     for file in required.tests.files:
         sources = sorted({root.provider_source(block.name) for block in file.providers.values()})
         inner: Entries = [(f"provider[{source}]", []) for source in sources]
-        for run in file.runs:
-            if run.config is not None:
-                inner.append((f"run.{run.name}", module_entries(run.config.root, required.of(run.config))))
+        for providers in file.runs:
+            if providers.config is not None:
+                inner.append(
+                    (f"run.{providers.name}", module_entries(providers.config.root, required.of(providers.config)))
+                )
         entries.append((f"test.{file.name.removesuffix('.tftest.hcl').replace('/', '.')}", inner))
     return entries
 
@@ -83,3 +89,121 @@ def tree(entries: Entries, indent: str) -> list[str]:
         lines.append(f"{indent}{'└──' if last else '├──'} {text}")
         lines += tree(inner, indent + ("    " if last else "│   "))
     return lines
+
+
+CHOICES = (
+    Flag("fs-mirror", "string", "Take the packages from this mirror directory.", value="DIR"),
+    Flag("net-mirror", "string", "Take the packages from this network mirror.", value="URL"),
+    Flag("platform", "list", "A platform to lock for (this one). May be repeated.", value="OS_ARCH"),
+)
+
+
+@command(
+    "[options] [PROVIDER...]",
+    """Downloads the packages of the providers (all of the configuration, or the named ones) for each platform
+from their registries, whatever the installation settings, and records their checksums in the dependency lock file.
+
+A template of OCI repositories may have {hostname}, {namespace} and {type}: example.com/mirror/{namespace}/{type}.""",
+    (
+        *CHOICES,
+        Flag("oci-mirror", "string", "Take the packages from the OCI repositories of a template.", value="TEMPLATE"),
+        *VARIABLES,
+        *JSON_LINES,
+    ),
+)
+def providers_lock(arguments: Arguments, terminal: Terminal) -> int:
+    """0, or 1 on errors."""
+    platforms = checked_choices(arguments)
+    view = open_view(arguments, terminal)
+    with DownloadLine(terminal) as line:
+        diagnostics = loading_calls(Installation, arguments).lock_providers(
+            arguments.words,
+            platforms,
+            view.say,
+            fs_mirror=arguments["fs-mirror"],
+            net_mirror=arguments["net-mirror"],
+            oci_mirror=arguments["oci-mirror"],
+            progress=line,
+        )
+    return view.finish(diagnostics)
+
+
+def checked_choices(arguments: Arguments) -> tuple[str, ...]:
+    """The platforms. Raises UsageError when options do not fit together."""
+    if sum(bool(arguments.get(name)) for name in ("fs-mirror", "net-mirror", "oci-mirror")) > 1:
+        detail = "Packages come from one of -fs-mirror, -net-mirror and -oci-mirror, not from several."
+        raise UsageError("Options exclude each other", detail)
+    return checked_platforms(arguments["platform"])
+
+
+def checked_platforms(given: tuple[str, ...]) -> tuple[str, ...]:
+    """Platforms in the form OS_ARCH. Raises UsageError."""
+    for text in given:
+        system, _, machine = text.partition("_")
+        if not system.isalnum() or not machine.isalnum():
+            raise UsageError(
+                "Invalid target platform", f"{text!r} does not have the form OS_ARCH, such as linux_amd64."
+            )
+    return tuple(dict.fromkeys(given))
+
+
+@command(
+    "[options] DIR",
+    """Copies the packages of the providers that the configuration requires into a directory. The directory can be
+used as a filesystem mirror, or published over https as a network mirror.""",
+    (
+        Flag("platform", "list", "A platform to mirror for (this one). May be repeated.", value="OS_ARCH"),
+        *VARIABLES,
+        *JSON_LINES,
+    ),
+)
+def providers_mirror(arguments: Arguments, terminal: Terminal) -> int:
+    """0, or 1 on errors."""
+    directory = arguments.only_word(
+        "No output directory", "providers mirror takes one directory, into which it copies the packages."
+    )
+    platforms = checked_platforms(arguments["platform"])
+    view = open_view(arguments, terminal)
+    with DownloadLine(terminal) as line:
+        diagnostics = loading_calls(Installation, arguments).mirror_providers(
+            directory, platforms, view.log, progress=line
+        )
+    return view.finish(diagnostics)
+
+
+@command("-json", "Prints the schemas of the providers that the configuration and the state use.", (JSON, *VARIABLES))
+def providers_schema(arguments: Arguments, terminal: Terminal) -> int:
+    """0, or 1 when a provider cannot be queried."""
+    from planner.answers.documents.json_schemas import schemas_json
+
+    if not arguments["json"]:
+        raise UsageError("Option -json is needed", "There is only a JSON form of this answer.")
+    schemas, diagnostics = state_calls(Installation, arguments).provider_schemas()
+    terminal.data(json_text(schemas_json(schemas)))
+    return finish(diagnostics, terminal)
+
+
+@command(
+    "[options] [PROVIDER...]",
+    """Downloads the packages of the providers of all components (or the named ones) for each platform from their
+registries, whatever the installation settings, and records their checksums in the dependency lock file of the
+stack.""",
+    (*CHOICES, *JSON_LINES),
+)
+def stacks_providers_lock(arguments: Arguments, terminal: Terminal) -> int:
+    """0, or 1 on errors."""
+    from planner.workflows.stacks.init import lock_stack_providers
+
+    platforms = checked_choices(arguments)
+    view = open_view(arguments, terminal)
+    with DownloadLine(terminal) as line:
+        diagnostics = lock_stack_providers(
+            ".",
+            tuple(arguments.words),
+            platforms,
+            view.log,
+            arguments["fs-mirror"] or "",
+            arguments["net-mirror"] or "",
+            line,
+        )
+    return view.finish(diagnostics)

@@ -6,13 +6,27 @@ from typing import Any
 
 from planner.api.questions import Questions
 from planner.cli.finish import finish
-from planner.cli.flags import Arguments, Flag, UsageError
+from planner.cli.flags import Arguments, Flag, UsageError, command
 from planner.cli.options import DESTROY, JSON, OPERATION, POLICY, STATE, VARIABLES, plan_calls
 from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
 from planner.render.terminal import Terminal
 
-USAGE = "[options] 'QUESTION' | VERB NODES..."
-HELP = """Queries the relations that the rules derive. Words that begin with a capital letter are variables, _
+KINDS = ("plan", "plan-refresh-only", "plan-destroy", "apply")
+
+ANSWER = (
+    Flag("timeout", "duration", "Stop the query after this time (30s).", 30.0, "DURATION"),
+    Flag("limit", "int", "The number of paths that allpaths lists (100).", 100, "N"),
+    Flag("csv", "bool", "Print comma-separated values."),
+    Flag("dot", "bool", "Print the subgraph of the answer in the DOT language."),
+    JSON,
+)
+
+FORMATS = ("json", "csv", "dot")
+
+
+@command(
+    "[options] 'QUESTION' | VERB NODES...",
+    """Queries the relations that the rules derive. Words that begin with a capital letter are variables, _
 matches anything, and an address in a column of vertices means its vertex:
 
   planner query 'edge(X, "terraform_data.a")'
@@ -58,35 +72,25 @@ The most useful relations:
                                  of -policy
 
 A query of action, operation or the relations of policies makes a plan, or reads that of -plan.
-For all relations and their columns: planner rules doc."""
-KINDS = ("plan", "plan-refresh-only", "plan-destroy", "apply")
-ANSWER = (
-    Flag("timeout", "duration", "Stop the query after this time (30s).", 30.0, "DURATION"),
-    Flag("limit", "int", "The number of paths that allpaths lists (100).", 100, "N"),
-    Flag("csv", "bool", "Print comma-separated values."),
-    Flag("dot", "bool", "Print the subgraph of the answer in the DOT language."),
-    JSON,
-)
-FLAGS = (
-    Flag("type", "string", f"The graph to query: {', '.join(KINDS)}.", value="TYPE"),
-    Flag(
-        "plan",
-        "string",
-        "Query the apply graph of this plan file; with -type=plan, its plan graph.",
-        value="FILE",
+For all relations and their columns: planner rules doc.""",
+    (
+        Flag("type", "string", f"The graph to query: {', '.join(KINDS)}.", value="TYPE"),
+        Flag(
+            "plan",
+            "string",
+            "Query the apply graph of this plan file; with -type=plan, its plan graph.",
+            value="FILE",
+        ),
+        Flag("state-only", "string", "Query this state file alone, without a configuration.", value="FILE"),
+        *ANSWER,
+        POLICY[0],
+        DESTROY,
+        *OPERATION,
+        *STATE,
+        *VARIABLES,
     ),
-    Flag("state-only", "string", "Query this state file alone, without a configuration.", value="FILE"),
-    *ANSWER,
-    POLICY[0],
-    DESTROY,
-    *OPERATION,
-    *STATE,
-    *VARIABLES,
 )
-FORMATS = ("json", "csv", "dot")
-
-
-def run(arguments: Arguments, terminal: Terminal) -> int:
+def query(arguments: Arguments, terminal: Terminal) -> int:
     """0 (also when there is no answer), or 1 when the question makes no sense or takes too long."""
     if not arguments.words:
         raise UsageError("A question is needed", "Put it between single quotes, or name a verb and its nodes.")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner.api.states import ShownState, States, document_of
 from planner.cli.finish import finish
-from planner.cli.flags import Arguments, Flag, UsageError
+from planner.cli.flags import Arguments, Flag, UsageError, command
 from planner.cli.options import JSON_DOCUMENT, SHOW_SENSITIVE, VARIABLES, WHY, loading_calls, plan_calls
 from planner.cli.pager import PAGER, paged
 from planner.cli.review import REVIEW, Review
@@ -18,28 +18,29 @@ from planner.render.terminal import Terminal
 if TYPE_CHECKING:
     from planner.api.making import MadePlan
 
-USAGE = "[options] [FILE]"
-HELP = """Shows the state of the selected workspace, or the named plan file or state file. With a directory that
+
+@command(
+    "[options] [FILE]",
+    """Shows the state of the selected workspace, or the named plan file or state file. With a directory that
 `planner batch plan -out=DIR` saved, the plan of the fleet is shown.
 
 With -json it can also show the configuration (-config), or one module alone (-module=DIR), whose providers and modules
-need not be installed."""
-FLAGS = (
-    Flag("plan", "string", "Show this plan file.", value="FILE"),
-    Flag("state", "bool", "Show the state of the selected workspace (the default)."),
-    Flag("config", "bool", "Show the configuration. Needs -json."),
-    Flag("module", "string", "Show the module in this directory alone. Needs -json.", value="DIR"),
-    Flag("only", "string", "Show only these actions of a plan: create, update, replace, ...", value="A,B"),
-    SHOW_SENSITIVE,
-    *REVIEW,
-    PAGER,
-    WHY,
-    *VARIABLES,
-    *JSON_DOCUMENT,
+need not be installed.""",
+    (
+        Flag("plan", "string", "Show this plan file.", value="FILE"),
+        Flag("state", "bool", "Show the state of the selected workspace (the default)."),
+        Flag("config", "bool", "Show the configuration. Needs -json."),
+        Flag("module", "string", "Show the module in this directory alone. Needs -json.", value="DIR"),
+        Flag("only", "string", "Show only these actions of a plan: create, update, replace, ...", value="A,B"),
+        SHOW_SENSITIVE,
+        *REVIEW,
+        PAGER,
+        WHY,
+        *VARIABLES,
+        *JSON_DOCUMENT,
+    ),
 )
-
-
-def run(arguments: Arguments, terminal: Terminal) -> int:
+def show(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when there is nothing to read."""
     file = arguments.at_most_one_word("show takes at most one file.")
     path = arguments["plan"] or file

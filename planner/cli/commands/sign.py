@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 
 from planner.api.making import Making
-from planner.cli.flags import Arguments, Flag, UsageError
+from planner.cli.flags import Arguments, Flag, UsageError, command
 from planner.cli.options import JSON_LINES, SIGNATURES, VARIABLES, plan_calls, required_signatures
 from planner.cli.views import open_plain_view
 from planner.render.terminal import Terminal
 
-USAGE = "[options] PLAN | DIR"
-HELP = """Approves a plan of `planner plan -out=PLAN`, or the plans of a fleet of `planner batch plan -out=DIR`:
+
+@command(
+    "[options] PLAN | DIR",
+    """Approves a plan of `planner plan -out=PLAN`, or the plans of a fleet of `planner batch plan -out=DIR`:
 `planner apply -require-signature=KEYS PLAN` applies only what was signed. A signature is about one file, by its name
 and its content.
 
@@ -19,17 +21,16 @@ The key is a private key of ed25519 or ECDSA (PEM, or a file of OpenSSH); with t
 agent of SSH_AUTH_SOCK signs. A passphrase is read from PLANNER_SIGNING_PASSPHRASE. Signatures are added to
 PLAN.intoto.jsonl: DSSE envelopes with an in-toto statement, one on each line.
 
-With -require-signature=KEYS, nothing is signed: the signatures are checked as apply does."""
-FLAGS = (
-    Flag("key", "string", "Sign with the key in this file.", value="FILE"),
-    Flag("expires", "duration", "The plan may be applied for so long.", 0.0, "DURATION"),
-    *SIGNATURES,
-    *VARIABLES,
-    *JSON_LINES,
+With -require-signature=KEYS, nothing is signed: the signatures are checked as apply does.""",
+    (
+        Flag("key", "string", "Sign with the key in this file.", value="FILE"),
+        Flag("expires", "duration", "The plan may be applied for so long.", 0.0, "DURATION"),
+        *SIGNATURES,
+        *VARIABLES,
+        *JSON_LINES,
+    ),
 )
-
-
-def run(arguments: Arguments, terminal: Terminal) -> int:
+def sign(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when nothing could be signed, or signatures are missing."""
     path = arguments.only_word("One plan is needed", "Name the file of a saved plan, or the directory of a fleet's.")
     required = required_signatures(arguments)

@@ -1,4 +1,4 @@
-"""`stacks apply`: execute plans of deployments, round after round until nothing is deferred."""
+"""Plan, apply and destroy deployments of a stack."""
 
 from __future__ import annotations
 
@@ -6,43 +6,124 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from planner.cli.approval import ask
-from planner.cli.commands.stacks_plan import plan as plan_deployment
-from planner.cli.flags import Arguments, Flag
-from planner.cli.options import DESTROY, INPUT, JSON_LINES, may_ask
+from planner.cli.flags import Arguments, Flag, UsageError, command
+from planner.cli.options import DESTROY, INPUT, JSON_LINES, SINCE, may_ask
 from planner.cli.stack_options import REPORTS, SHARED, WORKERS
-from planner.cli.stack_work import DeploymentResult, StackWork, report_of, reviews_of, work_on
-from planner.foundation.vocabulary.diagnostic import Diagnostics, error
+from planner.cli.stack_work import DeploymentResult, StackWork, Turn, report_of, reviews_of, work_on
+from planner.foundation.vocabulary.diagnostic import Diagnostics, error, has_errors
 from planner.foundation.vocabulary.limits import Mode
 from planner.foundation.vocabulary.records import evolve
 from planner.language.config.stack_files.model import Deployment
 from planner.render.diff_block import SchemaLookup
 from planner.render.terminal import Terminal
 from planner.render.view import View
-from planner.workflows.stacks.approval import Approval
+from planner.workflows.stacks.approval import Approval, approval
 from planner.workflows.stacks.deploy import Runner, difference_lines
 from planner.workflows.stacks.deployments import ServiceStandIns
+from planner.workflows.stacks.policy import judged
 from planner.workflows.stacks.steps import DeploymentPlan
 
 if TYPE_CHECKING:
     from planner.workflows.batch.reports.review import UnitReviews
 
-USAGE = "[options]"
-HELP = """Plans deployments of the stack, shows the plans, prompts for approval, and applies them. A deployment with
+
+@command(
+    "[options]",
+    """Plans the deployments of the stack in the working directory, each component with the planned values of its
+dependencies. Parts that cannot be planned yet are deferred, with the reason.
+
+With -json, the output is that of `planner plan -json`, with the deployment and the component on each line.""",
+    (
+        Flag("detailed-exitcode", "bool", "Exit with 2 when there are changes."),
+        DESTROY,
+        Flag(
+            "component",
+            "list",
+            "Only this component (an instance, all of them, a child stack) and its dependencies. May be repeated.",
+            value="ADDRESS",
+        ),
+        Flag("report", "string", "Write the plans as one JSON document to this file.", value="FILE"),
+        SINCE,
+        *REPORTS,
+        WORKERS,
+        *SHARED,
+        *JSON_LINES,
+    ),
+)
+def stacks_plan(arguments: Arguments, terminal: Terminal) -> int:
+    """0, 1 on errors; with -detailed-exitcode 2 when there is something to do."""
+    if arguments["component"] and arguments["destroy"]:
+        detail = "Everything in a deployment is destroyed: components cannot be chosen."
+        raise UsageError("Conflicting options", detail)
+    mode: Mode = "destroy" if arguments["destroy"] else "normal"
+
+    def spread_plans(names: list[str], around: ServiceStandIns, view: View) -> Iterable[DeploymentResult]:
+        from planner.cli.stack_pool import jobs_of, spread
+
+        return spread(jobs_of(names, arguments, around, mode, view), plan, view, True)
+
+    code, results = work_on(arguments, terminal, "plan", mode, plan, spread_plans)
+    return code or (2 if arguments["detailed-exitcode"] and any(result.has_changes for result in results) else 0)
+
+
+def plan(deployment: Deployment, arguments: Arguments, work: StackWork) -> DeploymentResult:
+    """Plan a deployment, and show the plan; that of a turn is kept, to be approved in another process."""
+    from planner.workflows.stacks.report import deployment_json, show_plan
+
+    diagnostics = Diagnostics()
+    result = DeploymentResult(deployment.name, report=report_of(arguments, deployment.name, []))
+    with diagnostics.until_an_error():  # the others are planned all the same
+        runner = work.session.runner(deployment, work.options, work.view.about(deployment=deployment.name).hooks)
+        try:
+            plan = runner.plan(only=arguments.get("component", ()))
+            result = evolve(
+                result,
+                has_changes=plan.can_apply or plan.is_partial,
+                report=report_of(arguments, deployment.name, [plan], [reviews_of(arguments, plan, work)]),
+                documents=(deployment_json(plan),) if arguments.get("report") else (),
+            )
+            diagnostics.check(plan.diagnostics)
+            show_plan(plan, work.view, work.terminal, SchemaLookup(runner.schemas).resource_schema)
+            if work.turn is None:
+                diagnostics += judged(work.policies, plan)
+            else:
+                result = evolve(result, is_approved=_keep(deployment, plan, work, work.turn, diagnostics))
+        finally:
+            diagnostics += runner.release()
+    return evolve(result, diagnostics=tuple(diagnostics), code=int(has_errors(diagnostics)))
+
+
+def _keep(deployment: Deployment, plan: DeploymentPlan, work: StackWork, turn: Turn, diagnostics: Diagnostics) -> bool:
+    """Keep a plan in the file of its turn; whether it needs no approval. Raises Failure."""
+    from planner.workflows.batch.deployment_plans import save
+    from planner.workflows.stacks.report import tell_approval
+    from planner.workflows.stacks.rounds import Rounds
+
+    judgement = judged(work.policies, plan)
+    diagnostics.check([*Rounds().problems(plan), *judgement])
+    approved = approval(work.session.flow, deployment, plan, turn.number, judgement)
+    tell_approval(approved, work.view.about(deployment=deployment.name))
+    save(plan, turn.file, work.session.encryption.plan)
+    return not plan.can_apply or bool(approved.by)
+
+
+@command(
+    "[options]",
+    """Plans deployments of the stack, shows the plans, prompts for approval, and applies them. A deployment with
 deferred parts is planned again, round after round, until none is left.
 
-With -json, the output is that of `planner apply -json`, with the deployment and the component on each line."""
-FLAGS = (
-    Flag("auto-approve", "bool", "Apply without a prompt for approval."),
-    DESTROY,
-    INPUT,
-    *REPORTS,
-    WORKERS,
-    *SHARED,
-    *JSON_LINES,
+With -json, the output is that of `planner apply -json`, with the deployment and the component on each line.""",
+    (
+        Flag("auto-approve", "bool", "Apply without a prompt for approval."),
+        DESTROY,
+        INPUT,
+        *REPORTS,
+        WORKERS,
+        *SHARED,
+        *JSON_LINES,
+    ),
 )
-
-
-def run(arguments: Arguments, terminal: Terminal) -> int:
+def stacks_apply(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 on errors and when an answer was no."""
     return apply(arguments, terminal, bool(arguments["destroy"]))
 
@@ -57,7 +138,7 @@ def apply(arguments: Arguments, terminal: Terminal, destroys: bool) -> int:
         jobs = jobs_of(names, arguments, around, mode, view)
         if arguments["auto-approve"]:
             return spread(jobs, _deploy, view, False)
-        return in_turns(jobs, view, plan_deployment, _deploy, lambda name: _approved(name, arguments, terminal))
+        return in_turns(jobs, view, plan, _deploy, lambda name: _approved(name, arguments, terminal))
 
     command = "destroy" if destroys else "apply"
     code, results = work_on(arguments, terminal, command, mode, _deploy, spread_applies)
@@ -125,3 +206,21 @@ def _approved(deployment: str, arguments: Arguments, terminal: Terminal) -> bool
     question = f"Do you want to perform these actions in the deployment {deployment}?"
     remark = "Everything described above will be done.\nOnly 'yes' will be accepted to approve."
     return ask(question, remark, terminal, may_ask(arguments)) == "yes"
+
+
+@command(
+    "[options]",
+    """Makes a plan to destroy all objects of deployments of the stack, prompts for approval, and applies it:
+dependents before their dependencies.""",
+    (
+        Flag("auto-approve", "bool", "Destroy without a prompt for approval."),
+        INPUT,
+        *REPORTS,
+        WORKERS,
+        *SHARED,
+        *JSON_LINES,
+    ),
+)
+def stacks_destroy(arguments: Arguments, terminal: Terminal) -> int:
+    """0, or 1 on errors and when an answer was no."""
+    return apply(arguments, terminal, True)

@@ -1,17 +1,36 @@
-"""`stacks query`: a question about a planned deployment."""
+"""Questions about deployments of a stack: their objects, outputs, graph, relations and verdicts."""
 
 from __future__ import annotations
 
-from planner.cli.commands.query import ANSWER, check_formats, tell
-from planner.cli.flags import Arguments, UsageError
-from planner.cli.options import DESTROY
-from planner.cli.stack_options import ASKED
-from planner.foundation.vocabulary.diagnostic import Diagnostics
-from planner.render.terminal import Terminal
-from planner.workflows.stacks.questions import query
+from typing import TYPE_CHECKING, Any
 
-USAGE = "[options] 'QUESTION' | VERB NODES"
-HELP = """Plans a deployment and queries it, in the language of `planner query`:
+from planner.answers.policy.combined_plans import combined_json
+from planner.answers.policy.model import Verdict
+from planner.cli.commands.query import ANSWER, check_formats, tell
+from planner.cli.finish import finish, json_text, show_verdicts
+from planner.cli.flags import Arguments, Flag, UsageError, command
+from planner.cli.options import DESTROY, JSON, SHOW_SENSITIVE
+from planner.cli.stack_options import AROUND, ASKED, DEPLOYMENTS, check_words, surroundings
+from planner.foundation.support.exact_json import dumps
+from planner.foundation.values.json_codec import simple_json
+from planner.foundation.values.value import SENSITIVE, unmark_deep
+from planner.foundation.vocabulary.diagnostic import Diagnostics, Failure, error, has_errors
+from planner.logic.model.graph import Graph
+from planner.render.diff_block import SchemaLookup
+from planner.render.terminal import Terminal
+from planner.workflows.stacks.deployments import ServiceStandIns
+from planner.workflows.stacks.opened_stack import deployment_outputs, opened
+from planner.workflows.stacks.policy import deployment_policies
+from planner.workflows.stacks.questions import graph_of, query
+
+if TYPE_CHECKING:
+    from planner.render.state import StateText
+    from planner.workflows.stacks.deployment_state import Deployed
+
+
+@command(
+    "[options] 'QUESTION' | VERB NODES",
+    """Plans a deployment and queries it, in the language of `planner query`:
 
   planner stacks query 'made_from(A, "component.network")'
   planner stacks query 'component_changes(C, "remove", N), N > 0'
@@ -36,11 +55,10 @@ graph`. The most useful relations:
   unit_prior, unit_unknown_after, unit_output, kind_of
                                  the content of each instance's plan
 
-All relations: planner rules doc."""
-FLAGS = (*ANSWER, DESTROY, *ASKED)
-
-
-def run(arguments: Arguments, terminal: Terminal) -> int:
+All relations: planner rules doc.""",
+    (*ANSWER, DESTROY, *ASKED),
+)
+def stacks_query(arguments: Arguments, terminal: Terminal) -> int:
     """0 (also when there is no answer), or 1 when the question makes no sense or takes too long."""
     from planner.cli.stack_work import plans_of
 
@@ -53,3 +71,192 @@ def run(arguments: Arguments, terminal: Terminal) -> int:
         asked.plan, tuple(arguments.words), arguments["timeout"], arguments["limit"], arguments["dot"]
     )
     return tell(answers, [*told, *problems], arguments, terminal)
+
+
+@command(
+    "[options]",
+    """Prints the data-flow graph of deployments, as derived at plan, in the DOT language: the instances of
+components, the provider configurations and the inputs of child stacks, and their dependencies, without the values in
+between.
+
+  planner stacks graph -deployment=prod | dot -Tsvg > graph.svg
+
+With -json, prints each deployment with its graph before and after transitive reduction.""",
+    (DESTROY, *ASKED, JSON),
+)
+def stacks_graph(arguments: Arguments, terminal: Terminal) -> int:
+    """0, or 1 when there is no graph."""
+    from planner.cli.commands.graph import graph_json
+    from planner.cli.stack_work import plans_of
+    from planner.render.dot import subgraph_dot
+
+    check_words(arguments)
+    told = Diagnostics()
+    graphs: list[tuple[str, Graph]] = []
+    with told.until_an_error():
+        asked = plans_of(arguments, told)
+        graphs = [(one.plan.deployment, graph_of(one.plan)) for one in asked if one.plan.decided is not None]
+    if has_errors(told):
+        return finish(told, terminal)
+    if arguments["json"]:
+        documents = [{"deployment": name, **graph_json(graph)} for name, graph in graphs]
+        terminal.data(json_text({"format_version": "1.0", "deployments": documents}))
+        return 0
+    nodes, edges = _together(graphs)
+    terminal.data(subgraph_dot(nodes, edges).removesuffix("\n"))
+    return 0
+
+
+def _together(graphs: list[tuple[str, Graph]]) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+    """All graphs as one, each name with its deployment where there are several."""
+    nodes: dict[str, Any] = {}
+    edges: list[tuple[str, str]] = []
+    for deployment, graph in graphs:
+        before = f"{deployment}: " if len(graphs) > 1 else ""
+        nodes |= {f"{before}{name}": node for name, node in graph.nodes.items()}
+        edges += [(f"{before}{a}", f"{before}{b}") for a, others in graph.reduced.items() for b in others]
+    return nodes, edges
+
+
+@command(
+    "[options]",
+    """Plans deployments, and judges each as a whole by rules that derive deny(code, component, message) or
+warn(code, component, message) from the relations of planner stacks query:
+
+  deny("deletions", C, M) :-
+    deployment("prod"), component_changes(C, "remove", N), N > 3,
+    M = "destroys " ++ N ++ " objects".
+
+planner stacks plan and apply also judge by the policies in .planner/stack-policies: a denied deployment is not applied.
+(Their option -policy names policies about the plan of a single component.)
+
+A verdict that depends on values that are not known yet is undecided. A policy that computes something without a value
+is broken, as bad as a denial.
+
+The exit code is 0, or 1 when a deployment is denied or on errors.""",
+    (
+        Flag(
+            "policy",
+            "list",
+            "A file or directory of policies (.planner/stack-policies). May be repeated.",
+            value="PATH",
+        ),
+        Flag("proofs", "bool", "Show the proof of each verdict below it."),
+        JSON,
+        DESTROY,
+        *ASKED,
+    ),
+)
+def stacks_policy(arguments: Arguments, terminal: Terminal) -> int:
+    """0, or 1 when something is denied or on errors."""
+    from planner.cli.stack_work import plans_of
+    from planner.render.diagnostics_json import diagnostic_json
+    from planner.render.verdicts import count_verdicts
+
+    check_words(arguments)
+    told = Diagnostics()
+    verdicts: list[tuple[str, Verdict]] = []
+    with told.until_an_error():
+        policies = deployment_policies(".", tuple(arguments["policy"]))
+        if policies is None:
+            detail = "Name files or directories with -policy, or put rules into .planner/stack-policies."
+            raise Failure(error("stack.no_policies", "No policies", detail))
+        told += policies.problems
+        for asked in plans_of(arguments, told, judges=False):
+            if not has_errors(asked.plan.diagnostics):
+                verdicts.append((asked.plan.deployment, policies.verdict(asked.plan)))
+    is_denied = any(verdict.is_denied for _, verdict in verdicts)
+    if arguments["json"]:
+        documents = [{"deployment": name, **combined_json(verdict, "component")} for name, verdict in verdicts]
+        said = [diagnostic_json(problem) for problem in told]
+        terminal.data(json_text({"format_version": "1.0", "deployments": documents, "diagnostics": said}))
+        return int(is_denied or has_errors(told))
+    show_verdicts(verdicts, "COMPONENT", arguments["proofs"], terminal)
+    code = finish(told, terminal)
+    if not code:
+        for name, verdict in verdicts:
+            terminal.out(f"{name}: {count_verdicts(verdict)}")
+    return max(code, int(is_denied))
+
+
+COMPONENT = Flag(
+    "component",
+    "list",
+    "Only this component (an instance, all of them, a child stack). May be repeated.",
+    value="ADDRESS",
+)
+
+
+@command(
+    "[options]",
+    """Shows deployments of the stack as of the last apply: the instances of components with the objects in their
+states, and the outputs.""",
+    (DEPLOYMENTS, COMPONENT, SHOW_SENSITIVE, JSON),
+)
+def stacks_show(arguments: Arguments, terminal: Terminal) -> int:
+    """0, or 1 when a state cannot be read."""
+    from planner.render.state import StateText
+    from planner.workflows.stacks.deployment_state import deployed, schemas_of
+    from planner.workflows.stacks.report import deployed_json
+
+    check_words(arguments)
+    session, told = opened(ServiceStandIns())
+    result = deployed(session, arguments["deployment"], arguments["component"])
+    schemas = schemas_of(session)
+    try:
+        if arguments["json"]:
+            terminal.data(json_text(deployed_json(result, schemas)))
+            return 0
+        lookup = SchemaLookup(schemas)
+        text = StateText(lookup.resource_schema, lookup.decode, terminal, arguments["show-sensitive"])
+        for one in result:
+            _show(one, text, terminal, not arguments["component"])
+    finally:
+        schemas.close()
+    return finish(told, terminal)
+
+
+def _show(found: Deployed, text: StateText, terminal: Terminal, with_outputs: bool) -> None:
+    terminal.out(f"\n{terminal.paint(f'Deployment {found.deployment}', 'bold')}")
+    if found.outputs is None and not found.components:
+        terminal.out("\nNothing has been applied yet.")
+        return
+    for name, state in found.components.items():
+        terminal.out(f"\n{terminal.paint(str(name), 'bold')}:\n")
+        text.show(state)
+    if with_outputs and found.outputs:
+        terminal.out(f"\nOutputs of {found.deployment}:\n")
+        for output in sorted(found.outputs):
+            terminal.out(f"{output} = {text.output(found.outputs[output])}")
+
+
+@command(
+    "[options]",
+    "Shows the outputs of deployments, as of the last apply.",
+    (
+        Flag("deployment", "list", "Only these deployments; patterns are allowed. May be repeated.", value="NAME"),
+        *AROUND,
+        SHOW_SENSITIVE,
+        JSON,
+    ),
+)
+def stacks_output(arguments: Arguments, terminal: Terminal) -> int:
+    """0. Raises Failure."""
+    from planner.workflows.stacks.report import outputs_text
+
+    check_words(arguments)
+    session, _ = opened(surroundings(arguments))
+    table = {d.name: deployment_outputs(session.backend, d.name) or {} for d in session.chosen(arguments["deployment"])}
+    if arguments["json"]:
+        whole = {
+            name: {
+                key: {"sensitive": SENSITIVE in unmark_deep(value)[1], "value": simple_json(unmark_deep(value)[0])}
+                for key, value in sorted(outputs.items())
+            }
+            for name, outputs in table.items()
+        }
+        terminal.data(dumps(whole, indent=True).decode())
+        return 0
+    for name, outputs in table.items():
+        terminal.out(f"{name}:\n{outputs_text(outputs, arguments['show-sensitive'])}" if outputs else f"{name}: none")
+    return 0

@@ -1,20 +1,157 @@
-"""`stacks state`: the commands about the states of deployments; alone it only lists them."""
+"""The states of deployments: list, show and edit them."""
 
 from __future__ import annotations
 
-import sys
+from typing import TYPE_CHECKING
 
-from planner.cli.flags import Arguments, Flag
+from planner.api.states import ShownState, States
+from planner.cli.commands.state import instances, no_state, tell
+from planner.cli.flags import Arguments, Flag, UsageError, command
+from planner.cli.options import JSON_LINES, LOCK, SHOW_SENSITIVE, state_calls
+from planner.cli.stack_options import DEPLOYMENTS
+from planner.cli.views import open_plain_view
+from planner.foundation.vocabulary.diagnostic import Diagnostics, Failure, error, has_errors
+from planner.foundation.vocabulary.nearest import word
 from planner.render.terminal import Terminal
+from planner.render.value import quoted
+from planner.workflows.stacks.deployments import ServiceStandIns
+from planner.workflows.stacks.opened_stack import opened
+from planner.workflows.stacks.selection import select_names, split
 
-USAGE = "COMMAND [options]"
-HELP = "Lists, shows and edits the states of the components of deployments."
-FLAGS: tuple[Flag, ...] = ()
+if TYPE_CHECKING:
+    from planner.workflows.stacks.deployment_state import Deployed, StackAddresses
 
 
-def run(arguments: Arguments, terminal: Terminal) -> int:
-    """Print the help; 1, because no command was given."""
-    from planner.cli.help import command_help
+@command(
+    "[options] [ADDRESS...]",
+    """Lists the resource instances in the states of deployments, each after its component:
+component.web["eu"].aws_instance.server. With addresses, only those of these components, child stacks, modules and
+resources. With several deployments each line begins with its deployment.""",
+    (DEPLOYMENTS, *JSON_LINES),
+)
+def stacks_state_list(arguments: Arguments, terminal: Terminal) -> int:
+    """0, or 1 when an address is in no state."""
+    from planner.workflows.stacks.deployment_state import deployed
 
-    terminal.out(command_help("stacks state", sys.modules[__name__]))
-    return 1
+    view = open_plain_view(arguments, terminal)
+    session, told = opened(ServiceStandIns())
+    result = deployed(session, arguments["deployment"])
+    for one in result:
+        before = f"{one.deployment}: " if len(result) > 1 else ""
+        for component, address in _component_addresses(one, arguments.words):
+            more = {"deployment": one.deployment, "component": component}
+            view.say(f"{before}{component}.{address}", address, type="resource_address", **more)
+    return view.finish(told)
+
+
+def _component_addresses(found: Deployed, words: list[str]) -> list[tuple[str, str]]:
+    """Components and addresses in them. Raises Failure for a word that means nothing."""
+    if not words:
+        return [(str(name), address) for name, state in found.components.items() for address in instances(state, [])]
+    listed: dict[tuple[str, str], None] = {}
+    for text in words:
+        try:
+            wanted = [(name, "") for name in select_names(found.components, [text], found.deployment)]
+        except Failure:  # then it is something in a component
+            wanted = [split(found.components, text, found.deployment)]
+        for name, rest in wanted:
+            inside = instances(found.components[name], [rest] if rest else [])
+            listed |= dict.fromkeys((str(name), address) for address in inside)
+    return sorted(listed)
+
+
+@command(
+    "[options] ADDRESS",
+    """Shows the attributes of one resource instance of a deployment. `planner stacks state list` lists the
+addresses: component.web["eu"].aws_instance.server.""",
+    (DEPLOYMENTS, SHOW_SENSITIVE, *JSON_LINES),
+)
+def stacks_state_show(arguments: Arguments, terminal: Terminal) -> int:
+    """0, or 1 when the instance does not exist."""
+    from planner.workflows.stacks.deployment_state import schemas_of, stack_addresses
+
+    arguments.only_word("One address is needed", "Write the address of a resource instance.")
+    view = open_plain_view(arguments, terminal)
+    told = Diagnostics()
+    result = stack_addresses(arguments["deployment"], arguments.words, told)
+    ((name, address),) = result.parts
+    state = result.states.read(name)
+    if state is None:
+        return view.finish([*told, no_state()])
+    schemas = schemas_of(result.session)
+    try:
+        return tell(ShownState(state, schemas), address, told, view, arguments["show-sensitive"], terminal)
+    finally:
+        schemas.close()
+
+
+@command(
+    "[options] FROM TO",
+    """Moves a resource instance, a resource or a module in the state of a component to another address in it:
+component.web["eu"].aws_instance.old component.web["eu"].aws_instance.new. The real objects are not changed. Between
+components whose states are files, use `planner state mv -state=FILE -state-out=FILE`.""",
+    (DEPLOYMENTS, Flag("dry-run", "bool", "List what would be moved, and move nothing."), *LOCK, *JSON_LINES),
+)
+def stacks_state_mv(arguments: Arguments, terminal: Terminal) -> int:
+    """0, or 1 when nothing could be moved."""
+    from planner.workflows.stacks.deployment_state import stack_addresses
+
+    if len(arguments.words) != 2:
+        raise UsageError("Two addresses are needed", "Write the old address and the new one.")
+    view = open_plain_view(arguments, terminal)
+    calls, dry = state_calls(States, arguments), arguments["dry-run"]
+    told = Diagnostics()
+    count = 0
+    with told.until_an_error():
+        result = stack_addresses(arguments["deployment"], arguments.words, told)
+        _check(result)
+        name = result.parts[0][0]
+        for before, after in result.move(calls.options, told, dry):
+            view.say(f"{'Would move' if dry else 'Move'} {quoted(f'{name}.{before}')} to {quoted(f'{name}.{after}')}")
+            count += 1
+    if not has_errors(told):
+        view.say(f"{'Would have moved' if dry else 'Successfully moved'} {count} object(s).")
+    return view.finish(told)
+
+
+def _check(found: StackAddresses) -> None:
+    """Raises Failure when the objects would go to another component."""
+
+    (name, old), (other, new) = found.parts
+    if name == other:
+        return
+    here, there = (found.states.store(component).place for component in (name, other))
+    command = f"planner state mv {word(f'-state={here}')} {word(f'-state-out={there}')} {word(old)} {word(new)}"
+    detail = (
+        f"{name} and {other} have a state each: {here} and {there}. Where these are files, this moves the "
+        "objects: "
+        f"`{command}`; of others, edit copies (planner state pull, push)."
+    )
+    raise Failure(error("stack.move_across", "Objects stay in their component", detail))
+
+
+@command(
+    "[options] ADDRESS...",
+    """Removes resource instances, resources or modules from the states of components of a deployment:
+component.web["eu"].aws_instance.server. The real objects continue to exist, unmanaged. A whole component is forgotten
+by a removed block with `lifecycle { destroy = false }`.""",
+    (DEPLOYMENTS, Flag("dry-run", "bool", "List what would be removed, and remove nothing."), *LOCK, *JSON_LINES),
+)
+def stacks_state_rm(arguments: Arguments, terminal: Terminal) -> int:
+    """0, or 1 when an address names nothing."""
+    from planner.workflows.stacks.deployment_state import stack_addresses
+
+    if not arguments.words:
+        raise UsageError("At least one address is needed")
+    view = open_plain_view(arguments, terminal)
+    calls, dry = state_calls(States, arguments), arguments["dry-run"]
+    told = Diagnostics()
+    count = 0
+    with told.until_an_error():
+        result = stack_addresses(arguments["deployment"], arguments.words, told)
+        for address in result.remove(calls.options, told, dry):
+            view.say(f"{'Would remove' if dry else 'Removed'} {address}")
+            count += 1
+    if not has_errors(told):
+        view.say(f"{'Would have removed' if dry else 'Successfully removed'} {count} resource instance(s).")
+    return view.finish(told)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from planner.cli.finish import json_text
-from planner.cli.flags import Arguments, Flag, UsageError
+from planner.cli.flags import Arguments, Flag, UsageError, command
 from planner.cli.options import DESTROY, JSON, POLICY
 from planner.cli.stack_options import ASKED
 from planner.foundation.vocabulary.diagnostic import Diagnostics, Failure, error
@@ -18,8 +18,12 @@ from planner.workflows.stacks.policy import deployment_policies, judged, standin
 if TYPE_CHECKING:
     from planner.cli.stack_work import PendingDeployment
 
-USAGE = "[options] COMPONENT OTHER | WORD..."
-HELP = """Plans a deployment and explains:
+VERDICTS = ("deny", "warn", "undecided", "broken")
+
+
+@command(
+    "[options] COMPONENT OTHER | WORD...",
+    """Plans a deployment and explains:
 
   planner stacks why COMPONENT OTHER     why an instance is made from the
                                          other one, with the values between
@@ -39,19 +43,17 @@ HELP = """Plans a deployment and explains:
                                          deployment; also warn, undecided,
                                          broken; COMPONENT may follow
 
-With -not: why not, and the conditions that each rule lacks."""
-VERDICTS = ("deny", "warn", "undecided", "broken")
-FLAGS = (
-    Flag("full", "bool", "Show the whole proof."),
-    Flag("not", "bool", "Explain why something does not hold."),
-    DESTROY,
-    *ASKED,
-    *POLICY,
-    JSON,
+With -not: why not, and the conditions that each rule lacks.""",
+    (
+        Flag("full", "bool", "Show the whole proof."),
+        Flag("not", "bool", "Explain why something does not hold."),
+        DESTROY,
+        *ASKED,
+        *POLICY,
+        JSON,
+    ),
 )
-
-
-def run(arguments: Arguments, terminal: Terminal) -> int:
+def stacks_why(arguments: Arguments, terminal: Terminal) -> int:
     """0; Failure for a question without an explanation."""
     from planner.render.proof import proof_text
 

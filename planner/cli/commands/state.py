@@ -1,20 +1,362 @@
-"""`state`: the family of commands about the state; alone it only lists them."""
+"""The state: list, show, edit, print, replace and check it."""
 
 from __future__ import annotations
 
 import sys
 
-from planner.cli.flags import Arguments, Flag
+from planner.api.states import ShownState, States, document_of
+from planner.cli.approval import ask
+from planner.cli.finish import finish
+from planner.cli.flags import Arguments, Flag, UsageError, command
+from planner.cli.options import (
+    IGNORE_REMOTE_VERSION,
+    INPUT,
+    JSON_LINES,
+    LOCK,
+    SHOW_SENSITIVE,
+    VARIABLES,
+    may_ask,
+    plan_calls,
+    state_calls,
+)
+from planner.cli.views import open_plain_view, open_view
+from planner.foundation.support.disk import MOST_BYTES, read_given
+from planner.foundation.vocabulary.address import (
+    Address,
+    AddressError,
+    ModuleAddress,
+    ResourceAddress,
+    format_key,
+    parse_address,
+    sort_key,
+)
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.foundation.vocabulary.records import evolve
+from planner.render.diff_block import SchemaLookup
 from planner.render.terminal import Terminal
+from planner.render.value import quoted
+from planner.render.view import View
+from planner.world.state.model import InstanceState, ResourceState, State
+from planner.world.state.verify import VerifiedFile
 
-USAGE = "COMMAND [options]"
-HELP = "Lists, shows and edits the state."
-FLAGS: tuple[Flag, ...] = ()
+
+@command(
+    "[options] [ADDRESS...]",
+    "Lists the resource instances in the state, or those of the named modules and resources.",
+    (
+        Flag("state", "string", "Read the state from this file.", value="FILE"),
+        Flag("id", "string", "Only instances whose id attribute is this.", value="ID"),
+        *VARIABLES,
+        *JSON_LINES,
+    ),
+)
+def state_list(arguments: Arguments, terminal: Terminal) -> int:
+    """0, or 1 when there is no state or an address is not in it."""
+    view = open_plain_view(arguments, terminal)
+    shown, problems = state_calls(States, arguments).stored_state()
+    if shown.state is None:
+        return view.finish([no_state()])
+    for address in instances(shown.state, arguments.words, arguments["id"]):
+        view.say(address, type="resource_address")
+    return view.finish(problems)
 
 
-def run(arguments: Arguments, terminal: Terminal) -> int:
-    """Print the help; 1, because no command was given."""
-    from planner.cli.help import command_help
+def no_state() -> Diagnostic:
+    return error("state.none", "No state", "No state file was found: nothing has been applied here yet.")
 
-    terminal.out(command_help("state", sys.modules[__name__]))
-    return 1
+
+def instances(state: State, wanted: list[str], id: str = "") -> list[str]:
+    """Addresses of instances with a current or deposed object, sorted. Raises Failure for an address that names
+    nothing in the state."""
+    filters = [_parse(text) for text in wanted]
+    addresses: list[str] = []
+    used: set[int] = set()
+    for resource, instance in state.instances():
+        address = resource.address + format_key(instance.key)
+        parsed = parse_address(address)
+        hits = [i for i, f in enumerate(filters) if f.covers(parsed)]
+        used.update(hits)
+        if filters and not hits:
+            continue
+        current = instance.current
+        if id and (current is None or current.attributes.get("id") != id):
+            continue
+        addresses.append(address)
+    missing = [text for i, text in enumerate(wanted) if i not in used]
+    if missing:
+        raise Failure(
+            [error("state.unknown_address", "Not in the state", f"The state does not contain {m}.") for m in missing]
+        )
+    return sorted(addresses, key=sort_key)
+
+
+def _parse(text: str) -> Address:
+    try:
+        address = parse_address(text)
+    except AddressError as problem:
+        raise Failure(error("cli.address", f'"{text}" is not a valid address', problem.detail)) from None
+    assert isinstance(address, ModuleAddress | ResourceAddress)
+    return address
+
+
+def only(resource: ResourceState, instance: InstanceState) -> State:
+    """A state of one instance, without its deposed objects."""
+    alone = evolve(resource, instances={instance.key: evolve(instance, deposed={})})
+    return State(resources={resource.address: alone})
+
+
+@command(
+    "[options] ADDRESS",
+    "Shows the attributes of one resource instance. `planner state list` lists the addresses.",
+    (
+        Flag("state", "string", "Read the state from this file.", value="FILE"),
+        SHOW_SENSITIVE,
+        *VARIABLES,
+        *JSON_LINES,
+    ),
+)
+def state_show(arguments: Arguments, terminal: Terminal) -> int:
+    """0, or 1 when the instance does not exist."""
+    address = arguments.only_word("One address is needed", "Write the address of a resource instance.")
+    view = open_plain_view(arguments, terminal)
+    shown, problems = state_calls(States, arguments).stored_state()
+    if shown.state is None:
+        return view.finish([no_state()])
+    return tell(shown, address, problems, view, arguments["show-sensitive"], terminal)
+
+
+def tell(
+    shown: ShownState, wanted: str, problems: list[Diagnostic], view: View, show_sensitive: bool, terminal: Terminal
+) -> int:
+    """Show one instance of a state that there is. Raises Failure for one that is not an address of the state."""
+    from planner.render.state import StateText
+
+    assert shown.state is not None
+    result = instances(shown.state, [wanted])
+    if result != [wanted]:
+        detail = f"{wanted} matches several instances: {', '.join(result)}."
+        return view.finish([error("state.not_an_instance", "Not a single instance", detail)])
+    lookup = SchemaLookup(shown.schemas)
+    text = StateText(lookup.resource_schema, lookup.decode, terminal, show_sensitive)
+    for resource, instance in shown.state.instances():
+        if resource.address + format_key(instance.key) == result[0] and instance.current is not None:
+            alone = ShownState(only(resource, instance), shown.schemas)
+            view.document(text.object(resource, instance, "", instance.current), document_of(alone))
+            return view.finish(problems)
+    detail = f"{result[0]} has only deposed objects."
+    return view.finish([error("state.no_current_object", "No current object", detail)])
+
+
+@command(
+    "[options] FROM TO",
+    """Moves a resource instance, a resource or a module in the state to another address. The real objects are not
+changed.""",
+    (
+        Flag("dry-run", "bool", "List what would be moved, and move nothing."),
+        Flag("state", "string", "Read the state from this file.", value="FILE"),
+        Flag("state-out", "string", "Move into this state file.", value="FILE"),
+        Flag("backup", "string", "Keep the former state in this file.", value="FILE"),
+        Flag("backup-out", "string", "Keep the former state of -state-out in this file.", value="FILE"),
+        IGNORE_REMOTE_VERSION,
+        *LOCK,
+        *VARIABLES,
+        *JSON_LINES,
+    ),
+)
+def state_mv(arguments: Arguments, terminal: Terminal) -> int:
+    """0, or 1 when nothing could be moved."""
+    if len(arguments.words) != 2:
+        raise UsageError("Two addresses are needed", "Write the old address and the new one.")
+    dry = arguments["dry-run"]
+    view = open_plain_view(arguments, terminal)
+    old, new = arguments.words
+    moved, diagnostics = state_calls(States, arguments).move_objects(old, new, dry_run=dry)
+    for before, after in moved:
+        view.say(f"{'Would move' if dry else 'Move'} {quoted(before)} to {quoted(after)}")
+    if dry:
+        view.say("" if moved else "Would have moved nothing.")
+    else:
+        view.say(f"Successfully moved {len(moved)} object(s)." if moved else "No matching objects found.")
+    return view.finish(diagnostics)
+
+
+@command(
+    "[options] ADDRESS...",
+    """Removes resource instances, resources or modules from the state. The real objects continue to exist,
+unmanaged.""",
+    (
+        Flag("dry-run", "bool", "List what would be removed, and remove nothing."),
+        Flag("state", "string", "Edit this state file.", value="FILE"),
+        Flag("backup", "string", "Keep the former state in this file.", value="FILE"),
+        IGNORE_REMOTE_VERSION,
+        *LOCK,
+        *VARIABLES,
+        *JSON_LINES,
+    ),
+)
+def state_rm(arguments: Arguments, terminal: Terminal) -> int:
+    """0, or 1 when an address names nothing."""
+    if not arguments.words:
+        raise UsageError("At least one address is needed")
+    dry = arguments["dry-run"]
+    view = open_plain_view(arguments, terminal)
+    removed, diagnostics = state_calls(States, arguments).forget(arguments.words, dry_run=dry)
+    for address in removed:
+        view.say(f"{'Would remove' if dry else 'Removed'} {address}")
+    if not dry:
+        view.say(f"Successfully removed {len(removed)} resource instance(s).")
+    elif not removed:
+        view.say("Would have removed nothing.")
+    return view.finish(diagnostics)
+
+
+@command(
+    "[options] FROM TO",
+    "Changes the provider of all objects in the state that belong to FROM.",
+    (
+        Flag("auto-approve", "bool", "Replace without a prompt for approval."),
+        Flag("state", "string", "Edit this state file.", value="FILE"),
+        Flag("backup", "string", "Keep the former state in this file.", value="FILE"),
+        IGNORE_REMOTE_VERSION,
+        INPUT,
+        *LOCK,
+        *VARIABLES,
+        *JSON_LINES,
+    ),
+)
+def state_replace_provider(arguments: Arguments, terminal: Terminal) -> int:
+    """0, or 1 on errors and when the answer was no."""
+    if len(arguments.words) != 2:
+        raise UsageError("Two providers are needed", "Write the old provider and the new one.")
+    view = open_plain_view(arguments, terminal)
+    calls = state_calls(States, arguments)
+    old, new = arguments.words
+    affected, _ = calls.replace_provider(old, new, dry_run=True)
+    if not affected:
+        view.say("No matching resources found.")
+        return 0
+    text = "\n  ".join([f"{len(affected)} resources change their provider:", *affected])
+    message = f"{len(affected)} resources change their provider from {old} to {new}"
+    view.say(text, message, type="replace_provider", resources=affected, **{"from": old, "to": new})
+    if not arguments["auto-approve"]:
+        remark = "Only 'yes' will be accepted to continue."
+        if ask("Do you want to make these changes?", remark, terminal, may_ask(arguments)) != "yes":
+            view.say("Cancelled replacing providers.")
+            return 1
+    affected, diagnostics = calls.replace_provider(old, new)
+    view.say(f"Successfully replaced provider for {len(affected)} resources.")
+    return view.finish(diagnostics)
+
+
+@command("", "Prints the state of the selected workspace in the format of state files.", VARIABLES)
+def state_pull(arguments: Arguments, terminal: Terminal) -> int:
+    """0, or 1 when the state cannot be read."""
+    arguments.no_words("state pull takes no words; use -chdir=DIR before the command.")
+    data, diagnostics = state_calls(States, arguments).pull_state()
+    if data:
+        terminal.stdout.write(data.decode("utf-8", "surrogateescape"))
+    return finish(diagnostics, terminal)
+
+
+@command(
+    "[options] FILE",
+    """Replaces the state of the selected workspace with a state file ("-": standard input). A file with another
+lineage or an older serial is rejected, unless -force is given.""",
+    (
+        Flag("force", "bool", "Write even an older state, or one of another lineage."),
+        IGNORE_REMOTE_VERSION,
+        *LOCK,
+        *VARIABLES,
+        *JSON_LINES,
+    ),
+)
+def state_push(arguments: Arguments, terminal: Terminal) -> int:
+    """0, or 1 when the state was refused."""
+    path = arguments.only_word("One file is needed", 'Write the path of a state file, or "-".')
+    view = open_plain_view(arguments, terminal)
+    try:
+        if path == "-":
+            data = sys.stdin.buffer.read()
+        else:
+            data = read_given(path, MOST_BYTES)
+    except (OSError, ValueError) as problem:
+        reason = getattr(problem, "strerror", None) or str(problem)
+        raise Failure(error("state.read", "Cannot read the file", f"{path}: {reason}.")) from None
+    return view.finish(state_calls(States, arguments).push_state(data, force=arguments["force"]))
+
+
+@command(
+    "[options]",
+    """Checks the state file, its backup, and the journal of an interrupted apply: whether each can be read, and
+whether they belong together. Nothing is changed. The exit code is 1 when something is missing or damaged.""",
+    (Flag("state", "string", "Check this state file.", value="FILE"), *VARIABLES, *JSON_LINES),
+)
+def state_verify(arguments: Arguments, terminal: Terminal) -> int:
+    """0, or 1 when something is lost or damaged."""
+    arguments.no_words("Another file is named with -state=FILE.")
+    view = open_plain_view(arguments, terminal)
+    return _report(view, *state_calls(States, arguments).verify_state())
+
+
+def _report(view: View, checked: list[VerifiedFile], found: list[Diagnostic]) -> int:
+    if not checked and not has_errors(found):
+        found.append(no_state())
+    for file in checked:
+        text = f"{file.path}: {file.content}"
+        view.say(text, text, type="state_checked", kind=file.kind, path=file.path)
+    damaged = any(d.code == "state.journal_damaged" for d in found)
+    return max(view.finish(found), int(damaged))
+
+
+@command(
+    "[options]",
+    """Shows the journals of operations that ended before they could save the state: completed changes, and
+operations that were in progress. Journals count as part of the state until planner writes it again; -adopt writes it
+at once, for other programs to read. If another program has changed the state in the meantime, each command reports the
+objects that are only in a journal: -adopt reads them and adds those that exist to the state, and -discard sets the
+journals aside.""",
+    (
+        Flag(
+            "adopt", "bool", "Save the state with the changes of the journals, after reading the objects that it lacks."
+        ),
+        Flag("discard", "bool", "Set the journals aside: each is kept in a file that planner no longer reads."),
+        *LOCK,
+        *VARIABLES,
+        *JSON_LINES,
+    ),
+)
+def state_journal(arguments: Arguments, terminal: Terminal) -> int:
+    """0, or 1 when a journal cannot be read or discarded."""
+    arguments.no_words("The journals of the selected workspace are meant.")
+    if arguments["adopt"] and arguments["discard"]:
+        raise UsageError("Conflicting options", "Journals are either adopted or discarded.")
+    if arguments["adopt"]:
+        return _adopt(arguments, terminal)
+    view = open_plain_view(arguments, terminal)
+    shown, problems = state_calls(States, arguments).journals(arguments["discard"])
+    for one in shown:
+        of = f"{one.operation} of {one.time}, serial {one.serial}" if one.operation else "not readable"
+        lines = [f"{one.place}: {of}"]
+        lines += [f"  changed    {address}" for address in one.changed]
+        lines += [f"  under way  {action} {address}" for action, address in one.under_way]
+        lines += ["  discarded"] if arguments["discard"] else []
+        text = "\n".join(lines)
+        view.say(text, text, type="state_journal", place=one.place, changed=list(one.changed))
+    if not shown and not problems:
+        view.say("There is no journal: no operation was interrupted.", "There is no journal.", type="state_journal")
+    return view.finish(problems)
+
+
+def _adopt(arguments: Arguments, terminal: Terminal) -> int:
+    """0, or 1 when an object cannot be read or the state cannot be written: then the journal is still there."""
+    view = open_view(arguments, terminal)
+    adopted, problems = plan_calls(States, arguments).adopt_journals(view.hooks)
+    lines = [f"{address}: added to the state" for address in adopted.added]
+    lines += [f"{address}: does not exist any more" for address in adopted.gone]
+    if not lines and not any(problem.is_error for problem in problems):
+        lines = ["No object was added to the state. The journals are settled: they count no more."]
+        if not adopted.saved:
+            lines = ["No journal has an object that the state does not have."]
+    for line in lines:
+        view.say(line, line, type="state_journal", added=list(adopted.added), gone=list(adopted.gone))
+    return view.finish(problems)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from planner.api.questions import Questions
 from planner.cli.finish import finish
-from planner.cli.flags import Arguments, Flag, UsageError, no_directory
+from planner.cli.flags import Arguments, Flag, UsageError, command, no_directory
 from planner.cli.options import DESTROY, JSON, OPERATION, STATE, VARIABLES, plan_calls
 from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.render.terminal import Terminal
@@ -15,8 +15,14 @@ from planner.render.terminal import Terminal
 if TYPE_CHECKING:
     from planner.api.questions import Remark
 
-USAGE = "[options]"
-HELP = """Makes a plan, or reads one, and gives advice on surprising parts of it:
+MOST_SHOWN = 10
+
+"""moved blocks for one file, or commands, that are shown"""
+
+
+@command(
+    "[options]",
+    """Makes a plan, or reads one, and gives advice on surprising parts of it:
 
   destroy_before_update         an object is destroyed while still in use
   forced_create_before_destroy  create_before_destroy that is not configured
@@ -27,21 +33,18 @@ HELP = """Makes a plan, or reads one, and gives advice on surprising parts of it
   provider_of_unplanned         a provider whose configuration does not exist
 
 Moved blocks are planned with before they are proposed; -write inserts those of likely_rename into their files. Rules of
-your own can add advice: advice(code, address, message)."""
-FLAGS = (
-    JSON,
-    Flag("plan", "string", "Use this saved plan.", value="FILE"),
-    Flag("write", "bool", "Insert the moved blocks of likely renames into the configuration."),
-    DESTROY,
-    *OPERATION,
-    *STATE,
-    *VARIABLES,
+your own can add advice: advice(code, address, message).""",
+    (
+        JSON,
+        Flag("plan", "string", "Use this saved plan.", value="FILE"),
+        Flag("write", "bool", "Insert the moved blocks of likely renames into the configuration."),
+        DESTROY,
+        *OPERATION,
+        *STATE,
+        *VARIABLES,
+    ),
 )
-MOST_SHOWN = 10
-"""moved blocks for one file, or commands, that are shown"""
-
-
-def run(arguments: Arguments, terminal: Terminal) -> int:
+def suggest(arguments: Arguments, terminal: Terminal) -> int:
     """0 whatever the advice is, 1 on errors."""
     from planner.foundation.support.exact_json import dumps
 

@@ -7,7 +7,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from planner.cli.flags import Arguments, Flag, UsageError
+from planner.cli.flags import Arguments, Flag, UsageError, command
 from planner.cli.options import JSON_LINES, POLICY, VARIABLES, policy_options
 from planner.cli.views import open_json_into
 from planner.foundation.support import signals
@@ -23,44 +23,45 @@ if TYPE_CHECKING:
     from planner.workflows.testing.results import TestFileResult
     from planner.workflows.testing.suite import Suite, SuiteRunner, TestOptions
 
-USAGE = "[options]"
-HELP = """Executes the runs of test files (*.tftest.hcl, *.tofutest.hcl, their JSON forms, and *.plannertest.hcl with
+
+@command(
+    "[options]",
+    """Executes the runs of test files (*.tftest.hcl, *.tofutest.hcl, their JSON forms, and *.plannertest.hcl with
 additional arguments) in this directory and in the test directory. A run plans or applies the module with a state of
 its own in memory, and checks assertions against the result. The objects of runs are destroyed after their file;
 objects that could not be destroyed are recorded in errored_test.tfstate. Runs with skip_cleanup keep their state in
 .terraform/test.
 
 The directory must be initialized (init). No backend is opened. The exit code is 0 when all runs pass, everything is
-cleaned up and the command was not interrupted, otherwise 1."""
-FLAGS = (
-    Flag("filter", "list", "Only this test file, by its path from here. May be repeated.", value="FILE"),
-    Flag("test-directory", "string", "Where else test files are (tests).", value="DIR"),
-    Flag("parallelism", "int", "The number of test files that run at the same time.", None, "N"),
-    Flag("junit-xml", "string", "Write a report for CI servers into this file.", value="FILE"),
-    Flag("coverage", "bool", "Report what no run has reached."),
-    Flag("coverage-json", "string", "Write the coverage as JSON to this file.", value="FILE"),
-    Flag(
-        "coverage-lcov",
-        "string",
-        "Write the coverage in the lcov format, for programs that show it by line.",
-        value="FILE",
+cleaned up and the command was not interrupted, otherwise 1.""",
+    (
+        Flag("filter", "list", "Only this test file, by its path from here. May be repeated.", value="FILE"),
+        Flag("test-directory", "string", "Where else test files are (tests).", value="DIR"),
+        Flag("parallelism", "int", "The number of test files that run at the same time.", None, "N"),
+        Flag("junit-xml", "string", "Write a report for CI servers into this file.", value="FILE"),
+        Flag("coverage", "bool", "Report what no run has reached."),
+        Flag("coverage-json", "string", "Write the coverage as JSON to this file.", value="FILE"),
+        Flag(
+            "coverage-lcov",
+            "string",
+            "Write the coverage in the lcov format, for programs that show it by line.",
+            value="FILE",
+        ),
+        POLICY[0],
+        Flag("verbose", "bool", "Show the plan of each run, or the state after it."),
+        Flag(
+            "explain",
+            "string",
+            "Show where the values of failed assertions come from: none or line.",
+            value="HOW",
+        ),
+        Flag("watch", "bool", "Run affected test files again when a file changes, until interrupted."),
+        Flag("generate", "bool", "Write a first test file for this module, unless one of its name exists, and run it."),
+        *VARIABLES,
+        *JSON_LINES,
     ),
-    POLICY[0],
-    Flag("verbose", "bool", "Show the plan of each run, or the state after it."),
-    Flag(
-        "explain",
-        "string",
-        "Show where the values of failed assertions come from: none or line.",
-        value="HOW",
-    ),
-    Flag("watch", "bool", "Run affected test files again when a file changes, until interrupted."),
-    Flag("generate", "bool", "Write a first test file for this module, unless one of its name exists, and run it."),
-    *VARIABLES,
-    *JSON_LINES,
 )
-
-
-def run(arguments: Arguments, terminal: Terminal) -> int:
+def test(arguments: Arguments, terminal: Terminal) -> int:
     """0 when all is well, else 1; of -watch, 0 when it was interrupted while it waited."""
     options = _options(arguments, terminal)
     if arguments["generate"]:

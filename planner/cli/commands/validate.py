@@ -1,27 +1,33 @@
-"""`validate`: check the configuration alone, without state and without looking at real objects."""
+"""Check the configuration alone, or a stack, without state and without looking at real objects."""
 
 from __future__ import annotations
 
 from planner.api.validation import Validation
-from planner.cli.flags import Arguments, Flag, UsageError
+from planner.cli.flags import Arguments, Flag, UsageError, command
 from planner.cli.options import JSON_DOCUMENT, VARIABLES, loading_calls
+from planner.cli.views import open_json_into
 from planner.foundation.vocabulary.diagnostic import Diagnostic, error, has_errors
 from planner.render.terminal import Terminal
 
-USAGE = "[options]"
-HELP = "Checks that the configuration is well-formed and consistent. Modules must be installed first (init)."
-FLAGS = (
-    Flag("test-directory", "string", "Where else test files are (tests).", value="DIR"),
-    Flag("no-tests", "bool", "Do not look at test files."),
-    *VARIABLES,
-    *JSON_DOCUMENT,
+
+def usage_error(problem: UsageError, terminal: Terminal) -> int:
+    """With -json, a usage error is a diagnostic in the document too."""
+    return report([error("cli.usage", problem.summary, problem.detail)], True, terminal)
+
+
+@command(
+    "[options]",
+    "Checks that the configuration is well-formed and consistent. Modules must be installed first (init).",
+    (
+        Flag("test-directory", "string", "Where else test files are (tests).", value="DIR"),
+        Flag("no-tests", "bool", "Do not look at test files."),
+        *VARIABLES,
+        *JSON_DOCUMENT,
+    ),
+    usage_error,
 )
-
-
-def run(arguments: Arguments, terminal: Terminal) -> int:
+def validate(arguments: Arguments, terminal: Terminal) -> int:
     """0 when the configuration is valid, else 1."""
-    from planner.cli.views import open_json_into
-
     directory = arguments.at_most_one_word("validate takes at most one directory.", ".")
     calls = loading_calls(Validation, arguments, directory=directory)
     stream = open_json_into(arguments, terminal)
@@ -58,11 +64,21 @@ def report(diagnostics: list[Diagnostic], as_json: bool, terminal: Terminal, wha
     return int(failed)
 
 
-def failure(diagnostics: list[Diagnostic], terminal: Terminal) -> int:
-    """With -json, the diagnostics that stopped the command are in the document too."""
-    return report(diagnostics, True, terminal)
+@command(
+    "[options] [DIRECTORY]",
+    """Checks that a stack is well-formed and consistent: its component and deployment files, and the modules of
+its components. Its modules and child stacks must be installed first (stacks init).""",
+    JSON_DOCUMENT,
+    usage_error,
+)
+def stacks_validate(arguments: Arguments, terminal: Terminal) -> int:
+    """0 when the stack is valid, else 1."""
+    from planner.workflows.stacks.validate import validate_stack
 
-
-def usage_error(problem: UsageError, terminal: Terminal) -> int:
-    """With -json, a usage error is a diagnostic in the document too."""
-    return report([error("cli.usage", problem.summary, problem.detail)], True, terminal)
+    directory = arguments.at_most_one_word("stacks validate takes at most one directory.", ".")
+    stream = open_json_into(arguments, terminal)
+    result = validate_stack(directory)
+    if stream is not None:
+        with stream:
+            print(document(result), file=stream)
+    return report(result, arguments["json"], terminal, "stack")

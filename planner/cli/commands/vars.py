@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner.api.validation import Validation
 from planner.cli.finish import finish, json_text
-from planner.cli.flags import Arguments, Flag, UsageError
+from planner.cli.flags import Arguments, Flag, UsageError, command
 from planner.cli.options import JSON, VARIABLES, state_calls
 from planner.foundation.values.json_codec import simple_json
 from planner.foundation.values.value import Unknown, unmark_deep
@@ -17,18 +17,19 @@ from planner.render.value import format_value
 if TYPE_CHECKING:
     from planner.api.validation import GivenValue, VariableReport
 
-USAGE = "[options] [NAME...]"
-HELP = """Shows each input variable of the root module, or the named ones: type, value, where the value comes from,
+
+@command(
+    "[options] [NAME...]",
+    """Shows each input variable of the root module, or the named ones: type, value, where the value comes from,
 which values it overrides, and what reads it. Sensitive values are hidden.
-No state is read, and no provider is called."""
-FLAGS = (
-    *VARIABLES,
-    JSON,
-    Flag("show-sensitive", "bool", "Show sensitive values."),
+No state is read, and no provider is called.""",
+    (
+        *VARIABLES,
+        JSON,
+        Flag("show-sensitive", "bool", "Show sensitive values."),
+    ),
 )
-
-
-def run(arguments: Arguments, terminal: Terminal) -> int:
+def vars(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when a value is missing or does not fit."""
     reports, problems = state_calls(Validation, arguments).variables()
     wanted = [word.removeprefix("var.") for word in arguments.words]

@@ -5,22 +5,23 @@ from __future__ import annotations
 import os
 import sys
 
-from planner.cli.flags import Arguments, Flag
+from planner.cli.flags import Arguments, Flag, command
 from planner.foundation.vocabulary.release import COMPATIBLE_VERSION, NEXT_VERSION, RELEASE, follows_next
 from planner.render.terminal import Terminal
 
-USAGE = "[options]"
-HELP = """Shows the version of planner, the compatible version of OpenTofu, and the locked providers.
 
-For clients that check the name on the first line, PLANNER_VERSION_NAME replaces it."""
-FLAGS = (
-    Flag("json", "bool", "Print JSON."),
-    Flag("v", "bool", "", True),
-    Flag("version", "bool", "", True),
+@command(
+    "[options]",
+    """Shows the version of planner, the compatible version of OpenTofu, and the locked providers.
+
+For clients that check the name on the first line, PLANNER_VERSION_NAME replaces it.""",
+    (
+        Flag("json", "bool", "Print JSON."),
+        Flag("v", "bool", "", True),
+        Flag("version", "bool", "", True),
+    ),
 )
-
-
-def run(arguments: Arguments, terminal: Terminal) -> int:
+def version(arguments: Arguments, terminal: Terminal) -> int:
     """Print the version; never fails, even next to an unreadable lock file."""
     providers = locked_providers()
     if arguments["json"]:
@@ -72,8 +73,11 @@ def locked_providers() -> dict[str, str]:
 
 
 _OWN = ".".join(RELEASE.split(".")[:2])
+
 VERSION = f"{COMPATIBLE_VERSION}-planner{_OWN}"
+
 """the version as clients see it (a SemVer)"""
+
 
 _MACHINES = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64", "i686": "386", "i386": "386"}
 

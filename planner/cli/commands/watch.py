@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner.api.making import Making, actions_of, chains_of, compared
 from planner.cli.finish import finish, json_text
-from planner.cli.flags import Arguments, no_directory
+from planner.cli.flags import Arguments, command, no_directory
 from planner.cli.options import DESTROY, JSON, OPERATION, STATE, VARIABLES, plan_calls
 from planner.foundation.support.disk import files_read, looked_at
 from planner.foundation.support.signals import STOP
@@ -26,30 +26,34 @@ from planner.world.state.workspace import data_directory
 if TYPE_CHECKING:
     from planner.api.making import MadePlan
 
-USAGE = "[options]"
-HELP = """Makes a plan, and plans again whenever one of its input files is saved: configuration, variables, the
+
+@command(
+    "[options]",
+    """Makes a plan, and plans again whenever one of its input files is saved: configuration, variables, the
 state, and files that functions read. Shows how each plan differs from the one before, and why. Nothing is changed.
 
-With -refresh=false no provider reads objects, which is fastest. Ctrl-C ends it."""
-FLAGS = (JSON, DESTROY, *OPERATION, *STATE, *VARIABLES)
-
-
-def run(arguments: Arguments, terminal: Terminal) -> int:
+With -refresh=false no provider reads objects, which is fastest. Ctrl-C ends it.""",
+    (JSON, DESTROY, *OPERATION, *STATE, *VARIABLES),
+)
+def watch(arguments: Arguments, terminal: Terminal) -> int:
     """0 when it is interrupted between two plans, 1 when a plan is."""
     no_directory(arguments, "watch")
-    return watch(plan_calls(Making, arguments, needs_configuration=True), terminal, arguments["json"])
+    return _watch(plan_calls(Making, arguments, needs_configuration=True), terminal, arguments["json"])
 
 
 # `watch`: plans one after the other in one process, each shown as it differs from the one before.
 
 
 SECONDS = 0.1
+
 """between two looks at the files"""
+
 GRAIN = 20_000_000
+
 """nanoseconds: the clock of file systems is coarser than ours"""
 
 
-def watch(calls: Making, terminal: Terminal, is_json: bool) -> int:
+def _watch(calls: Making, terminal: Terminal, is_json: bool) -> int:
     """Watch until interrupted: 0, or 1 while a plan is made. Failed plans are reported but not compared: the next plan
     is compared with the last successful one."""
     looking = Watch()

@@ -5,12 +5,14 @@ from __future__ import annotations
 from planner.api.making import actions_of
 from planner.api.questions import Questions
 from planner.cli.finish import finish, json_text
-from planner.cli.flags import Arguments, Flag, UsageError, no_directory
+from planner.cli.flags import Arguments, Flag, UsageError, command, no_directory
 from planner.cli.options import DESTROY, JSON, OPERATION, SINCE, STATE, VARIABLES, plan_calls
 from planner.render.terminal import Terminal
 
-USAGE = "[options]"
-HELP = """Makes two plans, one of the current configuration and one with the given options, and shows the differences
+
+@command(
+    "[options]",
+    """Makes two plans, one of the current configuration and one with the given options, and shows the differences
 and their causes:
 
   planner what-if -var=drop=true
@@ -18,19 +20,18 @@ and their causes:
   planner what-if -target=module.net
 
 -var, -replace, -target, -exclude and -destroy apply to the second plan alone. -var-file and -base-var apply to both.
-Nothing is changed."""
-FLAGS = (
-    Flag("base-var", "list", "Set an input variable in both plans. May be repeated.", value="NAME=VALUE"),
-    JSON,
-    DESTROY,
-    SINCE,
-    *OPERATION,
-    *STATE,
-    *VARIABLES,
+Nothing is changed.""",
+    (
+        Flag("base-var", "list", "Set an input variable in both plans. May be repeated.", value="NAME=VALUE"),
+        JSON,
+        DESTROY,
+        SINCE,
+        *OPERATION,
+        *STATE,
+        *VARIABLES,
+    ),
 )
-
-
-def run(arguments: Arguments, terminal: Terminal) -> int:
+def what_if(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when one of the plans cannot be made."""
     from planner.render.what_if import what_if_json, what_if_text
 

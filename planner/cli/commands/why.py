@@ -7,67 +7,11 @@ from typing import Any
 from planner.api.making import Making
 from planner.api.questions import Questions, subject_of
 from planner.cli.finish import finish, json_text
-from planner.cli.flags import Arguments, Flag, UsageError
+from planner.cli.flags import Arguments, Flag, UsageError, command
 from planner.cli.options import DESTROY, JSON, OPERATION, POLICY, SINCE, STATE, VARIABLES, plan_calls
 from planner.cli.pager import PAGER, paged
 from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.render.terminal import Terminal, is_terminal
-
-USAGE = "[options] [NODE NODE | [WORD] THING | FACT]"
-HELP = """Without an address, lists the root causes of all changes of a plan, each with its effects.
-Otherwise explains, rule by rule, why something holds:
-
-  planner why NODE OTHER        why NODE waits for OTHER in the graph
-  planner why ADDRESS           why this action is planned for an instance or
-                                output.NAME, or why a data source is read
-                                during the plan; without keys for all
-                                instances
-  planner why var.NAME          the changes that follow from it; also
-                                local.NAME, file PATH and module.NAME
-  planner why replace           the causes of all replacements; also delete,
-                                create, update, read and forget
-  planner why replace ADDRESS   as for ADDRESS, and an error when it is not
-                                replaced
-  planner why drift ADDRESS     how an object changed outside of any plan
-  planner why unknown VALUE     why a value is only known after the apply:
-                                terraform_data.web[0].id, output.NAME,
-                                local.NAME, module.net.id, module.net.local.x
-  planner why targeted NODE     why -target or -exclude keeps NODE (selected),
-                                or a single instance: terraform_data.web["a"]
-  planner why excluded NODE     why -exclude leaves it out (excluded)
-  planner why moved ADDRESS     why an object of the state has another address
-  planner why forced NODE       why it is created before it is destroyed
-                                although that is not configured for it
-                                (forced_create_before_destroy)
-  planner why moved             all of them; also drift, unknown, targeted,
-                                excluded and forced
-  planner why deny CODE ADDR    why a policy denies it (-policy=DIR); also
-                                warn, undecided, broken; CODE or ADDR alone
-                                is enough
-  planner why 'edge("a", "b")'  why a derived fact holds
-
-With -fix, lists the smallest sets of places (lines, variables, options, your rules) whose removal makes it go away,
-each checked by deriving or planning again without them, or with the reason why it was not.
-With -not, each form explains why something does not hold: the nearest derivation, and with -full the first failing
-condition of each rule. Every step has its reason, and every leaf its place in a file. Repeated steps are abbreviated
-(p4, above)."""
-FLAGS = (
-    Flag("type", "string", "The graph: plan, plan-refresh-only, plan-destroy or apply.", value="TYPE"),
-    Flag("plan", "string", "Use the apply graph of this plan file.", value="FILE"),
-    Flag("depth", "int", "Show this many levels of the proof only.", 0, value="N"),
-    Flag("expand", "string", "Show one step of the proof in full: p1, p2, ... as -json has them.", value="ID"),
-    Flag("full", "bool", "Show the whole proof: every fact, rule and condition."),
-    Flag("not", "bool", "Explain why something does not hold."),
-    Flag("fix", "bool", "List the smallest sets of places whose removal makes it go away."),
-    PAGER,
-    JSON,
-    DESTROY,
-    SINCE,
-    *OPERATION,
-    *STATE,
-    *POLICY,
-    *VARIABLES,
-)
 
 
 def _text(proof: dict[str, Any], arguments: Arguments, terminal: Terminal) -> str:
@@ -118,6 +62,7 @@ def _effects(arguments: Arguments, terminal: Terminal, source: str) -> int:
 
 
 MOST_ENTRIES = 11
+
 """lines of a list, unless all are requested"""
 
 
@@ -163,7 +108,64 @@ def _fix(arguments: Arguments, terminal: Terminal) -> int:
     return finish(diagnostics, terminal)
 
 
-def run(arguments: Arguments, terminal: Terminal) -> int:
+@command(
+    "[options] [NODE NODE | [WORD] THING | FACT]",
+    """Without an address, lists the root causes of all changes of a plan, each with its effects.
+Otherwise explains, rule by rule, why something holds:
+
+  planner why NODE OTHER        why NODE waits for OTHER in the graph
+  planner why ADDRESS           why this action is planned for an instance or
+                                output.NAME, or why a data source is read
+                                during the plan; without keys for all
+                                instances
+  planner why var.NAME          the changes that follow from it; also
+                                local.NAME, file PATH and module.NAME
+  planner why replace           the causes of all replacements; also delete,
+                                create, update, read and forget
+  planner why replace ADDRESS   as for ADDRESS, and an error when it is not
+                                replaced
+  planner why drift ADDRESS     how an object changed outside of any plan
+  planner why unknown VALUE     why a value is only known after the apply:
+                                terraform_data.web[0].id, output.NAME,
+                                local.NAME, module.net.id, module.net.local.x
+  planner why targeted NODE     why -target or -exclude keeps NODE (selected),
+                                or a single instance: terraform_data.web["a"]
+  planner why excluded NODE     why -exclude leaves it out (excluded)
+  planner why moved ADDRESS     why an object of the state has another address
+  planner why forced NODE       why it is created before it is destroyed
+                                although that is not configured for it
+                                (forced_create_before_destroy)
+  planner why moved             all of them; also drift, unknown, targeted,
+                                excluded and forced
+  planner why deny CODE ADDR    why a policy denies it (-policy=DIR); also
+                                warn, undecided, broken; CODE or ADDR alone
+                                is enough
+  planner why 'edge("a", "b")'  why a derived fact holds
+
+With -fix, lists the smallest sets of places (lines, variables, options, your rules) whose removal makes it go away,
+each checked by deriving or planning again without them, or with the reason why it was not.
+With -not, each form explains why something does not hold: the nearest derivation, and with -full the first failing
+condition of each rule. Every step has its reason, and every leaf its place in a file. Repeated steps are abbreviated
+(p4, above).""",
+    (
+        Flag("type", "string", "The graph: plan, plan-refresh-only, plan-destroy or apply.", value="TYPE"),
+        Flag("plan", "string", "Use the apply graph of this plan file.", value="FILE"),
+        Flag("depth", "int", "Show this many levels of the proof only.", 0, value="N"),
+        Flag("expand", "string", "Show one step of the proof in full: p1, p2, ... as -json has them.", value="ID"),
+        Flag("full", "bool", "Show the whole proof: every fact, rule and condition."),
+        Flag("not", "bool", "Explain why something does not hold."),
+        Flag("fix", "bool", "List the smallest sets of places whose removal makes it go away."),
+        PAGER,
+        JSON,
+        DESTROY,
+        SINCE,
+        *OPERATION,
+        *STATE,
+        *POLICY,
+        *VARIABLES,
+    ),
+)
+def why(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when there is nothing to explain."""
     with paged(arguments, terminal):
         return _run(arguments, terminal)

@@ -55,9 +55,9 @@ def open_executor(text: str, workers: int, is_small: bool = False, ships: Ships 
 
         return _shipping(open_ray(text.removeprefix("ray://")), ships)
     if text.startswith("command:") and ships is not None:
-        from planner.workflows.batch.bundles.command import Command
+        from planner.workflows.batch.bundles.command import CommandExecutor
 
-        return _shipping(Command(text.removeprefix("command:"), workers), ships)
+        return _shipping(CommandExecutor(text.removeprefix("command:"), workers), ships)
     known = "processes, inline, dask://HOST:PORT, dask+tls://HOST:PORT, ray://HOST:PORT, command:WORDS"
     detail = f'"{text}" is not one of: {known}.'
     raise Failure(error("batch.executor", "Unknown executor", detail))

@@ -24,7 +24,7 @@ class Ended(BrokenExecutor):
     """The command ended without an answer."""
 
 
-class Command:
+class CommandExecutor:
     """So many commands at a time."""
 
     def __init__(self, text: str, workers: int) -> None:

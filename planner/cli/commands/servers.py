@@ -1,4 +1,4 @@
-"""`mcp`: a server for assistants."""
+"""Servers for editors and assistants."""
 
 from __future__ import annotations
 
@@ -6,27 +6,48 @@ import os
 import secrets
 from importlib.util import find_spec
 
-from planner.cli.flags import Arguments, Flag, UsageError, no_directory
+from planner.cli.flags import Arguments, Flag, UsageError, command, no_directory
 from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.render.terminal import Terminal
 
+
+@command(
+    "",
+    """Serves editors by the Language Server Protocol over standard input and output, for rule files (.dl) and
+case files (.case): diagnostics while you type, completion of relations and of attribute paths, documentation,
+declarations, formatting, and running cases in place. It needs the extra lsp: pip install 'planner-iac[lsp]'.""",
+)
+def language_server(arguments: Arguments, terminal: Terminal) -> int:
+    """0 when the editor has exited properly. Raises Failure without the extra."""
+    arguments.no_words("An editor starts this command without any.")
+    if find_spec("pygls") is None:
+        detail = "The language server needs pygls: pip install 'planner-iac[lsp]'."
+        raise Failure(error("lsp.missing", "The extra lsp is not installed", detail))
+    from planner.workflows.editor.server import serve
+
+    serve()
+    return 0
+
+
 TOKEN = "PLANNER_MCP_TOKEN"
-USAGE = "[options]"
-HELP = f"""Answers questions of assistants about the configurations below this directory, over the Model Context
+
+
+@command(
+    "[options]",
+    f"""Answers questions of assistants about the configurations below this directory, over the Model Context
 Protocol: plans with their causes, why and why not, what if, queries, drift, policies, parts of the graph. Nothing is
 changed.
 
 Without options the server speaks on standard input and output, as an assistant starts it. With -http it listens on the
 loopback interface; each request needs the token of the variable {TOKEN}, or the one that is printed at the start.
 
-This command needs the extra "mcp"."""
-FLAGS = (
-    Flag("http", "int", "Listen on this port of the loopback interface (0: any that is free).", None, "PORT"),
-    Flag("allow-apply", "bool", "Also let assistants apply configurations."),
+This command needs the extra "mcp".""",
+    (
+        Flag("http", "int", "Listen on this port of the loopback interface (0: any that is free).", None, "PORT"),
+        Flag("allow-apply", "bool", "Also let assistants apply configurations."),
+    ),
 )
-
-
-def run(arguments: Arguments, terminal: Terminal) -> int:
+def mcp(arguments: Arguments, terminal: Terminal) -> int:
     """0 when the client has gone."""
     no_directory(arguments, "mcp")
     if find_spec("mcp") is None:
