@@ -137,11 +137,18 @@ def findings_of(verdict: Verdict | None) -> list[Diagnostic]:
     return diagnostics(verdict) if verdict is not None else []
 
 
-def save(made: MadePlan[Any], path: str) -> list[Diagnostic]:
-    """Write a plan file."""
+def save(made: MadePlan[Any], path: str, review: Mapping[str, Any] | None = None) -> list[Diagnostic]:
+    """Write a plan file. `review`: for reports of its apply."""
     from planner.operations.plan_files import save_plan
 
-    return save_plan(made, path)
+    return save_plan(made, path, review=review)
+
+
+def saved_review(made: MadePlan[Any], path: str) -> Any:
+    """The review in the file of a plan, unchecked; None where there is none."""
+    from planner.answers.documents.plan_file import read_review
+
+    return read_review(path, made.loaded.encryption.plan)
 
 
 def chains_of(made: MadePlan[Any]) -> Chains:

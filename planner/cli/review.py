@@ -41,19 +41,42 @@ class Review:
         self.files = {form: path for form in FORMS if (path := arguments.get(form))}
         if "-" in self.files.values():
             raise UsageError("The review goes to files", "Name a file: standard output has the result of the command.")
+        self._read: dict[str, Any] = {}
         self.subject: ReviewSubject | None = _subject(arguments, kind, directory) if self.files or prints else None
 
     def __bool__(self) -> bool:
         """Whether a file is wanted."""
         return bool(self.files)
 
-    def chains(self, made: MadePlan[Any] | None) -> Chains | None:
-        """The causes of a plan, where they are needed: the review and the view of a plan share them."""
-        if not self.files or made is None or made.plan.errored:
+    def chains(self, made: MadePlan[Any] | None, plan_file: str = "") -> Chains | None:
+        """The causes of a plan, where they are needed: the review and the view of a plan share them. `plan_file`: the
+        file that it was read from, which may have its review."""
+        if not self.files or made is None or made.plan.errored or self._recorded(made, plan_file):
             return None
         from planner.api.making import chains_of
 
         return chains_of(made)
+
+    def record(
+        self, made: MadePlan[Any], problems: Iterable[Diagnostic], verdict: Verdict | None, chains: Chains | None
+    ) -> dict[str, Any] | None:
+        """The review that a plan file keeps, where one is wanted."""
+        if self.subject is None or not self.files:
+            return None
+        from planner.render.review.of_plan import plan_review
+        from planner.render.review.recorded import recordable
+
+        return recordable(plan_review(made, _judged(self.subject, problems, verdict), chains))
+
+    def _recorded(self, made: MadePlan[Any], plan_file: str) -> Any:
+        """The review in a plan file, unless the command compares with another version."""
+        if not plan_file or self.subject is None or self.subject.about["since"]:
+            return None
+        if plan_file not in self._read:
+            from planner.api.making import saved_review
+
+            self._read[plan_file] = saved_review(made, plan_file)
+        return self._read[plan_file]
 
     def write(
         self,
@@ -62,10 +85,11 @@ class Review:
         verdict: Verdict | None = None,
         chains: Chains | None = None,
         plan_file: str = "",
+        is_part: bool = False,
         **more: Any,
     ) -> list[Diagnostic]:
-        """Write the files; the problems with that. `plan_file`: the file that the plan is in; `more`: further fields of
-        the subject."""
+        """Write the files; the problems with that. `plan_file`: the file that the plan is in, whose review is used if
+        it has one, but not for a part of the plan; `more`: further fields of the subject."""
         if self.subject is None:
             return []
         from planner.render.review.of_plan import failed_review, plan_review
@@ -74,6 +98,11 @@ class Review:
         subject = _judged(evolve(self.subject, about=about, **more), problems, verdict)
         if made is None:
             return self.write_document(failed_review(subject))
+        if not is_part and (record := self._recorded(made, plan_file)) is not None:
+            from planner.render.review.recorded import recorded_review
+
+            if (document := recorded_review(record, subject)) is not None:
+                return self.write_document(document)
         return self.write_document(plan_review(made, subject, chains))
 
     def write_verdict(self, verdict: Verdict, problems: Iterable[Diagnostic]) -> list[Diagnostic]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from planner.foundation.support.disk import read_whole
 from planner.foundation.values.json_codec import CodecError
@@ -45,8 +45,11 @@ Unstored = Loaded[OperationOptions]
 """the source of a plan in a file, without the backend of its state"""
 
 
-def save_plan(made: MadePlan[Unstored], path: str, mode: int = 0o666) -> list[Diagnostic]:
-    """Write the plan file, with the files of the configuration. `mode`: its permissions, before the umask."""
+def save_plan(
+    made: MadePlan[Unstored], path: str, mode: int = 0o666, review: Mapping[str, Any] | None = None
+) -> list[Diagnostic]:
+    """Write the plan file, with the files of the configuration. `mode`: its permissions, before the umask; `review`:
+    for reports of its apply."""
     from planner.answers.documents.plan_file import ABSOLUTE, write_plan
 
     directory = made.loaded.options.directory
@@ -58,7 +61,7 @@ def save_plan(made: MadePlan[Unstored], path: str, mode: int = 0o666) -> list[Di
     for name, file_path in names.items():
         sources[f"{ABSOLUTE}{name}" if name.startswith("/") else name] = read_whole(file_path)
     try:
-        return write_plan(path, made.plan, sources, made.loaded.encryption.plan, mode, _schemas_to_show(made))
+        return write_plan(path, made.plan, sources, made.loaded.encryption.plan, mode, _schemas_to_show(made), review)
     except CodecError as bad:
         detail = f"The plan cannot be saved in {path}: {bad}."
         return [error("plan.unwritable", "Failed to write plan file", detail)]

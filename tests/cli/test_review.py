@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from cli.conftest import Ran
+from planner.render.review.document import ReviewSubject
+from planner.render.review.recorded import recordable, recorded_review
 
 MODULE = """
 variable "image" {}
@@ -71,6 +73,36 @@ def test_an_apply_has_its_result(folder: Path, planner: Callable[..., Ran]) -> N
     assert document["result"] == {"succeeded": True, "added": 1, "changed": 0, "destroyed": 1}
     assert document["title"] == "Applied: 1 added, 0 changed, 1 destroyed."
     assert [one["what"] for one in document["causes"]] == ["var.image"]
+
+
+def test_a_saved_plan_keeps_its_causes(folder: Path, planner: Callable[..., Ran]) -> None:
+    """As in another clone, where neither the record of the last apply nor the base of a pull request is at hand."""
+    words = ("-review=r.json", "-link=https://one.test/{file}#L{line}")
+    assert planner("plan", *words, "-out=p").code == 0
+    made = review(folder)
+    Path(".terraform.tfstate.applied.json").unlink()
+    assert planner("show", *words, "p").code == 0
+    shown = review(folder)
+    assert {name: one for name, one in shown.items() if name != "diagnostics"} == {
+        name: one for name, one in made.items() if name != "diagnostics"
+    }
+    assert planner("show", "-only=create", *words, "p").code == 0
+    assert review(folder)["changes"] == []
+    assert planner("apply", "-review=r.json", "-link=https://two.test/{file}#L{line}", "p").code == 0
+    (one,) = (applied := review(folder))["causes"]
+    assert (one["what"], one["before"], one["certain"]) == ("var.image", '"v1"', True)
+    assert one["link"] == "https://two.test/a.auto.tfvars#L1" and applied["title"].startswith("Applied: 1 added")
+    assert "very-secret" not in json.dumps(applied)
+
+
+@pytest.mark.parametrize("name", ["causes", "changes", "about", "policies"])
+def test_damaged_records_are_no_reviews(folder: Path, planner: Callable[..., Ran], name: str) -> None:
+    assert planner("plan", "-review=r.json").code == 0
+    record = recordable(review(folder))
+    assert recorded_review(record, ReviewSubject()) is not None
+    for damage in (None, [{"link": "javascript:alert(1)"}], {"serial": "x"}, 1):
+        assert recorded_review({**record, name: damage}, ReviewSubject()) is None
+    assert recorded_review([], ReviewSubject()) is None
 
 
 def test_a_plan_that_fails_has_a_review(folder: Path, planner: Callable[..., Ran]) -> None:

@@ -42,7 +42,7 @@ FORMAT = "planner plan"
 VERSION = 2
 SUM = "sha256"
 """the member with the sum of all others"""
-SCHEMAS = "schemas"
+SCHEMAS, REVIEW = "schemas", "review"
 RECORDS: dict[str, type] = {c.__name__: c for c in (CheckResult, Importing, OutputChange, PolicyRecord, ResourceChange)}
 ABSOLUTE = ".terraform/absolute"
 """the folder that the files of modules with absolute directories have in a plan file"""
@@ -65,11 +65,13 @@ def write_plan(
     seal: Seal = PLAIN,
     mode: int = 0o666,
     schemas: Mapping[str, ProviderSchema] | None = None,
+    review: Mapping[str, Any] | None = None,
 ) -> list[Diagnostic]:
     """Save a plan with the files of its configuration (path as the loader requested it -> content). `mode`: the
-    permissions of a new file, before the umask; `schemas`: those to show the plan by, by provider."""
+    permissions of a new file, before the umask; `schemas`: those to show the plan by, by provider; `review`: for
+    reports of its apply."""
     with collector_paused():
-        data = plan_bytes(plan, sources, schemas)
+        data = plan_bytes(plan, sources, schemas, review)
     try:
         data = seal.seal(data)
     except Failure as failure:
@@ -82,7 +84,12 @@ def write_plan(
     return []
 
 
-def plan_bytes(plan: Plan, sources: Mapping[str, bytes], schemas: Mapping[str, ProviderSchema] | None = None) -> bytes:
+def plan_bytes(
+    plan: Plan,
+    sources: Mapping[str, bytes],
+    schemas: Mapping[str, ProviderSchema] | None = None,
+    review: Mapping[str, Any] | None = None,
+) -> bytes:
     """The bytes of a plan file: the same plan gives the same bytes."""
     from zipfile import ZIP_DEFLATED, ZIP_STORED
 
@@ -91,6 +98,8 @@ def plan_bytes(plan: Plan, sources: Mapping[str, bytes], schemas: Mapping[str, P
     members = _members(plan, sources)
     if schemas:
         members.append((SCHEMAS, dumps(schemas_json(schemas))))
+    if review:
+        members.append((REVIEW, dumps(review)))
     members.append((SUM, _sum(members)))
     data = _archive(members, ZIP_DEFLATED)
     if sum(len(content) for _, content in members) > allowed_bytes(len(data)):
@@ -185,6 +194,17 @@ def read_schemas(path: str, seal: Seal = PLAIN) -> dict[str, ProviderSchema]:
         return {source: provider_schema(data) for source, data in providers.items()}
     except (JsonError, AttributeError, KeyError, RecursionError, TypeError, ValueError):
         return {}
+
+
+def read_review(path: str, seal: Seal = PLAIN) -> Any:
+    """The review in a plan file that was read without problems, unchecked; None where there is none."""
+    from zipfile import ZipFile
+
+    try:
+        with ZipFile(io.BytesIO(_open(read_given(path), path, seal))) as archive:
+            return loads(archive.read(REVIEW)) if REVIEW in archive.namelist() else None
+    except (Failure, JsonError, OSError, RecursionError, ValueError):
+        return None
 
 
 def _open(data: bytes, path: str, seal: Seal) -> bytes:

@@ -89,7 +89,7 @@ def _apply(arguments: Arguments, terminal: Terminal, mode: Mode) -> int:
         view.diagnostics(opened.diagnostics)
         if not opened.complete.plan.errored:
             view.saved_plan(opened.complete.plan)
-        chains = review.chains(opened.complete)
+        chains = review.chains(opened.complete, path)
         return carry_out(calls, opened, view, review, opened.diagnostics, chains=chains, plan_file=path)
     planned = calls.attempt(view.hooks, to_apply=True)
     if runs_there(planned.diagnostics):

@@ -147,9 +147,9 @@ def _run(arguments: Arguments, terminal: Terminal, calls: Making, review: Review
         problems += said
         may_save = not has_errors(said)  # what could not be judged has no policies on record
     if made is not None and arguments["out"] and may_save:
-        problems += save(made, arguments["out"])
+        problems += save(made, arguments["out"], review.record(made, problems, verdict, chains))
     saved = arguments["out"] if made is not None and not has_errors(problems) else ""
-    problems += review.write(made, problems, verdict, chains, saved)
+    problems += review.write(made, problems, verdict, chains, plan_file=saved)
     view.diagnostics(problems)
     if made is None or has_errors(problems):
         return 1

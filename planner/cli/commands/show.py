@@ -17,6 +17,7 @@ from planner.render.terminal import Terminal
 
 if TYPE_CHECKING:
     from planner.api.making import MadePlan
+    from planner.foundation.vocabulary.diagnostic import Diagnostic
 
 
 @command(
@@ -79,7 +80,7 @@ def _show(arguments: Arguments, path: str | None, terminal: Terminal) -> int:
     if review:
         if isinstance(shown, ShownState):
             raise UsageError("A review is about a plan", "Name a plan file.")
-        problems = [*problems, *review.write(shown, problems, chains=review.chains(shown), plan_file=path or "")]
+        problems = [*problems, *_write_review(review, shown, problems, path, bool(only))]
     if arguments["json"] or stream is not None:
         document = document_of(shown)
         if arguments["explain"] in ("line", "full") and not isinstance(shown, ShownState):
@@ -102,6 +103,14 @@ def _show(arguments: Arguments, path: str | None, terminal: Terminal) -> int:
             lookup = SchemaLookup(shown.schemas)
             StateText(lookup.resource_schema, lookup.decode, terminal, arguments["show-sensitive"]).show(shown.state)
     return finish(problems, terminal)
+
+
+def _write_review(
+    review: Review, shown: MadePlan[Any], problems: list[Diagnostic], path: str | None, is_part: bool
+) -> list[Diagnostic]:
+    """Write the review. `is_part`: only some of the changes are shown, so the review in the file is not used."""
+    chains = review.chains(shown, "" if is_part else path or "")
+    return review.write(shown, problems, chains=chains, plan_file=path or "", is_part=is_part)
 
 
 def _add_causes(document: Any, shown: MadePlan[Any], arguments: Arguments, terminal: Terminal) -> None:

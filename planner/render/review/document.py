@@ -72,8 +72,6 @@ def review_document(plan: Plan, schema_of: SchemaOf, causes: Causes, subject: Re
         title = f"Drift: {len(drifted)} object{'s' if len(drifted) > 1 else ''} changed outside."
     if plan.errored:
         title = "Planning failed half-way."
-    if subject.result is not None:
-        title = _result_title(subject.result)
     document = {
         **bare_document(title, subject),
         "mode": plan.mode,
@@ -95,6 +93,8 @@ def review_document(plan: Plan, schema_of: SchemaOf, causes: Causes, subject: Re
 
 def bare_document(title: str, subject: ReviewSubject) -> dict[str, Any]:
     """The document without a plan: of one that failed, or of a verdict alone."""
+    if subject.result is not None:
+        title = _result_title(subject.result)
     return {
         "format_version": FORMAT,
         "kind": subject.kind,

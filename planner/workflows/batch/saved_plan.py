@@ -34,10 +34,10 @@ from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.foundation.vocabulary.limits import Mode
 from planner.foundation.vocabulary.records import evolve, field, frozen
 from planner.foundation.vocabulary.release import RELEASE
+from planner.render.review.shape import REVIEW, require_shape
 from planner.workflows.batch.files_read import A_FOLDER, digest
 from planner.workflows.batch.model import FinishedUnit, UnitResult, from_json, to_json
 from planner.workflows.batch.record import safe_name
-from planner.workflows.batch.shapes import REVIEW, require_shape
 from planner.workflows.batch.unit_options import NOTHING, UnitOptions
 from planner.world.state.lock import myself
 

@@ -13,10 +13,10 @@ from typing import Any
 from planner.foundation.support.fast_json import orjson
 from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.foundation.vocabulary.records import frozen
+from planner.render.review.shape import REVIEW, Maybe, require_shape
 from planner.workflows.batch import saved_plan
 from planner.workflows.batch.model import OUTCOMES
 from planner.workflows.batch.saved_plan import MOST_SHARDS, SavedManifest
-from planner.workflows.batch.shapes import REVIEW, Maybe, require_shape
 
 
 @frozen(eq=False)

@@ -1,5 +1,5 @@
-"""Data from files that other machines wrote: checked against the shape that it should have, and rebuilt from what is
-known of it."""
+"""Reviews in files that other machines wrote: checked against the shape that they should have, and rebuilt from what is
+known of it. Links are left out: each report has its own."""
 
 from __future__ import annotations
 
@@ -55,6 +55,18 @@ REVIEW = {
     "changes_left_out": int,
 }
 """the review of a unit, as short_review makes it"""
+_FINDING = {**dict.fromkeys(("kind", "code", "address", "message", "reason"), str), **_WHERE}
+RECORDED = {
+    **{name: shape for name, shape in REVIEW.items() if name != "changes_left_out"},
+    "title": str,
+    "mode": str,
+    "about": {"workspace": Maybe(str), "serial": Maybe(int), **dict.fromkeys(("since", "since_commit"), Maybe(str))},
+    "counts": {str: int},
+    "policies": {"findings": [_FINDING], "judged": [str]},
+    "notes": [str],
+    "deferred": [dict.fromkeys(("address", "argument", "place"), str)],
+}
+"""the parts of the review of a plan that are kept in its file"""
 
 
 def require_shape(value: Any, shape: Any, what: str) -> Any:
