@@ -51,7 +51,7 @@ class Review:
     def chains(self, made: MadePlan[Any] | None, plan_file: str = "") -> Chains | None:
         """The causes of a plan, where they are needed: the review and the view of a plan share them. `plan_file`: the
         file that it was read from, which may have its review."""
-        if not self.files or made is None or made.plan.errored or self._recorded(made, plan_file):
+        if not self.files or made is None or made.plan.errored or self._file_review(made, plan_file):
             return None
         from planner.api.making import chains_of
 
@@ -68,7 +68,7 @@ class Review:
 
         return recordable(plan_review(made, _judged(self.subject, problems, verdict), chains))
 
-    def _recorded(self, made: MadePlan[Any], plan_file: str) -> Any:
+    def _file_review(self, made: MadePlan[Any], plan_file: str) -> Any:
         """The review in a plan file, unless the command compares with another version."""
         if not plan_file or self.subject is None or self.subject.about["since"]:
             return None
@@ -98,7 +98,7 @@ class Review:
         subject = _judged(evolve(self.subject, about=about, **more), problems, verdict)
         if made is None:
             return self.write_document(failed_review(subject))
-        if not is_part and (record := self._recorded(made, plan_file)) is not None:
+        if not is_part and (record := self._file_review(made, plan_file)) is not None:
             from planner.render.review.recorded import recorded_review
 
             if (document := recorded_review(record, subject)) is not None:
