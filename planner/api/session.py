@@ -8,6 +8,7 @@ the threads of its walks inherit.
 from __future__ import annotations
 
 import sys
+from _thread import start_new_thread
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import copy_context
@@ -88,28 +89,33 @@ def uninterrupted(work: Callable[[], T], stop: Stop) -> T:
         return work()
     results: list[T] = []
     problems: list[BaseException] = []
-    ended = Event()
+    ended, is_abandoned = Event(), False
 
     def run() -> None:
         try:
-            results.append(work())
+            if not is_abandoned:
+                results.append(work())
         except BaseException as problem:
             problems.append(problem)
         finally:
             ended.set()
 
     thread = Thread(target=copy_context().run, args=(run,), name="planner")
-    try:
-        thread.start()
-        while not ended.wait(_PATIENCE):
-            pass  # an interrupt that arrives just before the wait, or in another thread, does not end it
-    except KeyboardInterrupt:
-        stop.request()
-        if thread.ident is not None:
-            ended.wait()
-        if problems and isinstance(problems[0], UnsavedStateError):
-            raise problems[0] from None
-        raise
+    interrupt: KeyboardInterrupt | None = None
+    while not ended.is_set():
+        try:
+            if thread.ident is None and interrupt is None:
+                thread.start()
+            while not ended.wait(_PATIENCE):
+                pass  # an interrupt that arrives just before the wait, or in another thread, does not end it
+        except KeyboardInterrupt as problem:
+            start_new_thread(stop.request, ())  # one call of C, and elsewhere: a second interrupt cannot cut it off
+            is_abandoned = thread.ident is None
+            if interrupt is not None or is_abandoned:
+                raise
+            interrupt = problem
+    if interrupt is not None and not (problems and isinstance(problems[0], UnsavedStateError)):
+        raise interrupt
     if problems:
         raise problems[0]
     return results[0]

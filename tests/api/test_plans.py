@@ -390,8 +390,9 @@ def test_an_exception_of_a_listener_is_raised_when_the_state_is_saved(tmp_path: 
 INTERRUPTED = """
 import os, signal, sys, planner
 
-def listen(event):
-    if event.name == "provision_progress":
+def listen(event, texts=[]):
+    if event.name == "provision_progress" and not texts:
+        texts.append(event.text)  # a second interrupt would be raised before the state is saved
         os.kill(os.getpid(), signal.SIGINT)
 
 try:
@@ -708,3 +709,37 @@ def test_causes_of_objects_of_plugins(tmp_path: Path, monkeypatch: pytest.Monkey
             assert number == 0 or causes == {f'var.image   "v0" -> "v{number}"'}
             if number != 1:
                 plan.apply()
+
+
+TWICE = """
+import os, signal, threading, time
+from planner.api.session import Stop, uninterrupted
+
+for number in range(20):
+    stop, heard, ended = Stop(), threading.Event(), threading.Event()
+    for listener in (*[lambda: time.sleep(0.001)] * 3, heard.set):
+        stop.signal.listen(listener)
+
+    def work():
+        for _ in range(2):
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.0002 * number)
+        heard.wait(10)
+        ended.set()
+
+    try:
+        uninterrupted(work, stop)
+    except KeyboardInterrupt:
+        while True:
+            try:
+                ended.wait()
+                break
+            except KeyboardInterrupt:
+                pass
+    assert heard.is_set(), number
+"""
+
+
+def test_a_second_interrupt_does_not_cut_off_the_first(tmp_path: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", TWICE], capture_output=True, check=False, text=True, timeout=50)
+    assert (done.stdout, done.stderr) == ("", "")
