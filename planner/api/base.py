@@ -66,3 +66,14 @@ def require(value: Any, problems: Sequence[Diagnostic]) -> Any:
     if value is None or has_errors(problems):
         raise Failure(problems)
     return value
+
+
+def checked(outcome: tuple[T | None, list[Diagnostic]]) -> tuple[T, list[Diagnostic]]:
+    """A value and warnings. Raises Failure as `require`."""
+    return require(*outcome), outcome[1]
+
+
+def warnings(problems: list[Diagnostic]) -> list[Diagnostic]:
+    """The problems, which are warnings. Raises Failure when one is an error."""
+    require(True, problems)
+    return problems

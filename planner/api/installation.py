@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from planner.api.arguments import functions, one_of, path, several, switches, text
-from planner.api.base import Work, require
+from planner.api.base import Work, require, warnings
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics
 from planner.foundation.vocabulary.records import frozen
 
@@ -96,9 +96,7 @@ class Installation(Work):
                 progress=progress,
             )
 
-        problems = self._run(work, on_event, stop)
-        require(True, problems)
-        return problems
+        return warnings(self._run(work, on_event, stop))
 
     def get(
         self,
@@ -121,9 +119,7 @@ class Installation(Work):
             require(True, problems)
             return problems + get(self.options, upgrade=upgrade, hooks=hooks, progress=progress, tests=tests)
 
-        problems = self._run(work, on_event)
-        require(True, problems)
-        return problems
+        return warnings(self._run(work, on_event))
 
     def providers(self, test_directory: str = "") -> RequiredProviders:
         """The providers that are required. Raises Failure."""
@@ -173,9 +169,7 @@ class Installation(Work):
             text(name, mirror)
         functions(say=say)
         with self._session():
-            problems = lock_providers(self.options, named, wanted, say, progress=progress, **mirrors)
-            require(True, problems)
-            return problems
+            return warnings(lock_providers(self.options, named, wanted, say, progress=progress, **mirrors))
 
     def mirror_providers(
         self,
@@ -191,6 +185,4 @@ class Installation(Work):
         functions(say=say)
         with self._session():
             wanted = several(platforms, "platforms")
-            problems = mirror_providers(self.options, path("target", target), wanted, say, progress=progress)
-            require(True, problems)
-            return problems
+            return warnings(mirror_providers(self.options, path("target", target), wanted, say, progress=progress))

@@ -244,10 +244,10 @@ class Plan:
 
     def to_json(self) -> dict[str, Any]:
         """The plan as `show -json` prints it (format 1.2). Sensitive values are in it."""
-        from planner.api.states import document_of
+        from planner.api.states import shown_json
 
         with self._session():
-            return document_of(self._made)
+            return shown_json(self._made)
 
     def review(self) -> dict[str, Any]:
         """The review of the plan (`planner schema review`): decisions, causes with what each sets off, and changes,

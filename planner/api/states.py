@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from planner.api.arguments import expect, functions, several, switches, text
 from planner.api.arguments import path as path_of
-from planner.api.base import Work, require
+from planner.api.base import Work, checked, require, warnings
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics
 from planner.operations import show
 from planner.operations.show import Shown
 from planner.operations.show import ShownState as ShownState
+from planner.operations.show import shown_json as shown_json
 
 if TYPE_CHECKING:
     from planner.engine.walk.hooks import Hooks
@@ -28,15 +29,13 @@ class States(Work):
     def stored_state(self) -> tuple[ShownState, list[Diagnostic]]:
         """The state as it is stored, and the schemas to read it by."""
         with self._session():
-            shown, problems = show.stored_state(self.options)
-            return require(shown, problems), problems
+            return checked(show.stored_state(self.options))
 
     def state_or_plan(self, path: str | None = None) -> tuple[Shown, list[Diagnostic]]:
         """The stored state, or the plan or the state in a file."""
         file = path_of("path", path) if path is not None else None
         with self._session():
-            shown, problems = show.show(self.options, file)
-            return require(shown, problems), problems
+            return checked(show.show(self.options, file))
 
     def configuration_document(self, module: str = "") -> tuple[dict[str, Any] | None, list[Diagnostic]]:
         """The configuration as plan JSON has it, or the module in a directory by itself; and what went wrong (errors,
@@ -48,8 +47,7 @@ class States(Work):
     def outputs(self) -> tuple[dict[str, OutputState], list[Diagnostic]]:
         """The root output values, by name."""
         with self._session():
-            outputs, problems = show.outputs(self.options)
-            return require(outputs, problems), problems
+            return checked(show.outputs(self.options))
 
     def verify_state(self) -> tuple[list[VerifiedFile], list[Diagnostic]]:
         """The state file, its backup and the journal, and what is wrong with each."""
@@ -67,7 +65,7 @@ class States(Work):
         switches(allow_missing=allow_missing)
         expect("address", address, str, "a string")
         with self._session():
-            return _without_errors(taint(self.options, address, allow_missing=allow_missing))
+            return warnings(taint(self.options, address, allow_missing=allow_missing))
 
     def untaint(self, address: str, allow_missing: bool = False) -> list[Diagnostic]:
         """Remove the mark of `taint`."""
@@ -76,7 +74,7 @@ class States(Work):
         switches(allow_missing=allow_missing)
         expect("address", address, str, "a string")
         with self._session():
-            return _without_errors(untaint(self.options, address, allow_missing=allow_missing))
+            return warnings(untaint(self.options, address, allow_missing=allow_missing))
 
     def move_objects(self, old: str, new: str, dry_run: bool = False) -> tuple[list[tuple[str, str]], list[Diagnostic]]:
         """Give a resource instance, a resource or a module another address: the former and the new address of each
@@ -87,8 +85,7 @@ class States(Work):
         expect("old", old, str, "a string")
         expect("new", new, str, "a string")
         with self._session():
-            moved, problems = state_mv(self.options, old, new, dry_run=dry_run)
-            return require(moved, problems), problems
+            return checked(state_mv(self.options, old, new, dry_run=dry_run))
 
     def forget(self, addresses: Sequence[str], dry_run: bool = False) -> tuple[list[str], list[Diagnostic]]:
         """Forget the instances that the addresses cover: their addresses. The objects continue to exist."""
@@ -96,8 +93,7 @@ class States(Work):
 
         switches(dry_run=dry_run)
         with self._session():
-            gone, problems = state_rm(self.options, several(addresses, "addresses"), dry_run=dry_run)
-            return require(gone, problems), problems
+            return checked(state_rm(self.options, several(addresses, "addresses"), dry_run=dry_run))
 
     def replace_provider(self, old: str, new: str, dry_run: bool = False) -> tuple[list[str], list[Diagnostic]]:
         """Record another provider for all resources of one: their addresses."""
@@ -107,16 +103,14 @@ class States(Work):
         expect("old", old, str, "a string")
         expect("new", new, str, "a string")
         with self._session():
-            affected, problems = state_replace_provider(self.options, old, new, dry_run=dry_run)
-            return require(affected, problems), problems
+            return checked(state_replace_provider(self.options, old, new, dry_run=dry_run))
 
     def pull_state(self) -> tuple[bytes, list[Diagnostic]]:
         """The state file, decrypted; empty when there is none."""
         from planner.operations.state_push import state_pull
 
         with self._session():
-            data, problems = state_pull(self.options)
-            return require(data, problems), problems
+            return checked(state_pull(self.options))
 
     def push_state(self, data: bytes, force: bool = False) -> list[Diagnostic]:
         """Replace the state by the one in a state file. One of another history, or an older one, is refused without
@@ -126,7 +120,7 @@ class States(Work):
         switches(force=force)
         expect("data", data, bytes, "the content of a state file")
         with self._session():
-            return _without_errors(state_push(self.options, data, force=force))
+            return warnings(state_push(self.options, data, force=force))
 
     def journals(self, discard: bool = False) -> tuple[list[JournalSummary], list[Diagnostic]]:
         """The journals of interrupted operations, with what is wrong with them (errors, too); with `discard` none
@@ -152,13 +146,3 @@ class States(Work):
         lock_id = text("lock_id", lock_id)
         with self._session():
             return force_unlock(self.options, lock_id, confirm)
-
-
-def document_of(shown: Shown) -> dict[str, Any]:
-    """A state or a plan as `show -json` prints it. Sensitive values are in it. Raises Failure."""
-    return show.shown_json(shown)
-
-
-def _without_errors(problems: list[Diagnostic]) -> list[Diagnostic]:
-    require(True, problems)
-    return problems

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from planner.api.arguments import expect, switches
-from planner.api.base import Work, require
+from planner.api.base import Work, checked, require, warnings
 from planner.foundation.vocabulary.diagnostic import Diagnostic
 from planner.foundation.vocabulary.records import frozen
 from planner.operations import workspaces
@@ -25,8 +25,7 @@ class Workspaces(Work):
     def workspace(self) -> tuple[str, list[Diagnostic]]:
         """The name of the selected workspace, and warnings."""
         with self._session():
-            name, problems = workspaces.workspace_name(self.options)
-            return require(name, problems), problems
+            return checked(workspaces.workspace_name(self.options))
 
     def workspaces(self) -> WorkspaceList:
         """All workspaces."""
@@ -39,17 +38,14 @@ class Workspaces(Work):
         `state_path`, if that is set."""
         expect("name", name, str, "a string")
         with self._session():
-            problems = workspaces.workspace_new(self.options, name)
-            require(True, problems)
-            return problems
+            return warnings(workspaces.workspace_new(self.options, name))
 
     def select_workspace(self, name: str, create: bool = False) -> tuple[Selected, list[Diagnostic]]:
         """Select a workspace: whether it was `created`, `switched` to or is selected `as before`; and warnings."""
         expect("name", name, str, "a string")
         switches(create=create)
         with self._session():
-            selected, problems = workspaces.workspace_select(self.options, name, create=create)
-            return require(selected, problems), problems
+            return checked(workspaces.workspace_select(self.options, name, create=create))
 
     def delete_workspace(self, name: str, force: bool = False) -> list[Diagnostic]:
         """Delete a workspace and its state, and return warnings. One that manages objects is deleted with `force`
@@ -57,6 +53,4 @@ class Workspaces(Work):
         expect("name", name, str, "a string")
         switches(force=force)
         with self._session():
-            problems = workspaces.workspace_delete(self.options, name, force=force)
-            require(True, problems)
-            return problems
+            return warnings(workspaces.workspace_delete(self.options, name, force=force))

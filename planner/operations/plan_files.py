@@ -154,12 +154,13 @@ def open_plan(
     content of the file, where it was read already. Raises Failure."""
     import tempfile
 
-    from planner.answers.documents.plan_file import ABSOLUTE, read_plan, read_schemas, unpack_sources
+    from planner.answers.documents.plan_file import ABSOLUTE, read_plan, unpack_sources
 
     begun, more = begin(evolve(options, inputs={}))
     encryption = encryption_of_directory(options.directory, begun.given, begun.workspace)
     told.check(encryption.check())
-    plan, sources, problems = read_plan(path, encryption.plan, data)
+    kept: dict[str, ProviderSchema] | None = {} if only_shown else None
+    plan, sources, problems = read_plan(path, encryption.plan, data, kept)
     plan = told.take((plan, problems))
     begun = evolve(begun, options=evolve(begun.options, limits=plan.limits))
     told += more
@@ -171,8 +172,7 @@ def open_plan(
         config, more = load_config(root, variables=variables, workspace=begun.workspace, absolute=absolute)
     config = told.take((config, more))
     schemas = new_schemas(options.directory, config, encryption=encryption)
-    if only_shown:
-        schemas.preset(read_schemas(path, encryption.plan))
+    schemas.preset(kept or {})
     known = {"config": config, "encryption": encryption, "schemas": schemas, "rules": plan.rules}
     loaded = grown(Loaded[OperationOptions], begun, **known)
     return MadePlan(plan, loaded, recorded_variables(config, begun.given, plan)[0])

@@ -154,10 +154,11 @@ def _sum(members: Iterable[tuple[str, bytes]]) -> bytes:
 
 
 def read_plan(
-    path: str, seal: Seal = PLAIN, data: bytes | None = None
+    path: str, seal: Seal = PLAIN, data: bytes | None = None, schemas: dict[str, ProviderSchema] | None = None
 ) -> tuple[Plan | None, dict[str, bytes], list[Diagnostic]]:
     """The plan in a file, the files of its configuration, and the problems of the file (then no plan). `data`: the
-    content of the file, where it was read already."""
+    content of the file, where it was read already. `schemas` gets the schemas in the file by provider, unless they are
+    damaged."""
     from zipfile import BadZipFile, LargeZipFile, ZipFile
 
     from planner.foundation.support.archive import members
@@ -167,6 +168,8 @@ def read_plan(
         data = _open(read_given(path) if data is None else data, path, seal)
         with ZipFile(io.BytesIO(data)) as archive, collector_paused():
             members(archive, len(data))
+            if schemas is not None:
+                schemas |= _schemas(archive)
             return _read(archive, path)
     except Failure as failure:
         return None, {}, failure.diagnostics
@@ -180,17 +183,13 @@ def read_plan(
         return None, {}, [_not_a_plan(path, f"its archive is damaged ({e})")]
 
 
-def read_schemas(path: str, seal: Seal = PLAIN) -> dict[str, ProviderSchema]:
-    """The schemas in a plan file that was read without problems, by provider; none where they are damaged."""
-    from zipfile import ZipFile
-
+def _schemas(archive: ZipFile) -> dict[str, ProviderSchema]:
     from planner.answers.documents.schemas_from_json import provider_schema
 
+    if SCHEMAS not in archive.namelist():
+        return {}
     try:
-        with ZipFile(io.BytesIO(_open(read_given(path), path, seal))) as archive:
-            if SCHEMAS not in archive.namelist():
-                return {}
-            providers = loads(archive.read(SCHEMAS))["provider_schemas"]
+        providers = loads(archive.read(SCHEMAS))["provider_schemas"]
         return {source: provider_schema(data) for source, data in providers.items()}
     except (JsonError, AttributeError, KeyError, RecursionError, TypeError, ValueError):
         return {}

@@ -166,7 +166,7 @@ def _quality(words: list[str], arguments: Arguments) -> Quality | None:
 
     if not arguments["coverage"] and not arguments["mutants"]:
         return None
-    return quality(words, "policy", arguments["mutants"])
+    return quality(words, "policy", arguments["mutants"])[0]
 
 
 def _watch(words: list[str], arguments: Arguments, terminal: Terminal) -> int:

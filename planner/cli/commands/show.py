@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from planner.api.states import ShownState, States, document_of
+from planner.api.states import ShownState, States, shown_json
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, UsageError, command
 from planner.cli.options import JSON_DOCUMENT, SHOW_SENSITIVE, VARIABLES, WHY, loading_calls, plan_calls
@@ -82,7 +82,7 @@ def _show(arguments: Arguments, path: str | None, terminal: Terminal) -> int:
             raise UsageError("A review is about a plan", "Name a plan file.")
         problems = [*problems, *_write_review(review, shown, problems, path, bool(only))]
     if arguments["json"] or stream is not None:
-        document = document_of(shown)
+        document = shown_json(shown)
         if arguments["explain"] in ("line", "full") and not isinstance(shown, ShownState):
             _add_causes(document, shown, arguments, terminal)
         text = dumps(document).decode("utf-8")

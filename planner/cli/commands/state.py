@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from planner.api.states import ShownState, States, document_of
+from planner.api.states import ShownState, States, shown_json
 from planner.cli.approval import ask
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, UsageError, command
@@ -141,7 +141,7 @@ def tell(
     for resource, instance in shown.state.instances():
         if resource.address + format_key(instance.key) == result[0] and instance.current is not None:
             alone = ShownState(only(resource, instance), shown.schemas)
-            view.document(text.object(resource, instance, "", instance.current), document_of(alone))
+            view.document(text.object(resource, instance, "", instance.current), shown_json(alone))
             return view.finish(problems)
     detail = f"{result[0]} has only deposed objects."
     return view.finish([error("state.no_current_object", "No current object", detail)])
