@@ -68,7 +68,7 @@ def require(value: Any, problems: Sequence[Diagnostic]) -> Any:
     return value
 
 
-def checked(outcome: tuple[T | None, list[Diagnostic]]) -> tuple[T, list[Diagnostic]]:
+def usable(outcome: tuple[T | None, list[Diagnostic]]) -> tuple[T, list[Diagnostic]]:
     """A value and warnings. Raises Failure as `require`."""
     return require(*outcome), outcome[1]
 

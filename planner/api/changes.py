@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from planner.api.model import Cause, Explanation
-from planner.api.values import Path, Sensitive, sensitive_parts, to_python, unknown_parts, without_copies
+from planner.api.values import Path, Sensitive, alike, sensitive_parts, to_python, unknown_parts, without_copies
 from planner.foundation.vocabulary.address import parse_resource_instance
 from planner.foundation.vocabulary.records import field, frozen
 from planner.logic.programs.actions import NO_OP, words
@@ -31,9 +31,10 @@ class Change:
     `reason` is the `action_reason` of plan JSON, "" when there is none. `previous_address` is the former address of an
     object that moves. `deposed` is the key of a deposed object, "" for the current one. `import_id` is the id by which
     it is imported, "" if it is not. `before` and `after` are the object as Python data (planner.api.values), None where
-    it does not exist; a string that equals a sensitive one of the object is sensitive, too (a provider may copy it, as
-    terraform_data does). `unknown` and `sensitive` are the paths of such parts of `after`; `forces_replacement` those
-    of the arguments that cannot be changed in place. A pickled one has its explanation with it.
+    it does not exist; what is sensitive in one of them is so in both, and a string that equals a sensitive one of the
+    plan is sensitive, too (a provider may copy it, as terraform_data does). `unknown` and `sensitive` are the paths of
+    such parts of `after`; `forces_replacement` those of the arguments that cannot be changed in place. A pickled one
+    has its explanation with it.
     """
 
     address: str
@@ -127,17 +128,22 @@ def pickled(change: Change | OutputChange) -> tuple[Any, ...]:
     return copyreg.__newobj__, (type(change),), {**state, "_explain": known}  # type: ignore[attr-defined]
 
 
-def change_of(change: ResourceChange, schemas: Schemas, explain: Explain) -> Change:
-    """The record of a planned change."""
+def forms_of(change: ResourceChange, schemas: Schemas) -> tuple[Any, Any]:
+    """The object before and after a change, as Python data. Parts that are sensitive in one are so in the other."""
     from planner.engine.evaluation.schemas import marked_by_schema
     from planner.render.diff_block import SchemaLookup
 
     schema = SchemaLookup(schemas).resource_schema(change.provider, change.mode, change.type)
-    values = [
+    before, after = (
         to_python(value if schema is None else marked_by_schema(value, schema.block))
         for value in (change.before, change.after)
-    ]
-    before, after = without_copies(*values)
+    )
+    return alike(before, after), alike(after, before)
+
+
+def change_of(change: ResourceChange, forms: tuple[Any, Any], secrets: frozenset[str], explain: Explain) -> Change:
+    """The record of a planned change, without copies of secrets."""
+    before, after = without_copies(*forms, secrets=secrets)
     return Change(
         change.address,
         change.action,

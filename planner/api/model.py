@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 from planner.api.frames import to_networkx, to_pandas, to_polars
+from planner.api.values import without
 from planner.foundation.support.notebook import graph_html, proof_html, table_html
 from planner.foundation.vocabulary.diagnostic import Failure, has_errors
-from planner.foundation.vocabulary.records import field, frozen
+from planner.foundation.vocabulary.records import evolve, field, frozen
 
 if TYPE_CHECKING:
     from planner.answers.explain.causes import Because, CauseStep
@@ -62,6 +63,20 @@ class Explanation:
         """The explanation that the answers of the engine are."""
         chain = tuple(map(Cause.of, because.steps))
         return cls(tuple(map(Cause.of, because.roots)), chain, not because.is_guess, because.is_checked)
+
+
+def cleared_causes(explanation: Explanation, secrets: Iterable[str]) -> Explanation:
+    """An explanation whose texts have none of these strings."""
+    if not secrets:
+        return explanation
+    roots, chain = (
+        tuple(
+            evolve(c, what=without(c.what, secrets), before=without(c.before, secrets), value=without(c.value, secrets))
+            for c in causes
+        )
+        for causes in (explanation.roots, explanation.chain)
+    )
+    return evolve(explanation, roots=roots, chain=chain)
 
 
 @frozen

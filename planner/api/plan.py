@@ -18,18 +18,20 @@ from planner.api.changes import (
     change_of,
     changed_objects,
     current_object,
+    forms_of,
+    hide,
     order_of,
     output_change_of,
     output_values,
 )
 from planner.api.events import Event, with_events
 from planner.api.making import Making, cause_lines, chains_of, compared, judgement, save
-from planner.api.model import Difference, Explanation, Fix, Graph, Proof, Rows
+from planner.api.model import Difference, Explanation, Fix, Graph, Proof, Rows, cleared_causes
 from planner.api.policies import all_policies
 from planner.api.questions import Questions, subject_of
 from planner.api.session import Stop, UnsavedStateError, session
 from planner.api.undecided import strict
-from planner.api.values import from_python, secrets_in, without
+from planner.api.values import Sensitive, cleared, from_python, secrets_in, to_python, without
 from planner.engine.walk.hooks import Hooks
 from planner.foundation.support.deadline import OutOfTime, within
 from planner.foundation.support.notebook import table_html
@@ -40,6 +42,7 @@ from planner.foundation.vocabulary.records import evolve, frozen
 from planner.logic.programs.actions import Counts, verb_of
 
 if TYPE_CHECKING:
+    from planner.answers.explain.causes import Because
     from planner.answers.policy.model import Verdict
     from planner.logic.model.plan import ResourceChange
     from planner.operations.options import OperationOptions
@@ -117,13 +120,13 @@ class Plan:
     def objects(self) -> tuple[Change, ...]:
         """All objects of the plan, by address, also those that stay as they are (`no-op`)."""
         with self._session():
-            return tuple(map(self._change, sorted(self._made.plan.changes, key=order_of)))
+            return tuple(map(self._change, self._forms[0]))
 
     @cached_property
     def drift(self) -> tuple[Change, ...]:
         """The objects that are not as they were recorded: `before` is the state, `after` what was read."""
         with self._session():
-            return tuple(map(self._change, sorted(self._made.plan.drift, key=order_of)))
+            return tuple(map(self._change, self._forms[1]))
 
     @cached_property
     def outputs(self) -> tuple[OutputChange, ...]:
@@ -183,10 +186,7 @@ class Plan:
             answer = Making(options).plan_to_explain()
             made = require(answer.complete, list(answer.diagnostics))
             rows = compared(self._made, made).differences
-            differences = tuple(
-                Difference(d.name, d.without, d.within, Explanation.of(d.because) if d.because else Explanation())
-                for d in rows
-            )
+            differences = tuple(Difference(d.name, d.without, d.within, self._explanation_of(d.because)) for d in rows)
             return Comparison(self, Plan(made, options, answer.diagnostics), differences)
 
     def query(self, *words: str, kind: Kind | Literal[""] = "", seconds: float = 0.0, policies: Paths = ()) -> Rows:
@@ -205,7 +205,7 @@ class Plan:
             detail = f"It took longer than {seconds:g} seconds: name more constants, or query a smaller relation."
             raise Failure(error("query.timeout", "The query takes too long", detail)) from None
         require(True, problems)
-        return Rows(answers.columns, tuple(answers.rows))
+        return Rows(answers.columns, tuple(cleared(list(answers.rows), self.secrets)))
 
     def graph(self, kind: Kind = "plan") -> Graph:
         """The graph that the plan was made by, or the one by which it is applied. Raises Failure for cycles."""
@@ -256,7 +256,8 @@ class Plan:
         from planner.render.review.of_plan import plan_review
 
         with self._session():
-            return plan_review(self._made, ReviewSubject(), self._chains)
+            document: dict[str, Any] = cleared(plan_review(self._made, ReviewSubject(), self._chains), self.secrets)
+            return document
 
     def to_markdown(self) -> str:
         """The review for a comment on a pull request."""
@@ -328,9 +329,24 @@ class Plan:
     def secrets(self) -> frozenset[str]:
         """The sensitive strings of the plan. A provider may copy one into an attribute that is not sensitive, as
         terraform_data does: what leaves the program, as snapshots and answers for assistants, is cleared of them."""
-        changes: tuple[Change | OutputChange, ...] = (*self.objects, *self.drift, *self.outputs)
-        values = [value for c in changes for value in (c.before, c.after)]
+        with self._session():
+            values = [value for forms in self._forms for _, both in forms for value in both]
+        values += [hide(to_python(v), o.sensitive) for o in self._made.plan.outputs for v in (o.before, o.after)]
+        for name, declared in self._made.loaded.config.root.variables.items():
+            if declared.sensitive:
+                known = [self._made.variables[name].value] if name in self._made.variables else []
+                known += [declared.default] if declared.default is not None else []
+                values += [Sensitive(to_python(value)) for value in known]
         return frozenset(secret for value in values for secret in secrets_in(value))
+
+    @cached_property
+    def _forms(self) -> tuple[list[tuple[ResourceChange, tuple[Any, Any]]], ...]:
+        """The objects that change and those that drifted, by address, with their values before and after."""
+        plan, schemas = self._made.plan, self._made.loaded.schemas
+        return tuple(
+            [(change, forms_of(change, schemas)) for change in sorted(changes, key=order_of)]
+            for changes in (plan.changes, plan.drift)
+        )
 
     def _session(self, stop: Stop | None = None) -> Any:
         return session(self._directory, stop)
@@ -355,7 +371,7 @@ class Plan:
         one_of("kind", kind, ("", "plan", "apply"))
         kind = kind or ("plan" if len(words) == 2 else "")
         document, problems = self._asking(policies).proof(words, negated, kind)
-        document = require(document, problems)
+        document = cleared(require(document, problems), self.secrets)
         return Proof(document, answer_text(document, Paint(False), 0))
 
     @cached_property
@@ -364,11 +380,13 @@ class Plan:
             return chains_of(self._made)
 
     def _explanation(self, name: str) -> Explanation:
-        because = self._chains.get(name)
-        return Explanation.of(because) if because is not None else Explanation()
+        return self._explanation_of(self._chains.get(name))
 
-    def _change(self, change: ResourceChange) -> Change:
-        return change_of(change, self._made.loaded.schemas, self._explanation)
+    def _explanation_of(self, because: Because | None) -> Explanation:
+        return cleared_causes(Explanation.of(because), self.secrets) if because is not None else Explanation()
+
+    def _change(self, one: tuple[ResourceChange, tuple[Any, Any]]) -> Change:
+        return change_of(*one, self.secrets, self._explanation)
 
 
 class Judged(Plan):

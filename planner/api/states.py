@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner.api.arguments import expect, functions, several, switches, text
 from planner.api.arguments import path as path_of
-from planner.api.base import Work, checked, require, warnings
+from planner.api.base import Work, require, usable, warnings
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics
 from planner.operations import show
 from planner.operations.show import Shown
@@ -29,13 +29,13 @@ class States(Work):
     def stored_state(self) -> tuple[ShownState, list[Diagnostic]]:
         """The state as it is stored, and the schemas to read it by."""
         with self._session():
-            return checked(show.stored_state(self.options))
+            return usable(show.stored_state(self.options))
 
     def state_or_plan(self, path: str | None = None) -> tuple[Shown, list[Diagnostic]]:
         """The stored state, or the plan or the state in a file."""
         file = path_of("path", path) if path is not None else None
         with self._session():
-            return checked(show.show(self.options, file))
+            return usable(show.show(self.options, file))
 
     def configuration_document(self, module: str = "") -> tuple[dict[str, Any] | None, list[Diagnostic]]:
         """The configuration as plan JSON has it, or the module in a directory by itself; and what went wrong (errors,
@@ -47,7 +47,7 @@ class States(Work):
     def outputs(self) -> tuple[dict[str, OutputState], list[Diagnostic]]:
         """The root output values, by name."""
         with self._session():
-            return checked(show.outputs(self.options))
+            return usable(show.outputs(self.options))
 
     def verify_state(self) -> tuple[list[VerifiedFile], list[Diagnostic]]:
         """The state file, its backup and the journal, and what is wrong with each."""
@@ -85,7 +85,7 @@ class States(Work):
         expect("old", old, str, "a string")
         expect("new", new, str, "a string")
         with self._session():
-            return checked(state_mv(self.options, old, new, dry_run=dry_run))
+            return usable(state_mv(self.options, old, new, dry_run=dry_run))
 
     def forget(self, addresses: Sequence[str], dry_run: bool = False) -> tuple[list[str], list[Diagnostic]]:
         """Forget the instances that the addresses cover: their addresses. The objects continue to exist."""
@@ -93,7 +93,7 @@ class States(Work):
 
         switches(dry_run=dry_run)
         with self._session():
-            return checked(state_rm(self.options, several(addresses, "addresses"), dry_run=dry_run))
+            return usable(state_rm(self.options, several(addresses, "addresses"), dry_run=dry_run))
 
     def replace_provider(self, old: str, new: str, dry_run: bool = False) -> tuple[list[str], list[Diagnostic]]:
         """Record another provider for all resources of one: their addresses."""
@@ -103,14 +103,14 @@ class States(Work):
         expect("old", old, str, "a string")
         expect("new", new, str, "a string")
         with self._session():
-            return checked(state_replace_provider(self.options, old, new, dry_run=dry_run))
+            return usable(state_replace_provider(self.options, old, new, dry_run=dry_run))
 
     def pull_state(self) -> tuple[bytes, list[Diagnostic]]:
         """The state file, decrypted; empty when there is none."""
         from planner.operations.state_push import state_pull
 
         with self._session():
-            return checked(state_pull(self.options))
+            return usable(state_pull(self.options))
 
     def push_state(self, data: bytes, force: bool = False) -> list[Diagnostic]:
         """Replace the state by the one in a state file. One of another history, or an older one, is refused without

@@ -144,10 +144,25 @@ def secrets_in(value: Any) -> Iterator[str]:
                     yield leaf
 
 
-def without_copies(*values: Any) -> tuple[Any, ...]:
-    """Forms of one object, in which strings that equal a sensitive one of any of them are sensitive, too."""
-    secrets = frozenset(secret for value in values for secret in secrets_in(value))
+def without_copies(*values: Any, secrets: frozenset[str] = frozenset()) -> tuple[Any, ...]:
+    """Forms of one object, in which strings that equal a sensitive one of any of them, or one of `secrets`, are
+    sensitive, too."""
+    secrets = secrets.union(secret for value in values for secret in secrets_in(value))
     return tuple(_hidden(value, secrets) for value in values)
+
+
+def alike(one: Any, other: Any) -> Any:
+    """A form of an object, in which the parts are sensitive that are sensitive in the other form: a state that was
+    edited may have lost that."""
+    if isinstance(one, Sensitive) or one is None:
+        return one
+    if isinstance(other, Sensitive):
+        return Sensitive(one)
+    if isinstance(one, dict) and isinstance(other, dict):
+        return {name: alike(item, other[name]) if name in other else item for name, item in one.items()}
+    if isinstance(one, list) and isinstance(other, list):
+        return [alike(item, other[i]) if i < len(other) else item for i, item in enumerate(one)]
+    return one
 
 
 def _hidden(value: Any, secrets: frozenset[str]) -> Any:
@@ -167,3 +182,16 @@ def without(text: str, secrets: Iterable[str]) -> str:
     for secret in sorted(secrets, key=len, reverse=True):
         text = text.replace(secret, repr(Sensitive(None)))
     return text
+
+
+def cleared(document: Any, secrets: Iterable[str]) -> Any:
+    """A document with `(sensitive value)` in place of each of these strings in its texts."""
+    if not secrets:
+        return document
+    if isinstance(document, str):
+        return without(document, secrets)
+    if isinstance(document, Mapping):
+        return {name: cleared(item, secrets) for name, item in document.items()}
+    if isinstance(document, list | tuple):
+        return type(document)(cleared(item, secrets) for item in document)
+    return document

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from planner.api.arguments import expect, switches
-from planner.api.base import Work, checked, require, warnings
+from planner.api.base import Work, require, usable, warnings
 from planner.foundation.vocabulary.diagnostic import Diagnostic
 from planner.foundation.vocabulary.records import frozen
 from planner.operations import workspaces
@@ -25,7 +25,7 @@ class Workspaces(Work):
     def workspace(self) -> tuple[str, list[Diagnostic]]:
         """The name of the selected workspace, and warnings."""
         with self._session():
-            return checked(workspaces.workspace_name(self.options))
+            return usable(workspaces.workspace_name(self.options))
 
     def workspaces(self) -> WorkspaceList:
         """All workspaces."""
@@ -45,7 +45,7 @@ class Workspaces(Work):
         expect("name", name, str, "a string")
         switches(create=create)
         with self._session():
-            return checked(workspaces.workspace_select(self.options, name, create=create))
+            return usable(workspaces.workspace_select(self.options, name, create=create))
 
     def delete_workspace(self, name: str, force: bool = False) -> list[Diagnostic]:
         """Delete a workspace and its state, and return warnings. One that manages objects is deleted with `force`

@@ -21,6 +21,7 @@ from provider.plugins import override
 import planner
 import planner.aio
 from planner import UNKNOWN, Failure, Sensitive, rules
+from planner.api.mcp import _summary
 from planner.api.threads import in_thread
 
 ROOT = """
@@ -606,6 +607,52 @@ def test_copies_of_secrets_are_hidden(tmp_path: Path) -> None:
     plan = configuration.plan(mode="destroy")
     shown = (plan.text(), plan.objects[0].before, configuration.state().resource("terraform_data.a").attributes)
     assert "hush" not in repr(shown) and shown[1]["output"] == Sensitive("hush-hush")
+
+
+@pytest.mark.parametrize("variables", [{}, {"s": "new-secret"}])
+@pytest.mark.parametrize("edit", ["marks", "copy"])
+def test_copies_of_secrets_in_an_edited_state_are_hidden(tmp_path: Path, variables: Any, edit: str) -> None:
+    """A state that was edited may have lost the marks of sensitive values: those of the configuration count, and the
+    values of sensitive variables."""
+    (tmp_path / "main.tf").write_text(
+        dedent("""
+        variable "s" {
+          default   = "hush-hush"
+          sensitive = true
+        }
+
+        resource "terraform_data" "a" {
+          input = { s = var.s, plain = "x" }
+        }
+
+        resource "terraform_data" "b" {
+          triggers_replace = [var.s]
+        }
+        """)
+    )
+    planner.load(tmp_path).plan().apply()
+    state = json.loads((tmp_path / "terraform.tfstate").read_text())
+    for resource in state["resources"]:
+        resource["instances"][0]["sensitive_attributes"] = []
+        if edit == "copy" and resource["name"] == "a":
+            resource["instances"][0]["attributes"]["input"]["value"]["plain"] = "hush-hush"
+    (tmp_path / "terraform.tfstate").write_text(json.dumps(state))
+    for mode in ("normal", "destroy", "refresh-only"):
+        plan = planner.load(tmp_path, variables=variables).plan(mode=mode)
+        shown = [(c.before, c.after, c.explanation) for c in (*plan.objects, *plan.drift, *plan.outputs)]
+        shown += [
+            plan.text(),
+            plan._repr_html_(),
+            plan.review(),
+            plan.to_markdown(),
+            list(plan.query("prior(A, P, V)")),
+        ]
+        for change in plan.changes:
+            proof = plan.why(change.address)
+            shown += [proof.text, proof.document, proof._repr_html_(), plan.fixes(change.address)]
+        shown.append(plan.what_if({"s": "other-secret"}))
+        shown.append(_summary(plan, ""))
+        assert not any(word in repr(shown) for word in ("hush", "new-secret", "other-secret"))
 
 
 def test_records_go_to_other_processes(root: Path) -> None:
