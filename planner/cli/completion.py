@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -13,6 +14,8 @@ from planner.cli.flags import COMMON, UsageError
 from planner.render.terminal import Terminal
 
 GLOBAL = ("-chdir=", "-cpu-profile", "-help", "-install-autocomplete", "-uninstall-autocomplete", "-version")
+_PLACEHOLDER = re.compile(r"[A-Z]{2,}")
+_OF_SHELLS = re.compile(r"[\s\"'\[\](){}$`&;|<>*?!\\#~]")
 _FISH = """function __complete_planner
     set -lx COMP_LINE (commandline -cp)
     test -z (commandline -ct)
@@ -23,8 +26,9 @@ complete -f -c planner -a "(__complete_planner)"
 """
 
 
-def completions(line: str) -> list[str]:
-    """The words that can complete a command line, which begins with the name of the program."""
+def completions(line: str, current: str = "") -> list[str]:
+    """The words that can complete a command line, which begins with the name of the program. `current`: the last word
+    as the shell sees it; bash begins a new one behind `=` and `:`, and replaces only that."""
     words = line.split()[1:]
     last = "" if line[-1:].isspace() or not words else words.pop()
     while words and words[0].startswith("-"):
@@ -32,18 +36,36 @@ def completions(line: str) -> list[str]:
     command: list[str] = []
     while words and index.ALIASES.get(name := " ".join((*command, words[0])), name) in index.COMMANDS:
         command.append(words.pop(0))
-    return sorted(word for word in _next(" ".join(command), last.startswith("-"), not words) if word.startswith(last))
+    name = " ".join(command)
+    fitting = [word for word in _next(index.ALIASES.get(name, name), last, not words) if word.startswith(last)]
+    begin = len(last) - len(current) if current and last.endswith(current) else 0
+    return sorted({word[begin:] for word in fitting})
 
 
-def _next(command: str, flag: bool, may_be_command: bool) -> list[str]:
-    command = index.ALIASES.get(command, command)
-    if not flag:
-        names = [name for name in index.COMMANDS if name.rpartition(" ")[0] == command] if may_be_command else []
-        return [name.rpartition(" ")[2] for name in names]
-    if not command:
+def _next(command: str, last: str, may_be_command: bool) -> list[str]:
+    is_flag = last.startswith("-")
+    if not command and is_flag:
         return list(GLOBAL) if may_be_command else []
-    shown = [flag for flag in (*index.load(command).flags, *COMMON) if flag.help]
+    if not is_flag:
+        names = [name for name in index.COMMANDS if name.rpartition(" ")[0] == command] if may_be_command else []
+        if names or not command:
+            return [name.rpartition(" ")[2] for name in names]
+    loaded = index.load(command)
+    if not is_flag:
+        return [word for one in _PLACEHOLDER.findall(loaded.usage) for word in _quoted(command, one, last)]
+    shown = [flag for flag in (*loaded.flags, *COMMON) if flag.help]
+    before, equals, typed = last.partition("=")
+    if equals:
+        values = {f"-{flag.name}": "POLICY" if flag.name == "policy" else flag.value for flag in shown}
+        return [f"{before}={word}" for word in _quoted(command, values.get(before.replace("--", "-"), ""), typed)]
     return ["-help", *(f"-{flag.name}{'' if flag.kind == 'bool' else '='}" for flag in shown)]
+
+
+def _quoted(command: str, placeholder: str, typed: str) -> list[str]:
+    """Words for a placeholder, with backslashes before what a shell would take for its own."""
+    from planner.cli.completion_words import words_for
+
+    return [_OF_SHELLS.sub(r"\\\g<0>", word) for word in words_for(command, placeholder, typed.replace("\\", ""))]
 
 
 def install(terminal: Terminal, remove: bool = False) -> int:

@@ -79,7 +79,7 @@ def dispatch(argv: list[str], terminal: Terminal) -> int:
     """Find the command, merge the words of the environment, and run it behind the guard."""
     words = list(argv)
     if "COMP_LINE" in os.environ:
-        return _complete(os.environ["COMP_LINE"], terminal)
+        return _complete(os.environ["COMP_LINE"], words[1] if len(words) == 3 else "", terminal)
     while words and words[0].startswith("-"):
         word = words.pop(0)
         if word in HELP:
@@ -135,11 +135,11 @@ def _profiled(path: str, words: list[str], terminal: Terminal, as_pprof: bool = 
         return 1
 
 
-def _complete(line: str, terminal: Terminal) -> int:
+def _complete(line: str, current: str, terminal: Terminal) -> int:
     from planner.cli.completion import completions
 
     at = os.environ.get("COMP_POINT", "")
-    for word in completions(line[: int(at)] if at.isascii() and at.isdigit() else line):
+    for word in completions(line[: int(at)] if at.isascii() and at.isdigit() else line, current):
         terminal.out(word)
     return 0
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -47,3 +48,75 @@ def test_it_is_installed_and_removed(tmp_path: Path) -> None:
     assert forked.run(["-uninstall-autocomplete"], tmp_path, environ).stdout.count("Removed from") == 3
     assert (tmp_path / ".bashrc").read_text() == "alias a=b\n"
     assert forked.run(["-uninstall-autocomplete"], tmp_path, environ).returncode == 1
+
+
+CONFIGURATION = {
+    "main.tf": """variable "size" {}
+resource "terraform_data" "a" {}
+data "http" "b" {}
+module "net" {
+  source = "./net"
+}
+output "id" { value = 1 }
+""",
+    "net/main.tf": 'resource "terraform_data" "inner" {}\n',
+    "terraform.tfstate": json.dumps(
+        {"resources": [{"type": "terraform_data", "name": "a", "instances": [{"index_key": "x y"}, {"index_key": 0}]}]}
+    ),
+    "terraform.tfstate.d/stage/terraform.tfstate": "{",
+    "policies/p.dl": "",
+}
+
+
+@pytest.mark.parametrize(
+    ("line", "current", "words"),
+    [
+        (
+            "planner why ",
+            "",
+            [
+                "data.http.b", "module.net", "module.net.terraform_data.inner", "output.id", "terraform_data.a",
+                r"terraform_data.a\[0\]", r"terraform_data.a\[\"x\ y\"\]", "var.size",
+            ],
+        ),
+        ("planner plan -target=module.net.", "", ["-target=module.net.terraform_data.inner"]),
+        ("planner plan -target=module.net.", "module.net.", ["module.net.terraform_data.inner"]),  # as bash asks
+        ("planner plan --target=data", "", ["--target=data.http.b"]),
+        ("planner taint te", "", [r"terraform_data.a\[0\]", r"terraform_data.a\[\"x\ y\"\]"]),
+        (r"planner taint terraform_data.a\[\"", "", [r"terraform_data.a\[\"x\ y\"\]"]),
+        ("planner plan -var=", "", ["-var=size="]),
+        ("planner output ", "", ["id"]),
+        ("planner workspace select ", "", ["default", "stage"]),
+        ("planner env delete s", "", ["stage"]),
+        ("planner plan -policy=po", "", ["-policy=policies/"]),
+        ("planner plan -policy=policies/", "", ["-policy=policies/p.dl"]),
+        ("planner policy check -policy=builtin:protection", "protection", ["protection"]),
+        ("planner batch plan n", "", ["net"]),
+        ("planner query change_", "", None),
+        ("planner explain state.locke", "", ["state.locked"]),
+        ("planner docs fleet", "", ["fleet-file", "fleets"]),
+        ("planner schema revie", "", ["review"]),
+        ("planner help wo", "", ["workspace"]),
+        ("planner plan -var-file=nothing/", "", []),
+        ("planner plan -detailed-exitcode=", "", []),
+    ],
+)  # fmt: skip
+def test_words_of_the_working_directory(
+    line: str, current: str, words: list[str] | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, text in CONFIGURATION.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    monkeypatch.chdir(tmp_path)
+    found = completions(line, current)
+    assert found == words if words is not None else found
+
+
+@pytest.mark.parametrize("name", ["main.tf", "terraform.tfstate"])
+@pytest.mark.parametrize("content", [b"\xff\xfe{", b"[" * 100_000, b'{"resources": 1}', b"[1]"])
+def test_damaged_files_give_no_words(
+    name: str, content: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / name).write_bytes(content)
+    assert completions("planner taint ") == []
