@@ -47,7 +47,7 @@ def _addresses(_: str) -> Iterator[str]:
 
 
 def _things(_: str) -> Iterator[str]:
-    """What `why` explains."""
+    """Addresses of all kinds, as `why` takes them."""
     yield from _configured("resource", "variable", "output")
     yield from _objects("")
 

@@ -318,9 +318,9 @@ def _log_crash(problem: Exception, terminal: Terminal) -> None:
 
 def _usage_error(terminal: Terminal, problem: UsageError, command: str = "") -> int:
     from planner.foundation.vocabulary.diagnostic import error
-    from planner.render.diagnostics import show
+    from planner.render.diagnostics import USAGE, show
 
-    show([error("cli.usage", problem.summary, problem.detail)], terminal)
+    show([error(USAGE, problem.summary, problem.detail)], terminal)
     if command:
         terminal.err(f"\nTo see all options of this command:\n  planner {command} -help")
     return 1

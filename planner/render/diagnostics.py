@@ -15,6 +15,8 @@ from planner.foundation.vocabulary.records import evolve
 from planner.render.diagnostics_json import diagnostic_json, sort_diagnostics
 from planner.render.terminal import Paint, Terminal, visible, wrap
 
+USAGE = "cli.usage"
+"""the code of a command line that makes no sense: its help explains it"""
 TYPED = "<query>"
 """the name of what was typed as a word of the command line: a caret shows the place, as there is no editor to go to"""
 
@@ -68,6 +70,8 @@ def render(diagnostic: Diagnostic, paint: Paint, width: int, boxed: bool) -> str
         lines.pop()
     if not boxed:
         return "\n" + "\n".join(lines)
+    if diagnostic.is_error and diagnostic.code != USAGE:
+        lines += ["", paint(f"planner explain {diagnostic.code}", "grey")]
     rule = paint("│", colour)
     body = [f"{rule} {line}" if line else rule for line in lines]
     return "\n".join([paint("╷", colour), *body, paint("╵", colour)])

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from render import from_json
 
+from cli.conftest import Ran
 from planner.cli.commands.console import evaluated, open_brackets, statements
 from planner.cli.commands.providers import module_entries, tree
 from planner.engine.evaluation.schemas import Schemas
@@ -520,3 +522,26 @@ def test_a_workspace_that_the_environment_names_can_be_created(tmp_path, monkeyp
     assert planner("workspace", "select", "q").code == 1
     for words in (("state", "pull", "x"), ("workspace", "list", "x")):
         assert planner(*words).code == 1, words
+
+
+def test_what_has_not_begun_says_how_to_begin(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, planner: Callable[..., Ran]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ran = planner("test")
+    assert ran.code == 0 and "planner test -generate" in ran.out
+    ran = planner("policy", "check")
+    assert ran.code == 1 and "-policy=builtin:NAME" in ran.err
+    (tmp_path / "policies").mkdir()
+    (tmp_path / "policies/p.dl").write_text('deny("x", A, "no") :- acts(A, "delete").\n')
+    assert "planner policy check -policy=policies" in " ".join(planner("policy", "check").err.split())
+
+
+def test_cycles_are_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, planner: Callable[..., Ran]) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "main.tf").write_text("locals {\n  a = 1\n}\n")
+    assert planner("cycles").code == 0
+    (tmp_path / "main.tf").write_text("locals {\n  a = local.b\n  b = local.a\n}\n")
+    assert (planner("cycles").code, planner("cycles", "-json").code) == (1, 1)
+    ran = planner("query", "edge(terraform_data.a, X)")
+    assert ran.code == 1 and 'has double quotes: "terraform_data.a"' in " ".join(ran.err.split())

@@ -194,7 +194,7 @@ def test_cut(planner, work):
     assert (ran.code, ran.out) == (0, "There are no cycles.\n")
     (work / "main.tf").write_text("locals {\n  a = local.b\n  b = local.a\n}\n", encoding="utf-8")
     ran = planner("cycles")
-    assert ran.code == 0 and ran.out.endswith(
+    assert ran.code == 1 and ran.out.endswith(
         "To break it, remove the reference from local.a to local.b (main.tf:2: a = local.b).\n"
     )
     document = json.loads(planner("cycles", "-json").out)

@@ -122,6 +122,8 @@ BOXED = """╷
 │     │ var.x is 5
 │
 │ No such variable.
+│
+│ planner explain x
 ╵"""
 
 

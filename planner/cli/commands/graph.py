@@ -99,7 +99,7 @@ The plan graph is checked first. If it has no cycle, the command makes a plan an
     ),
 )
 def cycles(arguments: Arguments, terminal: Terminal) -> int:
-    """0, or 1 when the graph cannot be made."""
+    """0; 1 when there are cycles, or the graph cannot be made."""
     from planner.logic.graph.cycles import knot_lines
 
     arguments.no_words("cycles takes no words; use -chdir=DIR before the command.")
@@ -111,13 +111,14 @@ def cycles(arguments: Arguments, terminal: Terminal) -> int:
     if arguments["json"]:
         document = {"format_version": "1.0", "cycles": [knot_json(knot) for knot in knots]}
         terminal.data(json_text(document))
-        return finish([d for d in diagnostics if d.is_error], terminal) if has_errors(diagnostics) else 0
+        code = finish([d for d in diagnostics if d.is_error], terminal) if has_errors(diagnostics) else 0
+        return max(code, int(bool(knots)))
     if not knots:
         terminal.out("There are no cycles.")
     for number, knot in enumerate(knots):
         title = terminal.paint(f"Cycle: {', '.join(knot.cycle)}", "bold")
         terminal.out("\n".join([*([""] if number else []), title, *knot_lines(knot)]))
-    return 0
+    return int(bool(knots))
 
 
 def knot_json(knot: Any) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from planner.answers.policy.model import Verdict
@@ -72,7 +73,7 @@ def policy_check(arguments: Arguments, terminal: Terminal) -> int:
         raise UsageError("Conflicting options", "-rule-times goes with -format=table.")
     calls, review = plan_calls(Judging, arguments), Review(arguments, "policy")
     if not calls.options.judges and not arguments["plan"]:
-        raise UsageError("No policies", NAME_POLICIES)
+        raise UsageError("No policies", _how_to_name())
     named = [("plan", path) for path in arguments["plan"]] + [("state", path) for path in arguments["state"]]
     if len(named) > 1:
         if review:
@@ -94,6 +95,13 @@ def policy_check(arguments: Arguments, terminal: Terminal) -> int:
     else:
         terminal.data(_FORMS[format](verdict))
     return max(finish(problems, terminal), int(verdict.is_denied))
+
+
+def _how_to_name() -> str:
+    """How to name policies; with the directory `policies` where there is one."""
+    if not any(Path("policies").glob("**/*.dl")):
+        return NAME_POLICIES
+    return "To judge by the policies of this directory: planner policy check -policy=policies"
 
 
 def _processes(terminal: Terminal, is_profiled: bool) -> int:

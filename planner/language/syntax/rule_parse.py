@@ -254,6 +254,8 @@ class _RuleReader:
             detail += " There is no null: a null value has no row, so use not a(X, _)."
         elif before and before[0] == "NAME" and options == ["("]:
             detail += f" If {before[1]} is a variable, it begins with a capital letter; a string has double quotes."
+        elif before and before[0] == "QUALIFIED" and "(" in options:
+            detail += f' A string, such as an address, has double quotes: "{before[1]}".'
         if kind in tables().terminals.keywords.values() and "NAME" in expected:
             detail += f" The word {word} is part of the language and cannot be a name."
         span = Span(self.source, before[2], before[3]) if kind == "$END" and before else Span(self.source, start, end)

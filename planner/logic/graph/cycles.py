@@ -57,6 +57,10 @@ class Knot:
         return tuple(edge.dependent for edge in self.edges)
 
 
+_EXPAND = " (expand)"
+"""the end of the name of the vertex that a reference to a whole object means"""
+
+
 def knots(graph: Graph) -> list[Knot]:
     """All knots of a graph, by the first name of their shortest cycle."""
     members: dict[str, set[str]] = {}
@@ -179,10 +183,22 @@ def knot_lines(knot: Knot) -> list[str]:
         lines.append(f"    {edge.reason} [{edge.rule}]")
         if edge.source:
             lines.append(f"    {place(edge.source)}")
+    return [*lines, *_others(knot), *cut_lines(knot)]
+
+
+def _others(knot: Knot) -> list[str]:
     others = knot.size - len(knot.edges)
-    if others:
-        lines.append(f"{others} more {'depends' if others == 1 else 'depend'} on each other in the same knot.")
-    return [*lines, *cut_lines(knot)]
+    if not others:
+        return []
+    return [
+        f"{others} more {'is' if others == 1 else 'are'} in the same knot of cycles (planner cycles shows the proof)."
+    ]
+
+
+def _edge_line(edge: CycleEdge) -> str:
+    """An edge in one line: the reference that makes it, or the reason of the rule."""
+    names = f"{edge.dependent.removesuffix(_EXPAND)} needs {edge.dependency.removesuffix(_EXPAND)}"
+    return f"  {names} ({place(edge.source)})" if edge.source else f"  {names}: {edge.reason}"
 
 
 def cut_lines(knot: Knot) -> list[str]:
@@ -203,7 +219,8 @@ def cycle_problems(graph: Graph) -> list[Diagnostic]:
     """One error for each knot."""
     problems = []
     for knot in knots(graph):
-        detail = "There is no order in which these could be done:\n" + "\n".join(knot_lines(knot))
+        lines = [*map(_edge_line, knot.edges), *_others(knot), *cut_lines(knot)]
+        detail = "\n".join(["Each of these needs the next, and the last one the first:", *lines])
         problems.append(error("graph.cycle", f"Cycle: {', '.join(knot.cycle)}", detail, None))
     return problems
 

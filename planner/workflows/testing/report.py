@@ -173,6 +173,8 @@ class HumanTestView(TestView):
 
     def conclusion(self, status: str, files: list[TestFileResult]) -> None:
         text = summary(status, files)
+        if not files:
+            self.terminal.out("\nNo test files. To write a first one: planner test -generate (see planner docs tests)")
         title, _, rest = text.partition(" ")
         self.terminal.out(f"\n{self.terminal.paint(title, 'green' if status == 'pass' else 'red')} {rest}")
 
