@@ -98,7 +98,7 @@ class Played:
         self.note("refresh", options)
         return Applied(self.state, diagnostics=tuple(self.problems))
 
-    def save_plan(self, made, path):
+    def save_plan(self, made, path, review=None):
         self.note("save_plan", path)
         return []
 
