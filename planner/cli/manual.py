@@ -13,7 +13,7 @@ PAGES = {
     "why": ("Why", "docs/pages/guides/why.md"),
     "policies": ("Policies", "docs/pages/guides/policies.md"),
     "policy-tutorial": ("Policies, step by step", "rules/POLICIES.md"),
-    "rules": ("Rules of your own", "docs/pages/guides/rules.md"),
+    "rules": ("Your own rules", "docs/pages/guides/rules.md"),
     "fleets": ("Fleets", "docs/pages/guides/fleets.md"),
     "stacks": ("Stacks", "docs/pages/guides/stacks.md"),
     "tests": ("Tests of modules", "docs/pages/guides/tests.md"),
@@ -24,8 +24,8 @@ PAGES = {
     "from-terragrunt": ("Moving from Terragrunt", "docs/pages/guides/from-terragrunt.md"),
     "from-opa": ("Moving from OPA and Conftest", "docs/pages/guides/from-opa.md"),
     "rule-language": ("The rule language and all relations", "rules/README.md"),
-    "fleet-file": ("Files of a fleet", "planner/workflows/batch/README.md"),
-    "stack-files": ("Files of a stack", "planner/workflows/stacks/README.md"),
+    "fleet-file": ("Fleet files", "planner/workflows/batch/README.md"),
+    "stack-files": ("Stack files", "planner/workflows/stacks/README.md"),
     "settings": ("Settings and environment variables", "docs/pages/reference/settings.md"),
     "exit-codes": ("Exit codes", "docs/pages/reference/exit-codes.md"),
     "how": ("How it works", "docs/pages/how/index.md"),
@@ -42,7 +42,7 @@ MADE = {
     "functions": "Functions of the configuration language",
     "formats": "Documents that planner prints, with their schemas",
     "policy-library": "Policies that come with planner",
-    "diagnostics": "Diagnostics by code: cause and cure",
+    "diagnostics": "Diagnostics by code, with causes and fixes",
     "licences": "Licences of the packages that planner uses",
 }
 """references that planner.cli.reference makes: topic -> title"""

@@ -180,7 +180,7 @@ def _make_valid_plan(start: Start, variables: Variables, hooks: Hooks, told: Dia
         check()
     made, problems = _make_plan(start, variables, hooks, build_graph)
     while options.allow_deferral and (more := _unknown_repetitions(start.config, problems)):
-        # decided in Python: that a block with unknown instances is left out -- its evaluation shows it
+        # decided in Python: a block with unknown instances is skipped -- evaluation determines this
         limits = options.limits.excluding(block for block, _, _ in more)
         options = evolve(options, limits=limits, deferred=(*options.deferred, *more))
         start = evolve(start, options=options, derived=Derived())

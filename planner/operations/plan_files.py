@@ -215,7 +215,7 @@ Differences = tuple[tuple[str, str], ...]
 def compared(approved: Plan, now: Plan) -> Differences:
     """(address, action or value) of the changes in a plan that the approved one did not announce. Announced changes
     that are no longer needed do not count."""
-    # decided in Python: whether a plan made again equals the approved one -- a comparison of plans, value by value
+    # decided in Python: whether a repeated plan equals the approved one -- a comparison of plans, value by value
     items: set[tuple[str, str]] = set()
     known = {change_name(change): change for change in counted_changes(approved)}
     for change in counted_changes(now):

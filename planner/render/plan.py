@@ -301,7 +301,7 @@ NOTHING = {
 
 def is_shown(change: ResourceChange) -> bool:
     """Whether a change is shown: not no-ops that neither move nor import, nor data that are removed."""
-    # decided in Python: which changes people are shown -- it is about the text, not about the plan
+    # decided in Python: which changes are printed -- it affects the output, not the plan
     if change.mode == "ephemeral" or (change.mode != "managed" and does(change.action, "ends")):
         return False
     moved = change.address != change.previous_address

@@ -8,7 +8,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 ANY_FORM = re.compile(r"decided\s+(?:#\s*)?in\s+(?:#\s*)?python", re.IGNORECASE)
 MARKER = re.compile(r"# decided in Python: (.+?) -- (.+)")
-LISTED = re.compile(r"^.*Only these decisions are made in Python, not by rules:\n\n((?:- .+\n)+)", re.MULTILINE)
+LISTED = re.compile(r"^.*Only these decisions are made in Python instead of rules:\n\n((?:- .+\n)+)", re.MULTILINE)
 
 
 def test_the_documentation_names_what_is_still_decided_in_python() -> None:

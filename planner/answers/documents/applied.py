@@ -15,7 +15,7 @@ from planner.world.state.model import State
 def was_applied(plan: Plan, current: State) -> bool:
     """Whether a state looks as it does after applying a plan with changes: created and updated objects are there with
     all values that were known, destroyed and forgotten ones are not."""
-    # decided in Python: whether a stale plan was applied already -- a comparison of a state with a plan, value by value
+    # decided in Python: whether a stale plan has been applied -- a comparison of a state with a plan, value by value
     objects = {
         (resource.address + format_key(instance.key), deposed): record
         for resource, instance in current.instances()

@@ -404,7 +404,7 @@ def near_actions(
 ) -> list[dict[str, Any]]:
     """The planned action, and below it the failed conditions, as entries of `nearest` in the document of `why -not`.
     `rules` are the obstacles of the action in question."""
-    # decided in Python: which failed conditions of an action are reported -- it is about the text, not about the plan
+    # decided in Python: which failed conditions of an action are reported -- it affects the output, not the plan
     failing = list(dict.fromkeys(_failing(rules)))
     if ("changed", True) in failing:  # that it is as declared is what no-op means; its other rules are far away
         failing = [("changed", True)]

@@ -27,7 +27,7 @@ class Impact:
     """The impact of changes in one plan. Resources represent their instances until rows are made: the graph has no
     more. `owners` know the blocks that determine which instance refers to which; without them only the documents do."""
 
-    # decided in Python: how far a change reaches (`blast`) -- pairs of instances are too many for a relation of all
+    # decided in Python: which objects a change may affect (`blast`) -- a relation of all pairs would be too large
 
     def __init__(self, plan: Plan, graph: Callable[[], Graph], owners: ConfiguredOwners | None = None) -> None:
         self.plan, self._make, self.owners = plan, graph, owners

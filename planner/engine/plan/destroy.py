@@ -21,7 +21,7 @@ from planner.world.provider.interface import PlanRequest
 
 def plan_orphan(walk: PlanWork, it: Instance) -> list[Diagnostic]:
     """Plan the end of an object whose instance is not declared. Raises Failure."""
-    # decided in Python: data that nothing declares leaves the state without an action -- no provider takes part
+    # decided in Python: undeclared data sources are removed from the state without an action -- no provider is called
     if it.mode != "managed":
         walk.record.refreshed.remove_object(it.resource_address, it.key)
         _hide(it)

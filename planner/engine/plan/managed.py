@@ -66,7 +66,7 @@ def plan_managed(walk: PlanWork, it: Instance) -> list[Diagnostic]:
         if current is not None:
             current = refreshed(walk, it, current, problems)
     assert it.objects is not None
-    # decided in Python: -refresh-only plans no action of managed objects -- there is no decision for rules to make
+    # decided in Python: -refresh-only plans no action for managed objects -- the rules have nothing to decide
     if walk.options.mode == "refresh-only":
         return problems + _without_plan(walk, it, current)
     try:
@@ -146,7 +146,7 @@ def _plan(
     if current is not None and current.record.tainted:
         _describe_if_sound(it, current, config, meta, facts)
     decision, destruction = decided(it, facts, walk.module_scope(it))
-    # decided in Python: a replacement is planned once more as a new object -- a step of the provider's protocol
+    # decided in Python: a replacement is planned a second time, as a new object -- a step of the provider protocol
     if does(decision.action, "replaces") and "tainted" not in facts:
         start = PriorObject(Null(it.object_type), answer.private, meta=meta)
         answer = ask_plan(it, start, unmark_deep(config)[0], [])

@@ -107,7 +107,7 @@ def carry(from_: Endpoint, to: Endpoint, at: ResourceAddress) -> tuple[ResourceA
     """The new address of an instance under the statement, the kind of object that moves as a whole (module, resource,
     instance) and its address at the destination, which must be vacant; None when the statement does not concern the
     instance."""
-    # decided in Python: where one move statement, taken alone, carries an address -- patterns are matched key by key
+    # decided in Python: the address to which a single move statement moves an object -- patterns are matched key by key
     steps = at.module.steps
     if from_.resource is None:
         if len(steps) < len(from_.steps) or not _matches(from_.steps, steps):

@@ -204,7 +204,7 @@ class ResourceVertices:
                 problems += failure.diagnostics
                 continue
             tasks.append(InstanceTask(it, _PLANNERS[decl.mode]))
-        # decided in Python: which instances of a resource only the state has -- rules would add a tenth to every plan
+        # decided in Python: which instances of a resource only the state has -- rules would make plans 10 % slower
         resource = self.walk.state.resources.get(join(module.text, decl.key))
         if resource is not None:
             for key, instance in resource.instances.items():
@@ -356,7 +356,7 @@ class ResourceVertices:
         """Warnings for -replace with an address that lacks the key that the instances have."""
         problems = []
         named = sorted(set(self.walk.options.limits.replace), key=str)
-        # decided in Python: whether -replace lacks the key that instances have -- resources of all modules count
+        # decided in Python: whether -replace lacks an instance key -- resources of all modules count
         # as everywhere, a name that the address of another module gives is taken for this one's too
         without_key = [
             a for a in named if a.key is None and (a.mode, a.type, a.name) == (decl.mode, decl.type, decl.name)

@@ -120,7 +120,7 @@ def declaration(config: Config, change: ResourceChange) -> Span | None:
 
 def deposed_key(address: str, taken: Iterable[str]) -> str:
     """A free deposed key, 8 hex digits. It is derived from the address, so that the same plan gives the same graph."""
-    # decided in Python: the key of an object that is set aside -- a digest
+    # decided in Python: the key of a deposed object -- a digest
     used, attempt = set(taken), 0
     while True:
         key = sha256_of(f"{address}#{attempt}".encode("utf-8", "surrogateescape"))[:8]

@@ -280,7 +280,7 @@ def owned_edges(graph: Graph) -> Owned:
 def smallest_cut(edges: Edges, knot: Collection[str], owned: Mapping[Edge, Statement]) -> Cut:
     """The smallest set of edges to remove from a knot: vertices that wait for each other. `edges[a]` is what a waits
     for."""
-    # decided in Python: a smallest set of references to remove from cycles -- a search among all sets
+    # decided in Python: the smallest set of references to remove from cycles -- a search among all sets
     inside = set(knot)
     within = {a: sorted(b for b in edges[a] if b in inside) for a in sorted(inside)}
     stuck = shortest_cycle({a: [b for b in bs if (a, b) not in owned] for a, bs in within.items()})

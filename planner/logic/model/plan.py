@@ -151,7 +151,7 @@ class Plan:
     @property
     def is_empty(self) -> bool:
         """No change to anything, as exit code 0 of -detailed-exitcode means."""
-        # decided in Python: whether a plan changes anything at all -- a sum over what rules decided
+        # decided in Python: whether a plan has changes -- a sum of what rules decided
         return not any(
             c.action != "no-op" or c.importing is not None or c.address != c.previous_address for c in self.changes
         ) and not any(o.action != "no-op" for o in self.outputs)

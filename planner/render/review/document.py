@@ -158,7 +158,7 @@ def _risk(change: Mapping[str, Any]) -> tuple[bool, int, str]:
 
 def _decisions(plan: Plan, changes: Sequence[Mapping[str, Any]], subject: ReviewSubject) -> list[dict[str, Any]]:
     """The reasons to look closely, the gravest first: each with its objects."""
-    # decided in Python: the order and grouping for reviewers -- actions, verdicts and what is undecided were derived
+    # decided in Python: the order and grouping in a review -- rules derived the actions, verdicts and undecided values
     removed = [c for c in changes if does(c["action"], "removes") and not does(c["action"], "replaces")]
     replaced = [c for c in changes if does(c["action"], "replaces")]
     if plan.mode == "refresh-only":  # what is gone is gone

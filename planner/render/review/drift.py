@@ -62,7 +62,7 @@ def _judge(
     hide: Callable[[str], str],
 ) -> None:
     """Add the outcome of the object and of its attributes: what of the last apply differs after the next one."""
-    # decided in Python: what an apply makes of drift -- a comparison of two plans that rules decided
+    # decided in Python: the effect of an apply on drift -- a comparison of two plans that rules decided
     if change.action == "delete":
         entry["drift"]["outcome"] = KEPT if answer is None or answer.action == NO_OP else RESTORED
         return

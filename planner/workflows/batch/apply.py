@@ -107,7 +107,7 @@ def decline(run: Run, command: str, units: list[str]) -> None:
 def is_overtaken(run: Run, unit: str) -> bool:
     """Whether a complete plan does not count any more: something that it comes after was not done, or an output that it
     was made with turned out differently."""
-    # decided in Python: whether the plan of a unit is overtaken -- digests are compared
+    # decided in Python: whether the plan of a unit is outdated -- a comparison of digests
     if run.done[unit].outcome != "changes" and not may_be_applied(run.done[unit]):
         return False
     before = earlier(run.done, run.analysis.before.get(unit, ()), ())

@@ -207,7 +207,7 @@ def _only_read(plan: Plan) -> frozenset[str]:
     )
 
 
-# decided in Python: whether a plan has nothing but postponed reads -- it concerns one plan, before units are compared
+# decided in Python: whether a plan consists only of postponed reads -- it concerns one plan, before units are compared
 def _is_nothing_but(plan: Plan, reads: frozenset[str]) -> bool:
     """Whether a plan has nothing but such reads."""
     if not reads or any(output.action != "no-op" for output in plan.outputs):

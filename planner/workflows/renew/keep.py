@@ -126,7 +126,7 @@ def _found_told(printed: Printed) -> Iterator[str]:
 
 def _keeping_facts(made: MadePlan[Start], has_remarks: bool) -> Iterator[str]:
     """Facts for the rules about a plan."""
-    # decided in Python: what is unusual about a plan that may be kept -- facts of one plan, which rules judge
+    # decided in Python: the unusual properties of a plan that may be stored -- facts about one plan, which rules judge
     loaded, plan = made.loaded, made.plan
     config, options = loaded.config, loaded.options
     if asks_plugins(config, plan.prior_state):

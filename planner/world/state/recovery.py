@@ -106,7 +106,7 @@ def _has_all(state: State, recorded: JournalContent) -> bool:
 
 def strays_of(state: State, recorded: JournalContent) -> Strays:
     """The objects recorded last for each instance that the state does not have. Data sources are read again anyway."""
-    # decided in Python: which objects of a journal a state has -- a comparison of objects, value by value
+    # decided in Python: which objects of a journal are in the state -- a comparison of objects, value by value
     changes = recorded.changes_after(state)
     last = {(change.address, change.key): change.resource for change in changes}
     strays = Strays()
