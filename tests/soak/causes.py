@@ -361,7 +361,7 @@ def subsets(edits: Collection[int]) -> Iterator[tuple[int, ...]]:
 def named_edits(root: CauseStep, edits: Mapping[int, Edit], rendered: Rendered) -> tuple[set[int], bool]:
     """The edits that a root may mean, and whether it is their place that is named: the line, option or file."""
     source = root.source
-    what = re.sub(r"^(the text of|file) ", "", root.what)
+    what = _canonical(re.sub(r"^(the text of|file) ", "", root.what), edits.values())
     if root.kind == "as-before":
         return set(), True
     placed: set[int] = set()

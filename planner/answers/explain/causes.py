@@ -604,7 +604,12 @@ class _FactLocations:
             facts.predicates, key=lambda predicate: predicate != "desired"
         ):  # from the block itself
             rank = predicate in self._TELLING
-            column = 1 if predicate in ("own_text", "call_gone", "call_new", "provider_changed", "new_trigger") else 0
+            column = (
+                1
+                if predicate
+                in ("own_text", "call_gone", "call_new", "provider_changed", "new_trigger", "hidden_trigger")
+                else 0
+            )
             for row in facts.relation(predicate):
                 if len(row) <= column or row[column].__class__ is not str:
                     continue

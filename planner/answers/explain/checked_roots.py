@@ -145,7 +145,8 @@ class CheckedRoots:
             if of_value is None:
                 return None
             through.add(at)
-            roots |= of_value
+            # what is configured anew hides from others that it was changed outside
+            roots |= of_value - ({at} if inner and self._leaves.get(at) == "drift" else set())
         for leaf in leaves:
             unit = self._unit(leaf)
             if self._leaves[leaf] not in _INPUTS and (leaf == value or unit is None):

@@ -104,6 +104,21 @@ class Trace(ValueTrace):
             for at in self._argument_places(place, name):
                 if known.differs_besides(at):
                     self._facts.add("new_besides", name, str(at), source=self._source(at))
+        elif (was := self._may_have_been(former, place, self.changes[name])) is not None:
+            for at in self._argument_places(place, name):
+                before, after = part_at(was.before, at.path), part_at(self.changes[name].after, at.path)
+                if before is None or after is None or differing(before, after):
+                    self._facts.add("new_besides", name, str(at), source=self._source(at))
+
+    def _may_have_been(
+        self, former: FormerWorld, place: ValueLocation, change: ResourceChange
+    ) -> ResourceChange | None:
+        """The end of the object that an instance of a new block may have been before the block was renamed."""
+        if former.declaration(place.module, place.name) is not None:
+            return None
+        gone = (other for other in self.plan.changes if other.reason == "delete_because_no_resource_config")
+        same = (other for other in gone if (other.type, other.module) == (change.type, change.module))
+        return next((other for other in same if other.key == change.key), None)
 
     def _besides(self, place: ValueLocation, name: str) -> None:
         """The facts about arguments by which an instance would change if it were still there."""
@@ -268,6 +283,8 @@ class Trace(ValueTrace):
                 self._new_trigger(change, module, decl, expr)
                 for other in self._resources.get(join(str(module.address.config), ref.name), ()):
                     same = other.module == change.module and (ref.key is None or other.key == ref.key)
+                    if same and other.action == NO_OP and does(change.action, "replaces"):
+                        self._newly_ignored(change, row[2], other)
                     if same and does(other.action, "stirs"):
                         name = change_name(change)
                         self._facts.add("watches", name, row[2], change_name(other), source=expr.span)
@@ -288,6 +305,16 @@ class Trace(ValueTrace):
         name = change_name(change)
         words = f"the text of {name}.replace_triggered_by"
         self._facts.add("new_trigger", name, words, expr.span.text, source=expr.span)
+
+    def _newly_ignored(self, change: ResourceChange, trigger: str, other: ResourceChange) -> None:
+        """The fact about an object that a trigger names and that would change, had ignore_changes not been edited."""
+        name = other.address
+        for row in other.facts if self.former is not None else ():
+            place = self.places.read(f"{name}.{row[2]}") if row[0] == "ignored_difference" else None
+            if place is not None and self.former is not None and not self.former.ignores(place):
+                source = decision_source(self.plan, self.config, other, row[0], row[2:])
+                words = f"the text of {name}.ignore_changes"
+                self._facts.add("hidden_trigger", change_name(change), words, trigger, source=source)
 
     def _pending(self, change: ResourceChange, name: str, module: ModuleInstance, decl: ResourceDecl) -> None:
         """The facts about changes of objects that a data source waits for; those in other instances of its own module
