@@ -34,19 +34,23 @@ def expression_keys(node: Expression, former: Callable[[Traversal], Traversal] |
 
 
 def _key(node: Any, path: tuple[Any, ...], keys: _Keys) -> int:
-    outside = []
+    outside = node
     while node.__class__ is Parens:
-        outside.append(node)
         node = node.expr
-    spelling = keys.former(node) if keys.former is not None and node.__class__ is Traversal else node
+    kind = node.__class__
+    spelling = keys.former(node) if keys.former is not None and kind is Traversal else node
     if spelling is not node:
         whole = _key(spelling, path, _Keys())
-    elif node.__class__ is Literal:
+    elif kind is Literal:
         whole = hash((node.value.__class__, repr(node.value)))
     else:
-        whole = hash((node.__class__, *(_part(getattr(node, f), (*path, f), keys) for f in parts_of(node.__class__))))
+        fields = _FIELDS.get(kind) or parts_of(kind)
+        whole = hash((kind, *[_part(getattr(node, name), (*path, name), keys) for name in fields]))
     here = hash((path, whole))
-    keys.update((id(one), here) for one in (*outside, node))
+    while outside is not node:
+        keys[id(outside)] = here
+        outside = outside.expr
+    keys[id(node)] = here
     return whole
 
 
@@ -59,12 +63,16 @@ def parts_of(kind: type) -> tuple[str, ...]:
 
 
 def _part(value: Any, path: tuple[Any, ...], keys: _Keys) -> Any:
+    if value.__class__ is str:
+        return value
     if isinstance(value, SyntaxNode):
         return _key(value, path, keys)
     if value.__class__ is tuple:
         return tuple(
-            _key(item, (*path, item_name(item, at)), keys) if isinstance(item, SyntaxNode) else repr(item)
-            for at, item in enumerate(value)
+            [
+                _key(item, (*path, item_name(item, at)), keys) if isinstance(item, SyntaxNode) else repr(item)
+                for at, item in enumerate(value)
+            ]
         )
     return repr(value)
 

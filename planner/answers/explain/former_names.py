@@ -47,6 +47,11 @@ class FormerNames:
                 paths[now.module.path] = was.module.path
         return cls(names, paths)
 
+    @property
+    def has_any(self) -> bool:
+        """Whether anything has moved."""
+        return bool(self._names)
+
     def path(self, path: ModulePath) -> ModulePath:
         """The former path of a module."""
         known = next((n for n in range(len(path), 0, -1) if path[:n] in self._paths), 0)
@@ -58,8 +63,10 @@ class FormerNames:
 
     def module(self, address: str) -> ModuleAddress:
         """The former address of a module instance."""
-        rest: list[tuple[str, InstanceKey]] = []
         here = parse_module(address)
+        if not self._names:
+            return here
+        rest: list[tuple[str, InstanceKey]] = []
         while here.steps:
             if str(here) in self._names:
                 here = parse_module(self._names[str(here)])
@@ -94,6 +101,8 @@ class FormerNames:
 
     def resource(self, module: str, name: str, key: InstanceKey) -> tuple[ModuleAddress, str, InstanceKey]:
         """The former module instance, name (`type.name`) and key of an instance, or of a resource (key None)."""
+        if not self._names:
+            return parse_module(module), name, key
         here = join(module, name)
         for address, has_key in ((f"{here}{format_key(key)}", True), (here, False)):
             if address in self._names:

@@ -234,7 +234,7 @@ class FormerWorld:
         """The keys of a former expression; of a present one of a module in its former spelling."""
         known = self._keys.get((id(whole), module))
         if known is None:
-            former = partial(self.names.reference, module) if module is not None else None
+            former = partial(self.names.reference, module) if module is not None and self.names.has_any else None
             known = self._keys[id(whole), module] = (whole, expression_keys(whole, former))
         return known[1]
 

@@ -108,7 +108,8 @@ class Trace(ValueTrace):
             for at in self._argument_places(place, name):
                 before, after = part_at(was.before, at.path), part_at(self.changes[name].after, at.path)
                 if before is None or after is None or differing(before, after):
-                    self._facts.add("new_besides", name, str(at), source=self._source(at))
+                    argument = str(at.path[0][1])
+                    self._facts.add("differs_from_gone", name, argument, source=self._source(at))
 
     def _may_have_been(
         self, former: FormerWorld, place: ValueLocation, change: ResourceChange
