@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from difflib import SequenceMatcher
 from itertools import groupby
 from typing import Any
 
@@ -24,6 +25,7 @@ MOST_AROUND = 16
 """characters shown on either side of a difference"""
 _WORD = re.compile(r"[\w.]")
 """characters that are not separated from a difference"""
+_PIECES = re.compile(r"\w+|\W")
 _LINE = re.compile(r"line \d+(?: \(and \d+ more\))?: ")
 _ENDS = re.compile(r"[.\[]")
 BACKSLASH = "\\"
@@ -171,8 +173,8 @@ def words_of(step: CauseStep, actions: Mapping[str, str], with_place: bool = Tru
         what += presence(step, actions)
     action = actions.get(step.what, "")
     said = KINDS.get(step.kind, words_for(action).done if action else "")
-    if step.kind == "replace_because_tainted" and step.note:
-        said = f"tainted: {step.note}"
+    if step.kind == "replace_because_tainted":
+        return f"{what} is tainted{': ' if step.note else ''}{step.note}"
     place = place_of(step.source) if with_place and step.kind not in _ASKED else ""
     place = f"read at {place}" if place and step.kind == "file" else place
     notes = ", ".join(filter(None, ("for_each" if key is not None and not key[3] else "", place, said)))
@@ -224,12 +226,16 @@ def difference(before: str, value: str) -> str:
         return whole
     begin = common_start(before, value)
     end = common_start(before[begin:][::-1], value[begin:][::-1])
-    ends = [(text[begin : begin + 1], text[len(text) - end - 1 : len(text) - end]) for text in (before, value)]
-    while begin and any(_WORD.match(first) for first, _ in ends) and _WORD.match(before[begin - 1]):
+    outer = [(text[begin : begin + 1], text[len(text) - end - 1 : len(text) - end]) for text in (before, value)]
+    while begin and any(_WORD.match(first) for first, _ in outer) and _WORD.match(before[begin - 1]):
         begin -= 1
-    while end and any(_WORD.match(last) for _, last in ends) and _WORD.match(before[len(before) - end]):
+    while end and any(_WORD.match(last) for _, last in outer) and _WORD.match(before[len(before) - end]):
         end -= 1
-    old, new = (_shortened(text[begin : len(text) - end]) for text in (before, value))
+    ends = end, end
+    if len(before) + len(value) - 2 * (begin + end) > MOST_VALUES:
+        ends = _ends_of_first(before[begin : len(before) - end], value[begin : len(value) - end], end)
+    old, new = (_shortened(text[begin : len(text) - at]) for text, at in zip((before, value), ends, strict=True))
+    end = ends[0]
     head, tail = before[:begin], before[len(before) - end :]
     if len(head) > MOST_AROUND:
         quoted = '"' if head.startswith('"') else ""
@@ -239,6 +245,16 @@ def difference(before: str, value: str) -> str:
     if len(tail) > MOST_AROUND:
         tail = f"{tail.removesuffix('...')[:MOST_AROUND]}...{tail[-1] if tail.endswith(chr(34)) else ''}"
     return f"{head}[{old} -> {new}]{tail}" if head or tail else f"{old} -> {new}"
+
+
+def _ends_of_first(before: str, value: str, end: int) -> tuple[int, int]:
+    """The numbers of characters behind the first of several differences in two texts that `end` characters follow;
+    behind them all where they are not apart."""
+    old, new = _PIECES.findall(before), _PIECES.findall(value)
+    for start, other, size in SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks():
+        if start + other and len("".join(old[start : start + size])) >= MOST_AROUND:
+            return end + len("".join(old[start:])), end + len("".join(new[other:]))
+    return end, end
 
 
 def _shortened(text: str) -> str:

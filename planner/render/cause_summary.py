@@ -344,6 +344,8 @@ def _hop_texts(hop: _Hop, lead: str, module: str, planned: Mapping[str, str]) ->
     for below in hop.below.values():
         first = next(iter(below.steps.values()))
         names = alike(name_of(step) for step in below.steps.values())
+        if first.kind == INSIDE and not below.below:
+            continue  # nothing of the user's follows
         if first.kind == INSIDE:
             yield f"{lead}-> {inside_text(below.steps.values())}"
             yield from _hop_texts(below, f"{lead}  ", "", planned)

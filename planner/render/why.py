@@ -6,6 +6,7 @@ Reads the document that `why -json` prints. The complete proof is for programs, 
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,7 +15,7 @@ from planner.logic.programs.actions import does, words_for
 from planner.render.alike import alike
 from planner.render.cause_summary import module_of, without_module
 from planner.render.proof import fact_text, own_rule_text, proof_text, source_text
-from planner.render.terminal import Paint
+from planner.render.terminal import Paint, fold
 from planner.render.value import quoted
 from planner.render.why_change import CODE, change_text, folded_text, in_words
 
@@ -109,6 +110,7 @@ def unknown_text(document: dict[str, Any], paint: Paint, width: int) -> str:
             if action != "create":
                 reason = CODE.sub("", in_words(decided["reason"]))
                 lines.append(f"  <- {reason.replace(name, without_module(name, module), 1)}")
+                lines.append(f"  To see its causes: planner why {shlex.quote(name)}")
         elif not further:
             lines.append(f"  {CODE.sub('', proofs[at]['reason'])}{f' ({places[-1]})' if places else ''}")
         if not further:
@@ -293,13 +295,13 @@ def _place(source: Any) -> str:
 # Fixes for people: a line a set, each with whether it is known to work.
 
 
-def fixes_text(document: dict[str, Any], paint: Paint) -> str:
+def fixes_text(document: dict[str, Any], paint: Paint, width: int = 0) -> str:
     """The sets, smallest first, or why there are none."""
-    parts = [_one(one, paint) for one in (document, *document.get("also", ()))]
+    parts = [_one(one, paint, width) for one in (document, *document.get("also", ()))]
     return "\n\n".join(parts)
 
 
-def _one(document: dict[str, Any], paint: Paint) -> str:
+def _one(document: dict[str, Any], paint: Paint, width: int) -> str:
     is_change = document["goal"][0] in ("action", "output_action")
     fixes = document["fixes"]
     if is_change:
@@ -312,12 +314,13 @@ def _one(document: dict[str, Any], paint: Paint) -> str:
         lines[-1] = paint(f"{_goal(document['goal'])}.", "bold")
         return "\n".join([*lines, document.get("stuck") or document.get("limit", "")])
     for number, fix in enumerate(fixes, 1):
-        note = paint(f"[{fix.get('note') or ('checked' if fix['checked'] else 'not checked')}]", "grey")
+        words = fix.get("note") or ("checked" if fix["checked"] else "not checked")
+        note = paint(f"[{words}]", "grey")
         texts = [_instruction(place) if is_change else _fixes_place(place) for place in fix["places"]]
         texts[-1] += "" if is_change else f" {note}"
         lines.append(f"  {number}. {texts[0]}")
         lines += [f"     and {text}" for text in texts[1:]]
-        lines += [f"     {note}"] if is_change else []
+        lines += [paint(part, "grey") for part in fold(f"     [{words}]", width, " ")] if is_change else []
     return "\n".join([*lines, *filter(None, (document.get("limit"),))])
 
 

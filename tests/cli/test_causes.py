@@ -215,7 +215,7 @@ def test_what_is_replaced_on_request_stands_with_what_it_sets_off(planner: Run, 
     told = planner("why", "-replace=terraform_data.a").out
     assert "terraform_data.a (-replace)\n    causes 2 of 2 changes: 2 replacements\n" in told
     assert planner("taint", "terraform_data.a").code == 0
-    assert "terraform_data.a (state, tainted)\n    causes 2 of 2 changes: 2 replacements\n" in planner("why").out
+    assert "terraform_data.a is tainted\n    causes 2 of 2 changes: 2 replacements\n" in planner("why").out
 
 
 def test_a_line_says_no_step_twice(planner: Run, tmp_path: Path) -> None:

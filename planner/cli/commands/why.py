@@ -104,7 +104,8 @@ def _fix(arguments: Arguments, terminal: Terminal) -> int:
     if arguments["json"]:
         terminal.data(json_text(document))
     else:
-        terminal.out(fixes_text(document, terminal.paint))
+        width = terminal.width - 1 if is_terminal(terminal.stdout) else 0
+        terminal.out(fixes_text(document, terminal.paint, width))
     return finish(diagnostics, terminal)
 
 
