@@ -166,7 +166,7 @@ def cause_lines(
     notes: Sequence[str] = (),
 ) -> Causes:
     """The causes of the changes of a plan to be printed (all, or these), each in one line or in full."""
-    from planner.answers.explain.renames import renamed, sure_moves
+    from planner.answers.explain.renames import rename_text, sure_moves
     from planner.operations.explanations import causes, changed_actions
     from planner.operations.moves import moves
     from planner.operations.plan_words import plan_words
@@ -180,7 +180,7 @@ def cause_lines(
 
     def renames() -> str:
         moves = sure_moves(made.plan, made.loaded.config)
-        return renamed([pair for move in moves for pair in move.carried], [(move.from_, move.to) for move in moves])
+        return rename_text([pair for move in moves for pair in move.carried], [(move.from_, move.to) for move in moves])
 
     shown.renames = renames
     return shown

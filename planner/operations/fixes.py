@@ -228,7 +228,7 @@ def _attempt(
     how = f"with {', '.join(defaults)}" if defaults else "with it" if len(causes) == 1 else "with these"
     action = changed_actions(again.complete).get(asked.name, "no-op") if again.complete is not None else None
     if action == "no-op":
-        return Fix(places, True, f"checked: {how} {asked.name} {_kept(asked.action)}")
+        return Fix(places, True, f"checked: {how} {asked.name} {_negation(asked.action)}")
     if action is not None and action != asked.action:
         return Fix(places, True, f"checked: {how} {asked.name} {words_for(action).is_planned} instead")
     if defaults:
@@ -238,7 +238,7 @@ def _attempt(
     return Fix(places, False, f"checked: even {how} {asked.name} {words_for(action).is_planned}")
 
 
-def _kept(action: str) -> str:
+def _negation(action: str) -> str:
     """The words for what an action does not do any more."""
     return "is not created" if action == "create" else "is not destroyed" if does(action, "ends") else "does not change"
 

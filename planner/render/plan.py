@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
-from planner.answers.explain.renames import renamed, same_objects
+from planner.answers.explain.renames import rename_text, same_objects
 from planner.foundation.values.value import SENSITIVE, mark
 from planner.foundation.vocabulary.address import format_key, parse_resource_instance
 from planner.foundation.vocabulary.release import follows_next
@@ -439,7 +439,7 @@ def rename_line(plan: Plan, causes: Causes | None = None) -> str:
     if causes is not None:
         return causes.renames()
     pairs = same_objects(plan)
-    return renamed(pairs, pairs)
+    return rename_text(pairs, pairs)
 
 
 def plan_summary(counts: Counts) -> str:

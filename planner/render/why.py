@@ -110,7 +110,8 @@ def unknown_text(document: dict[str, Any], paint: Paint, width: int) -> str:
             if action != "create":
                 reason = CODE.sub("", in_words(decided["reason"]))
                 lines.append(f"  <- {reason.replace(name, without_module(name, module), 1)}")
-                lines.append(f"  To see its causes: planner why {shlex.quote(name)}")
+                if not decided["rule"].endswith("tainted"):
+                    lines.append(f"  To see its causes: planner why {shlex.quote(name)}")
         elif not further:
             lines.append(f"  {CODE.sub('', proofs[at]['reason'])}{f' ({places[-1]})' if places else ''}")
         if not further:

@@ -138,7 +138,7 @@ def _hops(document: dict[str, Any]) -> Iterator[str]:
         hop for hop, own, after in zip(kept, names, [*names[1:], ""], strict=True) if own != after or hop is kept[-1]
     ]
     module = ""
-    for number, step in enumerate(folded(list(_renewed(kept, name, known)))):
+    for number, step in enumerate(folded(list(_with_renewals(kept, name, known)))):
         if step.kind == INSIDE:
             yield inside_text([step])
             module = ""
@@ -152,7 +152,7 @@ def _hops(document: dict[str, Any]) -> Iterator[str]:
         yield f"{'  ' if own and not number else ''}{text}{words[len(what) :]}"
 
 
-def _renewed(hops: list[CauseStep], name: str, known: Mapping[str, str]) -> Iterator[CauseStep]:
+def _with_renewals(hops: list[CauseStep], name: str, known: Mapping[str, str]) -> Iterator[CauseStep]:
     """The hops; of a value that is renewed with its object, that the object is replaced."""
     skips = False
     for hop, after in zip(hops, [*hops[1:], None], strict=True):

@@ -38,7 +38,7 @@ def _key(node: Any, path: tuple[Any, ...], keys: _Keys) -> int:
     while node.__class__ is Parens:
         node = node.expr
     kind = node.__class__
-    spelling = keys.former(node) if keys.former is not None and kind is Traversal else node
+    spelling: Any = keys.former(node) if keys.former is not None and kind is Traversal else node
     if spelling is not node:
         whole = _key(spelling, path, _Keys())
     elif kind is Literal:

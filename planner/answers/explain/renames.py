@@ -76,7 +76,7 @@ def sure_moves(plan: Plan, config: Config) -> tuple[ProposedMove, ...]:
     return tuple(move for move in proposed_moves(plan, config) if not same.isdisjoint(move.carried)) if same else ()
 
 
-def renamed(objects: Sequence[tuple[str, str]], moves: Sequence[tuple[str, str]]) -> str:
+def rename_text(objects: Sequence[tuple[str, str]], moves: Sequence[tuple[str, str]]) -> str:
     """The line about objects that look renamed and the moves that would carry them, both (old, new); "" for none."""
     if not objects:
         return ""
