@@ -80,6 +80,7 @@ def dispatch(argv: list[str], terminal: Terminal) -> int:
     words = list(argv)
     if "COMP_LINE" in os.environ:
         return _complete(os.environ["COMP_LINE"], words[1] if len(words) == 3 else "", terminal)
+    has_directory = False
     while words and words[0].startswith("-"):
         word = words.pop(0)
         if word in HELP:
@@ -95,6 +96,9 @@ def dispatch(argv: list[str], terminal: Terminal) -> int:
         if name != "chdir":
             code = _usage_error(terminal, UsageError(f"Unknown global option {word}", "See planner -help."))
             return code if words else 127
+        if has_directory:
+            return _usage_error(terminal, UsageError("Option -chdir is given twice", "Name one directory."))
+        has_directory = True
         if not equals or not directory:
             return _usage_error(terminal, UsageError("Option -chdir needs a directory", "Write -chdir=DIR."))
         try:

@@ -42,7 +42,7 @@ def graph(
     and state, and only with the parts that a walk needs. `queried_address`: the vertex whose waiting vertices are
     requested. Problems are in the graph's diagnostics."""
     if plan_file is not None or options.made is not None:
-        return _of_plan(options, kind, plan_file, queried_address)
+        return _of_plan(options, kind, plan_file, as_planned, queried_address)
     told = Diagnostics()
     with told.until_an_error():
         start = load_stored(options, told)
@@ -62,13 +62,22 @@ def graph(
     return _none(told)
 
 
-def _of_plan(options: OperationOptions, kind: str, plan_file: str | None, queried_address: str | None) -> Graph:
+def _of_plan(
+    options: OperationOptions, kind: str, plan_file: str | None, as_planned: bool, queried_address: str | None
+) -> Graph:
     answer = open_or_make_plan(options, plan_file)
     made = answer.complete
     if made is None:
         return _none(answer.diagnostics)
-    facts_of = graphs.planning_facts if kind.startswith("plan") else graphs.apply_facts
-    built = build_graph(facts_of(made.plan, made.loaded, queried_address), own=made.loaded.rules, more=ASKED)
+    if kind == "apply":
+        facts = graphs.apply_facts(made.plan, made.loaded, queried_address)
+    elif as_planned and kind == "plan":
+        facts = graphs.planning_facts(made.plan, made.loaded, queried_address)
+    else:  # of another operation, or as it is drawn: about the whole configuration of the plan, and its state
+        walk = walk_of("plan", "destroy" if kind == "plan-destroy" else "normal")
+        state = made.plan.prior_state
+        facts = graphs.graph_facts(walk, made.loaded, state, options.limits, (), queried_address, imports=as_planned)
+    built = build_graph(facts, own=made.loaded.rules, more=ASKED)
     return evolve(built, diagnostics=tuple(graph_problems(built)))
 
 

@@ -12,6 +12,7 @@ from planner.foundation.support.disk import forget_files_read
 from planner.foundation.support.signals import current_stop
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure, error, has_errors
 from planner.foundation.vocabulary.limits import Walk
+from planner.foundation.vocabulary.provider_address import parse_provider_configuration
 from planner.foundation.vocabulary.records import evolve, frozen
 from planner.language.config.model import Config
 from planner.language.config.variables import RootVariable
@@ -19,7 +20,7 @@ from planner.logic.model.plan import Plan
 from planner.operations.graphs import apply_graph, build
 from planner.operations.load import Derived, Loaded, load_values, read_configuration
 from planner.operations.options import OperationOptions, provider_limits
-from planner.operations.providers_needed import override_warnings, selection_problems
+from planner.operations.providers_needed import needed_providers, override_warnings, selection_problems
 from planner.operations.state_access import Opened, Stored, locked, open_backend, read_state
 from planner.operations.validate import validate_loaded
 from planner.world.state.model import State
@@ -162,6 +163,9 @@ def _make_valid_plan(start: Start, variables: Variables, hooks: Hooks, told: Dia
     that, too, which saves a third of the time of large configurations. Raises Failure."""
     options = start.options
     is_checked = False
+    names = {parse_provider_configuration(name).source for name in {r.provider for r in start.state.resources.values()}}
+    for source in sorted(names - needed_providers(start.config).all):
+        start.schemas.schema(source)  # of what only the state names: no object gets another provider unnoticed
 
     def check(graph: Graph | None = None) -> None:
         nonlocal is_checked

@@ -132,6 +132,8 @@ def test_chdir(planner, tmp_path):
         assert ran.code == 1
         assert "nowhere" in ran.err
         assert planner("-chdir", "version").code == 1
+        twice = planner(f"-chdir={tmp_path}", f"-chdir={tmp_path}", "version")
+        assert twice.code == 1 and "given twice" in twice.err
     finally:
         os.chdir(here)
 

@@ -217,6 +217,10 @@ def test_replace_provider(planner, here):
     found = json.loads((here / "terraform.tfstate").read_text())
     assert {r["provider"] for r in found["resources"]} == {'provider["registry.opentofu.org/acme/x"]'}
     assert "No matching resources" in planner("state", "replace-provider", "terraform", "acme/x").out
+    for words in (["plan"], ["apply", "-auto-approve"], ["refresh"], ["destroy", "-auto-approve"]):
+        ran = planner(*words)
+        assert ran.code == 1 and "registry.opentofu.org/acme/x is not on this machine" in ran.err
+    assert json.loads((here / "terraform.tfstate").read_text()) == found
 
 
 def test_no_state(planner, tmp_path, monkeypatch):
@@ -473,3 +477,15 @@ def test_a_verbose_drawing_has_what_closes_providers(tmp_path, planner, monkeypa
     close = 'label = "provider[\\"terraform.io/builtin/terraform\\"] (close)", shape = "diamond"'
     assert close in planner("graph", "-type=plan", "-verbose").out
     assert close not in planner("graph", "-type=plan").out
+
+
+def test_graphs_of_a_plan_file_are_of_its_configuration_and_state(planner, here):
+    (here / "main.tf").write_text('resource "terraform_data" "a" {\n  input = 1\n}\n')
+    assert planner("plan", "-out=p").code == 0
+    (here / "main.tf").write_text('resource "terraform_data" "later" {}\n')
+    graphs = {kind: planner("graph", "-plan=p", f"-type={kind}") for kind in ("plan", "plan-destroy", "apply")}
+    for kind, ran in graphs.items():
+        assert ran.code == 0 and "terraform_data.a" in ran.out and "later" not in ran.out, kind
+    assert "terraform_data.a (expand)" in graphs["plan"].out and "(destroy)" not in graphs["plan"].out
+    assert "terraform_data.a (destroy)" in graphs["plan-destroy"].out
+    assert planner("graph", "-plan=p").out == graphs["apply"].out

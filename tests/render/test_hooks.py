@@ -296,3 +296,16 @@ def test_group_passes_every_call_on():
 def test_words():
     assert [duration_text(s) for s in (0.2, 59.6, 61, 7200)] == ["0s", "1m0s", "1m1s", "2h0m0s"]
     assert output_lines("a \r\n\rb") == ["a", "b"]
+
+
+def test_json_lines_report_progress_until_the_end() -> None:
+    def work(lines: JsonLines) -> None:
+        hooks = JsonHooks(lines)
+        hooks._running._interval = 0.01
+        hooks.apply_start("a.b", "create")
+        time.sleep(0.05)
+        hooks.apply_complete("a.b", "create", ID, 0.05)
+        time.sleep(0.03)
+
+    kinds = [line["type"] for line in lines_of(work)]
+    assert kinds[0] == "apply_start" and kinds[-1] == "apply_complete" and kinds.count("apply_progress") > 1

@@ -116,6 +116,11 @@ def test_nobody_there() -> None:
     assert problem.value.may_pass and pauses == [1.0, 2.0]
     with pytest.raises(ServiceError, match="no such host"):
         ask.ask("GET", "http://nobody.invalid/")
+    ask, pauses = client(retries=Retries(2, 1, refused=False))
+    for url in ("http://nobody.invalid/", "http://127.0.0.1:1/"):
+        with pytest.raises(ServiceError, match=r"no such host|refused"):
+            ask.ask("GET", url)
+    assert not pauses
     for url in ("ftp://x", "http://", "http://x:y/", "x"):
         with pytest.raises(ServiceError):
             ask.ask("GET", url)

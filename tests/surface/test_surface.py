@@ -173,13 +173,21 @@ def settings(row: Row, folder: Path) -> bool:
     return bool(eval(wanted, {name: getattr(config, name) for name in config.__match_args__}))
 
 
+def absent(row: Row, folder: Path) -> bool:
+    """Nothing in planner reads the variable, or has the command; `remark` is the reason."""
+    name = row.item.split()[-1]
+    is_command = row.area == "cli-command"
+    return bool(row.remark) and (find([name])[0] is None if is_command else not re.search(rf"\b{name}\b", source()))
+
+
 def none(row: Row, folder: Path) -> bool:
-    """There is nothing to find out here."""
-    return row.planner != "better" or bool(row.remark)
+    """There is nothing to find out here: `remark` is the reason."""
+    return bool(row.remark)
 
 
 PROBES: dict[str, Callable[[Row, Path], bool]] = {
-    one.__name__: one for one in (flag, command, function, setting, variable, key, provisioner, snippet, settings, none)
+    one.__name__: one
+    for one in (flag, command, function, setting, variable, key, provisioner, snippet, settings, absent, none)
 }
 
 

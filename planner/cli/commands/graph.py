@@ -23,7 +23,7 @@ KINDS = ("plan", "plan-refresh-only", "plan-destroy", "apply")
 With -json, prints the graph before and after transitive reduction, with the kind of each node.""",
     (
         Flag("type", "string", f"Which operation: {', '.join(KINDS)}.", value="TYPE"),
-        Flag("plan", "string", "Draw what applying this plan file would do.", value="FILE"),
+        Flag("plan", "string", "Draw the graph of this plan file: that of applying it, or of -type.", value="FILE"),
         Flag("draw-cycles", "bool", "Draw the edges of cycles in red."),
         Flag("module-depth", "int", "", -1),
         Flag("verbose", "bool", "Draw the vertices that close providers, too."),
@@ -45,8 +45,6 @@ def graph(arguments: Arguments, terminal: Terminal) -> int:
     kind = arguments["type"] or ("apply" if arguments["plan"] else "plan")
     if kind not in KINDS:
         raise UsageError(f"There is no graph of type {kind}", f"The types are: {', '.join(KINDS)}.")
-    if arguments["plan"] and kind != "apply":
-        raise UsageError("Conflicting options", "A plan file has a graph of type apply only.")
     # The drawing is the graph of the configuration; programs get the one that the operation really walks.
     graph = calls.built_graph(kind, arguments["plan"] or None, as_planned=arguments["json"])
     said = [d for d in graph.diagnostics if d.is_error or not arguments["json"]]

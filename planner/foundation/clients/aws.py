@@ -122,7 +122,8 @@ class Service:
         try:
             answer = self.http.ask(method, self.endpoint.rstrip("/") + path, headers or {}, body, sign=sign)
         except ServiceError as problem:
-            text = f"operation error {self.title}: {operation}, exceeded maximum number of attempts, {problem.text}"
+            what = "exceeded maximum number of attempts" if "giving up" in problem.text else "request send failed"
+            text = f"operation error {self.title}: {operation}, {what}, {problem.text}"
             raise ServiceError(text, may_pass=problem.may_pass) from None
         if answer.status >= 300:
             raise self._error(operation, answer)

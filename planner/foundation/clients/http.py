@@ -129,8 +129,9 @@ class Tls:
 @frozen
 class Retries:
     """How often a request is tried again (`most`), and the pauses in seconds: `first`, doubled each time up to
-    `longest`. `statuses`: HTTP statuses that may pass. Refused connections count with `refused`.
-    With `adaptive`, a service that throttles gets all further requests more slowly, until it accepts them again."""
+    `longest`. `statuses`: HTTP statuses that may pass. Refused connections, and names that do not exist, count with
+    `refused`. With `adaptive`, a service that throttles gets all further requests more slowly, until it accepts them
+    again."""
 
     most: int = 3
     first: float = 0.5
@@ -189,7 +190,7 @@ class Http:
             except (OSError, http.client.HTTPException, ValueError) as problem:
                 if is_reading() and current_stop().requested:
                     raise ServiceError(f'{_title(method)} "{display_url(url)}": interrupted') from None
-                if last or not (rules.refused or not isinstance(problem, ConnectionRefusedError)) or _is_final(problem):
+                if last or (_is_refused(problem) and not rules.refused) or _is_final(problem):
                     tries = f" giving up after {attempt + 1} attempt(s):" if attempt else ""
                     text = f'{_title(method)} "{display_url(url)}":{tries} {reason_of(problem, url)}'
                     raise ServiceError(text, may_pass=not _is_final(problem)) from None
@@ -474,6 +475,13 @@ def _asked_pause(answer: HttpResponse) -> float:
     """The pause that a server requests, in seconds; a minute at most."""
     text = answer.headers.get("retry-after", "")
     return min(float(text), 60.0) if answer.status in (429, 503) and text.isascii() and text.isdigit() else 0.0
+
+
+def _is_refused(problem: Exception) -> bool:
+    """Whether nothing is there to answer: the connection is refused, or the name does not exist."""
+    if isinstance(problem, socket.gaierror):
+        return problem.errno != socket.EAI_AGAIN
+    return isinstance(problem, ConnectionRefusedError)
 
 
 def _is_final(problem: BaseException) -> bool:
