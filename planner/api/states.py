@@ -107,7 +107,7 @@ class States(Work):
 
     def pull_state(self) -> tuple[bytes, list[Diagnostic]]:
         """The state file, decrypted; empty when there is none."""
-        from planner.operations.state_push import state_pull
+        from planner.operations.state_edit import state_pull
 
         with self._session():
             return usable(state_pull(self.options))
@@ -115,7 +115,7 @@ class States(Work):
     def push_state(self, data: bytes, force: bool = False) -> list[Diagnostic]:
         """Replace the state by the one in a state file. One of another history, or an older one, is refused without
         `force`."""
-        from planner.operations.state_push import state_push
+        from planner.operations.state_edit import state_push
 
         switches(force=force)
         expect("data", data, bytes, "the content of a state file")
@@ -140,7 +140,7 @@ class States(Work):
     def unlock(self, lock_id: str, confirm: Callable[[LockInfo], bool] = bool) -> tuple[bool, list[Diagnostic]]:
         """Remove the lock with this id that was left behind, if `confirm` agrees when it gets the lock: whether that
         was done, and what went wrong (errors, too)."""
-        from planner.operations.force_unlock import force_unlock
+        from planner.operations.state_edit import force_unlock
 
         functions(confirm=confirm)
         lock_id = text("lock_id", lock_id)

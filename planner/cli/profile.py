@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import sys
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import CodeType, FrameType
 from typing import Any
 
@@ -109,8 +110,6 @@ def profiled(path: str, command: Callable[[], int], terminal: Terminal) -> int:
 
 def with_pprof(path: str, command: Callable[[], int]) -> int:
     """Run a command, and write its profile for `go tool pprof`. Raises Failure when the file cannot be written."""
-    from planner.cli.pprof import pprof
-
     path, begin = os.path.abspath(path), time.time()
     _write(path, b"")
     sampler = Sampler(lambda frame: "")
@@ -220,3 +219,62 @@ def _frame(code: CodeType) -> dict[str, Any]:
     name = code.co_filename
     file = f"planner{name[len(_HERE) :]}" if name.startswith(_HERE) else os.path.basename(name)
     return {"name": code.co_qualname, "file": file, "line": code.co_firstlineno}
+
+
+# Profiles in the format of Go's pprof (github.com/google/pprof, profile.proto), for the file of TOFU_CPU_PROFILE.
+
+Stacks = Mapping[str, Iterable[tuple[tuple[CodeType | str, ...], float]]]
+"""by thread: stacks from the outside, with the seconds that each was seen for"""
+
+
+def pprof(samples: Stacks, begin: float, duration: float, period: float) -> bytes:
+    """A profile; `begin` in seconds since 1970, `duration` and `period` in seconds."""
+    strings: dict[str, int] = {"": 0}
+    functions: dict[CodeType, int] = {}
+    out = bytearray()
+
+    def text(value: str) -> int:
+        return strings.setdefault(value, len(strings))
+
+    def location(code: CodeType) -> int:
+        if code not in functions:
+            functions[code] = number = len(functions) + 1
+            line = _field(1, number) + _field(2, code.co_firstlineno)
+            out.extend(_message(4, _field(1, number) + _message(4, line)))
+            name, file = text(code.co_qualname), text(code.co_filename)
+            described = _field(1, number) + _field(2, name) + _field(4, file) + _field(5, code.co_firstlineno)
+            out.extend(_message(5, described))
+        return functions[code]
+
+    value_type = _field(1, text("wall")) + _field(2, text("nanoseconds"))
+    out.extend(_message(1, value_type))
+    for stacks in samples.values():
+        for stack, seconds in stacks:
+            codes = [location(part) for part in reversed(stack) if isinstance(part, CodeType)]
+            values = _packed(2, [int(seconds * 1e9)])
+            out.extend(_message(2, _packed(1, codes) + values))
+    out.extend(_field(9, int(begin * 1e9)) + _field(10, int(duration * 1e9)))
+    out.extend(_message(11, value_type) + _field(12, int(period * 1e9)))
+    out.extend(b"".join(_message(6, value.encode()) for value in strings))
+    return gzip.compress(bytes(out))
+
+
+def _varint(number: int) -> bytes:
+    out = bytearray()
+    while number > 0x7F:
+        out.append(number & 0x7F | 0x80)
+        number >>= 7
+    out.append(number)
+    return bytes(out)
+
+
+def _field(number: int, value: int) -> bytes:
+    return _varint(number << 3) + _varint(value)
+
+
+def _message(number: int, content: bytes) -> bytes:
+    return _varint(number << 3 | 2) + _varint(len(content)) + content
+
+
+def _packed(number: int, values: Iterable[int]) -> bytes:
+    return _message(number, b"".join(map(_varint, values)))

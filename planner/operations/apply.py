@@ -91,8 +91,7 @@ def _apply(
     from planner.answers.documents.plan_file import stale
     from planner.engine.apply.shared_work import ApplyOptions
     from planner.engine.apply.walk import apply_walk
-    from planner.operations.input_record import keep_moves, keep_record, moves_of
-    from planner.operations.taint_record import keep_taints
+    from planner.operations.input_record import keep_moves, keep_record, keep_taints, moves_of
     from planner.world.state.snapshots import Snapshots, persist_interval
 
     plan, start, store = made.plan, made.loaded, made.loaded.store

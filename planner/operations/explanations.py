@@ -165,7 +165,7 @@ def explainer(options: OperationOptions, plan_file: str | None = None) -> tuple[
 def explainer_of(made: MadePlan[Unstored]) -> Explainer:
     """The explainer of an existing plan."""
     from planner.answers.explain.why import Explainer
-    from planner.engine.evaluation.planned_values import planned_values, with_outputs
+    from planner.engine.evaluation.eval_walk import planned_values, with_outputs
     from planner.operations.former_world import FormerWorlds
 
     plan, loaded = made.plan, made.loaded
@@ -199,7 +199,7 @@ def _locked(made: MadePlan[Unstored]) -> dict[str, tuple[str, Span]]:
 def _taints(made: MadePlan[Unstored]) -> Mapping[str, TaintOrigin]:
     """The origins of the taints of objects that a plan replaces for that reason, by their present addresses."""
     from planner.operations.former_world import store_of
-    from planner.operations.taint_record import taints_of
+    from planner.operations.input_record import taints_of
 
     former = {c.address: c.previous_address for c in made.plan.changes if ("tainted", c.address) in c.facts}
     store = store_of(made) if former else None

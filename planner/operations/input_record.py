@@ -26,7 +26,7 @@ from planner.foundation.values.json_codec import CodecError, to_json
 from planner.foundation.values.schema import contains
 from planner.foundation.values.types import type_to_json
 from planner.foundation.values.value import Value, identical, is_wholly_known, type_of, unmark_deep
-from planner.foundation.vocabulary.address import format_instance, parse_resource_instance
+from planner.foundation.vocabulary.address import format_instance, format_key, parse_resource_instance
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure
 from planner.foundation.vocabulary.provider_address import parse_provider_configuration
 from planner.language.config.variables import RootVariable
@@ -36,8 +36,7 @@ from planner.language.syntax.body import variables as mentions
 from planner.language.syntax.nodes import Call
 from planner.logic.model.plan import Plan
 from planner.operations.plan import MadePlan, Start
-from planner.operations.taint_record import keep_taints, taints_of
-from planner.world.state.backend import APPLIED, Store, document_not_saved
+from planner.world.state.backend import APPLIED, TAINTS, Store, document_not_saved
 from planner.world.state.encryption_seal import Seal
 from planner.world.state.input_record import (
     CREATED,
@@ -55,9 +54,11 @@ from planner.world.state.input_record import (
     with_run,
 )
 from planner.world.state.model import ObjectState, State
+from planner.world.state.taint_record import TaintOrigin, read_taints, taints_bytes
 
 if TYPE_CHECKING:
     from planner.answers.documents.recorded_sources import FileReader
+
 
 _LONGEST_VALUE = 1 << 16
 """bytes of a value that is recorded"""
@@ -332,3 +333,26 @@ def locked_versions(directory: str) -> dict[str, str]:
         return {address: str(lock.version) for address, lock in read_locks(directory)[0].items()}
     except Failure:
         return {}
+
+
+# The record of the origins of taints: written when they happen, read by explanations.
+
+
+def taints_of(store: Store, state: State) -> dict[str, TaintOrigin]:
+    """The origins of taints on record for a state, by address; objects may have been mended or moved since."""
+    data = store.beside(TAINTS)
+    return read_taints(data, state.lineage) if data is not None else {}
+
+
+def keep_taints(store: Store, state: State, taints: Mapping[str, TaintOrigin]) -> list[Diagnostic]:
+    """Record the origins of taints in a state that was just written."""
+    if not taints:
+        return []
+    known = {**taints_of(store, state), **taints}
+    tainted = {
+        resource.address + format_key(instance.key)
+        for resource, instance in state.instances()
+        if instance.current is not None and instance.current.tainted
+    }
+    document = taints_bytes(state.lineage, {name: origin for name, origin in known.items() if name in tainted})
+    return store.put_beside(TAINTS, document)

@@ -29,8 +29,7 @@ from planner.logic.datalog.language.values import Row, decode
 from planner.logic.facts.from_state import from_changes, from_state
 from planner.logic.graph.build import SPOKEN, Names, graph_program, user_files
 from planner.logic.graph.query_answers import ABOUT, DRAWN, Actions, Answers, picture_of_rows, search, verb_of
-from planner.logic.graph.question_checks import mismatches
-from planner.logic.graph.vertex_addresses import meant_query
+from planner.logic.graph.question_checks import meant_query, mismatches
 from planner.logic.programs.rule_programs import program
 from planner.operations import graphs
 from planner.operations.explanations import facts_with_instances

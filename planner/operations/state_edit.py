@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from planner.foundation.vocabulary.address import (
     Address,
@@ -20,10 +20,15 @@ from planner.foundation.vocabulary.provider_address import parse_provider_config
 from planner.foundation.vocabulary.records import evolve
 from planner.operations.backends import version_problems
 from planner.operations.options import StateOptions
-from planner.operations.show import kept_state
+from planner.operations.show import kept_state, stored_state
 from planner.operations.state_access import locked
 from planner.world.state.backend import Store
+from planner.world.state.file import read_state, same_content, write_state
 from planner.world.state.model import InstanceState, ResourceState, State
+
+if TYPE_CHECKING:
+    from planner.world.state.lock import LockInfo
+
 
 Change: TypeAlias = Callable[[State], tuple[State, list[str], list[Diagnostic]]]
 """makes another state, and describes its changes"""
@@ -217,3 +222,74 @@ def _provider(text: str) -> str:
     except ValueError:
         detail = "A provider is written as type, namespace/type or host/namespace/type."
         raise Failure(error("state.provider", f'"{text}" is not a provider', detail)) from None
+
+
+# `state pull` and `state push`: the state as a file, out and in.
+
+
+def state_pull(options: StateOptions) -> tuple[bytes, list[Diagnostic]]:
+    """The state as a state file holds it; nothing when there is none."""
+    shown, problems = stored_state(options)
+    if shown is None or shown.state is None:
+        return b"", problems
+    return write_state(shown.state, compact=True), problems
+
+
+def _decrypted(options: StateOptions, data: bytes) -> tuple[bytes, list[Diagnostic]]:
+    """The pushed state, in clear: it may be encrypted like the state, such as one that an apply could not save."""
+    told = Diagnostics()
+    if b'"encryption_version"' not in data:
+        return data, told
+    with told.until_an_error():
+        return kept_state(options, told).encryption.state.unseal(data).data, []
+    return data, told
+
+
+def state_push(options: StateOptions, data: bytes, force: bool = False) -> list[Diagnostic]:
+    """Replace the state by the one in a state file. Without `force`, one of another lineage or an older one is
+    refused."""
+    if not data.strip():
+        return [error("state.push_nothing", "No state", "The input of push is empty: it contains no state.")]
+    data, told = _decrypted(options, data)
+    if has_errors(told):
+        return told
+    new, problems = read_state(data)
+    problems = [*told, *problems]
+    if new is None or has_errors(problems):
+        return problems
+    given = new
+
+    def check(old: State) -> tuple[State, list[str], list[Diagnostic]]:
+        refused = ""
+        if not force and old.lineage and given.lineage and old.lineage != given.lineage:
+            refused = "It belongs to another history (its lineage differs)."
+        elif not force and given.serial < old.serial:
+            refused = f"Its serial {given.serial} is older than the serial {old.serial} of the present state."
+        elif not force and old.lineage and given.serial == old.serial and not same_content(old, given):
+            refused = f"The present state has the same serial {old.serial}, but another content."
+        if refused:
+            detail = f"{refused} Push with -force to write it all the same; the present state is lost then."
+            return old, [], [error("state.push_refused", "State refused", detail)]
+        return given, ["state"], []
+
+    _, more = edit(options, "OperationTypeStatePush", check, exactly=True)
+    return problems + more
+
+
+# `force-unlock`: remove a lock of the state that its holder left behind.
+
+
+def force_unlock(
+    options: StateOptions, lock_id: str, confirm: Callable[[LockInfo], bool]
+) -> tuple[bool, list[Diagnostic]]:
+    """Remove the lock of the state that has this id, and return whether that was done: `confirm` is called when there
+    is such a lock and its process has released it."""
+    told = Diagnostics()
+    with told.until_an_error():
+        store = kept_state(options, told).store
+        holder, problems = store.held_by(lock_id)
+        if holder is None or not confirm(holder):
+            return False, problems
+        problems = store.force_unlock(lock_id)
+        return not problems, problems
+    return False, told

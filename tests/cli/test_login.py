@@ -17,7 +17,7 @@ import pytest
 from conformance import forked
 from state.backends.servers import tfe
 
-from planner.foundation.clients.oauth import login_service
+from planner.foundation.clients.login import login_service
 from planner.foundation.vocabulary.diagnostic import ServiceError
 
 BASE = "https://h.test/"

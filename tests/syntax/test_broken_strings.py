@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from planner.language.syntax.broken_strings import line_breaks
+from planner.language.syntax.recover import line_breaks
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,7 @@ def more_causes(name: str) -> str:
 
 
 class Explainer:
-    """Proofs about one plan. `context` holds the planned values (planner.engine.evaluation.planned_values)."""
+    """Proofs about one plan. `context` holds the planned values (planner.engine.evaluation.eval_walk)."""
 
     def __init__(
         self,

@@ -145,18 +145,17 @@ def policy_test(arguments: Arguments, terminal: Terminal) -> int:
 
 def _once(words: list[str], arguments: Arguments, terminal: Terminal) -> int:
     from planner.api.rule_cases import run_cases
-    from planner.render import quality as render_quality
     from planner.render import rules as render_rules
 
     tested = run_cases(words, "policy")
     result = _quality(words, arguments) if tested.passed else None
     if arguments["json"]:
-        terminal.data(render_rules.tested_json(tested, **render_quality.as_json(result)))
+        terminal.data(render_rules.tested_json(tested, **render_rules.quality_json(result)))
         return int(not tested.passed)
     terminal.out(render_rules.tested_text(tested, terminal.paint))
     render_rules.show(tested.diagnostics, terminal)
     if result is not None:
-        terminal.out(render_quality.as_text(result, arguments["coverage"], terminal.paint))
+        terminal.out(render_rules.quality_text(result, arguments["coverage"], terminal.paint))
     return int(not tested.passed)
 
 

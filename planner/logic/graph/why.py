@@ -16,7 +16,7 @@ from planner.logic.datalog.explain.proof import proof_json
 from planner.logic.datalog.explain.search import Prover
 from planner.logic.graph.build import SPOKEN, SPOKEN_AT_FIRST, Names, told_instead
 from planner.logic.graph.nearest_miss import near_text, nearest_misses
-from planner.logic.graph.vertex_addresses import meant_query
+from planner.logic.graph.question_checks import meant_query
 from planner.logic.model.graph import Graph, source_json
 
 

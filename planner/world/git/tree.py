@@ -17,8 +17,7 @@ from typing import IO, TypeAlias
 from planner.foundation.support.disk import TreeEntry, list_directory, read_whole, view
 from planner.foundation.vocabulary.records import frozen
 from planner.language.config.directory import DATA_DIRECTORY
-from planner.world.git.call import GitError, command, environment, run
-from planner.world.git.revisions import commit_of, top_of
+from planner.world.git.revisions import GitError, command, commit_of, environment, run, top_of
 
 _DIRECTORY, _LINK, _SUBMODULE = "40000", "120000", "160000"
 _MOST_LINKS = 40

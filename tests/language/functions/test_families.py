@@ -23,9 +23,9 @@ from planner.foundation.values.value import NULL, List, Null
 from planner.language.functions import CallContext, FunctionError, call, lookup
 from planner.language.functions.encoding import CsvError, records
 from planner.language.functions.filesystem import PatternError, glob
-from planner.language.functions.floating import exp, log, power
 from planner.language.functions.json_reader import read as read_json
 from planner.language.functions.network import parse_network
+from planner.language.functions.numeric import exp, log, power
 from planner.language.functions.yaml import YamlError
 from planner.language.functions.yaml import read as read_yaml
 from planner.language.functions.yaml import write as write_yaml

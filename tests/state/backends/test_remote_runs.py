@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 from state.backends.servers import tfe
 
-from planner.world.state.remote.runs import ServerRun, upload_root
-from planner.world.state.remote.upload import files_to_upload, ignore_patterns, is_ignored
+from planner.world.state.remote.runs import ServerRun, files_to_upload, ignore_patterns, is_ignored, upload_root
 
 
 @pytest.fixture
