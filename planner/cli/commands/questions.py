@@ -1,0 +1,299 @@
+"""Questions about a plan or the variables: what if, drift, improvements, and a page to explore."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from planner.api.making import Making, actions_of
+from planner.api.questions import Questions
+from planner.api.validation import Validation
+from planner.cli.finish import finish, json_text, write_page
+from planner.cli.flags import Arguments, Flag, UsageError, command, no_directory
+from planner.cli.options import (
+    DESTROY,
+    INPUT,
+    JSON,
+    OPERATION,
+    POLICY,
+    SINCE,
+    STATE,
+    VARIABLES,
+    plan_calls,
+    state_calls,
+)
+from planner.cli.review import REVIEW, Review
+from planner.foundation.values.json_codec import simple_json
+from planner.foundation.values.value import Unknown, unmark_deep
+from planner.foundation.vocabulary.diagnostic import has_errors
+from planner.foundation.vocabulary.nearest import did_you_mean, word
+from planner.render.terminal import Terminal
+from planner.render.value import format_value
+
+if TYPE_CHECKING:
+    from planner.api.questions import Remark
+    from planner.api.validation import GivenValue, VariableReport
+
+
+@command(
+    "[options]",
+    """Makes two plans, one of the current configuration and one with the given options, and shows the differences
+and their causes:
+
+  planner what-if -var=drop=true
+  planner what-if -replace=terraform_data.web
+  planner what-if -target=module.net
+
+-var, -replace, -target, -exclude and -destroy apply to the second plan alone. -var-file and -base-var apply to both.
+Nothing is changed.""",
+    (
+        Flag("base-var", "list", "Set an input variable in both plans. May be repeated.", value="NAME=VALUE"),
+        JSON,
+        DESTROY,
+        SINCE,
+        *OPERATION,
+        *STATE,
+        *VARIABLES,
+    ),
+)
+def what_if(arguments: Arguments, terminal: Terminal) -> int:
+    """0, or 1 when one of the plans cannot be made."""
+    from planner.render.what_if import what_if_json, what_if_text
+
+    no_directory(arguments, "what-if")
+    comparison, problems = plan_calls(Questions, arguments).comparison(tuple(arguments["base-var"]))
+    if comparison is None and not problems:
+        detail = "Choose what differs with -var, -replace, -target, -exclude or -destroy."
+        raise UsageError("Nothing is tried", detail)
+    if comparison is None:
+        return finish(problems, terminal)
+    if arguments["json"]:
+        terminal.data(json_text(what_if_json(comparison)))
+    else:
+        actions = {**actions_of(comparison.without), **actions_of(comparison.within)}
+        terminal.out(what_if_text(comparison, actions, terminal.paint))
+    return finish(problems, terminal)
+
+
+_OTHERS = ("refresh", "refresh-only", "replace", "allow-deferral")
+
+
+@command(
+    "[options]",
+    """Compares the state with the real objects, and shows each attribute that was changed outside since the last
+apply: its values, and whether applying the configuration would restore it. Where an object has them, with the time and
+the author of its last modification. Nothing is changed or locked.
+
+-markdown, -html and -review write the report to files; -json prints it.
+
+The exit code is 0 without drift, 2 when there is drift, and 1 on errors.""",
+    (*(flag for flag in OPERATION if flag.name not in _OTHERS), JSON, *REVIEW, *STATE, *VARIABLES),
+)
+def drift(arguments: Arguments, terminal: Terminal) -> int:
+    """0, 1 on errors, or 2 when there is drift."""
+    from planner.render.review.drift import drift_lines
+
+    no_directory(arguments, "drift")
+    calls = plan_calls(Making, arguments, "refresh-only", needs_configuration=True)
+    review = Review(arguments, "drift", prints=True)
+    document, problems = calls.drift(review.subject)
+    problems += review.write_document(document)
+    if arguments["json"]:
+        terminal.data(json_text(document))
+    elif not has_errors(problems):
+        for line in drift_lines(document, terminal.paint):
+            terminal.out(line)
+    return finish(problems, terminal) or (2 if document["changes"] else 0)
+
+
+@command(
+    "[options] [NAME...]",
+    """Shows each input variable of the root module, or the named ones: type, value, where the value comes from,
+which values it overrides, and what reads it. Sensitive values are hidden.
+No state is read, and no provider is called.""",
+    (
+        *VARIABLES,
+        JSON,
+        Flag("show-sensitive", "bool", "Show sensitive values."),
+    ),
+)
+def vars(arguments: Arguments, terminal: Terminal) -> int:
+    """0, or 1 when a value is missing or does not fit."""
+    reports, problems = state_calls(Validation, arguments).variables()
+    wanted = [word.removeprefix("var.") for word in arguments.words]
+    known = [report.name for report in reports]
+    for name in wanted:
+        if name not in known:
+            raise UsageError(f"There is no variable {name}", f"planner vars lists all.{did_you_mean(name, known)}")
+    shown = [report for report in reports if not wanted or report.name in wanted]
+    show_sensitive = arguments["show-sensitive"]
+    if arguments["json"]:
+        terminal.data(json_text({"format_version": "1.0", "variables": [_json(r, show_sensitive) for r in shown]}))
+    else:
+        terminal.out("\n\n".join(_text(report, show_sensitive) for report in shown) or "No input variables.")
+    return finish(problems, terminal)
+
+
+def _text(report: VariableReport, show_sensitive: bool) -> str:
+    value = "(not set)" if report.given is None else _value(report.given, show_sensitive)
+    lines = [f"var.{report.name}", f"  value      {value}", f"  type       {report.type}"]
+    lines += [f"  from       {report.given.source}"] if report.given else []
+    lines += [f"  overrides  {_value(one, show_sensitive)}   {one.source}" for one in report.overridden]
+    lines += [f"  read by    {address}   {place}".rstrip() for address, place in report.readers]
+    return "\n".join(lines if report.readers else [*lines, "  read by    nothing"])
+
+
+def _value(given: GivenValue, show_sensitive: bool) -> str:
+    if given.value is None:
+        return "(not readable)"
+    if isinstance(given.value, Unknown):
+        return "(not valid)"
+    return format_value(unmark_deep(given.value)[0] if show_sensitive else given.value, 13)
+
+
+def _json(report: VariableReport, show_sensitive: bool) -> dict[str, Any]:
+    document: dict[str, Any] = {
+        "name": report.name,
+        "type": report.type,
+        "description": report.description,
+        "sensitive": report.sensitive,
+    }
+    if report.given is not None:
+        document |= _json_value(report.given, show_sensitive)
+    document["overrides"] = [_json_value(one, show_sensitive) for one in report.overridden]
+    document["read_by"] = [{"address": address, "place": place} for address, place in report.readers]
+    return document
+
+
+def _json_value(given: GivenValue, show_sensitive: bool) -> dict[str, Any]:
+    if given.value is None or isinstance(given.value, Unknown):
+        return {"source": given.source}
+    plain, marks = unmark_deep(given.value)
+    return {"source": given.source, **({} if marks and not show_sensitive else {"value": simple_json(plain)})}
+
+
+KINDS = {"": ("plan", "apply"), "plan": ("plan",), "apply": ("apply",)}
+
+
+@command(
+    "[options] -out=FILE.html",
+    """Writes one HTML page about a plan for a browser, which needs no network. It shows the graph, with search,
+zoom and collapsible modules; kinds of edges; changes and their causes; the rule and the source line of each edge; the
+reach of a change; the path between two nodes; and policy verdicts.
+
+With -plan the page shows a saved plan, otherwise a new one. Nothing is changed.""",
+    (
+        Flag("out", "string", "Write the page to this file.", value="FILE"),
+        Flag("plan", "string", "Show this plan file.", value="FILE"),
+        Flag("type", "string", "Show only this graph: plan or apply (default: both).", value="TYPE"),
+        DESTROY,
+        INPUT,
+        *POLICY,
+        SINCE,
+        *OPERATION,
+        *STATE,
+        *VARIABLES,
+    ),
+)
+def explore(arguments: Arguments, terminal: Terminal) -> int:
+    """0, or 1 when there is no plan or the page cannot be written."""
+    from planner.render.page.of_plan import page_of_plan
+    from planner.render.page.page import page_html
+    from planner.render.progress import ProgressHooks
+
+    no_directory(arguments, "explore")
+    if not arguments["out"]:
+        raise UsageError("Option -out is required", "It names the file to write: planner explore -out=plan.html")
+    if arguments["type"] not in KINDS:
+        raise UsageError(f"There is no graph of type {arguments['type']}", "The types are: plan, apply.")
+    plan_file = arguments["plan"] or None
+    calls, kinds = plan_calls(Questions, arguments), KINDS[arguments["type"]]
+    explored, problems = calls.exploration(kinds, plan_file, ProgressHooks(terminal))
+    if explored is None:
+        return finish(problems, terminal)
+    title = f"Plan of {os.path.basename(plan_file or os.getcwd())}"
+    asks = " ".join(["planner why -full", *([f"-plan={word(plan_file)}"] if plan_file else [])])
+    problems += write_page(arguments["out"], page_html(page_of_plan(explored, title, asks)))
+    if not has_errors(problems):
+        terminal.out(f"The page is in {arguments['out']}.")
+    return finish(problems, terminal)
+
+
+MOST_SHOWN = 10
+
+"""moved blocks for one file, or commands, that are shown"""
+
+
+@command(
+    "[options]",
+    """Makes a plan, or reads one, and gives advice on surprising parts of it:
+
+  destroy_before_update         an object is destroyed while still in use
+  forced_create_before_destroy  create_before_destroy that is not configured
+  index_shift                   objects that get each other's values, because
+                                indexes of count have shifted
+  likely_rename                 objects that a moved block keeps
+  possible_rename               objects that a moved block has updated instead
+  provider_of_unplanned         a provider whose configuration does not exist
+
+Moved blocks are planned with before they are proposed; -write inserts those of likely_rename into their files. Rules of
+your own can add advice: advice(code, address, message).""",
+    (
+        JSON,
+        Flag("plan", "string", "Use this saved plan.", value="FILE"),
+        Flag("write", "bool", "Insert the moved blocks of likely renames into the configuration."),
+        DESTROY,
+        *OPERATION,
+        *STATE,
+        *VARIABLES,
+    ),
+)
+def suggest(arguments: Arguments, terminal: Terminal) -> int:
+    """0 whatever the advice is, 1 on errors."""
+    from planner.foundation.support.exact_json import dumps
+
+    no_directory(arguments, "suggest")
+    if arguments["write"] and arguments["plan"]:
+        detail = "A saved plan has a configuration of its own: leave out -plan, or insert the blocks by hand."
+        raise UsageError("Conflicting options", detail)
+    result = plan_calls(Questions, arguments).advice(arguments["plan"] or None, arguments["write"])
+    problems = result.diagnostics
+    is_known = bool(result.remarks) or not has_errors(problems)
+    if arguments["json"] and is_known:
+        items = [remark.json for remark in result.remarks]
+        written = {"written": result.written} if arguments["write"] else {}
+        terminal.data(dumps({"format_version": "1.0", "advice": items, **written}).decode())
+    elif is_known:
+        for line in _lines(result.remarks):
+            terminal.out(line)
+        if not result.remarks:
+            terminal.out("No advice.")
+        if arguments["write"]:
+            terminal.out(f"\nMoved blocks were written to: {', '.join(result.written) or 'no file'}")
+    return finish(problems, terminal) if has_errors(problems) else 0
+
+
+def _lines(remarks: Iterable[Remark]) -> Iterator[str]:
+    """The remarks, with the moved blocks that they propose."""
+    shown: dict[str, int] = {}
+    listed = list(remarks)
+    for remark in listed:
+        block = remark.block
+        if block is None:
+            commands = "".join(f"\n    {command}" for command in remark.commands[:MOST_SHOWN])
+            hidden = len(remark.commands) - MOST_SHOWN
+            more = f"\n    ... {hidden} more commands (-json lists all)" if hidden > 0 else ""
+            before = "\n" if commands else ""
+            yield f"{remark.address}: {remark.code}\n  {remark.message}{before}{commands}{more}"
+            continue
+        shown[block.file] = shown.get(block.file, 0) + 1
+        if shown[block.file] <= MOST_SHOWN:
+            text = block.text.rstrip("\n").replace("\n", "\n    ")
+            yield f"{remark.address}:\n  {remark.message}\n\n    {text}\n"
+    if any(remark.code == "likely_rename" and remark.block is not None for remark in listed):
+        yield "To insert the moved blocks: planner suggest -write"
+    for file, number in shown.items():
+        if number > MOST_SHOWN:
+            rest = "(-json lists all, -write inserts the likely ones)"
+            yield f"... {number - MOST_SHOWN} more moved blocks for {file} {rest}"
