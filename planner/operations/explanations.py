@@ -19,7 +19,7 @@ from planner.logic.graph.build import ASKED, SPOKEN_AT_FIRST, Names, build_graph
 from planner.logic.model.graph import CommandLine, Graph, source_json
 from planner.logic.model.plan import Plan, change_name
 from planner.logic.programs.actions import UNKNOWN, does, verb_of
-from planner.logic.programs.rule_programs import cause_program, moving_program, relevance_program
+from planner.logic.programs.rule_programs import product_program
 from planner.operations import graphs
 from planner.operations.moves import moves
 from planner.operations.options import OperationOptions
@@ -116,7 +116,7 @@ def moves_ground(options: OperationOptions, plan_file: str | None = None) -> tup
             loaded, state = stored, stored.state
     if loaded is None or state is None:
         return None, told
-    program, facts = moving_program(), asked_facts(loaded.config, state, loaded.options.limits)
+    program, facts = product_program("moving"), asked_facts(loaded.config, state, loaded.options.limits)
     return Graph({}, (), {}, database=evaluate(program, facts), program=program), told
 
 
@@ -137,7 +137,7 @@ def relevance_ground(options: OperationOptions, plan_file: str | None = None) ->
     for change in plan.changes:
         if not change.deposed:
             unknowns.add(change)
-    program = relevance_program()
+    program = product_program("relevance")
     database = evaluate(program, facts.build())
     return Graph({}, (), {}, database=database, program=program), list(answer.diagnostics)
 
@@ -150,7 +150,7 @@ def decision_ground(
     answers, problems = explainer(options, plan_file)
     if answers is None:
         return None, "", problems
-    program, drifted = cause_program(), {change.address: change.action for change in answers.plan.drift}
+    program, drifted = product_program("causes"), {change.address: change.action for change in answers.plan.drift}
     database = evaluate(program, answers.about(what))
     return Graph({}, (), {}, database=database, program=program), drifted.get(what, ""), problems
 

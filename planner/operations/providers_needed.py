@@ -52,11 +52,11 @@ def _derive(config: Config, state: State | None) -> Needed:
     from planner.logic.datalog.engine.evaluate import evaluate
     from planner.logic.datalog.engine.fact_base import FactBuilder
     from planner.logic.facts.mentions import provider_mentions
-    from planner.logic.programs.rule_programs import program
+    from planner.logic.programs.rule_programs import product_program
 
     facts = FactBuilder()
     provider_mentions(facts, config, state)
-    derived = evaluate(program("providers"), facts.build())
+    derived = evaluate(product_program("providers"), facts.build())
     of_modules: dict[str, set[str]] = {}
     for module, provider in derived["module_names"]:
         of_modules.setdefault(module, set()).add(provider)

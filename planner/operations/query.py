@@ -30,7 +30,7 @@ from planner.logic.facts.from_state import from_changes, from_state
 from planner.logic.graph.build import SPOKEN, Names, graph_program, user_files
 from planner.logic.graph.query_answers import ABOUT, DRAWN, Actions, Answers, picture_of_rows, search, verb_of
 from planner.logic.graph.question_checks import meant_query, mismatches
-from planner.logic.programs.rule_programs import program
+from planner.logic.programs.rule_programs import product_program
 from planner.operations import graphs
 from planner.operations.explanations import facts_with_instances
 from planner.operations.options import OperationOptions
@@ -286,7 +286,7 @@ def _ask_state(
     """A question about a state alone: no configuration, no graph."""
     from planner.operations.show import ShownState, show
 
-    relations = program("state")
+    relations = product_program("state")
     if node_set(words, graph_program()) is not None:
         detail = "A state has no graph: verbs and sets of vertices need the configuration or a plan."
         raise Failure(error("query.no_graph", "There is no graph", detail))

@@ -23,7 +23,7 @@ from planner.logic.graph.why import (
 )
 from planner.logic.model.graph import Graph
 from planner.logic.programs.actions import is_word
-from planner.logic.programs.rule_programs import cause_program, moving_program, relevance_program
+from planner.logic.programs.rule_programs import product_program
 from planner.operations.explanations import (
     DEPENDENCY,
     DRIFT,
@@ -133,11 +133,11 @@ def _why_fact(options: OperationOptions, text: str, kind: str, plan_file: str | 
     from planner.operations.query import is_about_changes, reads
 
     name = text.partition("(")[0].strip()
-    if name in cause_program().predicates and name not in graph_program().predicates:
-        ground, _, diagnostics = decision_ground(options, _first_argument(cause_program(), text), plan_file)
+    if name in product_program("causes").predicates and name not in graph_program().predicates:
+        ground, _, diagnostics = decision_ground(options, _first_argument(product_program("causes"), text), plan_file)
         return _proved(ground, text, negated) if ground is not None else (None, diagnostics)
-    for program, ground_of in ((moving_program, moves_ground), (relevance_program, relevance_ground)):
-        if name not in graph_program().predicates and name in program().predicates:
+    for program, ground_of in (("moving", moves_ground), ("relevance", relevance_ground)):
+        if name not in graph_program().predicates and name in product_program(program).predicates:
             ground, diagnostics = ground_of(options, plan_file)
             return _proved(ground, text, negated) if ground is not None else (None, diagnostics)
     rules = graph_program(user_files(options.rules))

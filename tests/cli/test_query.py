@@ -408,13 +408,13 @@ def test_the_help_of_fleets_names_relations_that_exist(command: str) -> None:
     import re
 
     from planner.cli import index
-    from planner.logic.programs.rule_programs import program
+    from planner.logic.programs.rule_programs import product_program
 
     help_text = index.load(command).help
     sets = r"(?:deny|warn|deps|rdeps)"  # verdicts, and sets of units
     named = [n for n in re.findall(r"\b([a-z_]+)\([^()]*[^()]\)", help_text) if not re.fullmatch(sets, n)]
     assert "unit_planned" in named
-    assert [name for name in named if name not in program("batch").predicates] == []
+    assert [name for name in named if name not in product_program("batch").predicates] == []
 
 
 def test_the_help_names_relations_that_exist() -> None:
@@ -423,9 +423,9 @@ def test_the_help_names_relations_that_exist() -> None:
     from planner.cli import index
     from planner.language.syntax.node_sets import VERBS
     from planner.logic.graph.build import graph_program
-    from planner.logic.programs.rule_programs import program
+    from planner.logic.programs.rule_programs import product_program
 
-    predicates = {**program("policy").predicates, **graph_program().predicates}
+    predicates = {**product_program("policy").predicates, **graph_program().predicates}
     named = {
         name: text for name, text in re.findall(r"([a-z_]+)\(([^()]*)\)", index.load("query").help) if name not in VERBS
     }

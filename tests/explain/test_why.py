@@ -23,12 +23,12 @@ from planner.logic.datalog.explain.proof import proof_json
 from planner.logic.datalog.explain.search import Prover
 from planner.logic.model.graph import source_json
 from planner.logic.model.plan import change_name
-from planner.logic.programs.rule_programs import cause_program
+from planner.logic.programs.rule_programs import product_program
 
 
 @cache
 def rules() -> list[dict[str, str]]:
-    return [{"name": rule.name, "text": rule.text} for rule in cause_program().rules]
+    return [{"name": rule.name, "text": rule.text} for rule in product_program("causes").rules]
 
 
 @pytest.mark.parametrize("name", thinned(PLANNED, 8))
@@ -42,14 +42,14 @@ def test_every_action_and_unknown_value_has_a_proof(name: str, tmp_path: Path, m
         everything.change(change)
     for place in places:
         everything.value(place)
-    database = evaluate(cause_program(), everything.build())
-    model = Model.of(cause_program(), database)
-    assert model.differences(cause_program(), database) == []
+    database = evaluate(product_program("causes"), everything.build())
+    model = Model.of(product_program("causes"), database)
+    assert model.differences(product_program("causes"), database) == []
     for change in explained.plan.changes:
         accept(explained.action(change_name(change)), ["explained", change_name(change), change.action], model.holds)
     for place in places:
         accept(explained.unknown(str(place)), ["unknown", str(place)], model.holds)
-    prover = Prover(cause_program(), database)
+    prover = Prover(product_program("causes"), database)
     for predicate, row in [(name, row) for name in ("because", "leaf") for row in sorted(database[name])]:
         proof = prover.why(predicate, row)
         assert proof is not None, row

@@ -14,7 +14,7 @@ from planner.answers.explain.why import Explainer
 from planner.foundation.vocabulary.diagnostic import Failure
 from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.fact_base import FactBuilder
-from planner.logic.programs.rule_programs import decision_program
+from planner.logic.programs.rule_programs import product_program
 
 
 @pytest.fixture(autouse=True)
@@ -146,6 +146,6 @@ def test_why_data_is_read_now_or_later(work: Path) -> None:
 
 
 def test_where_facts_come_from_is_said_of_every_input() -> None:
-    program = decision_program()
+    program = product_program("decisions")
     told = [row[0] for row in evaluate(program, FactBuilder().build(), ["fact_source"]).sorted("fact_source")]
     assert told == sorted(p.name for p in program.predicates.values() if p.is_input)

@@ -10,7 +10,7 @@ import pytest
 from planner.engine.plan import action as module
 from planner.engine.plan.action import Facts, decide
 from planner.logic.datalog.engine.cache import load_program
-from planner.logic.programs.rule_programs import decision_program
+from planner.logic.programs.rule_programs import product_program
 
 OWN = """
 replaced(I) :- differs(I, "tags").
@@ -21,9 +21,9 @@ replaced(I) :- import_wanted(I), change_before(I, R, _, _), starts_with(R, "modu
 @pytest.fixture
 def with_own_rules(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The rules of the product and two more, which look at values."""
-    program, diagnostics = load_program([*decision_program().files, ("own.dl", OWN)])
+    program, diagnostics = load_program([*product_program("decisions").files, ("own.dl", OWN)])
     assert program is not None, diagnostics
-    monkeypatch.setattr(module, "decision_program", lambda: program)
+    monkeypatch.setattr(module, "product_program", lambda name: program)
     module._columns_looked_at.cache_clear()
     module._decide.cache_clear()
     yield

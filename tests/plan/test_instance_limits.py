@@ -13,7 +13,7 @@ from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.fact_base import FactBuilder
 from planner.logic.facts.from_state import declared_instance, recorded_instance
 from planner.logic.graph.build import graph_program
-from planner.logic.programs.rule_programs import limit_program
+from planner.logic.programs.rule_programs import product_program
 
 KEYS = (None, 0, 1, "k", 'a.b["x"]')
 
@@ -69,7 +69,7 @@ def test_which_instances_take_part_and_what_matches_nothing(seed: int) -> None:
             declared_instance(facts, text, config, str(one.module), format_key(one.key), None)  # type: ignore[arg-type]
     expected = {str(one) for one in instances if takes_part(one, targets, excludes)} | gone
     assert limits.left_out(facts) == {str(one) for one in instances} - expected
-    unmatched = evaluate(limit_program(), facts.build(), ["unmatched"])["unmatched"]
+    unmatched = evaluate(product_program("limits"), facts.build(), ["unmatched"])["unmatched"]
     asked = [("target", target) for target in targets] + [("exclude", exclude) for exclude in excludes]
     assert unmatched == {(o, str(a)) for o, a in asked if not any(a.covers(one) for one in instances)}
 

@@ -12,20 +12,7 @@ from planner.foundation.support.assets import rules_path
 from planner.logic.datalog.engine.program import RuleProgram
 from planner.logic.datalog.tools.cases import Case, load_cases, run_case
 from planner.logic.graph.build import graph_program
-from planner.logic.programs.rule_programs import (
-    batch_program,
-    cause_program,
-    decision_program,
-    deployment_program,
-    limit_program,
-    move_program,
-    relevance_program,
-    rename_program,
-    renewal_program,
-    stack_program,
-    suite_program,
-    verdict_program,
-)
+from planner.logic.programs.rule_programs import batch_program, product_program
 
 HERE = Path(__file__).parent
 
@@ -33,9 +20,22 @@ HERE = Path(__file__).parent
 @cache
 def programs() -> list[RuleProgram]:
     """The programs that the product runs."""
-    product = [graph_program(), decision_program(), move_program(), cause_program(), batch_program(), limit_program()]
-    product += [relevance_program(), verdict_program(), suite_program(), stack_program(), deployment_program()]
-    return [*product, renewal_program(), rename_program(), rulebook.program("policy")]
+    product = [
+        graph_program(),
+        product_program("decisions"),
+        product_program("moves"),
+        product_program("causes"),
+        batch_program(),
+        product_program("limits"),
+    ]
+    product += [
+        product_program("relevance"),
+        product_program("verdicts"),
+        product_program("testing"),
+        product_program("stacks"),
+        product_program("deployments"),
+    ]
+    return [*product, product_program("renewal"), product_program("renames"), rulebook.program("policy")]
 
 
 def program_of(path: Path) -> RuleProgram:

@@ -8,7 +8,7 @@ from planner.answers.policy import rulebook
 from planner.language.syntax.rule_parse import parse_rules
 from planner.language.syntax.rule_syntax import Declaration, TypeDeclaration
 from planner.logic.datalog.engine.cache import load_program
-from planner.logic.programs.rule_programs import FILES, every_file, files_of, program
+from planner.logic.programs.rule_programs import FILES, every_file, files_of, product_program
 
 
 def declared(kind: type[Declaration | TypeDeclaration]) -> list[tuple[str, str]]:
@@ -32,7 +32,7 @@ def test_each_name_is_declared_once(kind: type[Declaration | TypeDeclaration]) -
 def test_each_program_says_the_same_of_a_name() -> None:
     said: dict[str, set[tuple[str, str]]] = {}
     for name in FILES:
-        for predicate in program(name).predicates.values():
+        for predicate in product_program(name).predicates.values():
             said.setdefault(predicate.name, set()).add((predicate.declaration, predicate.doc))
     assert [name for name, ways in said.items() if len(ways) > 1] == []
 

@@ -28,7 +28,7 @@ from planner.logic.datalog.language.values import Row
 from planner.logic.graph.fixes import Fixes, FixLocation, order, place_of
 from planner.logic.graph.hitting_sets import proofs_for, smallest_sets
 from planner.logic.model.graph import source_json
-from planner.logic.programs.rule_programs import cause_program
+from planner.logic.programs.rule_programs import product_program
 
 # ---------------------------------------------------------------- unknown values
 
@@ -86,7 +86,7 @@ class _Unknown:
                 break
             unknown -= known
         gone["unknown_value"] = {row for row in self.base.relation("unknown_value") if row[0] not in unknown}
-        program = cause_program()
+        program = product_program("causes")
         database = evaluate(program, self.base.without(gone))
         if (self.goal,) not in database["unknown"]:
             return None

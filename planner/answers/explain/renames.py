@@ -29,7 +29,7 @@ from planner.logic.datalog.engine.fact_base import FactBuilder
 from planner.logic.model.graph import StateEntry
 from planner.logic.model.plan import Plan, ResourceChange
 from planner.logic.programs.actions import does
-from planner.logic.programs.rule_programs import rename_program
+from planner.logic.programs.rule_programs import product_program
 from planner.world.state.model import State
 
 _WORD = re.compile(r"[^\W\d_]+|\d+")
@@ -99,7 +99,7 @@ def proposed_moves(plan: Plan, config: Config, refused: Iterable[tuple[str, str]
     _add_wholes(facts, [*old, *new], {item.name for item in old}, plan.prior_state, config)
     for pair in settled:
         facts.add("settled_pair", *pair)
-    database: Database = evaluate(rename_program(), facts.build(), ["proposed_move"])
+    database: Database = evaluate(product_program("renames"), facts.build(), ["proposed_move"])
     carried: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for from_, to, before, now in database.sorted("proposed_move"):
         carried.setdefault((from_, to), []).append((before, now))
@@ -114,7 +114,7 @@ def _same_values(
     while old and new:
         facts = FactBuilder()
         _add_looks(facts, old, new, refused, values_only=True)
-        pairs = evaluate(rename_program(), facts.build(), ["same_values"]).sorted("same_values")
+        pairs = evaluate(product_program("renames"), facts.build(), ["same_values"]).sorted("same_values")
         if not pairs:
             break
         settled += pairs
@@ -160,7 +160,7 @@ def index_shifts(plan: Plan) -> dict[str, dict[str, str]]:
                     digest = sha256_of(look.encode("utf-8", "surrogateescape"))[:24]
                     facts.add(predicate, change.address, address, digest, source=StateEntry(change.address))
     shifts: dict[str, dict[str, str]] = {}
-    for address, old, new in evaluate(rename_program(), facts.build(), ["index_shift"]).sorted("index_shift"):
+    for address, old, new in evaluate(product_program("renames"), facts.build(), ["index_shift"]).sorted("index_shift"):
         shifts.setdefault(address, {})[old] = new
     return shifts
 

@@ -31,7 +31,7 @@ from planner.logic.datalog.explain.why_not import obstacles
 from planner.logic.model.graph import source_json
 from planner.logic.model.plan import OutputChange, Plan, ResourceChange, change_name
 from planner.logic.programs.actions import NO_OP, verb_of, verbs, words_for
-from planner.logic.programs.rule_programs import cause_program
+from planner.logic.programs.rule_programs import product_program
 from planner.world.state.taint_record import TaintOrigin
 
 
@@ -117,7 +117,7 @@ class Explainer:
         asked = self.find(address)
         name = asked.name
         base, trace = self._facts(asked)
-        prover = Prover(cause_program(), evaluate(cause_program(), base))
+        prover = Prover(product_program("causes"), evaluate(product_program("causes"), base))
         if verb and verb_of(asked.action) != verb:
             word = verb_of(asked.action)
             (near,) = near_actions(name, asked.action, self._not_planned(prover, asked, verb), prover.database)
@@ -130,7 +130,7 @@ class Explainer:
             detail = f"The plan does not record the inputs of the action of {name}."
             raise Failure(error("why.no_facts", "Nothing to explain", detail))
         document = proof_json(proof, base, source_json)
-        relations = evaluate(cause_program(), base, RELATIONS)
+        relations = evaluate(product_program("causes"), base, RELATIONS)
         because = chains_of([Derivation(relations, base, [name], trace)]).get(name)
         if because is not None:
             document |= because.json
@@ -178,14 +178,14 @@ class Explainer:
         derived = []
         for former, names in worlds.items():
             facts = traces[former].build()
-            relations = evaluate(cause_program(), facts, RELATIONS)
+            relations = evaluate(product_program("causes"), facts, RELATIONS)
             derived.append(Derivation(relations, facts, names, traces[former]))
         return chains_of(derived)
 
     def what_was(self, asked: QuestionSubject) -> Mapping[str, Collection[Any]]:
         """Known former values, about all objects related to a change: `former_value` of inputs, and
         `planned_change` of the values of an object."""
-        return evaluate(cause_program(), self.facts(asked), ("former_value", "planned_change"))
+        return evaluate(product_program("causes"), self.facts(asked), ("former_value", "planned_change"))
 
     def not_action(self, address: str, verb: str) -> dict[str, Any]:
         """Why the change is none of the actions of a verb. Raises Failure if it is one."""
@@ -193,7 +193,7 @@ class Explainer:
         if verb_of(asked.action) == verb:
             detail = f"The plan is to {verb} {asked.name}; omit -not to see why."
             raise Failure(error("why.holds", "It does hold", detail))
-        prover = Prover(cause_program(), evaluate(cause_program(), self.facts(asked)))
+        prover = Prover(product_program("causes"), evaluate(product_program("causes"), self.facts(asked)))
         rules = self._not_planned(prover, asked, verb)
         goal = [asked.predicate, asked.name, verbs()[verb][0]]
         near = near_actions(asked.name, asked.action, rules, prover.database)
@@ -264,7 +264,9 @@ class Explainer:
     def unknown(self, text: str) -> dict[str, Any]:
         """The proof that a value is not known yet. Raises Failure when it is known, or there is no such value."""
         base, open_ones = self.unknown_facts(text)
-        proof = Prover(cause_program(), evaluate(cause_program(), base)).why("unknown", (open_ones[0],))
+        proof = Prover(product_program("causes"), evaluate(product_program("causes"), base)).why(
+            "unknown", (open_ones[0],)
+        )
         assert proof is not None, open_ones
         return proof_json(proof, base, source_json)
 
@@ -286,7 +288,7 @@ class Explainer:
         read = self._values(trace, text)
         if not all(is_wholly_known(value) for _, value in read):
             raise Failure(error("why.holds", "It does hold", f"{text} is not known yet; omit -not to see why."))
-        prover = Prover(cause_program(), evaluate(cause_program(), trace.build()))
+        prover = Prover(product_program("causes"), evaluate(product_program("causes"), trace.build()))
         goal = ["unknown", str(read[0][0])]
         rules = obstacles(prover, "unknown", (goal[1],))
         values = ", ".join(short_text(value, self.places.is_sensitive(at)) for at, value in read)

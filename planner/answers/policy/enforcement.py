@@ -16,7 +16,7 @@ from planner.foundation.vocabulary.records import evolve
 from planner.language.syntax.rule_syntax import Constant
 from planner.logic.datalog.engine.evaluate import Database, evaluate
 from planner.logic.datalog.engine.fact_base import FactBuilder
-from planner.logic.programs.rule_programs import verdict_program
+from planner.logic.programs.rule_programs import product_program
 
 WAIVERS = "waivers"
 """the code of findings about waivers"""
@@ -51,7 +51,7 @@ def settle(
     """The findings with the kinds that count, and those about waivers. `clock`: the time for the validity of waivers,
     in seconds since 1970. Raises Failure when a forbidden override is used, or a setting of the organisation is
     loosened."""
-    database = evaluate(verdict_program(), _facts(findings, policies, overrides, clock, is_whole).build())
+    database = evaluate(product_program("verdicts"), _facts(findings, policies, overrides, clock, is_whole).build())
     problems = [*_loosened(database, policies), *_refused_overrides(database, policies)]
     if problems:
         raise Failure(problems)

@@ -17,63 +17,7 @@ from planner.logic.datalog.language.link import first_sentence, nearest
 from planner.logic.datalog.language.model import Predicate, Rule
 from planner.logic.datalog.tools.describe import Description, PredicateGraph, describe, predicate_graph
 from planner.logic.graph.build import graph_program
-from planner.logic.programs.rule_programs import (
-    batch_program,
-    cause_program,
-    decision_program,
-    deployment_program,
-    limit_program,
-    move_program,
-    relevance_program,
-    renewal_program,
-    stack_program,
-    suite_program,
-    verdict_program,
-)
-
-
-def _graph() -> RuleProgram:
-    return graph_program()
-
-
-def _decisions() -> RuleProgram:
-    return decision_program()
-
-
-def _moves() -> RuleProgram:
-    return move_program()
-
-
-def _limits() -> RuleProgram:
-    return limit_program()
-
-
-def _relevance() -> RuleProgram:
-    return relevance_program()
-
-
-def _verdicts() -> RuleProgram:
-    return verdict_program()
-
-
-def _tests() -> RuleProgram:
-    return suite_program()
-
-
-def _stacks() -> RuleProgram:
-    return stack_program()
-
-
-def _renewal() -> RuleProgram:
-    return renewal_program()
-
-
-def _deployments() -> RuleProgram:
-    return deployment_program()
-
-
-def _causes() -> RuleProgram:
-    return cause_program()
+from planner.logic.programs.rule_programs import batch_program, product_program
 
 
 def _policy() -> RuleProgram:
@@ -83,25 +27,21 @@ def _policy() -> RuleProgram:
     return policies.program
 
 
-def _batch() -> RuleProgram:
-    return batch_program()
-
-
-PROGRAMS: dict[str, Callable[[], RuleProgram]] = {
-    "graph": _graph,
-    "decisions": _decisions,
-    "moves": _moves,
-    "causes": _causes,
-    "policy": _policy,
-    "batch": _batch,
-    "limits": _limits,
-    "relevance": _relevance,
-    "verdicts": _verdicts,
-    "testing": _tests,
-    "stacks": _stacks,
-    "deployments": _deployments,
-    "renewal": _renewal,
-}
+PROGRAMS: tuple[str, ...] = (
+    "graph",
+    "decisions",
+    "moves",
+    "causes",
+    "policy",
+    "batch",
+    "limits",
+    "relevance",
+    "verdicts",
+    "testing",
+    "stacks",
+    "deployments",
+    "renewal",
+)
 """The rules that are evaluated together, by name. Programs share column types and files; the rules of a shared file are
 listed with the first."""
 _ASKED_BY_WHY = frozenset(("decisions", "causes", "moves", "relevance"))
@@ -112,7 +52,8 @@ def program(name: str) -> RuleProgram:
     if name not in PROGRAMS:
         detail = f"The programs are: {', '.join(PROGRAMS)}."
         raise Failure(error("rules.unknown_program", f"There is no program {name}", detail))
-    return PROGRAMS[name]()
+    apart: dict[str, Callable[[], RuleProgram]] = {"graph": graph_program, "policy": _policy, "batch": batch_program}
+    return apart[name]() if name in apart else product_program(name)
 
 
 def rules() -> Iterator[tuple[str, Rule]]:

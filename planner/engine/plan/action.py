@@ -28,7 +28,7 @@ from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.fact_base import FactBase, FactBuilder
 from planner.logic.model.plan import Action
 from planner.logic.programs.actions import does
-from planner.logic.programs.rule_programs import decision_program
+from planner.logic.programs.rule_programs import product_program
 
 Facts: TypeAlias = dict[str, tuple[Any, ...]]
 """predicate -> for each fact the columns after the instance, a string or (for several columns) a tuple of strings; an
@@ -92,7 +92,7 @@ def _columns_looked_at() -> dict[str, tuple[frozenset[object] | None, ...]]:
     """For predicates with more than one column: the values that a rule looks at in each other one, None for all."""
     return {
         name: tuple(None if column.compared or column.shown else column.constants for column in columns[1:])
-        for name, columns in decision_program().compiled.looks.items()
+        for name, columns in product_program("decisions").compiled.looks.items()
         if len(columns) > 1
     }
 
@@ -111,7 +111,7 @@ def _columns(value: str | tuple[str, ...]) -> tuple[str, ...]:
 
 @cache
 def _derive(shape: frozenset[tuple[str, ...]], predicate: str) -> Sequence[tuple[Any, ...]]:
-    result = evaluate(decision_program(), _fact_base(shape), [predicate])
+    result = evaluate(product_program("decisions"), _fact_base(shape), [predicate])
     return tuple(row[1:] for row in result.sorted(predicate))
 
 
@@ -124,7 +124,7 @@ def _fact_base(shape: frozenset[tuple[str, ...]]) -> FactBase:
 
 @cache
 def _decide(shape: frozenset[tuple[str, ...]]) -> Decision:
-    result = evaluate(decision_program(), _fact_base(shape), list(_DERIVED))
+    result = evaluate(product_program("decisions"), _fact_base(shape), list(_DERIVED))
     actions: list[Any] = result.sorted("action")
     if len(actions) != 1:
         raise AssertionError(f"the rules derive {len(actions)} actions from {sorted(shape)}")

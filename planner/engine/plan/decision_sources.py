@@ -20,7 +20,7 @@ from planner.logic.facts.from_config import removed_statements
 from planner.logic.facts.from_state import add_instance, declaration
 from planner.logic.model.graph import CommandLine, StateEntry
 from planner.logic.model.plan import Plan, ResourceChange
-from planner.logic.programs.rule_programs import decision_program, removal_program
+from planner.logic.programs.rule_programs import product_program
 
 _OPTIONS = {"destroy": "-destroy", "refresh_only": "-refresh-only", "offline": "-offline"}
 
@@ -28,7 +28,7 @@ _OPTIONS = {"destroy": "-destroy", "refresh_only": "-refresh-only", "offline": "
 @cache
 def _kinds() -> dict[str, str]:
     """predicate -> the kind of its facts' source, as the rules declare it (fact_source)."""
-    rows = evaluate(decision_program(), FactBuilder().build(), ["fact_source"])["fact_source"]
+    rows = evaluate(product_program("decisions"), FactBuilder().build(), ["fact_source"])["fact_source"]
     return {str(predicate): str(source) for predicate, source in rows}
 
 
@@ -105,5 +105,5 @@ def _removal(config: Config, change: ResourceChange) -> Any:
     add_instance(facts, change.module, change.mode, change.type, change.name, change.key, entry)
     removed_statements(facts, config)
     blocks = removed_blocks(config)
-    counts = evaluate(removal_program(), facts.build(), ["removed_by"])["removed_by"]
+    counts = evaluate(product_program("removals"), facts.build(), ["removed_by"])["removed_by"]
     return next((blocks[position][1].span for _, position, _ in counts), entry)

@@ -21,7 +21,7 @@ from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.facts.relevance import BlockOf, Path, RelevanceFacts
 from planner.logic.model.plan import Action, OutputChange, ResourceChange
 from planner.logic.programs.actions import does
-from planner.logic.programs.rule_programs import relevance_program
+from planner.logic.programs.rule_programs import product_program
 from planner.world.state.build import StateBuilder
 from planner.world.state.model import InstanceKey, State
 
@@ -180,7 +180,7 @@ def relevant_attributes(
     `changes` may hold unchanged objects, which do not count; `outputs` are (module instance address, name) of the
     output values that change, those of child modules included."""
     facts = RelevanceFacts(config, block_of, changes, outputs)
-    derived = evaluate(relevance_program(), facts.build(), ["relevant"])
+    derived = evaluate(product_program("relevance"), facts.build(), ["relevant"])
     items = {facts.resources[place] for (place,) in derived["relevant"]}
     return tuple(sorted(items, key=lambda item: (item[0], [(kind, str(key)) for kind, key in item[1]])))
 

@@ -40,7 +40,7 @@ from planner.language.config.model import Config, ModuleCall, ModuleConfig, Modu
 from planner.logic.datalog.engine.evaluate import Database, evaluate
 from planner.logic.datalog.engine.fact_base import FactBase, FactBuilder
 from planner.logic.model.graph import StateEntry
-from planner.logic.programs.rule_programs import limit_program, move_program
+from planner.logic.programs.rule_programs import product_program
 from planner.world.state.build import StateBuilder
 from planner.world.state.model import State
 
@@ -111,7 +111,7 @@ def implied_statements(config: Config, state: State, explicit: list[MoveStatemen
     if not objects:
         return []
     results: list[MoveStatement] = []
-    for name, *words in evaluate(move_program(), facts.build(), ["implied_move"]).sorted("implied_move"):
+    for name, *words in evaluate(product_program("moves"), facts.build(), ["implied_move"]).sorted("implied_move"):
         thing, declaration = objects[name]
         from_, to = (_with_key(thing, {"none": None, "zero": 0}[word]) for word in words)
         span = declaration.count.span if declaration.count is not None else declaration.span
@@ -178,7 +178,7 @@ def apply_moves(config: Config, state: State) -> MoveResults:
     statements += implied_statements(config, state, statements)
     if not statements:
         return MoveResults(state)
-    return _moved_state(state, statements, evaluate(move_program(), move_facts(statements, state), _DERIVED))
+    return _moved_state(state, statements, evaluate(product_program("moves"), move_facts(statements, state), _DERIVED))
 
 
 def move_facts(statements: list[MoveStatement], state: State) -> FactBase:
@@ -373,7 +373,9 @@ def check_targets(results: MoveResults, limits: Limits) -> list[Diagnostic]:
     if not facts.rows("target") and not facts.rows("exclude"):
         return []
     _add_ends(facts, results)
-    outside = {row[0] for row in evaluate(limit_program(), facts.build(), ["outside_limits"])["outside_limits"]}
+    outside = {
+        row[0] for row in evaluate(product_program("limits"), facts.build(), ["outside_limits"])["outside_limits"]
+    }
     if not outside:
         return []
     option, advice = ("-target", "Add") if facts.rows("target") else ("-exclude", "Leave out")
@@ -400,7 +402,9 @@ def check_moves(results: MoveResults, declared: ExpandedDeclarations, destroys: 
             if not destroys and declared.declares(s.from_.kind, parse_address(from_)):
                 facts.add("declared_now", s.from_.kind, from_)
     result = evaluate(
-        move_program(), facts.build(), ["redundant_move", "still_declared", "second_destination", "second_source"]
+        product_program("moves"),
+        facts.build(),
+        ["redundant_move", "still_declared", "second_destination", "second_source"],
     )
     return _move_errors(results, by_name, result)
 

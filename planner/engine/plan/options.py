@@ -13,7 +13,7 @@ from planner.foundation.vocabulary.records import field, frozen
 from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.fact_base import FactBase, FactBuilder
 from planner.logic.facts.from_config import from_command
-from planner.logic.programs.rule_programs import limit_program
+from planner.logic.programs.rule_programs import product_program
 from planner.world.state.model import InstanceKey
 
 
@@ -109,5 +109,5 @@ class InstanceLimits:
 
     def left_out(self, facts: FactBuilder) -> set[str]:
         """The instances, of those that were added, that take no part."""
-        result = evaluate(limit_program(), facts.build(), ["walked", "takes_part"])
+        result = evaluate(product_program("limits"), facts.build(), ["walked", "takes_part"])
         return {row[0] for row in result["walked"]} - {row[0] for row in result["takes_part"]}

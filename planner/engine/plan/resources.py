@@ -37,7 +37,7 @@ from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.fact_base import FactBase, FactBuilder
 from planner.logic.facts.from_state import declared_instance, recorded_instance
 from planner.logic.model.graph import Node
-from planner.logic.programs.rule_programs import limit_program
+from planner.logic.programs.rule_programs import product_program
 from planner.world.provider.propose import planned_unknown_object
 from planner.world.state.model import InstanceKey, ResourceState
 
@@ -409,7 +409,7 @@ Waits: TypeAlias = dict[str, list[str]]
 def waiting_instances(facts: FactBase) -> tuple[Waits, dict[str, int] | None]:
     """Which of the instances each one waits for, and a place for each after those that it waits for; None when some
     wait for one another. The facts are `expanded` and `mentions_itself` of one resource."""
-    derived = evaluate(limit_program(), facts, ["instance_waits", "instance_level", "instance_cycle"])
+    derived = evaluate(product_program("limits"), facts, ["instance_waits", "instance_level", "instance_cycle"])
     waits: Waits = {row[0]: [] for row in facts.relation("expanded")}
     for address, other in derived.sorted("instance_waits"):
         waits[address].append(other)

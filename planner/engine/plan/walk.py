@@ -48,7 +48,7 @@ from planner.logic.facts.from_state import declared_instance, recorded_instance
 from planner.logic.model.graph import Graph, Node
 from planner.logic.model.plan import Action, OutputChange, Plan, ResourceChange
 from planner.logic.programs.actions import NO_OP, does
-from planner.logic.programs.rule_programs import limit_program
+from planner.logic.programs.rule_programs import product_program
 from planner.world.state.model import OutputState, State
 
 
@@ -326,7 +326,7 @@ def unmatched(walk: PlanWork) -> list[Diagnostic]:
     facts = FactBuilder(command_line(options.walk, options.limits))
     _configuration_facts(walk, facts)
     _state_instance_facts(walk, facts)
-    derived = evaluate(limit_program(), facts.build(), ["unmatched", "walked", "unexpanded"])
+    derived = evaluate(product_program("limits"), facts.build(), ["unmatched", "walked", "unexpanded"])
     problems = []
     for name, address in named:
         text = str(address)

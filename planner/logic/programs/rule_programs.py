@@ -20,71 +20,6 @@ if TYPE_CHECKING:
     from planner.logic.datalog.language.spaces import Spaces
 
 
-def move_program() -> RuleProgram:
-    """Implied moves, moves, and errors in move statements."""
-    return program("moves")
-
-
-def moving_program() -> RuleProgram:
-    """All rules about moves, for queries: also whether the command line leaves out a part of one."""
-    return program("moving")
-
-
-def limit_program() -> RuleProgram:
-    """The effect of -target, -exclude and -replace on instances, and the dependencies of instances of one resource."""
-    return program("limits")
-
-
-def removal_program() -> RuleProgram:
-    """Which removed block counts for a resource."""
-    return program("removals")
-
-
-def decision_program() -> RuleProgram:
-    """The action of one object, and its reason."""
-    return program("decisions")
-
-
-def cause_program() -> RuleProgram:
-    """The sources of planned values and actions: the decision, and its cause."""
-    return program("causes")
-
-
-def verdict_program() -> RuleProgram:
-    """Levels, overrides and waivers: their effect on the findings of policies."""
-    return program("verdicts")
-
-
-def relevance_program() -> RuleProgram:
-    """Contributions to a plan's changes, and reasons for unknown values, for documents and policies."""
-    return program("relevance")
-
-
-def suite_program() -> RuleProgram:
-    """The results of the runs of test files."""
-    return program("testing")
-
-
-def stack_program() -> RuleProgram:
-    """The actions on the instances of components of a deployment."""
-    return program("stacks")
-
-
-def rename_program() -> RuleProgram:
-    """Objects that look like one object under two addresses, and the moves that carry them."""
-    return program("renames")
-
-
-def renewal_program() -> RuleProgram:
-    """The parts of a plan that are kept, and those that are planned anew after edits."""
-    return program("renewal")
-
-
-def deployment_program() -> RuleProgram:
-    """The rules of deployments, with everything that a plan of a deployment contains: for queries."""
-    return program("deployments")
-
-
 # The rules about fleets, loaded once: rules/batch, and what users add.
 
 
@@ -131,11 +66,15 @@ _MOVES = ("plan/implied_moves", "plan/moves", "plan/move_errors")
 _STACKS = ("stacks/approval", "stacks/instances", "stacks/rounds")
 FILES: dict[str, tuple[str, ...]] = {
     "graph": (*_CLASSES, *_PLANNED, "shared/edges", "shared/order", "shared/mocked", "inputs/*", "graph/*", "apply/*"),
+    # The action of one object, and its reason.
     "decisions": _DECISION,
+    # Implied moves, moves, and errors in move statements.
     "moves": _MOVES,
+    # The sources of planned values and actions: the decision, and its cause.
     "causes": (*_DECISION, "plan/values", "plan/unknowns", "plan/causes", "plan/because"),
     "policy": (*_CLASSES, *_PLANNED, "shared/decided", "shared/edges", "shared/verdicts", "shared/mocked", "policy/*"),
     "batch": ("shared/edges", "shared/order", "shared/verdicts", "batch/*"),
+    # The effect of -target, -exclude and -replace on instances, and the dependencies of instances of one resource.
     "limits": (
         "shared/resource",
         "shared/reference",
@@ -145,17 +84,26 @@ FILES: dict[str, tuple[str, ...]] = {
         "graph/own_references",
         "plan/move_limits",
     ),
+    # All rules about moves, for queries: also whether the command line leaves out a part of one.
     "moving": ("inputs/command", "graph/instances", *_MOVES, "plan/move_limits"),
+    # Which removed block counts for a resource.
     "removals": ("inputs/state", "graph/removals"),
+    # Contributions to a plan's changes, and reasons for unknown values, for documents and policies.
     "relevance": ("plan/relevant", "plan/unknown_causes"),
     "action_classes": _CLASSES,
+    # Levels, overrides and waivers: their effect on the findings of policies.
     "verdicts": ("verdicts/*",),
     "state": ("inputs/state",),
     "providers": ("graph/needed_providers",),
+    # The results of the runs of test files.
     "testing": ("test/*",),
+    # The actions on the instances of components of a deployment.
     "stacks": _STACKS,
+    # Objects that look like one object under two addresses, and the moves that carry them.
     "renames": ("plan/renames",),
+    # The parts of a plan that are kept, and those that are planned anew after edits.
     "renewal": ("renew/*",),
+    # The rules of deployments, with everything that a plan of a deployment contains: for queries.
     "deployments": (*_STACKS, "stacks/deployment", "shared/edges", "shared/verdicts", "batch/contents"),
 }
 """program -> its files below rules, without `.dl`, besides the column types; `*`: all of a folder"""
@@ -225,7 +173,7 @@ def _declares(program: str, name: str) -> bool:
 
 
 @cache
-def program(name: str) -> RuleProgram:
+def product_program(name: str) -> RuleProgram:
     """A program of the product alone. Raises Failure when a file is broken."""
     loaded, diagnostics = load(name)
     if loaded is None:

@@ -13,10 +13,10 @@ sys.setrecursionlimit(DEPTH)
 sys.set_int_max_str_digits(DIGITS)
 
 from planner.logic.graph.build import graph_program  # noqa: E402
-from planner.logic.programs.rule_programs import decision_program, move_program  # noqa: E402
+from planner.logic.programs.rule_programs import product_program  # noqa: E402
 from planner.operations import apply, graphs, load, plan, policies, state_access, validate  # noqa: E402, F401
 
-for program in (graph_program(), decision_program(), move_program()):
+for program in (graph_program(), product_program("decisions"), product_program("moves")):
     _ = program.functions
 gc.freeze()  # what stays for ever is never looked through for garbage, and its pages stay shared
 

@@ -18,7 +18,7 @@ from planner.language.config.model import Config, ResourceDecl
 from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.fact_base import FactBuilder
 from planner.logic.model.plan import ResourceChange
-from planner.logic.programs.rule_programs import renewal_program
+from planner.logic.programs.rule_programs import product_program
 from planner.operations.plan import MadePlan, Start, may_have_cycle
 from planner.operations.providers_needed import asks_plugins
 from planner.workflows.renew.kept import KeptPlan, RenewableParts
@@ -106,7 +106,7 @@ def _verdict(found: frozenset[str]) -> tuple[bool, bool]:
     facts = FactBuilder()
     for what in found:
         facts.add("content_kind", what)
-    verdict = evaluate(renewal_program(), facts.build(), ["not_kept", "only_whole"])
+    verdict = evaluate(product_program("renewal"), facts.build(), ["not_kept", "only_whole"])
     return bool(verdict["not_kept"]), bool(verdict["only_whole"])
 
 

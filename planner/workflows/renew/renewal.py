@@ -15,7 +15,7 @@ from planner.language.syntax.body import NativeBody
 from planner.language.syntax.parse import parse_config
 from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.fact_base import FactBuilder
-from planner.logic.programs.rule_programs import renewal_program
+from planner.logic.programs.rule_programs import product_program
 from planner.operations.options import OperationOptions
 from planner.operations.plan import MadePlan, Start, may_have_cycle
 from planner.workflows.renew.kept import KeptPlan, RenewableParts
@@ -117,7 +117,7 @@ class Renewal:
             facts.add("looks_different", name)
         if gone or different or any(map(_is_expression, edited)):
             self._tell_uses(facts, {})
-        return frozenset(row[0] for row in evaluate(renewal_program(), facts.build(), ["anew"])["anew"])
+        return frozenset(row[0] for row in evaluate(product_program("renewal"), facts.build(), ["anew"])["anew"])
 
     def _tell_uses(self, facts: FactBuilder, instead: Mapping[str, list[str]]) -> None:
         for name, used in {**self.parts.uses, **instead}.items():
@@ -137,7 +137,7 @@ class Renewal:
         for pair in new:
             facts.add("new_use", *pair)
         self._tell_uses(facts, now)
-        return bool(evaluate(renewal_program(), facts.build(), ["may_circle"])["may_circle"])
+        return bool(evaluate(product_program("renewal"), facts.build(), ["may_circle"])["may_circle"])
 
     # ---------------------------------------------------------------- the part
 
@@ -195,7 +195,7 @@ def hides_causes(renewed: Renewed, parts: RenewableParts) -> bool:
     for address, resource, _, action, _, _ in parts.changes:
         if resource in settled:
             facts.add("settled_action", address, action)
-    return bool(evaluate(renewal_program(), facts.build(), ["hides_cause"])["hides_cause"])
+    return bool(evaluate(product_program("renewal"), facts.build(), ["hides_cause"])["hides_cause"])
 
 
 def hides_rename(renewed: Renewed, parts: RenewableParts) -> bool:
@@ -208,7 +208,7 @@ def hides_rename(renewed: Renewed, parts: RenewableParts) -> bool:
         action for _, block, mode, action, _, _ in parts.changes if mode == "managed" and block not in touched
     }:
         facts.add("staying_action", action)
-    return bool(evaluate(renewal_program(), facts.build(), ["hides_rename"])["hides_rename"])
+    return bool(evaluate(product_program("renewal"), facts.build(), ["hides_rename"])["hides_rename"])
 
 
 # Edited top-level blocks of a file, found without reading all of it: only the text between two unchanged blocks, since

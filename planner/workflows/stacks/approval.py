@@ -12,7 +12,7 @@ from planner.language.config.stack_files.model import ApprovalCheck, ApprovalRul
 from planner.logic.datalog.engine.evaluate import Database, evaluate
 from planner.logic.datalog.engine.fact_base import FactBuilder
 from planner.logic.programs.actions import does
-from planner.logic.programs.rule_programs import stack_program
+from planner.logic.programs.rule_programs import product_program
 from planner.workflows.stacks.deployments import DeploymentFlow
 from planner.workflows.stacks.steps import DeploymentPlan, InstanceStep
 
@@ -73,7 +73,7 @@ def approval(
             row = (deployment.name, rule.name, check.span.place, outcome)
             facts.add("approval_check", *row, source=check.condition.span)
             refusals[rule.name, check.span.place, outcome] = reason
-    result = evaluate(stack_program(), facts.build(), ["approved", "objection", "held_up"])
+    result = evaluate(product_program("stacks"), facts.build(), ["approved", "objection", "held_up"])
     said = [(str(rule), str(place), str(outcome)) for _, rule, place, outcome in result.sorted("objection")]
     return Approval(
         deployment.name,

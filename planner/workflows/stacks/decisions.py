@@ -8,7 +8,7 @@ from heapq import heappop, heappush
 from planner.foundation.vocabulary.records import frozen
 from planner.logic.datalog.engine.evaluate import Database, evaluate
 from planner.logic.datalog.engine.fact_base import FactBuilder
-from planner.logic.programs.rule_programs import stack_program
+from planner.logic.programs.rule_programs import product_program
 from planner.workflows.stacks.flow import ComponentInstance, Flow
 from planner.workflows.stacks.names import PromiseName, Wild, path_text
 
@@ -84,7 +84,7 @@ class Decided:
 
 def decide(facts: FactBuilder) -> Decided:
     """The decisions derived from the facts."""
-    result = evaluate(stack_program(), facts.build(), _DECIDED)
+    result = evaluate(product_program("stacks"), facts.build(), _DECIDED)
     return Decided(
         {str(name): str(what) for name, what in result.sorted("does")},
         frozenset((str(a), str(b)) for a, b in result["follows"]),
@@ -108,7 +108,7 @@ def _derive(facts: Iterable[tuple[str, ...]], *wanted: str) -> Database:
     builder = FactBuilder()
     for name, *columns in facts:
         builder.add(name, *columns)
-    return evaluate(stack_program(), builder.build(), wanted)
+    return evaluate(product_program("stacks"), builder.build(), wanted)
 
 
 def in_order(names: Iterable[str], follows: Iterable[tuple[str, str]]) -> list[str]:

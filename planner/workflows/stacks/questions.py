@@ -15,7 +15,7 @@ from planner.logic.datalog.engine.native import reduction
 from planner.logic.datalog.language.values import decode
 from planner.logic.graph.query_answers import Answers, picture_of_rows, search
 from planner.logic.model.graph import Graph, Node, adjacency
-from planner.logic.programs.rule_programs import deployment_program
+from planner.logic.programs.rule_programs import product_program
 from planner.operations.query import node_set
 from planner.workflows.stacks.approval import count_changes
 from planner.workflows.stacks.decisions import stack_of
@@ -51,7 +51,7 @@ def facts_about(plan: DeploymentPlan, contents: Iterable[str] = ()) -> FactBase:
 def graph_of(plan: DeploymentPlan) -> Graph:
     """The graph of a planned deployment: instances of components, inputs of child stacks, configurations of providers.
     Raises Failure."""
-    database = evaluate(deployment_program(), facts_about(plan), DRAWN)
+    database = evaluate(product_program("deployments"), facts_about(plan), DRAWN)
     nodes = {
         str(name): Node(str(name), str(kind), str(stack), str(name))
         for name, kind, stack in database.sorted("flow_node")
@@ -65,7 +65,7 @@ def query(
 ) -> tuple[Answers, list[Diagnostic]]:
     """The answer to a question in Datalog about a planned deployment, to a verb or to a set of what is in its graph;
     with a picture of it where that is wanted. Raises Failure for a question that makes no sense or takes too long."""
-    program = deployment_program()
+    program = product_program("deployments")
     expression = node_set(words, program)
     if expression is not None:
         graph = graph_of(plan)

@@ -13,7 +13,7 @@ from planner.language.config.stack_files.model import Deployment
 from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.fact_base import FactBuilder
 from planner.logic.programs.actions import Counts
-from planner.logic.programs.rule_programs import stack_program
+from planner.logic.programs.rule_programs import product_program
 from planner.operations.options import OperationOptions
 from planner.operations.plan_files import compared
 from planner.workflows.stacks.approval import Approval, approval
@@ -76,7 +76,7 @@ def _stalled(plan: DeploymentPlan, before: DeploymentPlan | None) -> list[str]:
         facts.add("round_waits", name)
     for name in _waiting(before) if before is not None else ():
         facts.add("round_waited", name)
-    result = evaluate(stack_program(), facts.build(), ("stalled",))
+    result = evaluate(product_program("stacks"), facts.build(), ("stalled",))
     return [str(name) for (name,) in result.sorted("stalled")]
 
 

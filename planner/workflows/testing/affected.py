@@ -12,7 +12,7 @@ from planner.language.config.test_files.load import MOCKS
 from planner.language.config.test_files.model import TestFile
 from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.fact_base import FactBuilder
-from planner.logic.programs.rule_programs import suite_program
+from planner.logic.programs.rule_programs import product_program
 from planner.workflows.testing.suite import Suite, TestOptions
 from planner.world.state.workspace import data_directory
 
@@ -83,7 +83,7 @@ def reached(
         facts.add("path_changed", path, os.path.dirname(path) or ".", kind_of(path))
     for name in sorted(done):
         facts.add("file_done", name)
-    items = evaluate(suite_program(), facts.build(), ["file_reached"]).sorted("file_reached")
+    items = evaluate(product_program("testing"), facts.build(), ["file_reached"]).sorted("file_reached")
     why: dict[str, str] = {}
     for name, path in items:
         why.setdefault(str(name), str(path))

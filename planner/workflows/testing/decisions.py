@@ -10,7 +10,7 @@ from planner.foundation.vocabulary.diagnostic import CheckedObject, Diagnostic
 from planner.foundation.vocabulary.records import evolve, frozen
 from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.fact_base import FactBase, FactBuilder
-from planner.logic.programs.rule_programs import suite_program
+from planner.logic.programs.rule_programs import product_program
 
 _PROBLEM = "problem"
 
@@ -36,7 +36,7 @@ def _counts_as(severity: str, checked: tuple[str, str, bool] | None, expected: b
             facts.add("problem_was_error", _PROBLEM)
     if expected:
         facts.add("problem_expected", _PROBLEM)
-    ((_, item),) = evaluate(suite_program(), facts.build(), ["counts_as"]).sorted("counts_as")
+    ((_, item),) = evaluate(product_program("testing"), facts.build(), ["counts_as"]).sorted("counts_as")
     return str(item)
 
 
@@ -98,7 +98,7 @@ def suite(runs: Iterable[RunFacts]) -> tuple[str, bool]:
     facts = FactBuilder()
     for index, run in enumerate(runs):
         _state_facts(facts, str(index), "", run)
-    result = evaluate(suite_program(), facts.build(), ["tests_status", "tests_fail"])
+    result = evaluate(product_program("testing"), facts.build(), ["tests_status", "tests_fail"])
     return str(result.sorted("tests_status")[0][0]), bool(result.sorted("tests_fail"))
 
 
@@ -132,7 +132,7 @@ def _facts(runs: tuple[RunFacts, ...]) -> FactBase:
 
 @cache
 def _order(runs: tuple[RunFacts, ...]) -> Order:
-    result = evaluate(suite_program(), _facts(runs), ["run_waits", "run_after", "run_skipped"])
+    result = evaluate(product_program("testing"), _facts(runs), ["run_waits", "run_after", "run_skipped"])
 
     def others(predicate: str) -> tuple[frozenset[int], ...]:
         sets: list[set[int]] = [set() for _ in runs]
@@ -147,7 +147,7 @@ def _order(runs: tuple[RunFacts, ...]) -> Order:
 @cache
 def _judge(runs: tuple[RunFacts, ...]) -> RunDecisions:
     wanted = ["run_status", "tests_status", "tests_fail", "last_change", "cleaned_up", "cleaned_before", "state_kept"]
-    result = evaluate(suite_program(), _facts(runs), wanted)
+    result = evaluate(product_program("testing"), _facts(runs), wanted)
     statuses = {row[0]: str(row[1]) for row in result.sorted("run_status")}
     cleaned = {str(row[0]): int(row[1]) for row in result.sorted("cleaned_up")}
     last = {str(row[0]): int(row[1]) for row in result.sorted("last_change")}

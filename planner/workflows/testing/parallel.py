@@ -13,7 +13,7 @@ from planner.language.config.model import Config
 from planner.language.config.test_files.model import TestFile
 from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.fact_base import FactBuilder
-from planner.logic.programs.rule_programs import suite_program
+from planner.logic.programs.rule_programs import product_program
 from planner.operations.providers_needed import needed_providers
 
 
@@ -32,7 +32,7 @@ def all_beside(files: Iterable[TestFile], root: Config) -> bool:
                 facts.add("file_mocks", file.name, provider)
         if any(_provisions(config) for config in configs.values()):
             facts.add("file_provisions", file.name)
-    result = evaluate(suite_program(), facts.build(), ["runs_beside"])
+    result = evaluate(product_program("testing"), facts.build(), ["runs_beside"])
     return {row[0] for row in result.sorted("runs_beside")} == names
 
 

@@ -17,7 +17,7 @@ from planner.logic.facts.from_config import configuration_address
 from planner.logic.facts.from_state import module_path
 from planner.logic.facts.unknowns import UnknownFacts
 from planner.logic.model.plan import Plan
-from planner.logic.programs.rule_programs import relevance_program
+from planner.logic.programs.rule_programs import product_program
 
 
 class ConfigurationFacts:
@@ -42,7 +42,7 @@ class ConfigurationFacts:
         facts = UnknownFacts(builder, self.config, self.plan.changes)
         for change in asked:
             facts.add(change)
-        yield from evaluate(relevance_program(), builder.build(), ["unknown_cause"]).sorted("unknown_cause")
+        yield from evaluate(product_program("relevance"), builder.build(), ["unknown_cause"]).sorted("unknown_cause")
 
     def _modules(self) -> Iterable[tuple[str, ModuleConfig]]:
         waiting = [("", self.config.root)]

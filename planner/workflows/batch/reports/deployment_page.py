@@ -11,7 +11,7 @@ from planner.foundation.vocabulary.records import evolve
 from planner.foundation.vocabulary.span import Span
 from planner.logic.datalog.engine.evaluate import Database, evaluate
 from planner.logic.datalog.engine.native import reduction
-from planner.logic.programs.rule_programs import deployment_program
+from planner.logic.programs.rule_programs import product_program
 from planner.render.page.document import Arrow, Page, PageNode, PageView, Place, Reason, place_of
 from planner.render.page.page import hiding, page_html
 from planner.workflows.batch.plan_unit import text_of
@@ -115,7 +115,7 @@ class _Drawn:
     ) -> None:
         self.plan, self.steps, self.name, self.hide = plan, steps, name, hide
         self.relation = "edge" if name == "components" else "reads_value"
-        program = deployment_program()
+        program = product_program("deployments")
         self.database = evaluate(
             program, facts_about(plan), ("edge", "flow_node", "flows_on", "promise", "reads_value")
         )
