@@ -46,21 +46,48 @@ def test_actionlint() -> None:
 
 @pytest.mark.timeout(900)
 def test_the_steps_of_the_action(repository: Path, tmp_path: Path) -> None:
-    """The shell of the steps in order, with the variables and files of a runner: no runner of actions is at hand."""
-    steps = yaml.safe_load((ROOT / "action.yml").read_text())["runs"]["steps"]
-    inputs = {name: str(one.get("default", "")) for name, one in _inputs().items()}
-    inputs |= {"token": "t0ken", "arguments": "-var='a=2'", "policy": "builtin:protect_stateful"}
+    """A plan that is commented on, signed and applied, by the steps in order: no runner of actions is at hand."""
+    key, keys = tmp_path / "key", repository / "reviewers"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
+    keys.mkdir()
+    (keys / "alice.pub").write_text((tmp_path / "key.pub").read_text())
     double = GitHubDouble()
     double.add(OTHER, "a remark")
+    inputs = {"arguments": "-var='a=2'", "policy": "builtin:protect_stateful", "keys": "reviewers"}
+    planned = run_action(repository, tmp_path, double, inputs)
+    assert "changes=true" in planned["GITHUB_OUTPUT"] and "Plan: 1 to add" in planned["GITHUB_STEP_SUMMARY"]
+    assert "Plan: 1 to add" in double.texts()[1]
+    plan = tmp_path / "kept/planner-plan/tfplan"
+    signature = plan.with_name("tfplan.intoto.jsonl")
+    run = {"keys": "reviewers", "run": "1"}
+    with pytest.raises(subprocess.CalledProcessError):
+        run_action(repository, tmp_path, double, run)
+    assert "### Not applied." in double.texts()[2] and "There are no signatures in" in double.texts()[2]
+    sign = [str(tmp_path / "planner/bin/planner"), "sign", f"-key={key}", "tfplan"]
+    subprocess.run(sign, cwd=plan.parent, check=True, capture_output=True)
+    text = signature.read_text()
+    signature.unlink()
+    applied = run_action(repository, tmp_path, double, {**run, "signature": text})
+    assert "Applied: 1 added" in applied["GITHUB_STEP_SUMMARY"] and "Plan: 1 to add" in double.texts()[1]
+
+
+def run_action(repository: Path, folder: Path, double: GitHubDouble, given: dict[str, str]) -> dict[str, str]:
+    """Run the shell of the steps with the variables and files of a runner, and keep artefacts in a directory; the
+    content of the files. Raises CalledProcessError."""
+    action = yaml.safe_load((ROOT / "action.yml").read_text())
+    inputs = {name: str(one.get("default", "")) for name, one in action["inputs"].items()} | {"token": "t0ken"} | given
+    files = {name: folder / name for name in ("GITHUB_PATH", "GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")}
+    for file in files.values():
+        file.write_text("")
     with double.serving() as variables:
-        environment = {**os.environ, **variables, "RUNNER_TEMP": str(tmp_path), "GITHUB_ACTIONS": "true"}
+        environment = {**os.environ, **variables, "RUNNER_TEMP": str(folder), "GITHUB_ACTIONS": "true"}
         environment |= {"GITHUB_WORKSPACE": str(repository), "GITHUB_SHA": git(repository, "rev-parse", "HEAD").strip()}
-        files = {name: tmp_path / name for name in ("GITHUB_PATH", "GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")}
-        for name, file in files.items():
-            file.touch()
-            environment[name] = str(file)
-        for step in steps:
-            if "cancelled()" in step.get("if", ""):
+        environment |= {name: str(file) for name, file in files.items()}
+        for step in action["runs"]["steps"]:
+            if "cancelled() &&" in step.get("if", "").replace("!cancelled()", ""):
+                continue
+            if "uses" in step:
+                _artefact(step, repository / inputs["directory"], folder, inputs)
                 continue
             path = ":".join([*files["GITHUB_PATH"].read_text().split(), os.environ["PATH"]])
             settings = {name: _evaluated(value, inputs) for name, value in step["env"].items()}
@@ -70,18 +97,25 @@ def test_the_steps_of_the_action(repository: Path, tmp_path: Path) -> None:
                 bare = subprocess.run(words, cwd=repository, env={**around, "VERSION": "1"}, capture_output=True)
                 assert bare.returncode and b"a version needs its hash" in bare.stderr
             subprocess.run(words, cwd=repository, env=around, check=True)
-    assert "changes=true" in files["GITHUB_OUTPUT"].read_text()
-    assert "Plan: 1 to add" in files["GITHUB_STEP_SUMMARY"].read_text() and "Plan: 1 to add" in double.texts()[1]
+    return {name: file.read_text() for name, file in files.items()}
 
 
-def _inputs() -> dict[str, Any]:
-    return dict(yaml.safe_load((ROOT / "action.yml").read_text())["inputs"])
+def _artefact(step: dict[str, Any], directory: Path, folder: Path, inputs: dict[str, str]) -> None:
+    """What the actions for artefacts do."""
+    kept = folder / "kept" / step["with"]["name"]
+    if "download" in step["uses"] and inputs["run"]:
+        shutil.copytree(kept, folder / "planner-plan", dirs_exist_ok=True)
+    elif "upload" in step["uses"] and inputs["keys"] and not inputs["run"]:
+        kept.mkdir(parents=True)
+        shutil.copy(directory / ".planner/report/tfplan", kept)
 
 
 def _evaluated(text: str, inputs: dict[str, str]) -> str:
+    command = "apply" if inputs["run"] else inputs["command"]
+    name = "inputs.name || format('{0} {1}', inputs.run && 'apply' || inputs.command, inputs.directory)"
     known = {
         "github.action_path": str(ROOT),
-        "inputs.name || format('{0} {1}', inputs.command, inputs.directory)": inputs["name"] or "plan .",
+        name: inputs["name"] or f"{command} {inputs['directory']}",
         **{f"inputs.{name}": value for name, value in inputs.items()},
     }
     return re.sub(r"\$\{\{ *(.*?) *\}\}", lambda found: known[found[1]], text)

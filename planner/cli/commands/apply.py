@@ -85,7 +85,7 @@ def _apply(arguments: Arguments, terminal: Terminal, mode: Mode) -> int:
     if path is not None:
         opened = calls.open_file(path)
         if opened.complete is None:
-            return view.finish(opened.diagnostics)
+            return view.finish([*opened.diagnostics, *review.write(None, opened.diagnostics, plan_file=path)])
         view.diagnostics(opened.diagnostics)
         if not opened.complete.plan.errored:
             view.saved_plan(opened.complete.plan)

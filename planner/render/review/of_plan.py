@@ -72,8 +72,8 @@ def _shorten(one: dict[str, Any]) -> dict[str, Any]:
 
 
 def failed_review(subject: ReviewSubject) -> dict[str, Any]:
-    """The document of a plan that could not be made."""
-    return bare_document("Planning failed.", subject)
+    """The document of a plan that could not be made, or of a saved plan that is refused."""
+    return bare_document("Not applied." if "plan_file" in subject.about else "Planning failed.", subject)
 
 
 def _declarations(config: Config) -> Mapping[str, Span]:
