@@ -161,7 +161,7 @@ REVIEW_CHANGE = _object(
         ),
         "attributes_left_out": COUNT,
     },
-    {**LINE, "drift": DRIFT},
+    {**LINE, "drift": DRIFT, "import_id": _with_text(TEXT, "Of an imported object.")},
 )
 UNIT = _object(
     {

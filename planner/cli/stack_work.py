@@ -182,7 +182,7 @@ def reviews_of(arguments: Arguments, plan: DeploymentPlan, work: StackWork) -> U
         return None
     from planner.workflows.batch.reports.component_reviews import component_reviews
 
-    return component_reviews(plan, work.session.stack.root)
+    return component_reviews(plan, work.session.stack)
 
 
 def report_of(

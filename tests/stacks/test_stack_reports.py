@@ -250,7 +250,7 @@ def test_an_output_of_a_component_is_why_others_are_replaced(stack: Stack) -> No
         assert list(Draft202012Validator(schema("review")).iter_errors(review)) == []
         (one,) = review["causes"]
         assert (one["unit"], one["what"], one["after"]) == ("component.net", "var.cidr", '"10.1.0.0/8"')
-        assert one["sets_off"] == {"replace": 2, "output": 1} and (one["file"], one["line"]) == ("net/main.tf", 2)
+        assert one["sets_off"] == {"replace": 2, "output": 1} and (one["file"], one["line"]) == ("d.tfdeploy.hcl", 1)
         (output,) = review["outputs"]
         assert output["read_by"] == [f'stack.apps.component.web["{key}"]' for key in ("eu", "us")]
         assert "**replaces 2**, 1 output" in (stack.folder / "r.md").read_text()

@@ -6,6 +6,7 @@ All forms of the report are made of it: Markdown (markdown.py), the page (page.p
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from planner.answers.policy.model import Finding
 
 FORMAT = "1.0"
+_NUMBER = re.compile(r"[0-9]{1,8}")
 _FEW_ATTRIBUTES = 400
 """attributes of one object in the document"""
 _LONGEST_DETAIL = 4_000
@@ -150,7 +152,8 @@ def _counts(plan: Plan, counts: Counts, causes: Causes, outputs: Sequence[Any]) 
 
 def _risk(change: Mapping[str, Any]) -> tuple[bool, int, str]:
     risk = words_for(change["action"]).risk if change["action"] != NO_OP else 99
-    return not (change["stateful"] and does(change["action"], "destroys")), risk, change["address"]
+    ordered = _NUMBER.sub(lambda found: found[0].zfill(9), change["address"])
+    return not (change["stateful"] and does(change["action"], "destroys")), risk, ordered
 
 
 # ---------------------------------------------------------------- what needs a decision
@@ -299,6 +302,7 @@ def _change(
         "stateful": change.address in subject.stateful,
         "previous_address": change.previous_address if change.previous_address != change.address else "",
         "imported": change.importing is not None,
+        "import_id": (change.importing.id or "") if change.importing is not None else "",
         "is_drift": is_drift,
         "causes": _numbers(name, causes),
         "attributes": attributes[:_FEW_ATTRIBUTES],

@@ -56,6 +56,7 @@ def sections(document: Mapping[str, Any], room: int, names: Container[str] = SEC
     """The parts of the report with these names, within so many characters."""
     lines: list[str] = []
     readers = {_output_address(one): one["read_by"] for one in document["outputs"]}
+    edited = frozenset(one["what"] for one in document["causes"])
     for name, head, pieces, share in (
         ("problems", [], ((1, partial(_problem, one)) for one in _problems(document)), 0.3),
         (
@@ -69,7 +70,7 @@ def sections(document: Mapping[str, Any], room: int, names: Container[str] = SEC
         ("outputs", [], ((1, partial(_output, one)) for one in document["outputs"]), 0.5),
         ("verdicts", [], ((len(group), partial(_findings, group)) for group in _alike_findings(document)), 0.5),
         ("policies", [], ((1, partial(_line, one)) for one in document["policies"]["judged"]), 0.5),
-        ("changes", [], ((len(group), partial(_fold, group)) for group in _groups(document["changes"])), 0.9),
+        ("changes", [], ((len(group), partial(_fold, group, edited)) for group in _groups(document["changes"])), 0.9),
         ("hops", [], _hops(document), 1.0),
     ):
         if name not in names:
@@ -197,8 +198,10 @@ def _effects(cause: Mapping[str, Any], readers: Mapping[str, Sequence[str]]) -> 
     for verb, number in cause["sets_off"].items():
         if verb == "output":
             read = [unit for one in cause["changes"] for unit in readers.get(one["address"], ())]
-            units = f" → {', '.join(code(unit, in_table=True) for unit in dict.fromkeys(read))}" if read else ""
-            parts.append(f"{number:,} output{'s' if number > 1 else ''}{units}")
+            units = list(dict.fromkeys(read))
+            named = ", ".join(code(unit, in_table=True) for unit in units[:_MOST_READERS])
+            left = f" and {len(units) - _MOST_READERS:,} more" if len(units) > _MOST_READERS else ""
+            parts.append(f"{number:,} output{'s' if number > 1 else ''}{f' → {named}{left}' if units else ''}")
             continue
         held = cause["stateful"].get(verb, 0)
         words = f"{_VERBS.get(verb, verb)} {number:,}"
@@ -271,14 +274,16 @@ def _groups(changes: Iterable[Mapping[str, Any]]) -> Iterable[list[Mapping[str, 
     return groups.values()
 
 
-def _fold(group: Sequence[Mapping[str, Any]]) -> str:
+def _fold(group: Sequence[Mapping[str, Any]], edited: Container[str] = ()) -> str:
+    """`edited`: the names of causes, which may be attributes."""
     first = group[0]
     names = alike(one["address"] for one in group)
     shown = ", ".join(f"<code>{tag_text(item.text)}</code>" for item in names[:_MOST_NAMED])
     number = f" ({len(group):,})" if len(group) > 1 else ""
     because = f" because of {', '.join(f'[{n}]' for n in first['causes'])}" if first["causes"] else ""
     held = ", holds data" if first["stateful"] and does(first["action"], "destroys") else ""
-    return f"<details><summary>{shown}{number} {_verb(first)}{because}{held}</summary>\n\n{_body(group)}\n</details>"
+    head = f"{shown}{number} {_verb(first)}{because}{held}"
+    return f"<details><summary>{head}</summary>\n\n{_body(group, edited)}\n</details>"
 
 
 def _verb(change: Mapping[str, Any]) -> str:
@@ -289,14 +294,25 @@ def _verb(change: Mapping[str, Any]) -> str:
     return "moved" if change["previous_address"] else "imported" if change["imported"] else "unchanged"
 
 
-def _body(group: Sequence[Mapping[str, Any]]) -> str:
+def _body(group: Sequence[Mapping[str, Any]], edited: Container[str]) -> str:
     first = group[0]
     lines = []
+    if ids := [one["import_id"] for one in group if one.get("import_id")]:
+        lines += [
+            f"Imported by the id {_name_list(ids)}{'' if first['attributes'] else '; nothing in it changes'}.",
+            "",
+        ]
     if first["previous_address"]:
         lines += [f"It was {_name_list(one['previous_address'] for one in group)}.", ""]
     if first.get("file"):
         lines += [_place(first, ""), ""]
-    later = [one["path"] for one in first["attributes"] if one["after"] == UNKNOWN and not one["forces_replacement"]]
+    later = [
+        one["path"]
+        for one in first["attributes"]
+        if one["after"] == UNKNOWN
+        and not one["forces_replacement"]
+        and f"{first['address']}.{one['path']}" not in edited
+    ]
     rows = [row for row in zip(*(one["attributes"] for one in group), strict=True) if row[0]["path"] not in later]
     sides = [side for side in ("before", "after") if any(item[side] for row in rows for item in row)]
     forces = any(row[0]["forces_replacement"] for row in rows)

@@ -73,7 +73,8 @@ def _shorten(one: dict[str, Any]) -> dict[str, Any]:
 
 def failed_review(subject: ReviewSubject) -> dict[str, Any]:
     """The document of a plan that could not be made, or of a saved plan that is refused."""
-    return bare_document("Not applied." if "plan_file" in subject.about else "Planning failed.", subject)
+    title = "Not applied." if "plan_file" in subject.about else "Planning failed."
+    return bare_document("Drift is not known." if subject.kind == "drift" else title, subject)
 
 
 def _declarations(config: Config) -> Mapping[str, Span]:

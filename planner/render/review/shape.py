@@ -43,6 +43,7 @@ _CHANGE = {
     "attributes": [_ATTRIBUTE],
     "attributes_left_out": int,
     "undecided": [str],
+    "import_id": Maybe(str),
     "drift": Maybe(dict.fromkeys(("planned", "outcome", "modified_at", "modified_by"), str)),
 }
 _OUTPUT = {**dict.fromkeys(("name", "action", "before", "after"), str), "causes": [int], "read_by": [str]}

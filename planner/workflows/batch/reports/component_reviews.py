@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from planner.foundation.vocabulary.span import Span
 from planner.language.config.model import Expr
-from planner.language.config.stack_files.model import StackModule
+from planner.language.config.stack_files.model import StackConfig, StackModule
 from planner.language.syntax.body import variables
 from planner.language.syntax.nodes import Expression, GetAttr, GetIndex, Literal, Object, Step, Traversal
 from planner.render.review.document import ReviewSubject
@@ -18,9 +19,8 @@ _DEEPEST = 50
 """locals, inputs and outputs that one value passes through"""
 
 
-def component_reviews(plan: DeploymentPlan, stack: StackModule) -> UnitReviews:
-    """The reviews of the instances that have changes, and what they read, before anything is applied. `stack`: the
-    outermost one."""
+def component_reviews(plan: DeploymentPlan, stack: StackConfig) -> UnitReviews:
+    """The reviews of the instances that have changes, and what they read, before anything is applied."""
     from planner.render.review.of_plan import plan_review, short_review
 
     reviews: dict[str, Mapping[str, Any]] = {}
@@ -29,15 +29,42 @@ def component_reviews(plan: DeploymentPlan, stack: StackModule) -> UnitReviews:
         made = step.planned.complete if step.planned is not None else None
         if made is not None and step.has_changes:
             reviews[name] = short_review(plan_review(made, ReviewSubject()))
-    read = _ComponentReads(stack, [step.name for step in steps.values()])
+    deployment = stack.deployments.deployments.get(plan.deployment)
+    given = deployment.inputs if deployment is not None else None
+    read = _ComponentReads(stack.root, [step.name for step in steps.values()], given)
+    for name, review in reviews.items():
+        for cause in review["causes"]:
+            written = read.place_of(steps[name].name, cause["what"].removeprefix("var."))
+            if cause["kind"] == "variable" and written is not None:
+                cause |= {"file": written.filename, "line": written.start_position.line}
     return UnitReviews(reviews, {name: read.inputs(steps[name].name) for name in reviews})
 
 
 class _ComponentReads:
     """The outputs that expressions of a stack mention, directly or through other values."""
 
-    def __init__(self, stack: StackModule, names: list[PromiseName]) -> None:
-        self.stack, self.names = stack, names
+    def __init__(self, stack: StackModule, names: list[PromiseName], given: Expr | None) -> None:
+        self.stack, self.names, self.given = stack, names, given
+
+    def place_of(self, name: PromiseName, variable: str) -> Span | None:
+        """The place where the value of an input is written: of the stack's own inputs in the deployment."""
+        module = self._module(name.path)
+        call = module.components.get(f"component.{name.name}") if module is not None else None
+        path, inputs = name.path, call.inputs if call is not None else None
+        for _ in range(_DEEPEST):
+            node = dict(_items(inputs)).get(variable)
+            if inputs is None or node is None:
+                return None
+            if not (isinstance(node, Traversal) and node.root == "var" and isinstance(node.steps[0], GetAttr)):
+                return Span(inputs.source, node.start, node.end)
+            variable, found = node.steps[0].name, Span(inputs.source, node.start, node.end)
+            outside = self._module(path[:-1]) if path else None
+            call = outside.components.get(f"stack.{path[-1][0]}") if outside is not None else None
+            inputs = call.inputs if call is not None else self.given
+            if variable not in dict(_items(inputs)):
+                return found
+            path = path[:-1]
+        return None
 
     def inputs(self, name: PromiseName) -> dict[str, frozenset[tuple[str, str]]]:
         """The outputs behind each input of an instance."""

@@ -22,6 +22,8 @@ FOLD = 6_000
 """characters of the changes of one unit, while others have none yet"""
 HEAD = ("| wave | {} | outcome | add | change | destroy | |", "| ---: | --- | --- | ---: | ---: | ---: | --- |")
 """of the table; {}: what that is which is planned by itself"""
+MOST_OPEN = 30
+"""rows of the table that are not folded"""
 MOST_OUTPUTS = 4
 """outputs of a unit in the table"""
 CAUSES = 0.45
@@ -54,8 +56,12 @@ def markdown(document: dict[str, Any], texts: dict[str, str], review: Mapping[st
         [_row(unit, () if unit["changes"] else outputs.get(unit["unit"], ())) for unit in shown], int(room * TABLE)
     )
     room -= int(room * TABLE) - left
+    if len(rows) > MOST_OPEN:
+        lines += [f"<details><summary>{len(rows):,} {noun_of(document)}s</summary>", ""]
     if rows:
         lines += [HEAD[0].format(noun_of(document)), *HEAD[1:], *rows]
+    if len(rows) > MOST_OPEN:
+        lines += ["", "</details>"]
     reviewed: dict[str, list[Mapping[str, Any]]] = {}
     for change in review["changes"] if review is not None else ():
         reviewed.setdefault(change["unit"], []).append(change)
