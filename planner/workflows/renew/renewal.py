@@ -16,6 +16,7 @@ from planner.language.syntax.parse import parse_config
 from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.fact_base import FactBuilder
 from planner.logic.programs.rule_programs import product_program
+from planner.operations.explanations import causes
 from planner.operations.options import OperationOptions
 from planner.operations.plan import MadePlan, Start, may_have_cycle
 from planner.workflows.renew.kept import KeptPlan, RenewableParts
@@ -187,8 +188,12 @@ def _is_expression(name: str) -> bool:
 
 
 def hides_causes(renewed: Renewed, parts: RenewableParts) -> bool:
-    """Whether something that stays as planned may be why something in the part changes."""
+    """Whether the part alone does not have all that is shown of why something in it changes."""
     facts = FactBuilder()
+    for name, because in causes(renewed.made).items():
+        for root in because.roots:
+            if root.kind == "text" and "local." in root.what and not root.value:
+                facts.add("unshown_root", name, root.what)
     for change in renewed.made.plan.changes:
         facts.add("part_action", change.address, change.action)
     settled = renewed.made.loaded.options.settled
