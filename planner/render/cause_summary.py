@@ -266,7 +266,7 @@ class Causes:
 
     def _hop_lines(self, number: int, everything: bool = False) -> list[str]:
         hops = self.hops(number) if everything else self._hops[number]
-        shown = hops if everything or len(hops) <= MOST_HOPS + 1 else hops[:MOST_HOPS]
+        shown = hops if everything or len(hops) <= MOST_HOPS + 1 else _nearest(hops)
         lines = [line for hop in shown for line in fold(f"        {hop}", self.width, "     ")]
         if len(shown) < len(hops):
             lines.append(f"        ... {len(hops) - len(shown)} more (planner why {self.options}-full)")
@@ -296,6 +296,15 @@ class Causes:
             hidden = sum(count for *_, count in entries[len(shown) :])
             lines.append(f"    ... {hidden} more (planner why {self.options}-full)")
         return lines
+
+
+def _nearest(hops: Sequence[str]) -> Sequence[str]:
+    """The hops nearest to a cause: all up to a depth, or the first where even these are too many."""
+    depths = [len(hop) - len(hop.lstrip()) for hop in hops]
+    fitting = [depth for depth in sorted(set(depths)) if sum(d <= depth for d in depths) <= MOST_HOPS]
+    return (
+        [hop for hop, depth in zip(hops, depths, strict=True) if depth <= fitting[-1]] if fitting else hops[:MOST_HOPS]
+    )
 
 
 def title_of(group: RootCause) -> str:

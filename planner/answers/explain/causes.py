@@ -27,6 +27,8 @@ RELATIONS = (
     *("perhaps_edited", "forces", "renewed", "perhaps_renewed", "changed_besides"),
 )
 """what chains_of reads of a derivation"""
+_LOST = ("left-state", "not-in-state")
+"""kinds of objects that are created anew since the state does not have them"""
 _WRITTEN_VALUES = ("text", "unapplied")
 """kinds of leaves that are shown with the values of what is written there"""
 _NOTED = ("default", "environment", "input", "plan")
@@ -195,7 +197,10 @@ class _Chains:
         inner.reverse()
         # nothing is certain about what should not differ, unless that was found by trying
         if is_checked:
-            is_guess = self._checked.is_guess(name)
+            # an object that the state lost may have been applied later than the others that are compared with its world
+            lost = (root for root in roots if self._ways.leaves.get(root) in _LOST)
+            is_mixed = len(roots) > 1 and any(self._worlds.of(root, number) != number for root in lost)
+            is_guess = is_mixed or self._checked.is_guess(name)
         else:
             # of several that could not be tried some may not matter
             is_guess = self._ways.is_guess(name) or (confirmed is None and len(steps) > 1) or bool(beside)
