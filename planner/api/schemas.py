@@ -262,7 +262,16 @@ SCHEMAS: dict[str, Schema] = {
     ),
     "list": _document("planner why moved|drift|unknown|... -json", {"goal": _list(TEXT), "entries": _list(TEXT)}),
     "proof": {
-        **_document("planner why -json", {"goal": GOAL}, {**PROOF, **BECAUSE, "also": _list({"type": "object"})}),
+        **_document(
+            "planner why -json",
+            {"goal": GOAL},
+            {
+                **PROOF,
+                **BECAUSE,
+                "options": _with_text(TEXT, "The options of the plan, as words."),
+                "also": _list({"type": "object"}),
+            },
+        ),
         "anyOf": [
             {"required": ["root", "proofs"]},
             {

@@ -25,6 +25,7 @@ from planner.operations.moves import moves
 from planner.operations.options import OperationOptions
 from planner.operations.plan import MadePlan, Planned
 from planner.operations.plan_files import Unstored, open_or_make_plan, open_plan
+from planner.operations.plan_words import plan_words
 from planner.operations.state_access import load_stored
 
 if TYPE_CHECKING:
@@ -218,22 +219,30 @@ def why_planned(
 def why_in_plan(
     answer: Planned[Unstored], verb: str, what: str, negated: bool = False
 ) -> tuple[dict[str, Any] | None, list[Diagnostic]]:
-    """Why an existing plan has an action or value. Raises Failure."""
-    problems = list(answer.diagnostics)
+    """Why an existing plan has an action or value; `options` of the document are those of the plan. Raises Failure."""
     if answer.made is None:
-        return None, problems
-    result = explainer_of(answer.made)
+        return None, list(answer.diagnostics)
+    proof, problems = _why_in(answer.made, answer, verb, what, negated)
+    words = plan_words(answer.made)
+    return ({**proof, "options": words} if proof is not None and words else proof), problems
+
+
+def _why_in(
+    made: MadePlan[Unstored], answer: Planned[Unstored], verb: str, what: str, negated: bool
+) -> tuple[dict[str, Any] | None, list[Diagnostic]]:
+    problems = list(answer.diagnostics)
+    result = explainer_of(made)
     failed = problems if has_errors(problems) else []
     try:
         names = result.instances(what) if verb != UNKNOWN and not negated else []
         if names:
-            return _why_instances(answer.made, result, verb, names), [_as_warning(d) for d in failed]
+            return _why_instances(made, result, verb, names), [_as_warning(d) for d in failed]
         if verb == UNKNOWN:
             proof = result.not_unknown(what) if negated else result.unknown(what)
         else:
-            proof = result.not_action(what, verb) if negated else with_chains(answer.made, result.action(what, verb))
+            proof = result.not_action(what, verb) if negated else with_chains(made, result.action(what, verb))
     except Failure as failure:  # planning failed, so the object in question may never have been planned
-        raise Failure([*failed, *_with_limits(answer.made, what, failure.diagnostics)]) from None
+        raise Failure([*failed, *_with_limits(made, what, failure.diagnostics)]) from None
     return proof, [_as_warning(d) for d in failed]
 
 

@@ -46,6 +46,7 @@ from planner.operations.graph import graph, with_vertices
 from planner.operations.options import OperationOptions
 from planner.operations.plan import MadePlan
 from planner.operations.plan_files import Unstored, open_or_make_plan
+from planner.operations.plan_words import plan_words
 from planner.operations.verdicts import WORDS, judged_for, the_findings
 from planner.world.git.revisions import commit_of
 
@@ -215,7 +216,7 @@ def _attempt(
         elif cause.root.kind == "file" and former is not None and _is_recorded(former.tree, what):
             files.add(absolute_path(what.removeprefix("file ")))
         elif cause.root.kind == "file":
-            return Fix(places, False, f"not checked: its former content is not on record{_git_hint(options, asked)}")
+            return Fix(places, False, f"not checked: its former content is not on record{_git_hint(made, asked)}")
         elif cause.before is None:
             return Fix(places, False, "not checked: planner cannot try that")
         elif cause.place.key == "-destroy":
@@ -228,7 +229,8 @@ def _attempt(
     how = f"with {', '.join(defaults)}" if defaults else "with it" if len(causes) == 1 else "with these"
     action = changed_actions(again.complete).get(asked.name, "no-op") if again.complete is not None else None
     if action == "no-op":
-        return Fix(places, True, f"checked: {how} {asked.name} {_negation(asked.action)}")
+        kept = "is not created" if asked.action == "create" else "does not change"
+        return Fix(places, True, f"checked: {how} {asked.name} {kept}")
     if action is not None and action != asked.action:
         return Fix(places, True, f"checked: {how} {asked.name} {words_for(action).is_planned} instead")
     if defaults:
@@ -238,18 +240,13 @@ def _attempt(
     return Fix(places, False, f"checked: even {how} {asked.name} {words_for(action).is_planned}")
 
 
-def _negation(action: str) -> str:
-    """The words for what an action does not do any more."""
-    return "is not created" if action == "create" else "is not destroyed" if does(action, "ends") else "does not change"
-
-
-def _git_hint(options: OperationOptions, asked: QuestionSubject) -> str:
+def _git_hint(made: MadePlan[Unstored], asked: QuestionSubject) -> str:
     """The command that checks a fix against the latest commit, where there is a repository."""
     try:
-        commit_of(options.directory, "HEAD")
+        commit_of(made.loaded.options.directory, "HEAD")
     except Failure:
         return ""
-    return f"; to check against git: planner why -fix -since=HEAD {shlex.quote(asked.name)}"
+    return f"; to check against git: planner why -fix -since=HEAD {plan_words(made)}{shlex.quote(asked.name)}"
 
 
 def _is_recorded(tree: Tree, file: str) -> bool:

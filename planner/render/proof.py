@@ -254,7 +254,7 @@ def _obstacles(document: dict[str, Any], paint: Paint, full: bool) -> str:
             lines.append(paint(near["text"], "bold") if number == 0 else near["text"])
             lines += [f"  {line}" for line in near.get("lines", ())]
         question = f"{verb_of(goal[2])} {shlex.quote(goal[1])}" if "action" in goal[0] else ""
-        command = f"planner why -not -full {question}" if question else "-full"
+        command = f"planner why -not -full {document.get('options', '')}{question}" if question else "-full"
         return "\n".join([*lines, paint(f"All rules that were tried: {command}", "grey")])
     text = obstacles_text(document["rules"], goal, 0 if full else 2)
     lines += [f"{paint(fact_text(goal), 'bold')} does not hold.", text or "  No rule could derive it."]

@@ -111,7 +111,7 @@ def unknown_text(document: dict[str, Any], paint: Paint, width: int) -> str:
                 reason = CODE.sub("", in_words(decided["reason"]))
                 lines.append(f"  <- {reason.replace(name, without_module(name, module), 1)}")
                 if not decided["rule"].endswith("tainted"):
-                    lines.append(f"  To see its causes: planner why {shlex.quote(name)}")
+                    lines.append(f"  To see its causes: planner why {document.get('options', '')}{shlex.quote(name)}")
         elif not further:
             lines.append(f"  {CODE.sub('', proofs[at]['reason'])}{f' ({places[-1]})' if places else ''}")
         if not further:

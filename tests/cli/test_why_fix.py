@@ -141,7 +141,7 @@ resource "terraform_data" "k" {
     assert told(planner, 'terraform_data.k["b"]') == [
         'terraform_data.k["b"] will be created. To avoid that:',
         "  1. remove b from var.keys (main.tf:1)",
-        '     [checked: with it terraform_data.k["b"] does not change]',
+        '     [checked: with it terraform_data.k["b"] is not created]',
     ]
 
 
