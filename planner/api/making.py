@@ -169,7 +169,7 @@ def cause_lines(
     from planner.answers.explain.renames import rename_text, sure_moves
     from planner.operations.explanations import causes, changed_actions
     from planner.operations.moves import moves
-    from planner.operations.plan_words import plan_words
+    from planner.operations.plan import plan_words
     from planner.render.cause_summary import Causes
 
     if chains is None:

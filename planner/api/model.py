@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, overload
 
-from planner.api.frames import to_networkx, to_pandas, to_polars
 from planner.api.values import without
 from planner.foundation.support.notebook import graph_html, proof_html, table_html
 from planner.foundation.vocabulary.diagnostic import Failure, has_errors
@@ -222,3 +222,38 @@ class Graph:
 
     def _repr_html_(self) -> str:
         return graph_html(tuple(self.vertices), self.reduced)
+
+
+# Answers as objects of other libraries, where these are installed.
+
+
+def to_pandas(columns: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> Any:
+    """A pandas DataFrame."""
+    import pandas
+
+    return pandas.DataFrame(list(rows), columns=list(columns))
+
+
+def to_polars(columns: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> Any:
+    """A polars DataFrame. A column of it has one type: one with several becomes text."""
+    import polars
+
+    table = list(rows)
+    series = []
+    for number, name in enumerate(columns):
+        values = [row[number] for row in table]
+        kinds = {type(value) for value in values if value is not None}
+        if len(kinds) > 1 or kinds & {Decimal}:
+            values = [None if value is None else str(value) for value in values]
+        series.append(polars.Series(name, values))
+    return polars.DataFrame(series)
+
+
+def to_networkx(vertices: Mapping[str, Mapping[str, Any]], edges: Iterable[tuple[str, str]]) -> Any:
+    """A networkx DiGraph."""
+    import networkx
+
+    graph = networkx.DiGraph()
+    graph.add_nodes_from(vertices.items())
+    graph.add_edges_from(edges)
+    return graph

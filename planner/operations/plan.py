@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from functools import cache
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from planner.engine.walk.hooks import Hooks
     from planner.logic.model.graph import Graph
     from planner.operations.required_signatures import Approval
+
 
 Start: TypeAlias = Stored[OperationOptions]
 """the start of planning, without the values of variables"""
@@ -320,3 +321,29 @@ def plan_options(start: Start) -> PlanOptions:
         settled=options.settled,
         provider_limits=provider_limits(options, start.config, start.state),
     )
+
+
+# The options that a plan was made with, as words of a question about the same plan.
+
+
+def plan_words(made: MadePlan[Any]) -> str:
+    """The options, each with a blank behind it. Values of sensitive variables are left out."""
+    from shlex import quote
+
+    return "".join(f"{quote(word)} " for word in _words(made))
+
+
+def _words(made: MadePlan[Any]) -> Iterator[str]:
+    options = made.loaded.options
+    declared = made.loaded.config.root.variables
+    if made.plan.mode == "destroy":
+        yield "-destroy"
+    if not options.refresh:
+        yield "-refresh=false"
+    for kind, text in options.var_args:
+        name = text.partition("=")[0].strip()
+        hides = kind == "var" and name in declared and declared[name].sensitive
+        yield f"-{kind}={f'{name}=...' if hides else text}"
+    if options.since:
+        yield f"-since={options.since}"
+    yield from (f"-{option}={address}" for option, address in options.limits.options())

@@ -59,9 +59,7 @@ def _show(arguments: Arguments, path: str | None, terminal: Terminal) -> int:
     from planner.world.state.remote.runs import saved_run
 
     if path is not None and os.path.isdir(path):
-        from planner.cli.saved_fleet import show_fleet
-
-        return show_fleet(path, arguments, terminal)
+        return _show_fleet(path, arguments, terminal)
     calls, review = plan_calls(States, arguments), Review(arguments)
     stream = open_json_into(arguments, terminal)
     if path is not None and (saved := saved_run(path)) is not None:
@@ -158,3 +156,13 @@ def _show_configuration(arguments: Arguments, terminal: Terminal) -> int:
     if document is not None:
         terminal.data(dumps(document).decode("utf-8"))
     return finish([d for d in problems if d.is_error], terminal)
+
+
+def _show_fleet(folder: str, arguments: Arguments, terminal: Terminal) -> int:
+    """Show the saved plan of a fleet as the run that made it reported it: the table of the units, and the review. 0, or
+    1 where there is no complete plan. Raises Failure."""
+    from planner.cli.batch_view import conclude_with
+    from planner.workflows.batch.join import whole
+
+    shown = whole(folder)
+    return conclude_with(shown.document, shown, arguments, terminal)

@@ -210,7 +210,7 @@ def _covers(arguments: Arguments) -> bool:
 def _coverage(runner: SuiteRunner, covered: Mapping[str, tuple[Reached, ...]]) -> tuple[Coverage, str, str]:
     from planner.foundation.support.exact_json import dumps
     from planner.workflows.testing.coverage import coverage
-    from planner.workflows.testing.report_coverage import coverage_json, coverage_lcov
+    from planner.workflows.testing.report_files import coverage_json, coverage_lcov
 
     suite = runner.suite
     policies = suite.options.policies, suite.options.standing_policies
@@ -228,7 +228,7 @@ def _policy_places(suite: Suite, policies: tuple[tuple[str, ...], tuple[str, ...
 
 
 def _junit(results: list[TestFileResult]) -> str:
-    from planner.workflows.testing.report_junit import junit
+    from planner.workflows.testing.report_files import junit
 
     return junit(results)
 

@@ -16,7 +16,6 @@ from planner.language.syntax.body import Block, BodySchema, ExpectedBlock
 from planner.language.syntax.files import load_file
 from planner.workflows.batch import FOLDER
 from planner.workflows.batch.file_recipe import ARGUMENTS, BLOCKS, GeneratedFile
-from planner.workflows.batch.generated_marks import ends_with_mark
 from planner.workflows.batch.model import Unit
 from planner.workflows.batch.record import make_folder
 from planner.workflows.batch.stack_folders import UNKNOWN, StackFolder, stack_folder, units_of
@@ -214,3 +213,20 @@ def warn_of_group(name: str, span: Span, problems: Problems) -> None:
     """Report that a group sets values for units that take none."""
     detail = f"{name} is a deployment of a stack, which takes no variables of groups: these are for the others."
     problems.warning("stack_inputs", "A stack takes no values", detail, span)
+
+
+# The owner of a generated file: its first line ends with the mark of its writer.
+
+MOST_OF_MARK = 4096
+"""bytes of a first line that are looked at"""
+
+
+def ends_with_mark(path: str, mark: str) -> bool:
+    """Whether the first line of a file ends with a mark. A link has no owner."""
+    if os.path.islink(path):
+        return False
+    try:
+        line = read_whole(path).split(b"\n", 1)[0][:MOST_OF_MARK]
+    except OSError:
+        return False
+    return line.decode("utf-8", "replace").strip().endswith(mark)

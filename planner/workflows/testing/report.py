@@ -179,7 +179,7 @@ class HumanTestView(TestView):
         self.terminal.out(f"\n{self.terminal.paint(title, 'green' if status == 'pass' else 'red')} {rest}")
 
     def coverage(self, found: Coverage) -> None:
-        from planner.workflows.testing.report_coverage import coverage_text
+        from planner.workflows.testing.report_files import coverage_text
 
         self.terminal.out(f"\n{coverage_text(found)}")
 
@@ -295,7 +295,7 @@ class JsonTestView(TestView):
         self._message(summary(status, files), "test_summary", data)
 
     def coverage(self, found: Coverage) -> None:
-        from planner.workflows.testing.report_coverage import coverage_json, coverage_text
+        from planner.workflows.testing.report_files import coverage_json, coverage_text
 
         text = coverage_text(found).splitlines()[0].removesuffix(" No run reached:")
         self._message(text, "test_coverage", coverage_json(found))
