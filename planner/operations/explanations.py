@@ -23,9 +23,8 @@ from planner.logic.programs.rule_programs import product_program
 from planner.operations import graphs
 from planner.operations.moves import moves
 from planner.operations.options import OperationOptions
-from planner.operations.plan import MadePlan, Planned
+from planner.operations.plan import MadePlan, Planned, plan_words
 from planner.operations.plan_files import Unstored, open_or_make_plan, open_plan
-from planner.operations.plan_words import plan_words
 from planner.operations.state_access import load_stored
 
 if TYPE_CHECKING:

@@ -44,9 +44,8 @@ from planner.operations.explanations import (
 )
 from planner.operations.graph import graph, with_vertices
 from planner.operations.options import OperationOptions
-from planner.operations.plan import MadePlan
+from planner.operations.plan import MadePlan, plan_words
 from planner.operations.plan_files import Unstored, open_or_make_plan
-from planner.operations.plan_words import plan_words
 from planner.operations.verdicts import WORDS, judged_for, the_findings
 from planner.world.git.revisions import commit_of
 
