@@ -69,6 +69,7 @@ def review_document(plan: Plan, schema_of: SchemaOf, causes: Causes, subject: Re
     outputs = [_output(output, causes, subject) for output in plan.outputs if output.action != NO_OP]
     counts = Counts.of_plan(plan)
     groups = [group for group in causes.groups if group.root.what]
+    attributes = {f"{one['address']}.{item['path']}": item for one in changes for item in one["attributes"]}
     title = causes.headline(pending(counts)) if changes or outputs else "No changes."
     if drifted:
         title = f"Drift: {len(drifted)} object{'s' if len(drifted) > 1 else ''} changed outside."
@@ -79,7 +80,7 @@ def review_document(plan: Plan, schema_of: SchemaOf, causes: Causes, subject: Re
         "mode": plan.mode,
         "counts": _counts(plan, counts, causes, outputs),
         "decisions": _decisions(plan, changes, subject),
-        "causes": [_cause(group, number, causes, subject) for number, group in enumerate(groups, 1)],
+        "causes": [_with_sides(_cause(group, n, causes, subject), attributes) for n, group in enumerate(groups, 1)],
         "uncaused": [
             {"text": title_of(group), "changes": _change_list(group.changes)}
             for group in causes.groups
@@ -250,6 +251,14 @@ def _cause(group: RootCause, number: int, causes: Causes, subject: ReviewSubject
         "hops": causes.hops(number),
         **_source(root, subject.links),
     }
+
+
+def _with_sides(cause: dict[str, Any], attributes: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """An edited attribute whose value is not known has the sides of its change."""
+    item = attributes.get(cause["what"])
+    if item is None or cause["before"] or cause["after"]:
+        return cause
+    return {**cause, "before": item["before"], "after": item["after"]}
 
 
 def _side(side: str) -> str:

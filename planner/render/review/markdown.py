@@ -282,6 +282,10 @@ def _fold(group: Sequence[Mapping[str, Any]], edited: Container[str] = ()) -> st
     number = f" ({len(group):,})" if len(group) > 1 else ""
     because = f" because of {', '.join(f'[{n}]' for n in first['causes'])}" if first["causes"] else ""
     held = ", holds data" if first["stateful"] and does(first["action"], "destroys") else ""
+    if len(group) == 1 and first["previous_address"]:
+        held += f", was <code>{tag_text(first['previous_address'])}</code>"
+    if len(group) == 1 and first.get("import_id"):
+        held += f", by the id <code>{tag_text(first['import_id'])}</code>"
     head = f"{shown}{number} {_verb(first)}{because}{held}"
     return f"<details><summary>{head}</summary>\n\n{_body(group, edited)}\n</details>"
 
@@ -297,13 +301,10 @@ def _verb(change: Mapping[str, Any]) -> str:
 def _body(group: Sequence[Mapping[str, Any]], edited: Container[str]) -> str:
     first = group[0]
     lines = []
-    if ids := [one["import_id"] for one in group if one.get("import_id")]:
-        lines += [
-            f"Imported by the id {_name_list(ids)}{'' if first['attributes'] else '; nothing in it changes'}.",
-            "",
-        ]
-    if first["previous_address"]:
-        lines += [f"It was {_name_list(one['previous_address'] for one in group)}.", ""]
+    if len(group) > 1 and first["previous_address"]:
+        lines += [f"They were {_name_list(one['previous_address'] for one in group)}.", ""]
+    if first.get("import_id") and not first["attributes"]:
+        lines += ["Nothing in it changes.", ""]
     if first.get("file"):
         lines += [_place(first, ""), ""]
     later = [
