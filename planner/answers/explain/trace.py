@@ -81,7 +81,9 @@ class Trace(ValueTrace):
         if change.before.__class__ is not Null or change.mode == "data":
             for text, path in sorted(table.items()):
                 self._attribute(ValueLocation(module, "resource", key, change.key, path), name, text)
-        if any(row[0] == "tainted" for row in change.facts):
+        # a new object has what is configured, ignored or not
+        kinds = {row[0] for row in change.facts}
+        if "tainted" in kinds or ("ignored_difference" in kinds and does(change.action, "replaces")):
             self._other_arguments(change, ValueLocation(module, "resource", key, change.key))
         if change.action == NO_OP:
             self._ignored_values(change, name)
@@ -239,7 +241,7 @@ class Trace(ValueTrace):
             self._facts.add("ignored_values", name, row[2], words, *shown, source=given.span)
 
     def _other_arguments(self, change: ResourceChange, place: ValueLocation) -> None:
-        """The arguments of a tainted object that differ, besides."""
+        """The arguments of a tainted object, or of a replaced one with ignored differences, that differ besides."""
         for step, value in parts(unmark(change.after)[0]):
             at, before = place.at((step,)), part_at(change.before, (step,))
             if before is None or not self._is_configured(at):
