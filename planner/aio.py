@@ -9,6 +9,8 @@ from typing import Any
 
 from planner.api.arguments import Paths, expect
 from planner.api.configuration import load
+from planner.api.fleet import FleetPlan
+from planner.api.fleet import fleet as fleet_of
 from planner.api.plan import ApplyResult, Plan
 from planner.api.session import Stop
 from planner.api.tests import TestReport, run_tests
@@ -44,6 +46,11 @@ async def apply(plan: Plan, on_event: Callable[[Any], None] | None = None) -> Ap
     """As Plan.apply; `on_event` is called in threads of the walk. Raises Failure."""
     expect("plan", plan, Plan, "a planner.Plan")
     return await in_thread(lambda stop: plan.apply(on_event, stop))
+
+
+async def fleet(directory: str | os.PathLike[str] = ".", *words: str, **options: Any) -> FleetPlan:
+    """As planner.fleet(...).plan(...): `words` and `options` are those of Fleet.plan. Raises Failure."""
+    return await in_thread(lambda stop: fleet_of(directory).plan(*words, stop=stop, **options))
 
 
 async def run(directory: str | os.PathLike[str] = ".", **options: Any) -> TestReport:

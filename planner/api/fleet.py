@@ -84,8 +84,8 @@ _COUNTS = ("add", "change", "remove", "import", "forget")
 
 @frozen
 class UnitInfo:
-    """A unit of a fleet: its directory relative to the fleet's, tags, the units that it waits for, and the number of
-    its wave (units of wave 0 wait for none)."""
+    """A unit of a fleet: its directory, tags, the units that it waits for, and the number of its wave (units of wave 0
+    wait for none)."""
 
     name: str
     directory: str
@@ -163,7 +163,13 @@ class Fleet:
             one, other = (edge[0], edge[1]) if isinstance(edge, list) else (edge["unit"], edge["waits_for"])
             waiting.setdefault(one, []).append(other)
         return tuple(
-            UnitInfo(n["unit"], n["folder"], tuple(n["tags"]), tuple(sorted(waiting.get(n["unit"], ()))), n["wave"])
+            UnitInfo(
+                n["unit"],
+                os.path.normpath(os.path.join(self.directory, n["folder"])),
+                tuple(n["tags"]),
+                tuple(sorted(waiting.get(n["unit"], ()))),
+                n["wave"],
+            )
             for n in document["nodes"]
         )
 
@@ -244,7 +250,7 @@ def _unit(entry: Mapping[str, Any], root: str) -> PlannedUnit:
     counts = entry.get("counts") or {}
     return PlannedUnit(
         entry["unit"],
-        os.path.join(root, entry["folder"]),
+        os.path.normpath(os.path.join(root, entry["folder"])),
         entry["outcome"],
         Counts(*(int(counts.get(name, 0)) for name in _COUNTS)),
         tuple(entry.get("because_all") or ([entry["because"]] if entry.get("because") else [])),

@@ -116,7 +116,8 @@ def planner_apply(planner_modules: Modules) -> Callable[..., ApplyResult]:
 @pytest.fixture
 def planner_snapshot(request: pytest.FixtureRequest) -> Callable[[Plan], None]:
     """Compares a plan with the one that was kept in __snapshots__ beside the test, and fails with the differing lines
-    and their causes. With --planner-update it is written. Sensitive values are not in it."""
+    and their causes. With --planner-update it is written. Sensitive values are not in it, and random ids of
+    terraform_data have the names of their objects."""
     used: list[str] = []
 
     def compare(plan: Plan, name: str = "") -> None:
@@ -126,6 +127,9 @@ def planner_snapshot(request: pytest.FixtureRequest) -> Callable[[Plan], None]:
         from planner.api.values import without
 
         text = without(plan.text(causes=False), plan.secrets)
+        for change in plan.objects:
+            if change.type == "terraform_data" and change.before:  # has a random id
+                text = text.replace(change.before["id"], f"(id of {change.address})")
         if request.config.getoption(UPDATE):
             file.parent.mkdir(exist_ok=True)
             file.write_text(text, "utf-8")

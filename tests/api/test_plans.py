@@ -566,7 +566,8 @@ def test_a_fleet(tmp_path: Path) -> None:
     (tmp_path / "planner.batch.hcl").write_text(FLEET)
     fleet = planner.fleet(tmp_path)
     assert [(unit.name, unit.waits_for, unit.wave) for unit in fleet.units()] == [("net", (), 0), ("app", ("net",), 1)]
-    plan = fleet.plan()
+    assert [unit.directory for unit in fleet.units()] == [str(tmp_path / "net"), str(tmp_path / "app")]
+    plan = asyncio.run(planner.aio.fleet(tmp_path))
     assert not plan.failed and [(unit.name, unit.outcome) for unit in plan.units] == [
         ("net", "changes"),
         ("app", "changes"),

@@ -121,7 +121,9 @@ LEFT_OUT = {"Plan.apply", "Configuration.having", "Derived.get", "Graph.of", "Co
 def _calls(objects: Mapping[str, Any]) -> Iterator[tuple[str, Callable[..., Any]]]:
     for module in (planner, planner.rules, planner.aio):
         for name, one in inspect.getmembers(module, callable):
-            names = getattr(module, "_EXPORTS", getattr(module, "__all__", ("plan", "validate", "apply", "run")))
+            names = getattr(
+                module, "_EXPORTS", getattr(module, "__all__", ("plan", "validate", "apply", "fleet", "run"))
+            )
             if name in names and not isinstance(one, type):
                 yield name, one
     for kind in ("Configuration", "Plan", "PlanDocument", "Fleet", "Program", "Derived", "Verdict", "State", "Graph"):

@@ -91,3 +91,4 @@ def test_snapshots_have_no_secrets(project: pytest.Pytester) -> None:
     (snapshot,) = (project.path / "__snapshots__").iterdir()
     kept = snapshot.read_text()
     assert "output" in kept and "hunter2" not in kept and "other-secret" not in kept
+    project.runpytest_subprocess("-k", "update").assert_outcomes(passed=1)  # with another id of terraform_data
