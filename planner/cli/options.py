@@ -200,18 +200,11 @@ def policy_options(arguments: Arguments, directory: str = ".") -> dict[str, Any]
     named, standing = _policies(arguments, directory), _standing(arguments)
     if not any(word.endswith(".py") for word in (*named, *standing)):
         return {"policies": named, "standing_policies": standing}
-    return {
-        "policies": named,
-        "standing_policies": standing,
-        "more_policies": _python_policies(named, standing, directory),
-    }
-
-
-def _python_policies(named: tuple[str, ...], standing: tuple[str, ...], directory: str) -> Any:
     from planner.api.plan import Judged
     from planner.api.policies import python_policies
 
-    return python_policies((*named, *standing), os.path.abspath(directory), Judged.of)
+    more = python_policies((*named, *standing), os.path.abspath(directory), Judged.of)
+    return {"policies": named, "standing_policies": standing, "more_policies": more}
 
 
 def _storing(arguments: Arguments) -> dict[str, Any]:
@@ -258,22 +251,17 @@ def _rules(arguments: Arguments, directory: str) -> tuple[str, ...]:
 
 def _policies(arguments: Arguments, directory: str) -> tuple[str, ...]:
     """The configuration's own directory and what -policy names, for commands that judge."""
-    given = arguments.get("policy")
-    return _with_own(tuple(given), directory) if given is not None else ()
-
-
-def _with_own(given: tuple[str, ...], directory: str) -> tuple[str, ...]:
+    if arguments.get("policy") is None:
+        return ()
     from planner.answers.policy.standing_policies import own
 
-    return tuple(dict.fromkeys((*own(directory), *given)))
+    return tuple(dict.fromkeys((*own(directory), *arguments["policy"])))
 
 
 def _standing(arguments: Arguments) -> tuple[str, ...]:
     """The organisation's policies, for commands that judge."""
-    return _organisation() if arguments.get("policy") is not None else ()
-
-
-def _organisation() -> tuple[str, ...]:
+    if arguments.get("policy") is None:
+        return ()
     from planner.answers.policy.standing_policies import organisation
 
     return organisation("policies", os.environ)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from planner.answers.policy.model import Verdict
 from planner.answers.policy.standing_policies import NAME_POLICIES
@@ -93,7 +92,7 @@ def policy_check(arguments: Arguments, terminal: Terminal) -> int:
         if arguments["rule-times"]:
             terminal.out(f"\n{_costs(verdict)}")
     else:
-        terminal.data(_FORMS[format](verdict))
+        terminal.data(_printed(verdict, format))
     return max(finish(problems, terminal), int(verdict.is_denied))
 
 
@@ -144,11 +143,11 @@ def _report(judged: list[tuple[str, str, Verdict | None]], format: str) -> str:
     if format == "junit":
         return junit_of_several((path, verdict) for _, path, verdict in judged)
     if format == "sarif":
-        return _document(sarif_of_several((path, verdict) for _, path, verdict in judged))
+        return json_text(sarif_of_several((path, verdict) for _, path, verdict in judged))
     if format == "markdown":
         return markdown_of_several((path, verdict) for _, path, verdict in judged)
     documents = [{kind: path, **verdict.to_json()} for kind, path, verdict in judged if verdict is not None]
-    return _document({"format_version": "1.0", "verdicts": documents})
+    return json_text({"format_version": "1.0", "verdicts": documents})
 
 
 def _unmet(verdict: Verdict) -> list[Diagnostic]:
@@ -176,31 +175,14 @@ def _costs(verdict: Verdict) -> str:
     return costs(verdict)
 
 
-def _junit(verdict: Verdict) -> str:
+def _printed(verdict: Verdict, format: str) -> str:
+    """A verdict in a format for programs."""
     from planner.render.verdicts_junit import junit
-
-    return junit(verdict)
-
-
-def _markdown(verdict: Verdict) -> str:
     from planner.render.verdicts_markdown import markdown
-
-    return markdown(verdict)
-
-
-def _sarif(verdict: Verdict) -> str:
     from planner.render.verdicts_sarif import sarif
 
-    return _document(sarif(verdict))
-
-
-def _json(verdict: Verdict) -> str:
-    return _document(verdict.to_json())
-
-
-def _document(document: dict[str, Any]) -> str:
-
-    return json_text(document)
-
-
-_FORMS = {"junit": _junit, "markdown": _markdown, "sarif": _sarif, "json": _json}
+    if format == "junit":
+        return junit(verdict)
+    if format == "markdown":
+        return markdown(verdict)
+    return json_text(sarif(verdict) if format == "sarif" else verdict.to_json())

@@ -14,13 +14,11 @@ from planner.foundation.support import signals
 from planner.foundation.support.signals import STOP
 from planner.foundation.vocabulary.diagnostic import error, has_errors
 from planner.foundation.vocabulary.records import evolve
-from planner.foundation.vocabulary.span import Span
 from planner.render.terminal import Terminal, is_terminal
 
 if TYPE_CHECKING:
     from planner.workflows.testing.coverage import Coverage, Reached
     from planner.workflows.testing.report import TestView
-    from planner.workflows.testing.results import TestFileResult
     from planner.workflows.testing.suite import Suite, SuiteRunner, TestOptions
 
 
@@ -185,7 +183,9 @@ def _reported(
     arguments: Arguments, runner: SuiteRunner, view: TestView, covered: Mapping[str, tuple[Reached, ...]]
 ) -> bool:
     """Write the requested reports; whether that failed."""
-    reports = {"junit-xml": _junit(runner.results) if arguments["junit-xml"] else ""}
+    from planner.workflows.testing.report_files import junit
+
+    reports = {"junit-xml": junit(runner.results) if arguments["junit-xml"] else ""}
     if _covers(arguments):
         item, reports["coverage-json"], reports["coverage-lcov"] = _coverage(runner, covered)
         if arguments["coverage"]:
@@ -210,27 +210,16 @@ def _covers(arguments: Arguments) -> bool:
 def _coverage(runner: SuiteRunner, covered: Mapping[str, tuple[Reached, ...]]) -> tuple[Coverage, str, str]:
     from planner.foundation.support.exact_json import dumps
     from planner.workflows.testing.coverage import coverage
+    from planner.workflows.testing.questions import policy_places
     from planner.workflows.testing.report_files import coverage_json, coverage_lcov
 
     suite = runner.suite
     policies = suite.options.policies, suite.options.standing_policies
-    places = _policy_places(suite, policies) if any(policies) else {}
+    places = policy_places(suite.loaded, policies) if any(policies) else {}
     reached = chain(*(result.reached for result in runner.results), *covered.values())
     found = coverage(suite.loaded.config, reached, places)
     document = dumps(coverage_json(found), indent=True).decode("utf-8")
     return found, f"{document}\n", coverage_lcov(found)
-
-
-def _policy_places(suite: Suite, policies: tuple[tuple[str, ...], tuple[str, ...]]) -> dict[str, Span]:
-    from planner.workflows.testing.questions import policy_places
-
-    return policy_places(suite.loaded, policies)
-
-
-def _junit(results: list[TestFileResult]) -> str:
-    from planner.workflows.testing.report_files import junit
-
-    return junit(results)
 
 
 def _tells_causes(arguments: Arguments, terminal: Terminal) -> bool:
