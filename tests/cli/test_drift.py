@@ -102,6 +102,17 @@ def test_an_object_that_is_gone(change: Callable[..., None], planner: Callable[.
     assert "test_thing.a was destroyed outside; an apply creates it again" in planner("drift").out
 
 
+def test_a_refresh_only_plan(change: Callable[..., None], planner: Callable[..., Ran], tmp_path: Path) -> None:
+    change("a")
+    change("kept", tags={"t": "two"})
+    assert planner("plan", "-refresh-only", "-markdown=r.md", "-review=r.json").code == 0
+    document = json.loads((tmp_path / "r.json").read_text())
+    decisions = [(one["text"], one["objects"]) for one in document["decisions"]]
+    assert decisions == [("destroyed outside", ["test_thing.a"]), ("changed outside", ["test_thing.kept"])]
+    assert "password_wo" not in (text := (tmp_path / "r.md").read_text())
+    assert "<code>test_thing.a</code> destroyed outside</summary>" in text
+
+
 def test_drift_is_reported_when_there_is_no_plan(
     change: Callable[..., None], planner: Callable[..., Ran], tmp_path: Path
 ) -> None:

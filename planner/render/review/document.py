@@ -19,7 +19,7 @@ from planner.render.cause_line import KINDS, name_of, origin_of, place_of
 from planner.render.cause_summary import OUTPUT, Causes, title_of
 from planner.render.diagnostics_json import sort_diagnostics
 from planner.render.plan import PlanText, SchemaOf, is_shown, output_diff, pending
-from planner.render.review.attributes import changed_attributes, shortened, sides
+from planner.render.review.attributes import UNKEPT, changed_attributes, shortened, sides
 from planner.render.review.links import Links
 from planner.render.terminal import Terminal
 
@@ -167,7 +167,12 @@ def _decisions(plan: Plan, changes: Sequence[Mapping[str, Any]], subject: Review
     replaced = [c for c in changes if does(c["action"], "replaces")]
     if plan.mode == "refresh-only":  # what is gone is gone
         removed = replaced = []
+    outside = [] if subject.kind == "drift" else [c for c in changes if c["is_drift"]]
     return [
+        *_reasons(
+            ("drift_gone", "destroyed outside", (c["address"] for c in outside if c["action"] == "delete")),
+            ("drift_changed", "changed outside", (c["address"] for c in outside if c["action"] != "delete")),
+        ),
         *_reasons(
             ("destroys_stateful", "destroyed, holding data", (c["address"] for c in removed if c["stateful"])),
             ("replaces_stateful", "replaced, holding data", (c["address"] for c in replaced if c["stateful"])),
@@ -300,6 +305,8 @@ def _change(
 ) -> dict[str, Any]:
     name = change_name(change)
     attributes = list(changed_attributes(text.difference(change, is_drift), subject.hide))
+    if is_drift:
+        attributes = [item for item in attributes if item["after"] != UNKEPT]
     place = subject.declared(change.address)
     return {
         "address": name,

@@ -13,7 +13,7 @@ from planner.logic.programs.actions import NO_OP, verb_of
 from planner.render.diff_block import SchemaLookup
 from planner.render.page.page import hiding
 from planner.render.plan import PlanText
-from planner.render.review.attributes import UNKEPT, UNKNOWN, changed_attributes
+from planner.render.review.attributes import UNKNOWN, changed_attributes
 from planner.render.review.document import ReviewSubject
 from planner.render.review.drift_words import CHANGED, FATES, KEPT, OPEN, RESTORED, remark
 from planner.render.review.of_plan import plan_review
@@ -38,7 +38,6 @@ def drift_review(drifted: MadePlan[Any], planned: MadePlan[Any] | None, subject:
     for entry in document["changes"]:
         change = changes[entry["address"]]
         answer = answers.get(entry["address"])
-        entry["attributes"] = [item for item in entry["attributes"] if item["after"] != UNKEPT]
         at, by = modification(change.after)
         entry["drift"] = {
             "planned": verb_of(answer.action) if answer is not None else "",

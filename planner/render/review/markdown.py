@@ -293,8 +293,10 @@ def _fold(group: Sequence[Mapping[str, Any]], edited: Container[str] = ()) -> st
 def _verb(change: Mapping[str, Any]) -> str:
     if "drift" in change:
         return tag_text(remark(change))
+    if change["is_drift"]:
+        return "destroyed outside" if change["action"] == "delete" else "changed outside"
     if change["action"] != NO_OP:
-        return "changed outside" if change["is_drift"] else tag_text(words_for(change["verb"]).done)
+        return tag_text(words_for(change["verb"]).done)
     return "moved" if change["previous_address"] else "imported" if change["imported"] else "unchanged"
 
 

@@ -158,7 +158,8 @@ def _changes(document: Mapping[str, Any]) -> Iterator[str]:
         table = _table(("attribute", "before", "after", ""), rows) if rows else ""
         more = f"<p>and {one['attributes_left_out']:,} more attributes</p>" if one["attributes_left_out"] else ""
         if one["is_drift"]:
-            done = remark(one) if "drift" in one else "changed outside"
+            gone = "destroyed outside" if one["action"] == "delete" else "changed outside"
+            done = remark(one) if "drift" in one else gone
         head = f"{_label(one, 'address')} {_text(done)}{because}{held}{was}"
         yield f"<details><summary>{head}{_place(one)}</summary>{table}{more}</details>"
 
