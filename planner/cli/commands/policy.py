@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from planner.answers.policy.standing_policies import own
 from planner.cli.finish import finish, json_text
@@ -90,10 +90,7 @@ to it, and installs nothing. Existing entries of the lock file are kept.""",
 )
 def policy_lock(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when a pack cannot be fetched or does not match."""
-    from planner.answers.policy import policy_packs
-
-    config = arguments.at_most_one_word("Name one policy.toml, or none for .planner/policy.toml.", policy_packs.OWN)
-    return finish(policy_packs.packs("lock", config, terminal.out), terminal)
+    return _packs("lock", arguments, terminal)
 
 
 @command(
@@ -103,10 +100,14 @@ constraints allow, installs them and writes policy.lock next to it.""",
 )
 def policy_update(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when a pack cannot be fetched or does not match."""
+    return _packs("update", arguments, terminal)
+
+
+def _packs(verb: Literal["lock", "update"], arguments: Arguments, terminal: Terminal) -> int:
     from planner.answers.policy import policy_packs
 
     config = arguments.at_most_one_word("Name one policy.toml, or none for .planner/policy.toml.", policy_packs.OWN)
-    return finish(policy_packs.packs("update", config, terminal.out), terminal)
+    return finish(policy_packs.packs(verb, config, terminal.out), terminal)
 
 
 _OWN = os.path.join(".planner", "policies")

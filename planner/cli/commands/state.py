@@ -39,12 +39,18 @@ from planner.render.view import View
 from planner.world.state.model import InstanceState, ResourceState, State
 from planner.world.state.verify import VerifiedFile
 
+STATE_FILE = Flag("state", "string", "Read the state from this file.", value="FILE")
+BACKUP = Flag("backup", "string", "Keep the former state in this file.", value="FILE")
+EDITED = (Flag("state", "string", "Edit this state file.", value="FILE"), BACKUP)
+CHANGING = (IGNORE_REMOTE_VERSION, *LOCK, *VARIABLES, *JSON_LINES)
+"""flags of commands that change the state"""
+
 
 @command(
     "[options] [ADDRESS...]",
     "Lists the resource instances in the state, or those of the named modules and resources.",
     (
-        Flag("state", "string", "Read the state from this file.", value="FILE"),
+        STATE_FILE,
         Flag("id", "string", "Only instances whose id attribute is this.", value="ID"),
         *VARIABLES,
         *JSON_LINES,
@@ -108,12 +114,7 @@ def only(resource: ResourceState, instance: InstanceState) -> State:
 @command(
     "[options] ADDRESS",
     "Shows the attributes of one resource instance. `planner state list` lists the addresses.",
-    (
-        Flag("state", "string", "Read the state from this file.", value="FILE"),
-        SHOW_SENSITIVE,
-        *VARIABLES,
-        *JSON_LINES,
-    ),
+    (STATE_FILE, SHOW_SENSITIVE, *VARIABLES, *JSON_LINES),
 )
 def state_show(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when the instance does not exist."""
@@ -153,14 +154,11 @@ def tell(
 changed.""",
     (
         Flag("dry-run", "bool", "List what would be moved, and move nothing."),
-        Flag("state", "string", "Read the state from this file.", value="FILE"),
+        STATE_FILE,
         Flag("state-out", "string", "Move into this state file.", value="FILE"),
-        Flag("backup", "string", "Keep the former state in this file.", value="FILE"),
+        BACKUP,
         Flag("backup-out", "string", "Keep the former state of -state-out in this file.", value="FILE"),
-        IGNORE_REMOTE_VERSION,
-        *LOCK,
-        *VARIABLES,
-        *JSON_LINES,
+        *CHANGING,
     ),
 )
 def state_mv(arguments: Arguments, terminal: Terminal) -> int:
@@ -184,15 +182,7 @@ def state_mv(arguments: Arguments, terminal: Terminal) -> int:
     "[options] ADDRESS...",
     """Removes resource instances, resources or modules from the state. The real objects continue to exist,
 unmanaged.""",
-    (
-        Flag("dry-run", "bool", "List what would be removed, and remove nothing."),
-        Flag("state", "string", "Edit this state file.", value="FILE"),
-        Flag("backup", "string", "Keep the former state in this file.", value="FILE"),
-        IGNORE_REMOTE_VERSION,
-        *LOCK,
-        *VARIABLES,
-        *JSON_LINES,
-    ),
+    (Flag("dry-run", "bool", "List what would be removed, and remove nothing."), *EDITED, *CHANGING),
 )
 def state_rm(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when an address names nothing."""
@@ -213,16 +203,7 @@ def state_rm(arguments: Arguments, terminal: Terminal) -> int:
 @command(
     "[options] FROM TO",
     "Changes the provider of all objects in the state that belong to FROM.",
-    (
-        Flag("auto-approve", "bool", "Replace without a prompt for approval."),
-        Flag("state", "string", "Edit this state file.", value="FILE"),
-        Flag("backup", "string", "Keep the former state in this file.", value="FILE"),
-        IGNORE_REMOTE_VERSION,
-        INPUT,
-        *LOCK,
-        *VARIABLES,
-        *JSON_LINES,
-    ),
+    (Flag("auto-approve", "bool", "Replace without a prompt for approval."), *EDITED, INPUT, *CHANGING),
 )
 def state_replace_provider(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 on errors and when the answer was no."""
@@ -262,13 +243,7 @@ def state_pull(arguments: Arguments, terminal: Terminal) -> int:
     "[options] FILE",
     """Replaces the state of the selected workspace with a state file ("-": standard input). A file with another
 lineage or an older serial is rejected, unless -force is given.""",
-    (
-        Flag("force", "bool", "Write even an older state, or one of another lineage."),
-        IGNORE_REMOTE_VERSION,
-        *LOCK,
-        *VARIABLES,
-        *JSON_LINES,
-    ),
+    (Flag("force", "bool", "Write even an older state, or one of another lineage."), *CHANGING),
 )
 def state_push(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when the state was refused."""
