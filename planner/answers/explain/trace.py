@@ -126,9 +126,12 @@ class Trace(ValueTrace):
     def _besides(self, place: ValueLocation, name: str) -> None:
         """The facts about arguments by which an instance would change if it were still there."""
         for at in self._argument_places(place, name):
-            if self._inputs(at):
+            inputs = self._inputs(at)
+            if inputs:
                 self._facts.add("differs_besides", name, str(at), source=self._source(at))
                 self._check(at)
+            elif inputs is None and self.checks_causes:
+                self._facts.add("new_besides", name, str(at), source=self._source(at))
 
     def _argument_places(self, place: ValueLocation, name: str) -> Iterator[ValueLocation]:
         """The places of the arguments of an instance."""
