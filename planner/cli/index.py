@@ -163,6 +163,7 @@ MODULES = {
     "questions": ("what-if", "drift", "vars", "explore", "suggest"),
     "rules": ("rules list", "rules doc", "rules graph", "rules stats", "rules check", "rules fmt", "rules test"),
     "servers": ("language-server", "mcp"),
+    "show": ("show", "output"),
     "stacks_apply": ("stacks plan", "stacks apply", "stacks destroy"),
     "stacks_convert": ("stacks from-modules", "stacks to-modules"),
     "stacks_query": ("stacks query", "stacks graph", "stacks policy", "stacks show", "stacks output"),

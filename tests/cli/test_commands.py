@@ -144,7 +144,9 @@ WHERE = {
     "operations.plan_files": ("open_saved_plan", "save_plan"),
     "operations.apply": ("apply", "refresh"),
     "workflows.testing.validate": ("validate_with_tests",),
-    "operations.show": ("outputs", "stored_state", "show", "shown_json"),
+    "operations.show": ("outputs", "stored_state", "show"),
+    "cli.commands.show": ("shown_json",),
+    "cli.commands.state": ("shown_json",),
     "operations.init": ("init",),
     "operations.query": ("query",),
 }

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from planner.cli.commands.output import raw
+from planner.cli.commands.show import raw
 from planner.foundation.values.types import BOOL, DYNAMIC, NUMBER, STRING, ListType, MapType, ObjectType
 from planner.foundation.values.value import SENSITIVE, List, Map, Marked, Null, Set, Unknown, number_from_text
 from planner.foundation.vocabulary.diagnostic import Failure
