@@ -5,6 +5,7 @@ from __future__ import annotations
 from planner.api.base import Work
 from planner.foundation.vocabulary.diagnostic import Diagnostic
 from planner.operations import remote_run
+from planner.operations.remote_run import Explain as Explain
 from planner.operations.remote_run import RemoteResult, SavedRunShown
 from planner.operations.remote_run import RemoteView as RemoteView
 from planner.world.state.remote.runs import SavedRun

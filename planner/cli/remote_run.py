@@ -15,7 +15,8 @@ from planner.render.view import View
 from planner.world.state.backend import REMOTE_RUNS
 
 if TYPE_CHECKING:
-    from planner.api.server_runs import RemoteView, ServerRuns
+    from planner.answers.documents.plan_from_json import JsonPlan
+    from planner.api.server_runs import Explain, RemoteView, ServerRuns
     from planner.world.state.remote.runs import SavedRun
 
 
@@ -94,4 +95,12 @@ def _view(
         remark = "Only 'override' will be accepted to override."
         return ask(question, remark, terminal, may_ask(arguments)) == "override"
 
-    return RemoteView(view.log, lambda shown: view.plan(shown.plan, shown.schema_of), approve, override)
+    def show(shown: JsonPlan, explain: Explain) -> None:
+        from planner.cli.views import causes_told, how_told
+
+        how = how_told(sum(change.action != "no-op" for change in shown.plan.changes), arguments, terminal)
+        explained = explain() if how != "none" else None
+        causes = causes_told(explained[0], how, terminal, explained[1]) if explained is not None else None
+        view.plan(shown.plan, shown.schema_of, causes)
+
+    return RemoteView(view.log, show, approve, override)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from planner.answers.documents.plan_from_json import JsonPlan
 from planner.engine.plan.generation import write_generated
@@ -25,7 +25,7 @@ from planner.foundation.vocabulary.records import field, frozen
 from planner.language.config.variables import root_variables
 from planner.operations.load import Loaded, load
 from planner.operations.options import OperationOptions
-from planner.operations.state_access import open_backend
+from planner.operations.state_access import Opened, open_backend
 from planner.world.state.remote.run_reports import Reports, log_line
 from planner.world.state.remote.runs import (
     FINAL,
@@ -39,6 +39,10 @@ from planner.world.state.remote.runs import (
     upload_root,
 )
 from planner.world.state.remote.tfe import TfeStore
+
+if TYPE_CHECKING:
+    from planner.operations.explanations import Chains
+    from planner.operations.plan import MadePlan
 
 PARALLELISM = OperationOptions().parallelism
 _GIVEN = frozenset(("command line", "named file", "environment"))
@@ -58,14 +62,19 @@ _UNFIT = {
 }
 
 
+Explain: TypeAlias = "Callable[[], tuple[MadePlan[Any], Chains] | None]"
+"""gives a plan with the causes that are certain; None where there are none"""
+
+
 @frozen(eq=False)
 class RemoteView:
-    """The user's side of a run: `line` gets the lines of logs, `plan` the plan where the server has it as a document.
+    """The user's side of a run: `line` gets the lines of logs, `plan` the plan where the server has it as a document,
+    with a function for its causes.
     `approve` is called with the name of the workspace before anything is changed, `override` with a question about
     failed policies."""
 
     line: Callable[[str], None]
-    plan: Callable[[JsonPlan], None]
+    plan: Callable[[JsonPlan, Explain], None]
     approve: Callable[[str], bool]
     override: Callable[[str], bool]
 
@@ -85,6 +94,7 @@ class FollowedRun:
     """A run, and all that following it needs."""
 
     run: ServerRun
+    opened: Opened[OperationOptions]
     store: TfeStore
     options: OperationOptions
     view: RemoteView
@@ -101,11 +111,11 @@ def remote_run(options: OperationOptions, to_apply: bool, view: RemoteView, save
     result = RemoteResult()
     with told.until_an_error():
         loaded = load(options, told)
-        store = _store(loaded, told)
+        opened, store = _store(loaded, told)
         told.check(_unsupported(options, store, save_to))
         given = _attributes(loaded, to_apply, bool(save_to), told)
         with _service():
-            result = _carry_out(store, options, given, to_apply, view)
+            result = _carry_out(opened, store, given, to_apply, view)
         if save_to and not has_errors(result.diagnostics):
             _save(result, store, save_to)
     return RemoteResult(result.has_changes, result.applied, (*told, *result.diagnostics), result.run_id)
@@ -116,7 +126,7 @@ def apply_saved_run(options: OperationOptions, saved: SavedRun, view: RemoteView
     told = Diagnostics()
     result = RemoteResult()
     with told.until_an_error():
-        store = _store(load(options, told), told)
+        opened, store = _store(load(options, told), told)
         with _service():
             run = _saved_run(store, saved, options)
             state = attributes(run.read())
@@ -125,7 +135,7 @@ def apply_saved_run(options: OperationOptions, saved: SavedRun, view: RemoteView
                 detail = f"The saved plan cannot be applied: {reason}. See {run.page}"
                 raise Failure(error("remote.saved", "Saved plan cannot be applied", detail))
             view.line(f"The run can also be followed in a browser:\n{run.page}\n")
-            result = _followed(FollowedRun(run, store, options, view), _apply)
+            result = _followed(FollowedRun(run, opened, store, options, view), _apply)
     return RemoteResult(result.has_changes, result.applied, (*told, *result.diagnostics), result.run_id)
 
 
@@ -146,7 +156,7 @@ def show_saved_run(
     """The plan of a saved run."""
     told = Diagnostics()
     with told.until_an_error():
-        store = _store(load(options, told), told)
+        _, store = _store(load(options, told), told)
         with _service():
             run = _saved_run(store, saved, options)
             state = attributes(run.read())
@@ -169,13 +179,13 @@ def _service() -> Iterator[None]:
         raise Failure(error("remote.run", "The run on the server cannot be followed", problem.text)) from None
 
 
-def _store(loaded: Loaded[OperationOptions], told: Diagnostics) -> TfeStore:
+def _store(loaded: Loaded[OperationOptions], told: Diagnostics) -> tuple[Opened[OperationOptions], TfeStore]:
     opened = open_backend(loaded, told)
     told.check()
     if not isinstance(opened.store, TfeStore):
         detail = "The file names a run on a server, and the configuration has no cloud block that leads there."
         raise Failure(error("remote.saved", "Saved plan of a server", detail))
-    return opened.store
+    return opened, opened.store
 
 
 def _unsupported(options: OperationOptions, store: TfeStore, save_to: str) -> list[Diagnostic]:
@@ -228,13 +238,13 @@ def _attributes(loaded: Loaded[OperationOptions], to_apply: bool, saves: bool, t
 
 
 def _carry_out(
-    store: TfeStore, options: OperationOptions, given: Mapping[str, Any], to_apply: bool, view: RemoteView
+    opened: Opened[OperationOptions], store: TfeStore, given: Mapping[str, Any], to_apply: bool, view: RemoteView
 ) -> RemoteResult:
-    client = store.client
+    client, options = store.client, opened.options
     folder = upload_root(options.directory, client.working_directory)
     run = start_run(client.organization.api, client.ensure(), folder, given, _page(store), _check(options))
     view.line(f"The run can also be followed in a browser:\n{run.page}\n")
-    return _followed(FollowedRun(run, store, options, view), _plan_and_apply if to_apply else _plan_only)
+    return _followed(FollowedRun(run, opened, store, options, view), _plan_and_apply if to_apply else _plan_only)
 
 
 def _page(store: TfeStore) -> str:
@@ -354,7 +364,9 @@ def _show(work: FollowedRun, state: Mapping[str, Any], shows: bool) -> None:
     if path and writes:
         work.told.extend(write_generated(shown.plan, path))
     if shows:
-        work.view.plan(shown)
+        from planner.operations.remote_causes import explained
+
+        work.view.plan(shown, lambda: explained(work.opened, shown))
 
 
 def _plan(data: bytes, mode: Mode) -> JsonPlan:

@@ -30,7 +30,8 @@ class JsonPlan:
     def __init__(self, data: bytes, mode: Mode = "normal") -> None:
         try:
             document = loads(data)
-            self._providers: Mapping[str, Any] = document.get("provider_schemas") or {}
+            self.provider_schemas: Mapping[str, Any] = document.get("provider_schemas") or {}
+            self.variables: Mapping[str, Any] = document.get("variables") or {}
             self.schema_of = cache(self._schema)
             self.plan = Plan(
                 mode,
@@ -51,7 +52,7 @@ class JsonPlan:
     def _schema(self, provider: str, mode: str, type: str) -> ResourceSchema | None:
         source = parse_provider_configuration(provider).source
         group = "data_source_schemas" if mode == "data" else "resource_schemas"
-        raw = ((self._providers.get(source) or {}).get(group) or {}).get(type)
+        raw = ((self.provider_schemas.get(source) or {}).get(group) or {}).get(type)
         return resource_schema(raw) if raw else None
 
     def _changes(self, entries: Any) -> Iterator[ResourceChange]:

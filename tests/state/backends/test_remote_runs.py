@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 from state.backends.servers import tfe
 
+import planner as library
 from planner.world.state.remote.runs import ServerRun, files_to_upload, ignore_patterns, is_ignored, upload_root
 
 
@@ -262,3 +264,80 @@ def test_what_is_uploaded(tmp_path: Path) -> None:
         "src/build/z",
     ]
     assert is_ignored("x/.git/config", ignore_patterns(tmp_path))
+
+
+CAUSED = """
+variable "image" {
+  default = "v1"
+}
+
+variable "password" {
+  default   = "hush-hush"
+  sensitive = true
+}
+
+resource "terraform_data" "a" {
+  input = var.image
+}
+
+resource "terraform_data" "b" {
+  input = terraform_data.a.output
+}
+
+resource "terraform_data" "c" {
+  triggers_replace = [var.password]
+}
+"""
+
+
+def redacted(value: Any, sensitive: Any) -> Any:
+    if sensitive is True:
+        return "redacted"
+    if isinstance(value, dict) and isinstance(sensitive, dict):
+        return {name: redacted(item, sensitive.get(name)) for name, item in value.items()}
+    if isinstance(value, list) and isinstance(sensitive, list):
+        return [redacted(item, of) for item, of in zip(value, sensitive, strict=True)]
+    return value
+
+
+def test_causes_of_plans_that_the_server_has_as_documents(place: Path, planner: Any) -> None:
+    """Only causes that evaluating confirms are printed: not of what is redacted, nor without a former version."""
+    git = ["git", "-c", "user.name=t", "-c", "user.email=t@t", "-C", str(place)]
+    head = (
+        (place / "main.tf").read_text().partition('variable "a"')[0].replace("it-runs-there", "structured-runs-there")
+    )
+    local = place / "local"
+    local.mkdir()
+    (local / "main.tf").write_text(CAUSED)
+    (place / "main.tf").write_text(head + CAUSED)
+    assert planner("init", "-input=false", "-reconfigure").code == 0
+    for words in (["init", "-q"], ["add", "main.tf"], ["commit", "-qm", "one"]):
+        subprocess.run([*git, *words], check=True)
+    library.load(local).plan().apply()
+    assert planner("state", "push", "-force", "local/terraform.tfstate").code == 0
+    (place / "main.tf").write_text(head + CAUSED.replace('"v1"', '"v2"').replace("hush-hush", "other-secret"))
+    (local / "main.tf").write_text(CAUSED.replace('"v1"', '"v2"').replace("hush-hush", "other-secret"))
+    document = library.load(local).plan().to_json()
+    for entry in document["resource_changes"]:
+        change = entry["change"]
+        change["before"] = redacted(change["before"], change.get("before_sensitive"))
+        change["after"] = redacted(change["after"], change.get("after_sensitive"))
+    document["variables"]["password"]["value"] = "redacted"
+    (place / "plan.json").write_text(json.dumps(document))
+    ran = planner("plan", "-no-color", "-explain=line", "-since=HEAD")
+    assert ran.code == 0 and 'Causes: [1] var.image "v1" -> "v2"' in " ".join(ran.out.split()), ran.out
+    assert ran.out.count("# because [1] var.image") == 2 and ran.out.count("because") == 2  # not of the replacement
+    assert "hush" not in ran.out and "other-secret" not in ran.out and "var.password" not in ran.out
+    (place / ".git").rename(place / "git")
+    assert "because" not in planner("plan", "-no-color", "-explain=line").out
+    (place / "git").rename(place / ".git")
+    variables = document.pop("variables")  # those of the server count, whatever the defaults are
+    (place / "plan.json").write_text(json.dumps(document))
+    assert "because" not in planner("plan", "-no-color", "-explain=line", "-since=HEAD").out
+    document["variables"] = variables | {"password": {"value": "other-secret"}}
+    (place / "main.tf").write_text((place / "main.tf").read_text().replace("  sensitive = true\n", ""))
+    (place / "plan.json").write_text(json.dumps(document))
+    assert "because [1] var.image" in planner("plan", "-no-color", "-explain=line", "-since=HEAD").out
+    document.update(variables=variables, resource_drift=document["resource_changes"])
+    (place / "plan.json").write_text(json.dumps(document))
+    assert "because" not in planner("plan", "-no-color", "-explain=line", "-since=HEAD").out

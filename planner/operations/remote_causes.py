@@ -1,0 +1,88 @@
+"""The causes of a plan that was made on a server: from its document without sensitive values, the configuration that
+was uploaded, and the state."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from planner.answers.documents.plan_from_json import JsonPlan
+from planner.answers.documents.schemas_from_json import provider_schema
+from planner.engine.evaluation.conditions import path_name
+from planner.foundation.values.json_codec import CodecError, implied_value
+from planner.foundation.values.value import UNKNOWN, Unknown, is_marked_deep
+from planner.foundation.vocabulary.diagnostic import Diagnostics, ServiceError
+from planner.foundation.vocabulary.records import evolve
+from planner.language.config.model import VariableDecl
+from planner.language.config.variables import RawValue, root_variables
+from planner.logic.model.plan import ResourceChange
+from planner.operations.explanations import Chains, causes
+from planner.operations.plan import MadePlan
+from planner.operations.state_access import Opened, read_state
+
+_VARIABLE = re.compile(r"\bvar\.([\w-]+)")
+
+
+def explained(opened: Opened[Any], shown: JsonPlan) -> tuple[MadePlan[Any], Chains] | None:
+    """The plan with its inputs, and the causes of its changes that evaluating confirmed; None where there are none.
+    What was changed outside is not in the state that can be read here, so nothing is derived then."""
+    if shown.plan.errored or any(change.action != "no-op" for change in shown.plan.drift):
+        return None
+    told = Diagnostics()
+    with told.until_an_error():
+        try:
+            start = read_state(opened, told)
+            schemas = {source: provider_schema(raw) for source, raw in shown.provider_schemas.items()}
+            start.schemas.preset(schemas)
+            declared = start.config.root.variables
+            given = {name: _given(one, shown.variables.get(name)) for name, one in declared.items()}
+            given = {name: raw for name, raw in given.items() if raw.given != declared[name].default}
+            variables = told.take(root_variables(declared, given))
+            changes = tuple(evolve(one, facts=_facts(one)) for one in shown.plan.changes)
+            plan = evolve(shown.plan, changes=changes, prior_state=start.state, previous_state=start.state)
+            made = MadePlan(plan, start, variables)
+            chains = causes(made)
+        except (ServiceError, ValueError, KeyError, TypeError, AttributeError):
+            return None  # the document has another shape than is known here
+        unknown = {name for name, raw in given.items() if raw.given is UNKNOWN}
+        certain = Chains(
+            (name, one)
+            for name, one in chains.items()
+            if one.is_checked
+            and not one.is_guess
+            and unknown.isdisjoint(_VARIABLE.findall(" ".join(root.what for root in one.roots)))
+        )
+        return (made, certain) if certain else None
+    return None
+
+
+def _given(declared: VariableDecl, document: Any) -> RawValue:
+    """The value of a variable that the server had. It is not known of a sensitive one, and where the document lacks
+    it."""
+    value = UNKNOWN
+    if isinstance(document, dict) and not declared.sensitive:
+        try:
+            value = implied_value(document.get("value"))
+        except (CodecError, TypeError, ValueError):
+            value = UNKNOWN
+    return RawValue(declared.name, "plan", given=value)
+
+
+def _facts(change: ResourceChange) -> tuple[tuple[str, ...], ...]:
+    """The facts of the decision, where the values show them all: of an update, and of a replacement for arguments that
+    cannot be changed in place. None where something is sensitive, and so not in the document."""
+    address, before, after = change.address, change.before, change.after
+    reasons = {"update": "", "delete-then-create": _REPLACED, "create-then-delete": _REPLACED}
+    if change.deposed or change.mode != "managed" or reasons.get(change.action) != change.reason:
+        return ()
+    if not isinstance(before, dict) or not isinstance(after, dict) or is_marked_deep(before) or is_marked_deep(after):
+        return ()
+    differs = sorted(name for name, value in after.items() if value != before.get(name))
+    required = sorted({path_name(path) for path in change.replace_paths})
+    renewed = [name for name in differs if change.reason and name not in required and after[name].__class__ is Unknown]
+    facts = [("desired", address), *(("differs", address, name) for name in differs), ("exists", address)]
+    facts += [("renews", address, name) for name in renewed]
+    return (*facts, *(("requires_replace", address, path) for path in required))
+
+
+_REPLACED = "replace_because_cannot_update"
