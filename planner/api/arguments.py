@@ -18,7 +18,7 @@ def expect(name: str, value: object, kinds: Any, words: str) -> None:
     """Raises Failure for an argument of another type."""
     if not isinstance(value, kinds):
         what = f"{name} is {reprlib.repr(value)}" if name else reprlib.repr(value)
-        raise Failure(error("api.argument", "Invalid argument", f"{what}; it has to be {words}."))
+        raise Failure(error("api.argument", "Invalid argument", f"{what}; it must be {words}."))
 
 
 def absolute(name: str, given: Any) -> str:

@@ -414,7 +414,7 @@ def limits_of(targets: Sequence[str], excludes: Sequence[str], replace: Sequence
     """The limits that addresses name. Raises Failure for what is not an address, and for targets with excludes."""
     targets, excludes, replace = several(targets, "targets"), several(excludes, "excludes"), several(replace, "replace")
     if targets and excludes:
-        detail = "A plan is limited either by targets or by exclusions, not by both."
+        detail = "A plan can be limited by targets or by exclusions, not by both."
         raise Failure(error("plan.limits", "Conflicting options", detail))
     try:
         return Limits(

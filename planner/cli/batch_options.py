@@ -14,18 +14,18 @@ from planner.workflows.batch.session import BatchOptions
 from planner.workflows.batch.unit_options import UnitArguments
 
 AROUND = (
-    Flag("identity-token", "list", "The file with an identity token of stacks. May be repeated.", value="NAME=FILE"),
-    Flag("varset-dir", "string", "Where variable sets of stacks are (varsets).", value="DIR"),
-    Flag("upstream", "list", "Where an upstream stack is. May be repeated.", value="ADDRESS=DIR"),
+    Flag("identity-token", "list", "The file with an identity token for stacks. May be repeated.", value="NAME=FILE"),
+    Flag("varset-dir", "string", "The directory with variable sets of stacks (varsets).", value="DIR"),
+    Flag("upstream", "list", "The directory of an upstream stack. May be repeated.", value="ADDRESS=DIR"),
 )
 """replacements for services, for stacks"""
 SELECT = (
-    Flag("file", "string", "The fleet's file (planner.batch.hcl).", value="FILE"),
-    Flag("tag", "list", "Only units with one of these tags. May be repeated.", value="TAG"),
-    Flag("group", "list", "Only units of one of these groups. May be repeated.", value="GROUP"),
-    Flag("changed", "string", "Only units that read a file which differs from this git revision.", value="REV"),
-    Flag("exclude", "list", "Leave out these units: a set, as WORDS are. May be repeated.", value="WORD"),
-    Flag("rules", "list", "Your rules about the fleet (.planner/batch-rules).", value="DIR"),
+    Flag("file", "string", "The fleet file (planner.batch.hcl).", value="FILE"),
+    Flag("tag", "list", "Only units with this tag. May be repeated.", value="TAG"),
+    Flag("group", "list", "Only units of this group. May be repeated.", value="GROUP"),
+    Flag("changed", "string", "Only units that read a file changed since this git revision.", value="REV"),
+    Flag("exclude", "list", "Exclude these units: a set, like WORDS. May be repeated.", value="WORD"),
+    Flag("rules", "list", "The directory of your fleet rules (.planner/batch-rules).", value="DIR"),
     *AROUND,
 )
 RUN = (
@@ -44,17 +44,17 @@ RUN = (
         "",
         "STORE",
     ),
-    Flag("workers", "int", "How many units run at a time (one for each processor).", 0, "N"),
-    Flag("no-cache", "bool", "Use nothing from earlier runs."),
-    Flag("parallelism", "int", "How many operations of providers may run at once in a unit (10).", 10, "N"),
-    Flag("refresh", "bool", "Do not look at the real objects before planning.", True),
+    Flag("workers", "int", "The number of units that run at a time (default: one per processor).", 0, "N"),
+    Flag("no-cache", "bool", "Do not use results of earlier runs."),
+    Flag("parallelism", "int", "The number of concurrent provider operations in a unit (10).", 10, "N"),
+    Flag("refresh", "bool", "Do not read the real objects before planning.", True),
     *LOCK,
 )
-REUSE = Flag("reuse", "duration", "Use what was seen of real objects up to so long ago.", 0.0, "DURATION")
+REUSE = Flag("reuse", "duration", "Accept results of reading real objects up to this age.", 0.0, "DURATION")
 ASK = (
-    Flag("var", "ordered", "Set a variable of the units that declare it, or of one.", value="[UNIT:]NAME=VALUE"),
-    Flag("var-file", "ordered", "Take variables from a file, for all units or one.", value="[UNIT:]FILE"),
-    Flag("target", "list", "Only this object of the unit, and what it depends on.", value="UNIT:ADDRESS"),
+    Flag("var", "ordered", "Set a variable in all units that declare it, or in one unit.", value="[UNIT:]NAME=VALUE"),
+    Flag("var-file", "ordered", "Read variables from a file, for all units or for one.", value="[UNIT:]FILE"),
+    Flag("target", "list", "Only this object of the unit and its dependencies.", value="UNIT:ADDRESS"),
     Flag("replace", "list", "Replace this resource instance of the unit.", value="UNIT:ADDRESS"),
 )
 JUDGE = (
@@ -62,12 +62,12 @@ JUDGE = (
     Flag(
         "policy-override",
         "list",
-        "Let denials with this code pass. Needs -override-reason. May be repeated.",
+        "Accept denials with this code. Needs -override-reason. May be repeated.",
         value="CODE",
     ),
     Flag("override-reason", "string", "The reason for the override; it is recorded.", value="TEXT"),
 )
-SHARD = Flag("shard", "string", "Only the units of this shard (3/20), one job of several: see batch join.", value="K/N")
+SHARD = Flag("shard", "string", "Only the units of this shard (3/20), for parallel jobs: see batch join.", value="K/N")
 MODE = (
     Flag("destroy", "bool", "Plan to destroy everything that the units manage."),
     Flag("refresh-only", "bool", "Only compare the states with the real objects, and report drift."),
@@ -75,9 +75,9 @@ MODE = (
 REPORTS = (
     JSON,
     Flag("report", "string", "Write the output of -json to this file.", value="FILE"),
-    Flag("junit", "string", "Write a report for CI servers, JUnit XML.", value="FILE"),
-    Flag("markdown", "string", "Write a report for a comment, Markdown.", value="FILE"),
-    Flag("html", "string", "Write a page with the fleet's graph and all changes.", value="FILE"),
+    Flag("junit", "string", "Write a JUnit XML report for CI servers.", value="FILE"),
+    Flag("markdown", "string", "Write a Markdown report for a comment.", value="FILE"),
+    Flag("html", "string", "Write an HTML page with the fleet's graph and all changes.", value="FILE"),
     Flag("review", "string", "Write the review as JSON (planner schema review).", value="FILE"),
     *LINKS,
     Flag("show", "bool", "Show the plan of every unit that has changes."),
@@ -92,7 +92,7 @@ last run); deps(...) of a set adds its dependencies and rdeps(...) its dependent
 def batch_options(arguments: Arguments) -> BatchOptions:
     """The options set by the flags of a batch command. Raises UsageError."""
     if arguments.get("workers", 0) < 0:
-        raise UsageError("Option -workers must not be negative", "0 means one for each processor.")
+        raise UsageError("Option -workers must not be negative", "0 means one per processor.")
     if arguments.get("parallelism", 10) < 1:
         raise UsageError("Option -parallelism must be at least 1")
     return BatchOptions(
@@ -150,7 +150,7 @@ def _judging(arguments: Arguments) -> tuple[tuple[str, ...], tuple[str, ...], st
     policies = []
     for word in arguments["policy"]:
         if not word.startswith("builtin:") and not os.path.exists(word):
-            raise UsageError(f"-policy={word} does not exist", "There is no such file or directory.")
+            raise UsageError(f"-policy={word} does not exist", "The file or directory does not exist.")
         policies.append(word if word.startswith("builtin:") else os.path.abspath(word))
     return tuple(policies), overrides, reason
 
@@ -172,9 +172,9 @@ def _shard_of(text: str) -> tuple[int, int]:
 def _mode(arguments: Arguments) -> Mode:
     """The kind of plan. Raises UsageError."""
     if arguments.get("destroy") and arguments.get("refresh-only"):
-        raise UsageError("Conflicting options", "-destroy and -refresh-only are two kinds of plans: choose one.")
+        raise UsageError("Conflicting options", "-destroy and -refresh-only are different kinds of plans: choose one.")
     if arguments.get("refresh-only") and not arguments.get("refresh", True):
-        raise UsageError("Conflicting options", "-refresh-only does nothing but what -refresh=false leaves out.")
+        raise UsageError("Conflicting options", "-refresh-only does only what -refresh=false omits.")
     if arguments.get("refresh-only"):
         return "refresh-only"
     return "destroy" if arguments.get("destroy") else "normal"

@@ -51,7 +51,7 @@ class Flag:
 
 COMMON = (
     Flag("no-color", "bool", "Print without colours."),
-    Flag("compact-warnings", "bool", "When there are only warnings, show their titles alone."),
+    Flag("compact-warnings", "bool", "Show only the titles of warnings if there are no errors."),
     Flag("consolidate-warnings", "bool", "", True),
     Flag("consolidate-errors", "bool", ""),
     Flag("concise", "bool", ""),

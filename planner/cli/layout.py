@@ -20,10 +20,10 @@ from planner.foundation.vocabulary.records import frozen
 from planner.render.terminal import Terminal
 
 FLAGS = (
-    Flag("list", "bool", "Do not list the files whose layout differs.", True),
+    Flag("list", "bool", "Do not list files whose layout differs.", True),
     Flag("write", "bool", "Do not rewrite the files.", True),
     Flag("diff", "bool", "Show the differences."),
-    Flag("check", "bool", "Exit with 3 when a file has another layout; rewrite nothing."),
+    Flag("check", "bool", "Exit with 3 if a file is not formatted; do not rewrite files."),
     Flag("recursive", "bool", "Include subdirectories."),
 )
 STDIN = "<stdin>"
@@ -75,7 +75,7 @@ def rewrite(layout: Layout, words: list[str], arguments: Arguments, terminal: Te
     -check 3 when one has another layout."""
     stdin = words[0] == "-"
     if stdin and len(words) > 1:
-        raise UsageError("Too many words", "Standard input (-) is formatted alone.")
+        raise UsageError("Too many words", "Standard input (-) cannot be combined with files.")
     write = arguments["write"] and not stdin and not arguments["check"]
     listed = arguments["list"] and not stdin
     printed = not (listed or write or arguments["diff"] or arguments["check"])

@@ -212,7 +212,7 @@ def _run_command(name: str, words: list[str], terminal: Terminal) -> int:
     try:
         wanted = os.environ.get("PLANNER_COMPATIBILITY", "")
         if wanted not in ("", "1.12", "1.13"):
-            raise UsageError("Unknown version", f"PLANNER_COMPATIBILITY is {wanted}, which is neither 1.12 nor 1.13.")
+            raise UsageError("Unknown version", f"PLANNER_COMPATIBILITY is {wanted}; it must be 1.12 or 1.13.")
         command = index.load(name)
         arguments = parse(words, command.flags)
         arguments.command = name
@@ -375,4 +375,4 @@ def _split(name: str, text: str) -> list[str]:
     try:
         return shlex.split(text)
     except ValueError as problem:
-        raise UsageError(f"Cannot read the words in {name}", f"{problem}.") from None
+        raise UsageError(f"Cannot read the arguments in {name}", f"{problem}.") from None

@@ -25,10 +25,10 @@ W = TypeVar("W", bound="Work")
 
 VARIABLES = (
     Flag("var", "ordered", "Set an input variable of the root module. May be repeated.", value="NAME=VALUE"),
-    Flag("var-file", "ordered", "Take input variables from a file. May be repeated.", value="FILE"),
+    Flag("var-file", "ordered", "Read input variables from a file. May be repeated.", value="FILE"),
 )
 LOCK = (
-    Flag("lock", "bool", "Do not lock the state. Dangerous when others work on it too.", True),
+    Flag("lock", "bool", "Do not lock the state. Dangerous if others use it at the same time.", True),
     Flag("lock-timeout", "duration", "How long to wait for the lock of the state.", 0.0, "DURATION"),
 )
 STATE = (
@@ -41,12 +41,12 @@ SIGNATURES = (
     Flag(
         "require-signature",
         "list",
-        "Apply only a saved plan that is signed by a key in this file or directory. May be repeated.",
+        "Apply a saved plan only if a key in this file or directory has signed it. May be repeated.",
         value="KEYS",
     ),
-    Flag("signatures", "int", "So many different keys have to sign.", 1, "N"),
+    Flag("signatures", "int", "The number of different keys that must have signed.", 1, "N"),
 )
-RULES = Flag("rules", "list", "Read rules of your own from this directory (default: .planner/rules).", value="DIR")
+RULES = Flag("rules", "list", "Read your own rules from this directory (default: .planner/rules).", value="DIR")
 _HOW = (None, True, False, "", "none", "line", "full")
 WHY = Flag("explain", "string", "Show the cause under each change: none, line or full.", value="HOW")
 SINCE = Flag("since", "string", "Name the changes since this git revision as causes.", value="REF")
@@ -59,20 +59,20 @@ OPERATION = (
         value="NAME=N",
     ),
     Flag("refresh", "bool", "Do not read the real objects before planning.", True),
-    Flag("refresh-only", "bool", "Only detect changes made outside, and plan to record them."),
+    Flag("refresh-only", "bool", "Only detect changes made outside planner, and plan to record them."),
     Flag("target", "list", "Only this object and its dependencies. May be repeated.", value="ADDRESS"),
-    Flag("target-file", "list", "Like -target, with the addresses in a file, one a line.", value="FILE"),
+    Flag("target-file", "list", "Like -target, with the addresses in a file, one per line.", value="FILE"),
     Flag("exclude", "list", "Everything except this object and its dependents. May be repeated.", value="ADDRESS"),
-    Flag("exclude-file", "list", "Like -exclude, with the addresses in a file, one a line.", value="FILE"),
+    Flag("exclude-file", "list", "Like -exclude, with the addresses in a file, one per line.", value="FILE"),
     Flag("replace", "list", "Replace this resource instance. May be repeated.", value="ADDRESS"),
     Flag("allow-deferral", "bool", "Defer objects with an unknown count or for_each to a later plan."),
     RULES,
 )
 DESTROY = Flag("destroy", "bool", "Plan to destroy all managed objects.")
 IGNORE_REMOTE_VERSION = Flag(
-    "ignore-remote-version", "bool", "Change the state although runs on the server have another version of OpenTofu."
+    "ignore-remote-version", "bool", "Change the state even if runs on the server use a different version of OpenTofu."
 )
-INPUT = Flag("input", "bool", "Disable prompts; fail where an answer is needed.", True)
+INPUT = Flag("input", "bool", "Disable prompts; fail if an answer is needed.", True)
 OFFLINE = Flag("offline", "bool", "Do not call providers: plan from their schemas and the state alone.")
 POLICY = (
     Flag(
@@ -131,7 +131,7 @@ def plan_calls(
     targets = _addresses(arguments, "target")
     excludes = _addresses(arguments, "exclude")
     if targets and excludes:
-        raise UsageError("Conflicting options", "A plan is limited either by targets or by exclusions, not by both.")
+        raise UsageError("Conflicting options", "A plan can be limited by targets or by exclusions, not by both.")
     if targets and arguments.get("allow-deferral"):
         detail = "-allow-deferral decides itself what is left out: leave out -target."
         raise UsageError("Conflicting options", detail)
@@ -221,12 +221,10 @@ def _storing(arguments: Arguments) -> dict[str, Any]:
 def _mode(arguments: Arguments, mode: Mode) -> Mode:
     """The kind of plan according to -destroy and -refresh-only. Raises UsageError."""
     if arguments.get("destroy") and arguments.get("refresh-only"):
-        raise UsageError(
-            "Conflicting options", "-destroy and -refresh-only are two different kinds of plan: choose one."
-        )
+        raise UsageError("Conflicting options", "-destroy and -refresh-only are different kinds of plans: choose one.")
     if arguments.get("refresh-only"):
         if not arguments.get("refresh", True):
-            raise UsageError("Conflicting options", "-refresh-only does nothing but what -refresh=false leaves out.")
+            raise UsageError("Conflicting options", "-refresh-only does only what -refresh=false omits.")
         return "refresh-only"
     return "destroy" if arguments.get("destroy") else mode
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from planner.cli.flags import Arguments, Flag
 from planner.render.terminal import Terminal, is_terminal
 
-PAGER = Flag("pager", "bool", "On a terminal, show more than a screen in a pager (PLANNER_PAGER, less).", True)
+PAGER = Flag("pager", "bool", "On a terminal, show long output in a pager (PLANNER_PAGER, less).", True)
 _LESS = ("less", "-FRX")
 _STYLES = re.compile(r"\x1b\[[0-9;]*m")
 

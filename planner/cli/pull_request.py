@@ -14,7 +14,7 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic, ServiceError, e
 if TYPE_CHECKING:
     from planner.workflows.review.hosts import CodeReview
 
-ABOUT = (Flag("name", "string", "The name of the comment, for several in one pull request.", "plan", "NAME"),)
+ABOUT = (Flag("name", "string", "The name of the comment, if a pull request has several.", "plan", "NAME"),)
 
 
 def report_text(path: str) -> Callable[[int], str]:
@@ -44,7 +44,7 @@ def reported(name: str, text: Callable[[int], str], environ: Mapping[str, str]) 
 
 
 def started(name: str, environ: Mapping[str, str]) -> list[Diagnostic]:
-    """State that a run is under way."""
+    """State that a run is in progress."""
 
     def write(review: CodeReview) -> str:
         from planner.workflows.review.comments import annotate_start

@@ -23,11 +23,11 @@ LINKS = (
         "The address of a line, with {file}, {line} and {revision} (default: that of the CI service).",
         value="URL",
     ),
-    Flag("page", "string", "The address that the page is going to have, for links to it.", value="URL"),
+    Flag("page", "string", "The future address of the page, for links to it.", value="URL"),
 )
 REVIEW = (
-    Flag("markdown", "string", "Write the review for a comment on a pull request, Markdown.", value="FILE"),
-    Flag("html", "string", "Write the review as a page for a browser.", value="FILE"),
+    Flag("markdown", "string", "Write the review as Markdown for a comment on a pull request.", value="FILE"),
+    Flag("html", "string", "Write the review as an HTML page.", value="FILE"),
     Flag("review", "string", "Write the review as JSON (planner schema review).", value="FILE"),
     *LINKS,
 )
@@ -40,7 +40,7 @@ class Review:
     def __init__(self, arguments: Arguments, kind: str = "plan", prints: bool = False, directory: str = ".") -> None:
         self.files = {form: path for form in FORMS if (path := arguments.get(form))}
         if "-" in self.files.values():
-            raise UsageError("The review goes to files", "Name a file: standard output has the result of the command.")
+            raise UsageError("A review needs a file", "Name a file: the command prints its result on standard output.")
         self._read: dict[str, Any] = {}
         self.subject: ReviewSubject | None = _subject(arguments, kind, directory) if self.files or prints else None
 

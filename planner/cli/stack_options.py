@@ -9,20 +9,20 @@ from planner.workflows.stacks.deployments import ServiceStandIns
 
 AROUND = (
     Flag("identity-token", "list", "The file with an identity token. May be repeated.", value="NAME=FILE"),
-    Flag("varset-dir", "string", "Where variable sets are (varsets).", value="DIR"),
-    Flag("upstream", "list", "Where an upstream stack is. May be repeated.", value="ADDRESS=DIR"),
+    Flag("varset-dir", "string", "The directory with variable sets (varsets).", value="DIR"),
+    Flag("upstream", "list", "The directory of an upstream stack. May be repeated.", value="ADDRESS=DIR"),
 )
-WORKERS = Flag("workers", "int", "How many deployments are worked on at a time (one for each processor).", 0, "N")
+WORKERS = Flag("workers", "int", "The number of deployments that run at a time (default: one per processor).", 0, "N")
 DEPLOYMENTS = Flag("deployment", "list", "Only these deployments; patterns are allowed. May be repeated.", value="NAME")
 PLANNING = (
-    Flag("parallelism", "int", "How many operations of providers may run at once in a deployment (10).", 10, "N"),
-    Flag("refresh", "bool", "Do not look at the real objects before planning.", True),
+    Flag("parallelism", "int", "The number of concurrent provider operations in a deployment (10).", 10, "N"),
+    Flag("refresh", "bool", "Do not read the real objects before planning.", True),
 )
 ASKED = (DEPLOYMENTS, *AROUND, *PLANNING)
 """flags of commands that plan only to answer a query, and lock nothing"""
 REPORTS = (
-    Flag("markdown", "string", "Write a report for a comment, Markdown.", value="FILE"),
-    Flag("html", "string", "Write a page with the graph of components and all changes.", value="FILE"),
+    Flag("markdown", "string", "Write a Markdown report for a comment.", value="FILE"),
+    Flag("html", "string", "Write an HTML page with the graph of components and all changes.", value="FILE"),
     Flag("review", "string", "Write the review as JSON (planner schema review).", value="FILE"),
     *LINKS,
 )
@@ -32,7 +32,7 @@ SHARED = (*ASKED, *LOCK, SHOW_SENSITIVE, *POLICY)
 def check_words(arguments: Arguments) -> None:
     """Raises UsageError for words, as the stack is the one in the working directory, and for a negative -workers."""
     if arguments.get("workers", 0) < 0:
-        raise UsageError("Option -workers must not be negative", "0 means one for each processor.")
+        raise UsageError("Option -workers must not be negative", "0 means one per processor.")
     if arguments.words:
         detail = "The stack is the one in the working directory (or of -chdir); deployments are named by -deployment."
         raise UsageError("Too many words", detail)

@@ -166,7 +166,7 @@ def in_turns(
                 return
         for job in jobs:
             detail = f"After {MOST_ROUNDS} rounds there is more to do in the deployment {job.deployment}."
-            problem = error("stack.no_progress", "Deployment does not come to an end", detail)
+            problem = error("stack.no_progress", "Deployment does not converge", detail)
             yield DeploymentResult(job.deployment, (problem,), 1)
 
 

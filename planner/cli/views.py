@@ -60,7 +60,9 @@ def _made_view(arguments: Arguments, terminal: Terminal) -> View:
     stream, shows = open_json_into(arguments, terminal), bool(arguments.get("show-sensitive"))
     if arguments.get("json"):
         if arguments.get("json-into"):
-            raise UsageError("Conflicting options", "-json prints JSON lines and -json-into writes them: choose one.")
+            raise UsageError(
+                "Conflicting options", "-json prints JSON lines and -json-into writes them to a file: choose one."
+            )
         return JsonView(terminal.stdout, shows)
     view = HumanView(terminal, shows)
     return view if stream is None else BothViews(view, JsonView(stream, shows))

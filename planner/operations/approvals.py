@@ -59,7 +59,7 @@ def _signed(path: str, key: str, statement: Mapping[str, Any], signer: Any) -> t
         with os.fdopen(descriptor, "ab") as file:
             file.write(line)
     except ServiceError as problem:
-        raise Failure(error("signature.refused", "The key does not sign", f"{key}: {problem.text}.")) from None
+        raise Failure(error("signature.refused", "The key cannot sign", f"{key}: {problem.text}.")) from None
     except OSError as problem:
         detail = f"{target}: {problem.strerror or problem}."
         raise Failure(error("signature.write", "Cannot write the signature", detail)) from None

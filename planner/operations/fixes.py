@@ -113,7 +113,7 @@ def _of_fact(options: OperationOptions, text: str, kind: str, plan_file: str | N
         asked = graph_with(asked.program, asked.database.facts, atom.predicate)
     if row not in asked.database[atom.predicate]:
         raise Failure(
-            [*unknown, error("why.fails", "It does not hold", f"{atom} does not hold: there is nothing to fix.")]
+            [*unknown, error("why.fails", "It does not hold", f"{atom} does not hold, so there is nothing to fix.")]
         )
     result = fact_fixes(asked, atom.predicate, row, _rules(options, plan_file))
     return _document([atom.predicate, *row], result), problems
@@ -139,7 +139,7 @@ def _of_verdict(options: OperationOptions, words: tuple[str, ...], plan_file: st
             raise Failure(error("why.no_fix", "Nothing to fix yet", detail))
         if finding.by_cases:
             detail = f"{finding.code} holds for all possible unknown values. For its rules: planner why deny"
-            raise Failure(error("why.no_fix", "No single thing to fix", detail))
+            raise Failure(error("why.no_fix", "No single result to fix", detail))
         result = denial_fixes(finding, plain, explainer_of(made))
         documents.append(_document([finding.kind, finding.code, finding.address, finding.message], result))
     first, *others = documents

@@ -131,7 +131,7 @@ def _target(loaded: Loaded[OperationOptions], text: str) -> ResourceAddress:
             f"{address.config} is not in the configuration. Write it in {where} first:\n\n"
             f'resource "{address.type}" "{address.name}" {{\n  # arguments\n}}'
         )
-        raise Failure(error("import.no_resource", "Resource not in the configuration", detail))
+        raise Failure(error("import.no_resource", "Resource not in configuration", detail))
     return address
 
 

@@ -63,7 +63,7 @@ def init(
             say(f'Copying configuration from "{from_module}"...')
             told.check(copy_module(from_module, options.directory))
         if os.path.isdir(options.directory) and not has_configuration(options.directory):
-            say("There is no configuration in this directory yet, and nothing to prepare.")
+            say("This directory has no configuration yet, so there is nothing to prepare.")
             return told
         root = read if read is not None and read.config is not None else root_alone(options)
         if root.config is None or (root is not read and has_errors(root.problems)):

@@ -109,7 +109,7 @@ def init_providers(
         return [error("install.lockfile_mode", "Invalid lock file mode", detail)]
     if choices.upgrade and choices.lockfile:
         detail = "-upgrade makes new selections, which -lockfile=readonly forbids to record. Use one of them."
-        return [error("install.readonly_upgrade", "Options exclude each other", detail)]
+        return [error("install.readonly_upgrade", "Conflicting options", detail)]
     try:
         wanted = requirements(config, state, others, names)
         before, problems = read_locks(directory)
@@ -136,9 +136,7 @@ def init_providers(
     except Failure as failure:
         return problems + failure.diagnostics
     what = "holds new selections: look at what changed, and commit it" if before else "was created: commit it"
-    say(
-        f"\nThe lock file .terraform.lock.hcl {what} with your configuration, so that everybody uses the same versions."
-    )
+    say(f"\nThe lock file .terraform.lock.hcl {what} with your configuration, so that everyone uses the same versions.")
     return problems
 
 

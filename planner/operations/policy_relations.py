@@ -122,12 +122,12 @@ def why_relation(
     relation = Relation(result.policies, name, facts_of(made, needs(result.policies, {name})))
     proof = relation.proof(row)
     if proof is not None and negated:
-        return None, [*problems, error("why.holds", "It does hold", f"{atom} holds; omit -not to see why.")]
+        return None, [*problems, error("why.holds", "It does hold", f"{atom} holds. Omit -not to see why.")]
     if proof is not None:
         return proof, problems
     if relation.is_unsure(row):
         detail = f"{atom} holds as far as is known, but values that are known only after apply could change that."
-        return None, [*problems, error("why.unsure", "It does not certainly hold", detail)]
+        return None, [*problems, error("why.unsure", "Not certain to hold", detail)]
     obstacles = relation.obstacles(row)
     goal = [name, *map(decode, row)]
     if negated:

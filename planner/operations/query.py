@@ -289,7 +289,7 @@ def _ask_state(
     relations = product_program("state")
     if node_set(words, graph_program()) is not None:
         detail = "A state has no graph: verbs and sets of vertices need the configuration or a plan."
-        raise Failure(error("query.no_graph", "There is no graph", detail))
+        raise Failure(error("query.no_graph", "No graph", detail))
     try:
         parsed, problems = _parsed(relations, words[0])
     except Failure as failure:
@@ -300,7 +300,7 @@ def _ask_state(
     if not isinstance(shown, ShownState):
         raise Failure(error("query.state", "Not a state", f"{path} is a plan file: pass it with -plan."))
     if asked.draw:
-        raise Failure(error("query.no_graph", "There is no graph", "A state has no vertices to draw."))
+        raise Failure(error("query.no_graph", "No graph", "A state has no vertices to draw."))
     facts = FactBuilder()
     from_state(facts, shown.state or State())
     built = facts.build()

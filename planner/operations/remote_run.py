@@ -205,7 +205,7 @@ def _unsupported(options: OperationOptions, store: TfeStore, save_to: str) -> li
     if not wrong:
         return []
     detail = f"The workspace runs plans on its server, where these have no effect: {', '.join(wrong)}."
-    return [error("remote.options", "Options that runs on a server do not have", detail)]
+    return [error("remote.options", "Options not supported by remote runs", detail)]
 
 
 def _attributes(loaded: Loaded[OperationOptions], to_apply: bool, saves: bool, told: Diagnostics) -> dict[str, Any]:

@@ -41,4 +41,4 @@ def refusal(required: Iterable[Requirement]) -> Failure:
         f"{sources} demands signed plans: save one (plan -out=FILE), let it be signed (planner sign FILE -key=KEY), "
         "and apply it (apply FILE)."
     )
-    return Failure(error("signature.unsaved_plan", "Only approved plans are applied", detail))
+    return Failure(error("signature.unsaved_plan", "Approved plan required", detail))

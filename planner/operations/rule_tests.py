@@ -90,7 +90,7 @@ def cases_of(program: RuleProgram, path: str, text: str, packs: Packs) -> tuple[
 
 def _not_of_policies(span: Span) -> Diagnostic:
     detail = "Only cases of policies are about plans: of other rules, write the facts."
-    return error("rules.case", "A plan in a case of other rules", detail, span)
+    return error("rules.case", "Plan in a case of non-policy rules", detail, span)
 
 
 @frozen(eq=False)
@@ -126,7 +126,7 @@ def groups(words: Sequence[str], name: str = "") -> tuple[list[RuleGroup], list[
             items.append(_group(beside, group, name, named_files))
     if not cases and not has_errors(problems) and not any(has_errors(group.diagnostics) for group in items):
         detail = "A case file ends in .case and is next to the rules that it tests."
-        problems = [*problems, error("rules.no_cases", "There are no cases", detail)]
+        problems = [*problems, error("rules.no_cases", "No cases", detail)]
     return items, problems
 
 

@@ -54,7 +54,7 @@ def why_no_verdict(
         raise Failure(error("why.holds", "It does hold", f"It holds: planner why {kind} {code} {address}."))
     if code not in verdict.codes and not said:
         hint = did_you_mean(code, sorted(verdict.codes))
-        raise Failure(error("why.no_code", "No such policy", f"No rule gives the code {code}.{hint}"))
+        raise Failure(error("why.no_code", "No such policy", f"No rule derives the code {code}.{hint}"))
     rules = plain.obstacles(kind, code, address)
     lines = [f"[{rule['rule']}] would need {rule['fails']}" for rule in rules]
     lines += [f"it is {f.kind}: planner why {f.kind} {code} {address}" for f in said]

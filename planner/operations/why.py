@@ -190,7 +190,7 @@ def _why_drift(options: OperationOptions, what: str, plan_file: str | None, nega
     if ground is None:
         return None, diagnostics
     if not action and not negated:
-        raise Failure(error("why.no_drift", "Nothing to explain", f"{what} is as it was last applied."))
+        raise Failure(error("why.no_drift", "Nothing to explain", f"{what} has not changed since the last apply."))
     return _proved(ground, f"drift({quote(what)}, {quote(action or 'update')})", negated)
 
 
@@ -220,7 +220,7 @@ def _proved(found: Graph, text: str, negated: bool) -> Proved:
         problems = [*problems, *(problem for problem in unknown if problem.code == "query.stands_for")]
     if negated:
         if proof is not None:
-            return None, [*problems, error("why.holds", "It does hold", f"{atom} holds; omit -not to see why.")]
+            return None, [*problems, error("why.holds", "It does hold", f"{atom} holds. Omit -not to see why.")]
         if atom.predicate == "edge":
             notes = [problem.detail for problem in unknown if problem.code == "query.stands_for"]
             others = [problem for problem in problems if problem.code != "query.stands_for"]

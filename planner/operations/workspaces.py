@@ -108,7 +108,7 @@ def workspace_delete(options: StateOptions, name: str, force: bool = False) -> l
         return [*problems, error("workspace.kept", "Workspace is not empty", detail)]
     if left:
         detail = f'Workspace "{name}" was not empty. These objects still exist, and nothing manages them:{names_left}'
-        problems = [*problems, warning("workspace.not_empty", "Objects are left unmanaged", detail)]
+        problems = [*problems, warning("workspace.not_empty", "Objects remain unmanaged", detail)]
     try:
         backend.delete_workspace(name)
     except OSError as problem:

@@ -75,7 +75,7 @@ def test_on_the_command_line(folder: Path, planner: Callable[..., Ran], monkeypa
     assert planner("apply", "p").code == 0
     (folder / "plan.json").write_text('{"format_version": "1.2"}')
     documents = planner("policy", "check", "-policy=checks.py", "-plan=plan.json")
-    assert documents.code == 1 and "Python policies cannot be used here" in documents.err
+    assert documents.code == 1 and "Python policies not supported here" in documents.err
 
 
 def test_nothing_runs_that_is_not_named(folder: Path) -> None:

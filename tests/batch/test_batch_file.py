@@ -130,7 +130,7 @@ group "all" {
     assert made(tmp_path, "app") == ["none", "net", "group"]
     assert made(tmp_path, "net") == ["net", None, "group"]
     assert made(tmp_path, "own")[1] not in ("net", None)
-    assert "undeclared" not in ran.out and "An input is for no unit" not in ran.out
+    assert "undeclared" not in ran.out and "Input does not match a unit" not in ran.out
     fleet(tmp_path, file.replace("region =", "regoin ="), "net", "app", "own")
     said = " ".join(batch(tmp_path, "plan").out.split())
     assert "A group gives the variable regoin (planner.batch.hcl:8), and none of its units declares it." in said
@@ -278,8 +278,8 @@ unit "b" {{}}
     [
         ("exit 7", "ended with 7"),
         ("echo no", "printed no JSON"),
-        ("echo [1]", "has to print a JSON object of texts"),
-        ('echo \'{"a=b": "c"}\'', "a name that no variable can have"),
+        ("echo [1]", "must print a JSON object of strings"),
+        ('echo \'{"a=b": "c"}\'', "a name that is not a valid variable name"),
     ],
 )
 def test_credentials_that_cannot_be_had_fail_the_unit(tmp_path: Path, program: str, words: str) -> None:
@@ -316,9 +316,9 @@ WRONG = {
     'unit "a" { tags = [each.key] }\n': "each.key means nothing here",
     'unit "a" { variables = { name = unit.b.id } }\n': "in inputs only",
     'unit "a" { inputs = { name = unit.n["x"].id } }\nunit "n" { for_each = toset(["y"]) }\n': 'unit.n has no "x"',
-    'unit "a" { for_each = ["x"] }\n': "for_each is a map or a set of strings",
+    'unit "a" { for_each = ["x"] }\n': "for_each must be a map or a set of strings",
     'unit "a" { for_each = toset([timestamp()]) }\nunit "a" {}\n': "Duplicate unit",
-    'include "nowhere.hcl" {}\nunit "a" {}\n': "No file is called nowhere.hcl",
+    'include "nowhere.hcl" {}\nunit "a" {}\n': "No file matches nowhere.hcl",
     'include "../outside.hcl" {}\nunit "a" {}\n': "lies outside",
     'unit "a" { time_limit = "soon" }\n': '"soon" is not a valid time',
     'unit "a" {\n  hook "h" {\n    when = "befor"\n    run = ["x"]\n  }\n}\n': 'Did you mean "before"?',
@@ -329,8 +329,8 @@ WRONG = {
     'unit "a" {\n  generate "../x" {\n    content = ""\n  }\n}\n': "A file of the unit's directory",
     'unit "a" { environment = { "a=b" = "c" } }\n': "cannot be a variable",
     'unit "a" { environment = ["x"] }\n': "An object is required",
-    'unit "a" { auth = "x" }\n': "A list in brackets",
-    'unit "a" { tags = [null] }\n': "A string is required",
+    'unit "a" { auth = "x" }\n': "Expected a list in brackets",
+    'unit "a" { tags = [null] }\n': "Expected a string",
     'unit "a" { tagz = [] }\n': 'Did you mean "tags"?',
     'unitt "a" {}\n': 'Did you mean "unit"?',
     'unit "a" {}\ngroup "g" { inputs = { up = unit.b.id } }\n': 'The argument "units" is required',
@@ -408,7 +408,7 @@ HOOK = 'unit "a" {{\n  hook "h" {{\n    when = "{}"\n    run = ["true"]\n    {}\
 @pytest.mark.parametrize(
     ("file", "words"),
     [
-        (HOOK.format("after", 'always = "yes"'), "true or false is required"),
+        (HOOK.format("after", 'always = "yes"'), "Expected true or false"),
         (HOOK.format("before", 'matches = ["x"]'), "this hook always runs"),
         ('unit "a" {}\ngroup "g" {\n  units = ["aa"]\n}\n', 'The group g names no unit with aa. Did you mean "a"?'),
         ('unit "a" {\n  for_each = ["x"]\n  path = "a"\n}\ngroup "g" {\n  units = ["a"]\n}\n', "Those that it repeats"),

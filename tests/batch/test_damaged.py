@@ -66,7 +66,7 @@ def test_an_end_of_another_unit_is_not_taken_for_one(fleet: Path) -> None:
 def test_a_fleet_without_a_place_for_records_is_told_so(fleet: Path) -> None:
     write(fleet, {".planner/batch": ""})
     ran = batch(fleet, "plan")
-    assert ran.code == 1 and "No record can be begun" in said(ran)
+    assert ran.code == 1 and "Cannot create a record" in said(ran)
 
 
 @pytest.mark.parametrize("name", ["..", "../../saved", "/etc", "nope"])
@@ -114,7 +114,7 @@ def test_a_pipe_in_the_place_of_a_generated_file_is_not_waited_for(fleet: Path) 
 def test_a_list_of_generated_files_that_cannot_be_written_is_an_error(fleet: Path) -> None:
     write(fleet, {"planner.batch.hcl": GENERATES, ".planner/batch/generated.json/x": ""})
     ran = batch(fleet, "plan")
-    assert ran.code == 1 and "Generated files cannot be looked after" in said(ran)
+    assert ran.code == 1 and "Generated files cannot be tracked" in said(ran)
 
 
 def test_a_link_in_the_place_of_a_generated_file_is_replaced_and_not_followed(fleet: Path) -> None:

@@ -90,7 +90,7 @@ def test_cycles_explain_themselves(tmp_path: Path) -> None:
         ({"planner.batch.hcl": 'unit "a" {}\n'}, "does not exist"),
         ({"a/main.tf": BACKEND, "planner.batch.hcl": 'unit "a" { depends_on = [unit.b] }\n'}, "There is no unit b."),
         ({"a/main.tf": BACKEND, "planner.batch.hcl": 'unit "a" { inputs = { x = loca.y } }\n'}, "unit.NAME.OUTPUT"),
-        ({"a/main.tf": BACKEND, "planner.batch.hcl": 'unit "a" { tags = "x" }\n'}, "A list in brackets"),
+        ({"a/main.tf": BACKEND, "planner.batch.hcl": 'unit "a" { tags = "x" }\n'}, "Expected a list in brackets"),
         ({"a/main.tf": BACKEND, "planner.batch.hcl": 'unit "a" { variables = { x = f(1) } }\n'}, "no function named"),
         ({"a/main.tf": BACKEND, "planner.batch.hcl": 'unit "a" {\n'}, "planner.batch.hcl line 1"),
         ({"a/main.tf": BACKEND, "planner.batch.hcl": 'unit "a" {}\nunit "a" {}\n'}, "Duplicate unit"),

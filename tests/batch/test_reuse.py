@@ -105,7 +105,7 @@ def test_a_fleet_in_a_folder_like_our_own() -> None:
 def test_a_saved_plan_looks_at_everything_now(tmp_path: Path) -> None:
     write(tmp_path, {"a/main.tf": BACKEND})
     ran = batch(tmp_path, "plan", "-out=saved", "-reuse=15m")
-    assert ran.code == 1 and "leave -reuse out" in " ".join(ran.errors.split())
+    assert ran.code == 1 and "Remove -reuse" in " ".join(ran.errors.split())
 
 
 def test_states_of_others_in_one_folder_do_not_count(tmp_path: Path) -> None:

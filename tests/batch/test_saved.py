@@ -410,7 +410,7 @@ def test_plans_of_a_later_run_are_not_taken_for_those_of_one_that_is_resumed(tmp
     for path in (tmp_path / "saved/plans").iterdir():
         os.utime(path, (later, later))
     ran = batch(tmp_path, "resume", first)
-    assert "A saved plan is left alone" in said(ran)
+    assert "A saved plan is not overwritten" in said(ran)
     (tmp_path / "saved/manifest.json").unlink()
     assert batch(tmp_path, "resume", first).code == 0
     assert batch(tmp_path, "apply", "saved").code == 0

@@ -173,9 +173,9 @@ resource "terraform_data" "x" { input = [var.id, var.zone] }
 @pytest.mark.parametrize(
     ("body", "said"),
     [
-        ('variables = { zone = "x" }', "A stack takes no values"),
-        ('workspace = "x"', "A stack takes no values"),
-        ("inputs = { zone = unit.other.zone }", "A stack takes no values"),
+        ('variables = { zone = "x" }', "Stacks do not accept values"),
+        ('workspace = "x"', "Stacks do not accept values"),
+        ("inputs = { zone = unit.other.zone }", "Stacks do not accept values"),
         ('for_each = toset(["a"])\npath = "net"', "Stack with for_each"),
     ],
 )
@@ -189,7 +189,7 @@ def test_a_stack_is_given_nothing_by_the_fleets_file(tmp_path: Path, body: str, 
 def test_options_of_root_modules_are_not_for_deployments(tmp_path: Path) -> None:
     write(tmp_path, NET)
     ran = batch(tmp_path, "plan", "-target=net/eu:terraform_data.x")
-    assert ran.code == 1 and "An option is not for deployments" in ran.errors
+    assert ran.code == 1 and "Option not supported for deployments" in ran.errors
 
 
 def test_broken_files_keep_nobody_else(tmp_path: Path) -> None:
@@ -280,7 +280,7 @@ deployment "live" { inputs = { zone = upstream_input.up.zone } }
     assert ran.outcomes == {"shop/live": "incomplete"}, ran.out
     for words in (("-auto-approve",), ()):
         ran = batch(fleet, "apply", *words, answers="yes\n")
-        assert ran.code == 1 and "Deployment does not come to an end" in ran.errors
+        assert ran.code == 1 and "Deployment does not converge" in ran.errors
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the worker is found through /proc")
@@ -404,7 +404,7 @@ def test_states_are_compared_with_real_objects(tmp_path: Path) -> None:
 def test_the_fleets_file_removes_no_deployment(tmp_path: Path) -> None:
     write(tmp_path, {**NET, "planner.batch.hcl": 'unit "net" {}\nremoved "net/old" { action = "destroy" }\n'})
     ran = batch(tmp_path, "plan")
-    assert ran.code == 1 and "A deployment is not removed here" in ran.errors and "planner.batch.hcl:2" in ran.errors
+    assert ran.code == 1 and "A deployment cannot be removed here" in ran.errors and "planner.batch.hcl:2" in ran.errors
 
 
 def test_stacks_that_others_call_are_no_units(tmp_path: Path) -> None:

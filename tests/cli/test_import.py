@@ -44,7 +44,7 @@ def test_the_object_is_in_the_state(project, planner, address):
 @pytest.mark.parametrize(
     ("address", "summary"),
     [
-        ("terraform_data.nope", "Resource not in the configuration"),
+        ("terraform_data.nope", "Resource not in configuration"),
         ("terraform_data.a", "Configuration for import target does not exist"),
         ("terraform_data.a[2]", "Configuration for import target does not exist"),
         ("module.no.terraform_data.x", "Import to non-existent module"),

@@ -518,4 +518,4 @@ def test_a_word_that_nothing_has_is_told_where_a_policy_would_never_deny(folder:
     for condition in ('acts(A, "destroy")', 'action(A, "remove")', 'change(A, _, _, _, _, "manged")'):
         (folder / "word.dl").write_text(f'deny("word", A, "no") :- {condition}.\n')
         ran = planner("policy", "check", "-policy=word.dl")
-        assert ran.code == 1 and "Error: A word that nothing has" in ran.err, condition
+        assert ran.code == 1 and "Error: Unknown word" in ran.err, condition

@@ -117,7 +117,9 @@ def test_nobody_adds_to_what_the_organisation_declares(
     (folder / "mine.dl").write_text('excused("terraform_data.a").\n')
     monkeypatch.setenv("PLANNER_POLICIES", str(folder.parent / "org"))
     ran = planner("policy", "check", "-policy=mine.dl")
-    assert ran.code == 1 and "Rule for a relation of the organisation" in ran.err and "mine.dl line 1" in ran.err
+    assert (
+        ran.code == 1 and "Rule for a relation reserved for the organisation" in ran.err and "mine.dl line 1" in ran.err
+    )
 
 
 def test_a_plan_on_record_outlives_a_file_that_moves(

@@ -205,7 +205,7 @@ def test_a_state_alone(ask: Ask, say: Any, folder: Path) -> None:
     for text, summary in (
         ("edge(X, Y)", "Not a relation of a state"),
         ("in_stat(X)", "Did you mean in_state("),
-        ("deps(a)", "There is no graph"),
+        ("deps(a)", "No graph"),
     ):
         code, _, problems = say(text, "-state-only=terraform.tfstate", where="alone")
         assert code == 1 and summary in problems
@@ -262,7 +262,7 @@ def test_the_limit_of_paths_is_said(say: Any) -> None:
     code, out, problems = say("allpaths", "root", "var.prefix", "-limit=2", "-json")
     assert code == 0
     assert {row[0] for row in json.loads(out)["rows"]} == {1, 2}
-    assert "Only 2 of " in problems and "Warning: There are more paths" in problems
+    assert "Only 2 of " in problems and "Warning: More paths exist" in problems
     assert "Only 2 of " in say("allpaths", "root", "var.prefix", "-limit=2")[2]
 
 
@@ -383,7 +383,7 @@ def test_an_explosive_question_ends(folder: Path) -> None:
         out, problems = process.communicate(timeout=60)
         assert time.monotonic() - begin < 30
         assert (process.returncode, out) == (1, "")
-        assert "Question takes too long" in problems and "0.5 seconds" in problems
+        assert "Query takes too long" in problems and "0.5 seconds" in problems
         with pytest.raises(ProcessLookupError):
             os.killpg(process.pid, 0)
 

@@ -158,7 +158,7 @@ def test_lines_are_links_on_code_hosts(environment: dict[str, str], address: str
         ("-link=javascript:alert(1)//{file}", "Wrong value for option -link"),
         ("-link=https://x.test/{name}", "Wrong value for option -link"),
         ("-page=javascript:alert(1)", "Option -page needs an address"),
-        ("-markdown=-", "The review goes to files"),
+        ("-markdown=-", "A review needs a file"),
         ("-markdown=nowhere/r.md", "Cannot write the review"),
     ],
 )

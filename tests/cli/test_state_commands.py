@@ -302,7 +302,7 @@ def test_what_is_left_of_a_deleted_workspace_is_named(planner, here):
     assert all(f"  - {address}" in refused.err for address in addresses)
     forced = planner("workspace", "delete", "-force", "copy")
     assert forced.code == 0
-    assert "Warning: Objects are left unmanaged" in forced.out
+    assert "Warning: Objects remain unmanaged" in forced.out
     assert all(f"  - {address}" in forced.out for address in addresses)
 
 
@@ -346,7 +346,7 @@ def test_an_applied_plan_says_so(planner, here):
     assert planner("apply", "p").code == 0
     again = planner("apply", "p")
     assert again.code == 1
-    assert "Saved plan was applied already" in again.err
+    assert "Saved plan already applied" in again.err
     (here / "main.tf").write_text('resource "terraform_data" "n" { input = "other" }')
     assert planner("apply", "-auto-approve").code == 0
     assert "Saved plan is stale" in planner("apply", "p").err
@@ -468,7 +468,7 @@ def test_refresh_is_refresh_only(tmp_path, planner, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "main.tf").write_text('output "a" {\n  value = 1\n}\n')
     assert planner("refresh", "-refresh-only").code == 0
-    assert "-destroy has no meaning" in planner("refresh", "-destroy").err
+    assert "Remove -destroy" in planner("refresh", "-destroy").err
 
 
 def test_a_verbose_drawing_has_what_closes_providers(tmp_path, planner, monkeypatch):

@@ -167,7 +167,7 @@ def test_an_address_that_names_nothing_is_told(planner: Any, command: tuple[str,
     ran = planner(*command, word)
     assert ran.code == 0
     said = " ".join(ran.out.split())
-    assert said.count("Warning: An address matches nothing") == 1
+    assert said.count("Warning: Address matches nothing") == 1
     assert (f"Did you mean {meant}?" in said) if meant else ("Did you mean" not in said)
 
 

@@ -97,7 +97,7 @@ def test_cut_knows_a_cycle_that_a_rule_makes_only_when_applying(project, planner
     [
         ('order_before("terraform_data.bx", "terraform_data.a").', 'Did you mean "terraform_data.b"?'),
         ('order_before("terraform_data.a").', "order_before"),
-        ('edge("a", "b").', "Rule for a predicate of the product"),
+        ('edge("a", "b").', "Rule for a built-in predicate"),
         ("nosuch(X) :- resource(X, _, _, _).", "nosuch"),
         ("order_before(X, Y) :- resource(X, _, _, _).", "Y"),
         ("order_before(", "rules/bad.dl"),

@@ -160,4 +160,4 @@ def test_what_holds_in_all_cases_is_said_with_its_rules(planner, work: Path):
     ]
     assert "in all cases, of which this is one:" in planner("policy", "check", "-policy=p.dl", "-proofs").out
     refused = planner("why", "-fix", "-policy=p.dl", "deny", "either", "terraform_data.b")
-    assert refused.code == 1 and "No single thing to fix" in refused.err
+    assert refused.code == 1 and "No single result to fix" in refused.err

@@ -79,7 +79,7 @@ def test_a_rule_that_denies_needs_two_cases_of_one_file(files: list[str], lackin
     for diagnostic in untested(loaded.rules, [outcomes(loaded, text) for text in files]):
         assert diagnostic.subject is not None and diagnostic.code == "rules.untested"
         verdict = diagnostic.subject.text.split("(")[0]
-        missing = "deny" if "that no case wants" in diagnostic.summary else "allow"
+        missing = "deny" if "expects this" in diagnostic.summary else "allow"
         name = next(rule.name for rule in loaded.rules if rule.name in diagnostic.detail.split("No case")[-1])
         found.append(f"{verdict} {name} {missing}")
     assert found == lacking

@@ -97,7 +97,7 @@ def test_what_is_generated_passes_and_reaches_everything(here: Path, planner: Pl
     assert "output.made" not in text and "output.when" not in text
     assert planner("fmt", "-check", "tests").code == 0
     again = planner("test", "-generate")
-    assert again.code == 1 and "Test file exists already" in again.err
+    assert again.code == 1 and "Test file already exists" in again.err
     assert (here / "tests/generated.tftest.hcl").read_text() == text
 
 

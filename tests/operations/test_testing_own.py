@@ -95,7 +95,7 @@ def test_what_a_run_keeps_is_written_down_and_not_forgotten(here: Path, planner:
     assert "Writing state to file: .terraform/test/a.plannertest.hcl.tfstate" in ran.err
     again = planner("test", "-no-color")
     assert again.code == 1
-    assert "State of an earlier test is left" in again.err
+    assert "State of an earlier test remains" in again.err
     assert json.loads((folder / "a.plannertest.hcl.tfstate").read_text()) == state
     assert planner("destroy", "-auto-approve", "-state=.terraform/test/a.plannertest.hcl.tfstate").code == 0
 
@@ -244,8 +244,8 @@ def test_every_question_and_object_that_makes_no_sense_is_told_at_its_place(here
     assert told == {
         (2, "Syntax error in a question"),
         (6, "Unknown predicate"),
-        (10, "A word that nothing has"),
-        (10, "Nothing has this value"),
+        (10, "Unknown word"),
+        (10, "No row has this value"),
         (14, "Unknown object"),
         (18, "Unknown object"),
         (34, "Test policy verdict failed"),

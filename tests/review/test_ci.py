@@ -70,8 +70,8 @@ def test_failures(host: GitHubDouble, planner: Callable[..., Ran], tmp_path: Pat
 
 
 def test_wrong_words(planner: Callable[..., Ran]) -> None:
-    assert "A command is needed" in planner("ci", "--", "plann").err
-    assert "A command is needed" in planner("ci").err
+    assert "Missing command" in planner("ci", "--", "plann").err
+    assert "Missing command" in planner("ci").err
     assert "-arguments" in planner("ci", "-arguments='", "--", "plan").err
 
 

@@ -195,7 +195,7 @@ def test_the_commands(world: World, planner: Any) -> None:
     for words in (("-signatures=2",), ("-require-signature=alice.pub", "-signatures=0")):
         assert planner("apply", *words, "p").code == 1, words
     ran = planner("sign", "p", "-key=main.tf")
-    assert ran.code == 1 and "Not a usable key" in ran.err
+    assert ran.code == 1 and "Unusable key" in ran.err
     ran = planner("sign", "missing", "-key=alice")
     assert ran.code == 1 and "Cannot read the plan file" in ran.err
 

@@ -263,9 +263,9 @@ def attempt(base: Path, scenario: Scenario, how: str, number: int, folder: Path)
     elif (base / "terraform.tfstate").exists():
         bad.append("the state is gone")
     flat = " ".join(text.split())
-    if "kept nowhere" in flat:
+    if "State could not be saved" in flat:
         (folder / "errored.tfstate").write_text(text[text.index("\n{\n") : text.rindex("\n}\n") + 2])
-    if "kept nowhere" in flat or "kept elsewhere" in flat:
+    if "State could not be saved" in flat or "State saved to a local file" in flat:
         said += must(folder, ["state", "push", "errored.tfstate"])
     if "workspace" in scenario.words:
         (folder / ".terraform" / "environment").unlink(missing_ok=True)

@@ -565,9 +565,9 @@ def test_a_removed_block_with_keys_that_are_not_known_yet(stack: Stack) -> None:
 @pytest.mark.parametrize(
     ("keys", "said"),
     [
-        ('[sensitive("hidden")]', "The keys would be shown"),
-        ("toset([sensitive(component.first.id)])", "The keys would be shown"),
-        ("null", "for_each may not be null"),
+        ('[sensitive("hidden")]', "Keys are shown"),
+        ("toset([sensitive(component.first.id)])", "Keys are shown"),
+        ("null", "for_each must not be null"),
         ('["a", "a"]', "if it has distinct strings and nothing else"),
         ("[1]", "if it has distinct strings and nothing else"),
     ],

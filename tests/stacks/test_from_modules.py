@@ -207,16 +207,16 @@ def test_what_would_change_something_is_not_written(folder: Path, planner: Plann
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('resource "terraform_data" "x" {}', "No place for resource in a stack"),
-        ('data "terraform_remote_state" "x" {\n  backend = "local"\n}', "No place for data in a stack"),
-        ('module "m" {\n  source = "./net/inner"\n  count  = 2\n}', "No place for count in a stack"),
+        ('resource "terraform_data" "x" {}', "Stacks do not support resource"),
+        ('data "terraform_remote_state" "x" {\n  backend = "local"\n}', "Stacks do not support data"),
+        ('module "m" {\n  source = "./net/inner"\n  count  = 2\n}', "Stacks do not support count"),
         ("locals { x = path.module }", "path means nothing in a stack"),
         ("locals { x = terraform.workspace }", "terraform means nothing in a stack"),
         (
             'check "x" {\n  assert {\n    condition     = var.name == ""\n    error_message = "x"\n  }\n}',
-            "No place for check",
+            "Stacks do not support check",
         ),
-        ("moved {\n  from = module.a\n  to   = module.net\n}", "No place for moved"),
+        ("moved {\n  from = module.a\n  to   = module.net\n}", "Stacks do not support moved"),
     ],
 )
 def test_what_has_no_place_in_a_stack(text: str, said: str, folder: Path, planner: Planner) -> None:

@@ -114,7 +114,7 @@ def test_a_question_is_about_one_deployment(stack: Stack) -> None:
     stack.write(TWO, BOTH)
     stack.run("init")
     assert "Name one of a, b with -deployment" in " ".join(stack.run("query", "component(C)", code=1).split())
-    assert "A question is needed" in stack.run("query", code=1)
+    assert "Missing question" in stack.run("query", code=1)
 
 
 def test_what_waits_can_be_asked_for(stack: Stack) -> None:
@@ -295,7 +295,7 @@ def test_why_something_in_a_component_is_planned(two: Stack) -> None:
         (("component.net",), "component.net.TYPE.NAME"),
         (("component.net.terraform_data.y",), "terraform_data.y"),
         (("delete", "component.net.terraform_data.x"), "update"),
-        (("a", "b", "c"), "One or two words are needed"),
+        (("a", "b", "c"), "Expected one or two arguments"),
     ):
         assert said in " ".join(two.run("why", *words, code=1).split())
 

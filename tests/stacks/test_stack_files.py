@@ -351,7 +351,7 @@ WRONG_DEPLOYMENTS: dict[str, tuple[str, str]] = {
     "variables of the stack": ('deployment "d" { inputs = { n = var.n } }', "unknown_reference"),
     "token": ('deployment "d" { inputs = { n = identity_token.t.jwt } }', "undeclared_reference"),
     "store": ('deployment "d" { inputs = { n = store.varset.t.key } }', "undeclared_reference"),
-    "kind of store": ('store "file" "s" { id = "1" }', "store_type"),
+    "store type": ('store "file" "s" { id = "1" }', "store_type"),
     "store without a name": ('store "varset" "s" { category = "env" }', "store_name"),
     "category": ('store "varset" "s" {\n id = "1"\n category = "x"\n}', "store_category"),
     "no category": ('store "varset" "s" { id = "1" }', "store_category"),

@@ -118,7 +118,7 @@ def test_a_deployment_called_default_leaves_the_root_module_its_state(run: Plann
 def test_states_of_a_deployment_that_is_declared_no_more_are_named(run: Planner, command: tuple[str, ...]) -> None:
     both = 'deployment "gone" {}\ndeployment "here" {}\n'
     run(both, "apply", "-auto-approve")
-    assert "Deployment without a block" not in run(both, *command).out
+    assert "Deployment not declared" not in run(both, *command).out
     assert 'The deployment "gone" has states' in run('deployment "here" {}', *command).out
 
 
@@ -221,7 +221,7 @@ def test_without_notes_the_configuration_says_what_is_destroyed_first(run: Plann
     ran = run('deployment "d" {}', "destroy", "-auto-approve", components=APART)
     last, first = (ran.out.index(f"component.{name}: terraform_data.x: Destroying") for name in "ab")
     assert first < last
-    assert ("Notes of a deployment are damaged" in ran.out + ran.err) == (notes is not None)
+    assert ("Damaged notes of a deployment" in ran.out + ran.err) == (notes is not None)
 
 
 def test_a_deployment_is_applied_by_one_at_a_time(run: Planner) -> None:

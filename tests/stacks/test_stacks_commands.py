@@ -120,7 +120,7 @@ def test_what_is_no_stack(tmp_path: Path, planner: Planner, monkeypatch: pytest.
         assert ran.code == 1 and "No such directory" in ran.err
         assert planner("stacks", command, "a", "b").code == 1
     ran = planner("stacks", "providers-lock", "-fs-mirror=a", "-net-mirror=b")
-    assert ran.code == 1 and "exclude each other" in ran.err
+    assert ran.code == 1 and "Conflicting options" in ran.err
 
 
 def test_providers_are_selected_and_locked(stack: Path, planner: Planner) -> None:

@@ -281,6 +281,6 @@ def test_a_journal_that_is_being_written_is_nobody_elses(tmp_path: Path) -> None
     assert journal is not None and not problems
     journal.start("thing.a", "", "create", True)
     found, problems = second.begin_journal("apply")
-    assert found is None and [problem.summary for problem in problems] == ["Another operation is at work"]
+    assert found is None and [problem.summary for problem in problems] == ["Another operation is in progress"]
     journal.close()
     assert [problem.code for problem in second.read()[1]] == ["state.recovered", "state.in_flight"]

@@ -69,7 +69,7 @@ def module_json(config: Config) -> dict[str, Any]:
 
 
 def _no_schema(provider: str) -> Any:
-    raise Failure(error("show.no_schema", "No schema", f"The schema of {provider} is not read for a single module."))
+    raise Failure(error("show.no_schema", "No schema", f"The schema of {provider} is not loaded for a single module."))
 
 
 class _ConfigWriter:

@@ -47,4 +47,4 @@ def plain_number(value: Any) -> Any:
     try:
         return json_number(value)
     except CodecError:
-        raise Failure(error("json.infinity", "Number too large", "An infinite number has no JSON form.")) from None
+        raise Failure(error("json.infinity", "Number too large", "JSON cannot represent an infinite number.")) from None

@@ -265,7 +265,7 @@ def _head(data: bytes, path: str) -> tuple[dict[str, Any], Diagnostic | None]:
     if head.get("version") != VERSION or head.get("planner_version") != RELEASE:
         return {}, error(
             "plan_file.version",
-            "Plan file of another version",
+            "Plan file from a different version",
             f"{path} was written by planner {head.get('planner_version')} (format {head.get('version')}); this is "
             f"{RELEASE} (format {VERSION}). Only the version that wrote a plan file can read it: plan again.",
         )
@@ -320,7 +320,7 @@ def _check(plan: Plan) -> None:
 
 
 def _not_a_plan(path: str, why: str) -> Diagnostic:
-    return error("plan_file.invalid", "Not a usable plan file", f"{path} cannot be read as a plan: {why}.")
+    return error("plan_file.invalid", "Unusable plan file", f"{path} cannot be read as a plan: {why}.")
 
 
 # ---------------------------------------------------------------- staleness
@@ -350,7 +350,7 @@ def stale(plan: Plan, current: State | None) -> list[Diagnostic]:
         detail = (
             f"The stored state (serial {current.serial}) already has all changes of this plan. There is nothing to do."
         )
-        return [error("plan_file.applied", "Saved plan was applied already", detail)]
+        return [error("plan_file.applied", "Saved plan already applied", detail)]
     detail = f"The plan cannot be applied any more: {what}. Make the plan again."
     return [error("plan_file.stale", "Saved plan is stale", detail)]
 
@@ -374,7 +374,7 @@ def unpack_sources(sources: Mapping[str, bytes], folder: str) -> tuple[str, list
                 detail = (
                     f"The plan file holds a file named {name!r}, which is not a valid path relative to the root module."
                 )
-                return root, [error("plan_file.source_name", "Not a usable plan file", detail)]
+                return root, [error("plan_file.source_name", "Unusable plan file", detail)]
             target = os.path.normpath(os.path.join(root, normal))
             os.makedirs(os.path.dirname(target), exist_ok=True)
             with open(target, "wb") as file:

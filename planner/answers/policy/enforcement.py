@@ -211,7 +211,7 @@ def _loosened(database: Database, policies: Policies) -> Iterator[Diagnostic]:
         level = mine.level if mine is not None else info.level if info is not None else ""
         span = mine.span if mine is not None else info.span if info is not None else None
         detail += f"and {level} is looser. It may be made stricter here, never looser."
-        yield error("policy.final", "Level of the organisation", detail, span)
+        yield error("policy.final", "Level set by the organisation", detail, span)
 
 
 def without_policy(policies: Policies, codes: Iterable[str]) -> Iterator[Diagnostic]:
@@ -219,7 +219,7 @@ def without_policy(policies: Policies, codes: Iterable[str]) -> Iterator[Diagnos
     known, is_open = _codes(policies)
     for code in codes if not is_open else ():
         if code not in known:
-            yield warning("policy.unknown_override", "Override of no policy", _no_policy(code, known))
+            yield warning("policy.unknown_override", "Override does not match a policy", _no_policy(code, known))
 
 
 def _no_policy(code: str, known: Iterable[str]) -> str:

@@ -54,7 +54,7 @@ def installed_folder(config: str, use: PackUse) -> str:
         raise _failure(use, detail, "Pack from elsewhere")
     if use.version and not allowed(use.version, locked.version):
         detail = f'{use.name} is installed in version {locked.version}, and "{use.version}" is wanted. '
-        raise _failure(use, detail + f"Choose again with: {_init(config, 'update')}", "Pack of another version")
+        raise _failure(use, detail + f"Choose again with: {_init(config, 'update')}", "Wrong pack version")
     result = folder_hash(place)
     if result != locked.hash:
         detail = (
@@ -116,7 +116,7 @@ def folder_hash(folder: Path) -> str:
     size = 0
 
     def refused(why: str) -> Failure:
-        return Failure(error(_CODE, "Not a pack to be trusted", f"{folder} {why}."))
+        return Failure(error(_CODE, "Untrusted pack", f"{folder} {why}."))
 
     for at, folders, names in os.walk(folder):
         folders.sort()

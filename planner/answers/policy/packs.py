@@ -110,7 +110,7 @@ class Packs:
                 if parameter.default is None and not is_set:
                     detail = f"{name} needs {parameter.name}: {parameter.description}. Set it in .planner/policy.toml: "
                     detail += f'[packs."{name}".parameters] {parameter.name} = ...'
-                    yield error("policy.parameter", "Parameter that is not set", detail, parameter.span)
+                    yield error("policy.parameter", "Parameter not set", detail, parameter.span)
 
     def with_defaults(self, facts: FactBase, program: RuleProgram) -> FactBase:
         """The facts of a case with those of parameters and data files that the case does not set."""
@@ -134,11 +134,11 @@ class Packs:
             for thing in things:
                 if qualified(name, thing.name) not in read:
                     detail = f"No rule reads {thing.name}."
-                    yield warning("policy.unread", "Parameter or data that nothing reads", detail, thing.span)
+                    yield warning("policy.unread", "Unused parameter or data", detail, thing.span)
             for code, info in pack.manifest.policies.items():
                 if code not in codes and not is_open:
                     detail = f"No rule denies or warns with the code {code}."
-                    yield warning("policy.no_code", "Policy without a rule", detail, info.span)
+                    yield warning("policy.no_code", "Policy has no rule", detail, info.span)
 
 
 def is_pack_file(name: str) -> bool:
@@ -170,7 +170,7 @@ def gather(files: Files) -> Packs:
         known = packs.get(manifest.name)
         if known is not None:
             detail = f"{manifest.name} is the name of the pack in {known.folder or '.'}, too."
-            problems.append(error("policy.pack", "Two packs of one name", detail, Span(manifest.source, 0, 1)))
+            problems.append(error("policy.pack", "Duplicate pack name", detail, Span(manifest.source, 0, 1)))
             continue
         data = dict(_data(manifest, folder, texts, problems))
         packs[manifest.name] = Pack(manifest, folder, tuple(own[folder]), data)
@@ -190,10 +190,10 @@ def gather(files: Files) -> Packs:
                 else:
                     beside = os.path.normpath(os.path.join(pack.folder, other.source))
                     detail += f" It is not in {beside}; one from elsewhere is named in .planner/policy.toml, too."
-                problems.append(error("policy.dependency", "Pack that is missing", detail, other.span))
+                problems.append(error("policy.dependency", "Missing pack", detail, other.span))
             elif found is not None and other.version and not allowed(other.version, found.manifest.version):
                 detail = f"{pack.name} imports from {other.name} {other.version}, and {found.manifest.version} is here."
-                problems.append(error("policy.dependency", "Pack of another version", detail, other.span))
+                problems.append(error("policy.dependency", "Wrong pack version", detail, other.span))
     problems += _codes_of_two(packs.values())
     if problems:
         raise Failure(problems)
@@ -206,7 +206,7 @@ def _codes_of_two(packs: Iterable[Pack]) -> Iterator[Diagnostic]:
         for code, info in pack.manifest.policies.items():
             if seen.setdefault(code, pack.name) != pack.name:
                 detail = f"{seen[code]} has a policy with the code {code}, too. Waivers and overrides name the code."
-                yield error("policy.pack", "Two policies with one code", detail, info.span)
+                yield error("policy.pack", "Duplicate policy code", detail, info.span)
 
 
 def _nearest(name: str, folders: Mapping[str, str]) -> str | None:
@@ -232,7 +232,7 @@ def _data(
         name = next((n for n in texts if os.path.normpath(n) == os.path.normpath(os.path.join(folder, data.file))), "")
         if not name:
             detail = f"There is no file {data.file} in the pack."
-            problems.append(error("policy.data", "Data file that is missing", detail, data.span))
+            problems.append(error("policy.data", "Missing data file", detail, data.span))
             continue
         try:
             yield data.name, read_data(name, texts[name], dict(data.columns))

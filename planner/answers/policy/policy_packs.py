@@ -69,7 +69,7 @@ def packs(verb: Verb, config: str, say: Callable[[str], None]) -> list[Diagnosti
         if locks or known:
             _write(config, locks)
     if not problems and not changed and verb != "lock":
-        say("All packs are there." if uses else "No pack has an external source.")
+        say("All packs are installed." if uses else "No pack has an external source.")
     return problems
 
 
@@ -106,7 +106,7 @@ def first_policy(say: Callable[[str], None]) -> None:
             detail = f"{path}: {problem.strerror or problem}."
             raise Failure(error("policy.first", "Cannot write the first policy", detail)) from None
         say(f"Wrote {path}")
-    say("Each plan is judged by it now. To run its cases: planner policy test")
+    say("It now applies to every plan. To run its cases: planner policy test")
 
 
 def _remote(config: str, text: str) -> dict[str, PackUse]:
@@ -120,7 +120,7 @@ def _remote(config: str, text: str) -> dict[str, PackUse]:
                 other = result.setdefault(use.name, use)
                 if other.source != use.source:
                     detail = f"{use.name} comes from {other.source} elsewhere ({other.span}): a pack has one source."
-                    raise Failure(error("policy.settings", "Pack with two sources", detail, use.span))
+                    raise Failure(error("policy.settings", "Pack has two sources", detail, use.span))
     return result
 
 
@@ -133,7 +133,7 @@ def _one(
     if known is not None and use.version and not allowed(use.version, known.version):
         detail = f'{use.name} is locked in version {known.version}, and "{use.version}" is wanted. '
         detail += "Choose again with: planner policy update"
-        raise Failure(error("policy.lock", "Pack of another version", detail, use.span))
+        raise Failure(error("policy.lock", "Wrong pack version", detail, use.span))
     if known is not None and (place / MANIFEST).is_file() and _is_as_locked(place, known):
         return known, False
     with beside(place) as work:  # not where temporary files go: the next run finds here what a killed one left
@@ -175,7 +175,7 @@ def _check_pack(use: PackUse, folder: Path) -> Locked:
         detail = (
             f'{use.source} gives version {manifest.version or "(none)"} of {use.name}, and "{use.version}" is wanted.'
         )
-        raise Failure(error("policy.install", "Pack of another version", detail, use.span))
+        raise Failure(error("policy.install", "Wrong pack version", detail, use.span))
     return Locked(use.source, manifest.version, result)
 
 

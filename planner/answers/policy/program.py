@@ -189,7 +189,7 @@ def _of_no_policy(policies: Policies) -> Iterator[Diagnostic]:
     for one in said:
         if one.code not in known:
             detail = f"{one.code} means nothing here.{did_you_mean(one.code, known)}"
-            yield warning("policy.unknown", "No policy has this code", detail, one.span)
+            yield warning("policy.unknown", "Unknown policy code", detail, one.span)
 
 
 def foreign_rules(program: RuleProgram, closed: frozenset[str]) -> Iterator[Diagnostic]:
@@ -198,7 +198,7 @@ def foreign_rules(program: RuleProgram, closed: frozenset[str]) -> Iterator[Diag
         predicate = program.predicates[rule.head.predicate]
         if predicate.span.filename in closed and rule.span.filename not in closed:
             detail = f"{predicate.name} belongs to the organisation's policies ({predicate.span.filename})."
-            yield error("policy.foreign_rule", "Rule for a relation of the organisation", detail, rule.span)
+            yield error("policy.foreign_rule", "Rule for a relation reserved for the organisation", detail, rule.span)
 
 
 # Rules of a policy that are valid but hardly intended: they would have no findings, and look like a pass.
@@ -226,7 +226,7 @@ def _without_rows(rule: Rule) -> Iterator[Diagnostic]:
             instead = _NO_OBJECTS[kind].replace("{A}", str(address))
             detail = f"{atom.predicate} has rows of objects and root outputs, and {address} is neither: {instead}"
             span = Span(rule.span.source, atom.start, atom.end)
-            yield warning("policy.no_rows", "No rows of this address", detail, span)
+            yield warning("policy.no_rows", "No rows for this address", detail, span)
 
 
 _OF_OBJECTS = frozenset(("planned", "prior", "size_of", "part", "json_value", "json_part"))
@@ -252,7 +252,7 @@ def _vertices_as_instances(program: RuleProgram, rule: Rule) -> Iterator[Diagnos
                 "To get the vertex of an instance use node(N, _, Object), instance_of(A, Object)."
             )
             span = Span(rule.span.source, vertex.start, vertex.end)
-            yield warning("policy.no_vertices", "Not the names of vertices", detail, span)
+            yield warning("policy.no_vertices", "Not vertex names", detail, span)
 
 
 # Rewritten policies in the cache of the user: rewriting a library takes much longer than reading what came of it.

@@ -140,7 +140,7 @@ def entry_of(name: str) -> PredicateEntry:
         return items[0]
     if items:
         several = " and ".join(entry.predicate.name for entry in items)
-        raise Failure(error("rules.ambiguous", "Several predicates of that name", f"There are {several}."))
+        raise Failure(error("rules.ambiguous", "Ambiguous predicate name", f"There are {several}."))
     known = (*(e.predicate.name for e in (*everything, *own)), *(one.name for one in built_in()))
     raise Failure(_unknown(name, iter(known)))
 

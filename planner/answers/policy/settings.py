@@ -165,7 +165,7 @@ def _contradictions(configs: Iterable[PolicyConfig]) -> Iterator[Diagnostic]:
             before, place = seen.setdefault((what, name), (names, span))
             if before != names:
                 detail = f"Another file of the organisation has other {what} {name} ({place})."
-                yield error("policy.final", "Files of the organisation that contradict each other", detail, span)
+                yield error("policy.final", "Contradictory files of the organisation", detail, span)
 
 
 # ---------------------------------------------------------------- policy.toml
@@ -325,7 +325,7 @@ def _parameters(configs: Iterable[PolicyConfig], packs: Packs) -> Settings:
                 continue
             if use.version and not _is_wanted(use, manifest.version):
                 detail = f'{use.name} has the version {manifest.version or "none"} here, and "{use.version}" is wanted.'
-                problems.append(error(CODE, "Pack of another version", detail, use.span))
+                problems.append(error(CODE, "Wrong pack version", detail, use.span))
             for key in use.parameters.data:
                 table = use.parameters.of(key) if isinstance(use.parameters, _Layered) else use.parameters
                 place = table.place(key)
@@ -342,7 +342,7 @@ def _parameters(configs: Iterable[PolicyConfig], packs: Packs) -> Settings:
                         f"{use.name} is a pack of the organisation, whose policy file ({where}) does not let anybody "
                     )
                     detail += f"set {key}: it would have to name it in settable."
-                    problems.append(error("policy.final", "Parameter of the organisation", detail, place))
+                    problems.append(error("policy.final", "Parameter is set by the organisation", detail, place))
                 else:
                     before = len(config.file.problems)
                     rows = given_rows(parameter.type, table, key)
@@ -354,7 +354,7 @@ def _parameters(configs: Iterable[PolicyConfig], packs: Packs) -> Settings:
                 settable[use.name] = settable.get(use.name, set(use.settable)) & set(use.settable)
             elif use.name in final and use.source and use.source != final[use.name].source:
                 detail = f"The organisation has {use.name} from another source ({final[use.name].span})."
-                problems.append(error("policy.final", "Pack of the organisation", detail, use.span))
+                problems.append(error("policy.final", "Pack is set by the organisation", detail, use.span))
     if problems:
         raise Failure(problems)
     return settings

@@ -184,7 +184,7 @@ class _Misfits:
             kind = _kind(constant)
             if kind is not types[0]:
                 detail = f"{path} is {_WRITTEN[types[0]]}, and {constant} is {_WRITTEN[kind]}: the two are never equal."  # type: ignore[index]
-                yield self._error("policy.misfit", "Comparison that never holds", detail, literal)
+                yield self._error("policy.misfit", "Comparison is never true", detail, literal)
 
     def _error(self, code: str, summary: str, detail: str, at: Atom | Literal) -> Diagnostic:
         return error(code, summary, detail, Span(self.rule.span.source, at.start, at.end))

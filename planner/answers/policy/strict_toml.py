@@ -132,7 +132,7 @@ class TomlFile:
         text = source.text
         if len(text) > MOST_CHARACTERS:
             detail = f"{source.filename} has more than {MOST_CHARACTERS >> 20} MiB."
-            raise Failure(error(code, f"Too large for {what}", detail))
+            raise Failure(error(code, f"{what} is too large", detail))
         deepest = _depth(text)
         if deepest > DEEPEST:
             detail = f"{source.filename} has brackets nested {deepest} deep; at most {DEEPEST} are read."

@@ -165,7 +165,7 @@ class _Rewriter:
             read = [name for name in predicate.inputs if name in self.dependent or name in VALUES]
             if read and not predicate.is_core:
                 detail = f"{predicate.name} is computed from all of {read[0]}, which may have unknown values."
-                self.problems.append(error("policy.native", "Operator over unknown values", detail, predicate.span))
+                self.problems.append(error("policy.native", "Operator on unknown values", detail, predicate.span))
         while True:  # until no head loses a further column
             before = {p: set(lost) for p, lost in self.lost.items()}
             grain = dict(self.grain)
@@ -223,7 +223,7 @@ class _Rewriter:
             if self._grind(rule):
                 return False
             detail = "Too many columns of relations in this rule could be unknown. Split it into several rules."
-            self.problems.append(error("policy.unknowns", "Rule with too many unknowns", detail, rule.span))
+            self.problems.append(error("policy.unknowns", "Too many unknown values in a rule", detail, rule.span))
             return True
         arguments = rule.head.arguments[:2] if head in VERDICTS else rule.head.arguments
         unlike: dict[Any, _Variant] = {}

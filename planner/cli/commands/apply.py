@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from planner.foundation.vocabulary.diagnostic import Diagnostic
 
 APPLY_FLAGS = (
-    Flag("auto-approve", "bool", "Apply without a prompt for approval."),
-    Flag("suppress-forget-errors", "bool", "Forgotten objects that remain after a destroy are not an error."),
+    Flag("auto-approve", "bool", "Apply without prompting for approval."),
+    Flag("suppress-forget-errors", "bool", "Do not fail when forgotten objects remain after a destroy."),
     INPUT,
     SHOW_SENSITIVE,
     *REVIEW,
@@ -167,7 +167,7 @@ def destroy(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 on errors and when the answer was no."""
     arguments.no_words("destroy takes no plan file: use `planner plan -destroy -out=FILE`.")
     if arguments["destroy"]:
-        raise UsageError("Invalid mode option", "planner destroy always destroys: leave out -destroy.")
+        raise UsageError("Invalid mode option", "planner destroy always destroys. Remove -destroy.")
     if arguments["refresh-only"]:
-        raise UsageError("Conflicting options", "destroy cannot be limited to refreshing.")
+        raise UsageError("Conflicting options", "destroy cannot be combined with -refresh-only.")
     return _apply(arguments, terminal, "destroy")

@@ -80,7 +80,7 @@ def batch_query(arguments: Arguments, terminal: Terminal) -> int:
     from planner.workflows.batch.questions import query
 
     if not arguments.words:
-        raise UsageError("A question is needed", "Put it between single quotes.")
+        raise UsageError("Missing question", "Put the question in single quotes.")
     if arguments["csv"] and arguments["json"]:
         raise UsageError("Conflicting options", "Choose one of -json and -csv.")
     question = arguments.words.pop(0)
@@ -125,7 +125,7 @@ def batch_why(arguments: Arguments, terminal: Terminal) -> int:
     from planner.workflows.batch.questions import selection_proof, why, why_outcome, why_pending
 
     if not 1 <= len(arguments.words) <= 2:
-        raise UsageError("One or two units are needed", "See planner batch why -help.")
+        raise UsageError("Expected one or two units", "See planner batch why -help.")
     options = evolve(batch_options(arguments), words=tuple(arguments["select"]))
     words = arguments.words
     if len(words) == 2 and words[0] == PENDING:
@@ -187,7 +187,7 @@ The exit code is 0, or 1 when the fleet is denied or on errors, which include a 
             "A file or directory of policies (.planner/batch-policies). May be repeated.",
             value="PATH",
         ),
-        Flag("proofs", "bool", "Show the proof of each verdict below it."),
+        Flag("proofs", "bool", "Show the proof below each verdict."),
         JSON,
         REUSE,
         *SELECT,
@@ -235,7 +235,7 @@ def batch_explore(arguments: Arguments, terminal: Terminal) -> int:
     from planner.workflows.batch.reports.html import html
 
     if not arguments["out"]:
-        raise UsageError("Option -out is required", "It names the file to write: batch explore -out=fleet.html")
+        raise UsageError("Option -out is required", "Name the file to write: batch explore -out=fleet.html")
     if terminal.owns_process:
         install()
     report = batch.plan(evolve(batch_options(arguments), text=True), BatchLines(terminal), "plan")
@@ -264,7 +264,7 @@ with -detailed-exitcode when there are changes.""",
     (
         Flag("out", "string", "Save the plans of all shards here, for batch apply DIR.", value="DIR"),
         Flag("detailed-exitcode", "bool", "Exit with 0 for no changes, 1 for errors, 2 for changes."),
-        Flag("strict", "bool", "Exit with 1 when removed units still have objects."),
+        Flag("strict", "bool", "Exit with 1 if removed units still have objects."),
         *(flag for flag in REPORTS if flag.name != "show"),
     ),
 )
@@ -274,7 +274,7 @@ def batch_join(arguments: Arguments, terminal: Terminal) -> int:
     from planner.workflows.batch.join import join
 
     if not arguments.words:
-        raise UsageError("Shards are needed", "Name the report files or plan directories of the jobs.")
+        raise UsageError("Missing shards", "Name the report files or plan directories of the jobs.")
     joined = join(arguments.words, arguments["out"])
     code = conclude_with(joined.document, joined, arguments, terminal)
     if arguments["out"] and not arguments["json"]:

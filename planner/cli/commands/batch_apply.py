@@ -13,7 +13,7 @@ from planner.render.terminal import Terminal
 from planner.workflows.batch.model import FinishedUnit
 from planner.workflows.batch.saved_plan import is_left_over, is_saved_plan
 
-APPROVE = Flag("auto-approve", "bool", "Apply without a prompt for approval.")
+APPROVE = Flag("auto-approve", "bool", "Apply without prompting for approval.")
 
 REFRESH_ONLY = MODE[1]
 
@@ -136,7 +136,7 @@ was started with -auto-approve is resumed with it. The record contains a copy of
 needed any more.""",
     (
         APPROVE,
-        Flag("file", "string", "The fleet's file, if the run was started with it.", value="FILE"),
+        Flag("file", "string", "The fleet file, if the run was started with one.", value="FILE"),
         Flag("detailed-exitcode", "bool", "Exit with 0 for no changes, 1 for errors, 2 for changes."),
         *REPORTS,
     ),

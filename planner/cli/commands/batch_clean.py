@@ -17,10 +17,10 @@ kept as long as planner batch resume can continue it.
 Without this command the newest 200 records are kept. The caches of configurations are stored elsewhere and stay; a unit
 whose plan is removed is planned again.""",
     (
-        Flag("keep", "int", "Keep this number of the newest records (1).", 1, "N"),
+        Flag("keep", "int", "The number of newest records to keep (1).", 1, "N"),
         Flag("older-than", "duration", "Remove only records older than this.", 0.0, "DURATION"),
-        Flag("dry-run", "bool", "List what would be removed, and remove nothing."),
-        Flag("file", "string", "The fleet's file (planner.batch.hcl).", value="FILE"),
+        Flag("dry-run", "bool", "List what would be removed without removing it."),
+        Flag("file", "string", "The fleet file (planner.batch.hcl).", value="FILE"),
     ),
 )
 def batch_clean(arguments: Arguments, terminal: Terminal) -> int:

@@ -44,10 +44,13 @@ On GitHub runners (GITHUB_ACTIONS) problems are also printed as annotations, unl
 The exit code is 0; 1 when a unit failed; 2 with -detailed-exitcode when there are changes.""",
     (
         Flag("detailed-exitcode", "bool", "Exit with 0 for no changes, 1 for errors, 2 for changes."),
-        Flag("strict", "bool", "Exit with 1 when removed units still have objects."),
+        Flag("strict", "bool", "Exit with 1 if removed units still have objects."),
         Flag("out", "string", "Save the plans here, for batch apply DIR.", value="DIR"),
         Flag(
-            "json-out-dir", "string", "Write plan JSON of each unit, UNIT/tfplan.json in this directory.", value="DIR"
+            "json-out-dir",
+            "string",
+            "Write the plan JSON of each unit to UNIT/tfplan.json in this directory.",
+            value="DIR",
         ),
         SINCE,
         REUSE,
@@ -80,7 +83,7 @@ def _plan(arguments: Arguments, terminal: Terminal, command: str) -> int:
     if terminal.owns_process:
         install()
     if arguments.get("out") and arguments.get("reuse"):
-        raise UsageError("Conflicting options", "A plan that is saved looks at everything now: leave -reuse out.")
+        raise UsageError("Conflicting options", "A saved plan must read all real objects. Remove -reuse.")
     options = evolve(
         batch_options(arguments),
         is_brief=is_brief(arguments),

@@ -42,10 +42,21 @@ The exit code is that of the command, but 2, for changes, becomes 0 unless -fail
     (
         Flag("comment", "bool", "Write the report as a comment on the pull request."),
         *ABOUT,
-        Flag("arguments", "string", "Further arguments of the command, in one string, as in a shell.", value="WORDS"),
-        Flag("init", "bool", "Do not run `planner init` before.", True),
-        Flag("into", "string", "Write the report and the plan here.", os.path.join(".planner", "report"), "DIR"),
-        Flag("fail-on-changes", "bool", "End with 2 when there are changes, or drift."),
+        Flag(
+            "arguments",
+            "string",
+            "Further arguments of the command, in one string, quoted as in a shell.",
+            value="WORDS",
+        ),
+        Flag("init", "bool", "Do not run `planner init` first.", True),
+        Flag(
+            "into",
+            "string",
+            "Write the report and the plan to this directory.",
+            os.path.join(".planner", "report"),
+            "DIR",
+        ),
+        Flag("fail-on-changes", "bool", "Exit with 2 if the plan has changes or drift."),
     ),
 )
 def ci(arguments: Arguments, terminal: Terminal) -> int:
@@ -126,7 +137,7 @@ def _command(words: list[str]) -> tuple[str, list[str]]:
         name = " ".join(words[:count])
         if len(words) >= count and name in index.COMMANDS and name not in index.FAMILIES:
             return name, words[count:]
-    raise UsageError("A command is needed", "Name it after two dashes: planner ci -comment -- plan")
+    raise UsageError("Missing command", "Name it after two dashes: planner ci -comment -- plan")
 
 
 def _split(text: str) -> list[str]:

@@ -35,7 +35,7 @@ configuration and the state. Nothing is changed. `exit` or the end of the input 
 With -json, every line of input is an object {"expr": TEXT}, and every answer is one line of JSON.""",
     (
         Flag("json", "bool", "Read and write JSON lines."),
-        Flag("json-into", "string", "Print text, and write the JSON lines to this file too.", value="FILE"),
+        Flag("json-into", "string", "Print text, and also write the JSON lines to this file.", value="FILE"),
         INPUT,
         Flag("state", "string", "Read the state from this file.", value="FILE"),
         *LOCK,

@@ -86,12 +86,12 @@ def explain(arguments: Arguments, terminal: Terminal) -> int:
 
     words = " ".join(arguments.words)
     if not words:
-        raise UsageError("A code or a title is needed", "For example: planner explain state.locked")
+        raise UsageError("Missing code or title", "For example: planner explain state.locked")
     pages = find(words)
     if not pages:
         names = [name for page in diagnostic_pages() for name in (page.code, *page.titles)]
         raise UsageError(
-            f"No diagnostic is called {words}", f"planner docs diagnostics lists all.{did_you_mean(words, names)}"
+            f"Unknown diagnostic {words}", f"planner docs diagnostics lists all.{did_you_mean(words, names)}"
         )
     for number, page in enumerate(pages):
         heading = f"{page.code}: {' / '.join(page.titles)}" if page.titles else page.code
@@ -132,6 +132,6 @@ def metadata_functions(arguments: Arguments, terminal: Terminal) -> int:
     from planner.language.functions import metadata
 
     if not arguments["json"]:
-        raise UsageError("Option -json is needed", "There is only a JSON form of this answer.")
+        raise UsageError("Option -json is needed", "This command prints only JSON.")
     terminal.data(json_text(metadata()))
     return 0

@@ -25,19 +25,19 @@ from planner.render.terminal import Terminal
     """Prepares the working directory: installs the modules that the configuration calls, sets up the backend and
 selects providers. It is safe to run again.""",
     (
-        Flag("backend", "bool", "Do not change the backend.", True),
+        Flag("backend", "bool", "Do not set up the backend.", True),
         Flag("cloud", "bool", "", True),
         Flag("backend-config", "list", "A setting of the backend, or a file with settings.", value="NAME=VALUE"),
         Flag("force-copy", "bool", "Answer yes to prompts about copying the state."),
         Flag("reconfigure", "bool", "Ignore the former settings of the backend."),
         Flag("migrate-state", "bool", "Move the state to the new backend."),
-        Flag("from-module", "string", "Copy this module into the directory first.", value="SOURCE"),
+        Flag("from-module", "string", "First copy this module into the directory.", value="SOURCE"),
         Flag("get", "bool", "Do not install modules.", True),
-        Flag("upgrade", "bool", "Select the newest versions that are allowed."),
-        Flag("plugin-dir", "list", "Look for providers in this directory only. May be repeated.", value="DIR"),
-        Flag("lockfile", "string", "How to treat the lock file: readonly.", value="MODE"),
+        Flag("upgrade", "bool", "Select the newest allowed versions."),
+        Flag("plugin-dir", "list", "Search for providers only in this directory. May be repeated.", value="DIR"),
+        Flag("lockfile", "string", "The lock file mode: readonly.", value="MODE"),
         IGNORE_REMOTE_VERSION,
-        Flag("test-directory", "string", "Where else test files are (tests).", value="DIR"),
+        Flag("test-directory", "string", "The directory with further test files (tests).", value="DIR"),
         INPUT,
         *LOCK,
         *VARIABLES,
@@ -92,7 +92,7 @@ def _check(arguments: Arguments) -> None:
     "Installs the modules that the configuration calls into .terraform/modules.",
     (
         Flag("update", "bool", "Look for newer versions of installed modules."),
-        Flag("test-directory", "string", "Where else test files are (tests).", value="DIR"),
+        Flag("test-directory", "string", "The directory with further test files (tests).", value="DIR"),
         *VARIABLES,
         *JSON_LINES,
     ),
@@ -113,9 +113,9 @@ def get(arguments: Arguments, terminal: Terminal) -> int:
     """Prepares a stack: installs the modules of its components and its child stacks, and selects the providers of
 all of them together. It is safe to run again.""",
     (
-        Flag("upgrade", "bool", "Select the newest versions that are allowed."),
-        Flag("plugin-dir", "list", "Look for providers in this directory only. May be repeated.", value="DIR"),
-        Flag("lockfile", "string", "How to treat the lock file: readonly.", value="MODE"),
+        Flag("upgrade", "bool", "Select the newest allowed versions."),
+        Flag("plugin-dir", "list", "Search for providers only in this directory. May be repeated.", value="DIR"),
+        Flag("lockfile", "string", "The lock file mode: readonly.", value="MODE"),
         *JSON_LINES,
     ),
 )

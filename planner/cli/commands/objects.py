@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     """Records an existing object in the state as the named resource instance. The configuration must declare the
 resource. Better: an import block, which is planned first.""",
     (
-        Flag("config", "string", "Take the configuration from this directory.", value="DIR"),
+        Flag("config", "string", "Read the configuration from this directory.", value="DIR"),
         Flag("parallelism", "int", "", 10, "N"),
         IGNORE_REMOTE_VERSION,
         INPUT,
@@ -48,7 +48,7 @@ resource. Better: an import block, which is planned first.""",
 def import_(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 on errors."""
     if len(arguments.words) != 2:
-        raise UsageError("An address and an id are needed")
+        raise UsageError("Missing address or id")
     address, id = arguments.words
     calls = plan_calls(Making, arguments, directory=arguments["config"] or ".")
     calls = asking(calls, terminal, may_ask(arguments))
@@ -108,7 +108,7 @@ def refresh(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 on errors."""
     no_directory(arguments, "refresh")
     if arguments["destroy"]:
-        raise UsageError("Conflicting options", "refresh only updates the state, so -destroy has no meaning for it.")
+        raise UsageError("Conflicting options", "refresh only updates the state. Remove -destroy.")
     calls = asking(plan_calls(Making, arguments), terminal, may_ask(arguments))
     view = open_view(arguments, terminal)
     applied = calls.refresh(view.hooks)
@@ -123,7 +123,7 @@ def refresh(arguments: Arguments, terminal: Terminal) -> int:
 @command(
     "[options] LOCK_ID",
     "Removes the lock of the state with this id. Do this only if its holder is certainly not running any more.",
-    (Flag("force", "bool", "Unlock without a prompt for confirmation."), INPUT, *VARIABLES, *JSON_LINES),
+    (Flag("force", "bool", "Unlock without prompting for confirmation."), INPUT, *VARIABLES, *JSON_LINES),
 )
 def force_unlock(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when the lock is not removed."""

@@ -70,7 +70,7 @@ revision, which is read from the repository; nothing is checked out: planner pla
     (
         Flag("out", "string", "Save the plan in this file.", value="FILE"),
         Flag("detailed-exitcode", "bool", "Exit with 0 for no changes, 1 for errors, 2 for changes."),
-        Flag("generate-config-out", "string", "Write configuration for imported objects that have none.", value="FILE"),
+        Flag("generate-config-out", "string", "Write configuration for imported objects without one.", value="FILE"),
         OFFLINE,
         DESTROY,
         INPUT,

@@ -124,7 +124,7 @@ that no case detects.""",
     (
         Flag("policy", "list", "Run the cases of this directory, file or builtin:NAME. May be repeated.", value="DIR"),
         Flag("coverage", "bool", "Show the literals that no case exercises."),
-        Flag("mutants", "bool", "Make small mistakes in the rules, and show those that no case detects. Slow."),
+        Flag("mutants", "bool", "Introduce small mistakes in the rules, and show those that no case detects. Slow."),
         Flag("watch", "bool", "Run the cases again whenever a file changes, until interrupted."),
         JSON,
     ),
@@ -138,7 +138,7 @@ def policy_test(arguments: Arguments, terminal: Terminal) -> int:
         [_OWN] if os.path.isdir(_OWN) else ["."]
     )
     if arguments["watch"] and arguments["json"]:
-        raise UsageError("Conflicting options", "-watch is for people, -json for programs.")
+        raise UsageError("Conflicting options", "-watch cannot be combined with -json.")
     if not arguments["watch"]:
         return _once(words, arguments, terminal)
     return _watch(words, arguments, terminal)

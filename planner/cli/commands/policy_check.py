@@ -48,11 +48,11 @@ The exit code is 0, or 1 when something is denied or broken, or on errors.""",
         Flag("plan", "list", "Judge this plan. May be repeated.", value="FILE"),
         Flag("state", "list", "Judge the objects of this state. May be repeated.", value="FILE"),
         Flag("format", "string", "The output format: table, json, sarif, junit or markdown.", "table", "FORMAT"),
-        Flag("json", "bool", "The same as -format=json."),
-        Flag("proofs", "bool", "Show the proof of each verdict below it."),
+        Flag("json", "bool", "Same as -format=json."),
+        Flag("proofs", "bool", "Show the proof below each verdict."),
         Flag("rule-times", "bool", "Show the cost of each rule below the table."),
         OFFLINE,
-        Flag("strict", "bool", "Fail for policies that matched no object, or have no rule for judged."),
+        Flag("strict", "bool", "Fail for policies that matched no object or have no rule for judged."),
         *REVIEW,
         *POLICY,
         DESTROY,
@@ -69,14 +69,14 @@ def policy_check(arguments: Arguments, terminal: Terminal) -> int:
     if format not in FORMATS:
         raise UsageError(f"Unknown format {format}", f"There are {', '.join(FORMATS)}.")
     if arguments["rule-times"] and format != "table":
-        raise UsageError("Conflicting options", "-rule-times goes with -format=table.")
+        raise UsageError("Conflicting options", "-rule-times requires -format=table.")
     calls, review = plan_calls(Judging, arguments), Review(arguments, "policy")
     if not calls.options.judges and not arguments["plan"]:
         raise UsageError("No policies", _how_to_name())
     named = [("plan", path) for path in arguments["plan"]] + [("state", path) for path in arguments["state"]]
     if len(named) > 1:
         if review:
-            raise UsageError("A review is about one plan", "Name one plan, or leave -markdown, -html and -review out.")
+            raise UsageError("A review needs one plan", "Name one plan, or remove -markdown, -html and -review.")
         return _several(calls, named, format, arguments, terminal)
     if arguments["state"]:
         verdict, problems = calls.verdict(arguments["state"][0], "state")
@@ -159,7 +159,7 @@ def _unmet(verdict: Verdict) -> list[Diagnostic]:
             diagnostics.append(error("policy.unjudged", f"Policy {code} has no rule for judged", detail))
         elif not verdict.judged[code]:
             detail = "The plan has no object of a kind that it judges, so it denies nothing."
-            diagnostics.append(error("policy.met_nothing", f"Policy {code} met nothing", detail))
+            diagnostics.append(error("policy.met_nothing", f"Policy {code} matched no object", detail))
     return diagnostics
 
 

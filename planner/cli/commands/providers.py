@@ -92,9 +92,9 @@ def tree(entries: Entries, indent: str) -> list[str]:
 
 
 CHOICES = (
-    Flag("fs-mirror", "string", "Take the packages from this mirror directory.", value="DIR"),
-    Flag("net-mirror", "string", "Take the packages from this network mirror.", value="URL"),
-    Flag("platform", "list", "A platform to lock for (this one). May be repeated.", value="OS_ARCH"),
+    Flag("fs-mirror", "string", "Read the packages from this mirror directory.", value="DIR"),
+    Flag("net-mirror", "string", "Download the packages from this network mirror.", value="URL"),
+    Flag("platform", "list", "A platform to lock (default: this one). May be repeated.", value="OS_ARCH"),
 )
 
 
@@ -106,7 +106,9 @@ from their registries, whatever the installation settings, and records their che
 A template of OCI repositories may have {hostname}, {namespace} and {type}: example.com/mirror/{namespace}/{type}.""",
     (
         *CHOICES,
-        Flag("oci-mirror", "string", "Take the packages from the OCI repositories of a template.", value="TEMPLATE"),
+        Flag(
+            "oci-mirror", "string", "Download the packages from OCI repositories, by this template.", value="TEMPLATE"
+        ),
         *VARIABLES,
         *JSON_LINES,
     ),
@@ -132,7 +134,7 @@ def checked_choices(arguments: Arguments) -> tuple[str, ...]:
     """The platforms. Raises UsageError when options do not fit together."""
     if sum(bool(arguments.get(name)) for name in ("fs-mirror", "net-mirror", "oci-mirror")) > 1:
         detail = "Packages come from one of -fs-mirror, -net-mirror and -oci-mirror, not from several."
-        raise UsageError("Options exclude each other", detail)
+        raise UsageError("Conflicting options", detail)
     return checked_platforms(arguments["platform"])
 
 
@@ -152,7 +154,7 @@ def checked_platforms(given: tuple[str, ...]) -> tuple[str, ...]:
     """Copies the packages of the providers that the configuration requires into a directory. The directory can be
 used as a filesystem mirror, or published over https as a network mirror.""",
     (
-        Flag("platform", "list", "A platform to mirror for (this one). May be repeated.", value="OS_ARCH"),
+        Flag("platform", "list", "A platform to mirror (default: this one). May be repeated.", value="OS_ARCH"),
         *VARIABLES,
         *JSON_LINES,
     ),
@@ -177,7 +179,7 @@ def providers_schema(arguments: Arguments, terminal: Terminal) -> int:
     from planner.answers.documents.json_schemas import schemas_json
 
     if not arguments["json"]:
-        raise UsageError("Option -json is needed", "There is only a JSON form of this answer.")
+        raise UsageError("Option -json is needed", "This command prints only JSON.")
     schemas, diagnostics = state_calls(Installation, arguments).provider_schemas()
     terminal.data(json_text(schemas_json(schemas)))
     return finish(diagnostics, terminal)

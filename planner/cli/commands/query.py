@@ -93,7 +93,7 @@ For all relations and their columns: planner rules doc.""",
 def query(arguments: Arguments, terminal: Terminal) -> int:
     """0 (also when there is no answer), or 1 when the question makes no sense or takes too long."""
     if not arguments.words:
-        raise UsageError("A question is needed", "Put it between single quotes, or name a verb and its nodes.")
+        raise UsageError("Missing question", "Put it between single quotes, or name a verb and its nodes.")
     answers, diagnostics = plan_calls(Questions, arguments).answers(tuple(arguments.words), **_query_subject(arguments))
     return tell(answers, diagnostics, arguments, terminal)
 
@@ -119,7 +119,7 @@ def check_formats(arguments: Arguments) -> None:
     if sum(arguments[name] for name in FORMATS) > 1:
         raise UsageError("Conflicting options", "Choose one of -json, -csv and -dot.")
     if arguments["timeout"] <= 0:
-        raise UsageError("Option -timeout must be more than nothing", "Write for example -timeout=30s.")
+        raise UsageError("Option -timeout must be positive", "Write, for example, -timeout=30s.")
     if arguments["limit"] < 1:
         raise UsageError("Option -limit must be at least 1")
 
@@ -128,11 +128,13 @@ def _query_subject(arguments: Arguments) -> dict[str, Any]:
     """The subject of the query according to the flags. Raises UsageError where they contradict each other."""
     kind, plan_file, state_file = (arguments[name] for name in ("type", "plan", "state-only"))
     if kind and kind not in KINDS:
-        raise UsageError(f"There is no graph of type {kind}", f"The types are: {', '.join(KINDS)}.")
+        raise UsageError(f"No graph of type {kind}", f"The types are: {', '.join(KINDS)}.")
     if plan_file and kind not in ("", "plan", "apply"):
-        raise UsageError("Conflicting options", "A plan file has a graph of type apply, and one of type plan.")
+        raise UsageError("Conflicting options", "A plan file has only graphs of the types apply and plan.")
     if state_file and (plan_file or kind):
-        raise UsageError("Conflicting options", "-state-only queries a state alone, without a plan or a graph.")
+        raise UsageError(
+            "Conflicting options", "-state-only queries only a state. Remove the options for plans and graphs."
+        )
     check_formats(arguments)
     return {
         "kind": kind,

@@ -46,7 +46,7 @@ def rules_doc(arguments: Arguments, terminal: Terminal) -> int:
     arguments.at_most_one_word("Name one predicate, or none to list them all.")
     if arguments["markdown"] and (arguments.words or arguments["json"]):
         raise UsageError(
-            "Conflicting options", "-markdown prints the list of all predicates: leave out the other words."
+            "Conflicting options", "-markdown prints the list of all predicates. Remove the other arguments."
         )
     built_in = rulebook.built_in(*arguments.words)
     named = arguments.words and not built_in
@@ -113,7 +113,7 @@ def rules_stats(arguments: Arguments, terminal: Terminal) -> int:
 
     directory = arguments.at_most_one_word("Name one directory, or none.", ".")
     if arguments["type"] not in KINDS:
-        raise UsageError(f"There is no graph of type {arguments['type']}", f"The types are: {', '.join(KINDS)}.")
+        raise UsageError(f"No graph of type {arguments['type']}", f"The types are: {', '.join(KINDS)}.")
     built = plan_calls(Questions, arguments, directory=directory).built_graph(arguments["type"])
     database, diagnostics = built.database, built.diagnostics
     if database is None or has_errors(diagnostics):

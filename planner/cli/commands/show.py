@@ -53,7 +53,7 @@ def show(arguments: Arguments, terminal: Terminal) -> int:
     path = arguments["plan"] or file
     chosen = [name for name in ("state", "plan", "config", "module") if arguments[name]]
     if len(chosen) > 1 or (chosen and arguments.words):
-        raise UsageError("Conflicting options", "Only one of a state, a plan, a configuration and a module is shown.")
+        raise UsageError("Conflicting options", "Choose one of a state, a plan, a configuration and a module.")
     if chosen in (["config"], ["module"]):
         return _show_configuration(arguments, terminal)
     return _show(arguments, path, terminal)
@@ -156,7 +156,7 @@ def _show_configuration(arguments: Arguments, terminal: Terminal) -> int:
     from planner.cli.views import open_json_into
 
     if not arguments["json"] or arguments["json-into"]:
-        raise UsageError("Option -json is needed", "There is only a JSON form of a configuration.")
+        raise UsageError("Option -json is needed", "A configuration can be shown only with -json.")
     open_json_into(arguments, terminal)
     document, problems = loading_calls(States, arguments).configuration_document(arguments["module"])
     if document is not None:

@@ -24,7 +24,7 @@ PLAN.intoto.jsonl: DSSE envelopes with an in-toto statement, one on each line.
 With -require-signature=KEYS, nothing is signed: the signatures are checked as apply does.""",
     (
         Flag("key", "string", "Sign with the key in this file.", value="FILE"),
-        Flag("expires", "duration", "The plan may be applied for so long.", 0.0, "DURATION"),
+        Flag("expires", "duration", "The time during which the plan may be applied.", 0.0, "DURATION"),
         *SIGNATURES,
         *VARIABLES,
         *JSON_LINES,
@@ -35,7 +35,9 @@ def sign(arguments: Arguments, terminal: Terminal) -> int:
     path = arguments.only_word("One plan is needed", "Name the file of a saved plan, or the directory of a fleet's.")
     required = required_signatures(arguments)
     if bool(arguments["key"]) == bool(required):
-        raise UsageError("Sign or check", "Name either a key (-key) or the keys to check with (-require-signature).")
+        raise UsageError(
+            "Sign or check", "Name either a key to sign with (-key) or keys to verify with (-require-signature)."
+        )
     view = open_plain_view(arguments, terminal)
     calls = plan_calls(Making, arguments)
     name = os.path.join(path, "manifest.json") if os.path.isdir(path) else path

@@ -114,7 +114,7 @@ deferred parts is planned again, round after round, until none is left.
 
 With -json, the output is that of `planner apply -json`, with the deployment and the component on each line.""",
     (
-        Flag("auto-approve", "bool", "Apply without a prompt for approval."),
+        Flag("auto-approve", "bool", "Apply without prompting for approval."),
         DESTROY,
         INPUT,
         *REPORTS,
@@ -213,7 +213,7 @@ def _approved(deployment: str, arguments: Arguments, terminal: Terminal) -> bool
     """Makes a plan to destroy all objects of deployments of the stack, prompts for approval, and applies it:
 dependents before their dependencies.""",
     (
-        Flag("auto-approve", "bool", "Destroy without a prompt for approval."),
+        Flag("auto-approve", "bool", "Destroy without prompting for approval."),
         INPUT,
         *REPORTS,
         WORKERS,

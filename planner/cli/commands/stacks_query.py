@@ -63,7 +63,7 @@ def stacks_query(arguments: Arguments, terminal: Terminal) -> int:
     from planner.cli.stack_work import plans_of
 
     if not arguments.words:
-        raise UsageError("A question is needed", "Put it between single quotes, or name a verb and its nodes.")
+        raise UsageError("Missing question", "Put it between single quotes, or name a verb and its nodes.")
     check_formats(arguments)
     told = Diagnostics()
     (asked,) = plans_of(arguments, told, is_single=True)
@@ -141,7 +141,7 @@ The exit code is 0, or 1 when a deployment is denied or on errors.""",
             "A file or directory of policies (.planner/stack-policies). May be repeated.",
             value="PATH",
         ),
-        Flag("proofs", "bool", "Show the proof of each verdict below it."),
+        Flag("proofs", "bool", "Show the proof below each verdict."),
         JSON,
         DESTROY,
         *ASKED,

@@ -90,14 +90,14 @@ def stacks_state_show(arguments: Arguments, terminal: Terminal) -> int:
     """Moves a resource instance, a resource or a module in the state of a component to another address in it:
 component.web["eu"].aws_instance.old component.web["eu"].aws_instance.new. The real objects are not changed. Between
 components whose states are files, use `planner state mv -state=FILE -state-out=FILE`.""",
-    (DEPLOYMENTS, Flag("dry-run", "bool", "List what would be moved, and move nothing."), *LOCK, *JSON_LINES),
+    (DEPLOYMENTS, Flag("dry-run", "bool", "List what would be moved without moving it."), *LOCK, *JSON_LINES),
 )
 def stacks_state_mv(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when nothing could be moved."""
     from planner.workflows.stacks.deployment_state import stack_addresses
 
     if len(arguments.words) != 2:
-        raise UsageError("Two addresses are needed", "Write the old address and the new one.")
+        raise UsageError("Expected two addresses", "Write the old address and the new one.")
     view = open_plain_view(arguments, terminal)
     calls, dry = state_calls(States, arguments), arguments["dry-run"]
     told = Diagnostics()
@@ -127,7 +127,7 @@ def _check(found: StackAddresses) -> None:
         "objects: "
         f"`{command}`; of others, edit copies (planner state pull, push)."
     )
-    raise Failure(error("stack.move_across", "Objects stay in their component", detail))
+    raise Failure(error("stack.move_across", "Objects cannot be moved between components", detail))
 
 
 @command(
@@ -135,14 +135,14 @@ def _check(found: StackAddresses) -> None:
     """Removes resource instances, resources or modules from the states of components of a deployment:
 component.web["eu"].aws_instance.server. The real objects continue to exist, unmanaged. A whole component is forgotten
 by a removed block with `lifecycle { destroy = false }`.""",
-    (DEPLOYMENTS, Flag("dry-run", "bool", "List what would be removed, and remove nothing."), *LOCK, *JSON_LINES),
+    (DEPLOYMENTS, Flag("dry-run", "bool", "List what would be removed without removing it."), *LOCK, *JSON_LINES),
 )
 def stacks_state_rm(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when an address names nothing."""
     from planner.workflows.stacks.deployment_state import stack_addresses
 
     if not arguments.words:
-        raise UsageError("At least one address is needed")
+        raise UsageError("Missing address")
     view = open_plain_view(arguments, terminal)
     calls, dry = state_calls(States, arguments), arguments["dry-run"]
     told = Diagnostics()

@@ -58,7 +58,7 @@ def stacks_why(arguments: Arguments, terminal: Terminal) -> int:
     from planner.render.proof import proof_text
 
     if not 1 <= len(arguments.words) <= 3 or (len(arguments.words) == 3 and arguments.words[0] not in VERDICTS):
-        raise UsageError("One or two words are needed", "See planner stacks why -help.")
+        raise UsageError("Expected one or two arguments", "See planner stacks why -help.")
     proofs = _answer(arguments)
     if arguments["json"]:
         terminal.data(json_text({"format_version": "1.0", "proofs": proofs}))

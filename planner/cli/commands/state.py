@@ -136,7 +136,7 @@ def tell(
     result = instances(shown.state, [wanted])
     if result != [wanted]:
         detail = f"{wanted} matches several instances: {', '.join(result)}."
-        return view.finish([error("state.not_an_instance", "Not a single instance", detail)])
+        return view.finish([error("state.not_an_instance", "Not a single resource instance", detail)])
     lookup = SchemaLookup(shown.schemas)
     text = StateText(lookup.resource_schema, lookup.decode, terminal, show_sensitive)
     for resource, instance in shown.state.instances():
@@ -164,7 +164,7 @@ changed.""",
 def state_mv(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when nothing could be moved."""
     if len(arguments.words) != 2:
-        raise UsageError("Two addresses are needed", "Write the old address and the new one.")
+        raise UsageError("Expected two addresses", "Write the old address and the new one.")
     dry = arguments["dry-run"]
     view = open_plain_view(arguments, terminal)
     old, new = arguments.words
@@ -187,7 +187,7 @@ unmanaged.""",
 def state_rm(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when an address names nothing."""
     if not arguments.words:
-        raise UsageError("At least one address is needed")
+        raise UsageError("Missing address")
     dry = arguments["dry-run"]
     view = open_plain_view(arguments, terminal)
     removed, diagnostics = state_calls(States, arguments).forget(arguments.words, dry_run=dry)
@@ -208,7 +208,7 @@ def state_rm(arguments: Arguments, terminal: Terminal) -> int:
 def state_replace_provider(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 on errors and when the answer was no."""
     if len(arguments.words) != 2:
-        raise UsageError("Two providers are needed", "Write the old provider and the new one.")
+        raise UsageError("Expected two providers", "Write the old provider and the new one.")
     view = open_plain_view(arguments, terminal)
     calls = state_calls(States, arguments)
     old, new = arguments.words
@@ -304,7 +304,7 @@ def state_journal(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when a journal cannot be read or discarded."""
     arguments.no_words("The journals of the selected workspace are meant.")
     if arguments["adopt"] and arguments["discard"]:
-        raise UsageError("Conflicting options", "Journals are either adopted or discarded.")
+        raise UsageError("Conflicting options", "Choose one of -adopt and -discard.")
     if arguments["adopt"]:
         return _adopt(arguments, terminal)
     view = open_plain_view(arguments, terminal)
@@ -318,7 +318,7 @@ def state_journal(arguments: Arguments, terminal: Terminal) -> int:
         text = "\n".join(lines)
         view.say(text, text, type="state_journal", place=one.place, changed=list(one.changed))
     if not shown and not problems:
-        view.say("There is no journal: no operation was interrupted.", "There is no journal.", type="state_journal")
+        view.say("No journal exists: no operation was interrupted.", "No journal exists.", type="state_journal")
     return view.finish(problems)
 
 

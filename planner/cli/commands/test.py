@@ -33,16 +33,16 @@ objects that could not be destroyed are recorded in errored_test.tfstate. Runs w
 The directory must be initialized (init). No backend is opened. The exit code is 0 when all runs pass, everything is
 cleaned up and the command was not interrupted, otherwise 1.""",
     (
-        Flag("filter", "list", "Only this test file, by its path from here. May be repeated.", value="FILE"),
-        Flag("test-directory", "string", "Where else test files are (tests).", value="DIR"),
+        Flag("filter", "list", "Only this test file, by its relative path. May be repeated.", value="FILE"),
+        Flag("test-directory", "string", "The directory with further test files (tests).", value="DIR"),
         Flag("parallelism", "int", "The number of test files that run at the same time.", None, "N"),
-        Flag("junit-xml", "string", "Write a report for CI servers into this file.", value="FILE"),
-        Flag("coverage", "bool", "Report what no run has reached."),
+        Flag("junit-xml", "string", "Write a JUnit XML report for CI servers to this file.", value="FILE"),
+        Flag("coverage", "bool", "Report the parts of the module that no run covers."),
         Flag("coverage-json", "string", "Write the coverage as JSON to this file.", value="FILE"),
         Flag(
             "coverage-lcov",
             "string",
-            "Write the coverage in the lcov format, for programs that show it by line.",
+            "Write the coverage to this file in lcov format.",
             value="FILE",
         ),
         POLICY[0],
@@ -54,7 +54,7 @@ cleaned up and the command was not interrupted, otherwise 1.""",
             value="HOW",
         ),
         Flag("watch", "bool", "Run affected test files again when a file changes, until interrupted."),
-        Flag("generate", "bool", "Write a first test file for this module, unless one of its name exists, and run it."),
+        Flag("generate", "bool", "Write a first test file for this module, unless it exists, and run it."),
         *VARIABLES,
         *JSON_LINES,
     ),
@@ -65,7 +65,7 @@ def test(arguments: Arguments, terminal: Terminal) -> int:
     if arguments["generate"]:
         if arguments["watch"] or arguments["filter"]:
             raise UsageError(
-                "Conflicting options", "-generate makes one file and runs it once: leave out the other words."
+                "Conflicting options", "-generate writes one file and runs it once. Remove the other arguments."
             )
         from planner.workflows.testing.generate import generate_into
         from planner.workflows.testing.report_generated import generated_text
@@ -76,7 +76,7 @@ def test(arguments: Arguments, terminal: Terminal) -> int:
         return _run(options, arguments, terminal)[0]
     for option in ("json", "json-into", "junit-xml"):
         if arguments[option]:
-            raise UsageError("Conflicting options", f"-watch is for people, -{option} for programs.")
+            raise UsageError("Conflicting options", f"-watch cannot be combined with -{option}.")
     from planner.cli.test_processes import Covered, watch
 
     def carry_out(chosen: Callable[[Suite], Suite], covered: Covered) -> tuple[int, SuiteRunner | None]:

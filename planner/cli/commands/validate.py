@@ -19,8 +19,8 @@ def usage_error(problem: UsageError, terminal: Terminal) -> int:
     "[options]",
     "Checks that the configuration is well-formed and consistent. Modules must be installed first (init).",
     (
-        Flag("test-directory", "string", "Where else test files are (tests).", value="DIR"),
-        Flag("no-tests", "bool", "Do not look at test files."),
+        Flag("test-directory", "string", "The directory with further test files (tests).", value="DIR"),
+        Flag("no-tests", "bool", "Do not check test files."),
         *VARIABLES,
         *JSON_DOCUMENT,
     ),

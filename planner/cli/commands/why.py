@@ -96,7 +96,7 @@ def _fix(arguments: Arguments, terminal: Terminal) -> int:
     from planner.render.why import fixes_text
 
     if arguments["not"]:
-        raise UsageError("-fix and -not do not go together", "-fix is about what holds.")
+        raise UsageError("-fix and -not cannot be combined", "-fix requires a result that holds.")
     calls, words = plan_calls(Questions, arguments), tuple(arguments.words)
     document, diagnostics = calls.removals(words, arguments["type"], arguments["plan"] or None)
     if document is None or has_errors(diagnostics):
@@ -151,11 +151,11 @@ condition of each rule. Every step has its reason, and every leaf its place in a
     (
         Flag("type", "string", "The graph: plan, plan-refresh-only, plan-destroy or apply.", value="TYPE"),
         Flag("plan", "string", "Use the apply graph of this plan file.", value="FILE"),
-        Flag("depth", "int", "Show this many levels of the proof only.", 0, value="N"),
+        Flag("depth", "int", "Show only this many levels of the proof.", 0, value="N"),
         Flag("expand", "string", "Show one step of the proof in full: p1, p2, ... as -json has them.", value="ID"),
         Flag("full", "bool", "Show the whole proof: every fact, rule and condition."),
         Flag("not", "bool", "Explain why something does not hold."),
-        Flag("fix", "bool", "List the smallest sets of places whose removal makes it go away."),
+        Flag("fix", "bool", "List the smallest sets of lines and options to remove so that it no longer holds."),
         PAGER,
         JSON,
         DESTROY,
@@ -174,7 +174,7 @@ def why(arguments: Arguments, terminal: Terminal) -> int:
 
 def _run(arguments: Arguments, terminal: Terminal) -> int:
     if len(arguments.words) > 3:
-        raise UsageError("One to three words are needed", "See planner why -help.")
+        raise UsageError("Expected one to three arguments", "See planner why -help.")
     if not arguments.words:
         return _summary(arguments, terminal)
     if arguments["fix"]:

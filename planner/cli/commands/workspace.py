@@ -58,7 +58,7 @@ def say_created(view: View, terminal: Terminal, name: str, begins_with: str = ""
 @command(
     "[options] NAME",
     "Selects a workspace.",
-    (Flag("or-create", "bool", "Create the workspace when it does not exist."), *LOCK, *VARIABLES, *JSON_LINES),
+    (Flag("or-create", "bool", "Create the workspace if it does not exist."), *LOCK, *VARIABLES, *JSON_LINES),
 )
 def workspace_select(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when it does not exist."""
@@ -77,7 +77,7 @@ def workspace_select(arguments: Arguments, terminal: Terminal) -> int:
     "[options] NAME",
     "Deletes a workspace. A workspace whose state has objects is kept, unless -force is given.",
     (
-        Flag("force", "bool", "Delete it even if it manages objects; they continue to exist."),
+        Flag("force", "bool", "Delete the workspace even if it manages objects; they continue to exist."),
         *LOCK,
         *VARIABLES,
         *JSON_LINES,

@@ -126,7 +126,7 @@ def _inconsistent(it: Instance, change: ResourceChange, decision: Decision, plan
     """Why the operation differs from the plan."""
     summary = "Provider produced inconsistent final plan"
     intro = f"With everything known, the provider {it.configuration} plans something else for {it.address}"
-    hint = "This is a mistake in the provider."
+    hint = "This is a bug in the provider."
     diagnostics = []
     if decision.unforeseen:
         detail = f"{intro}: {decision.action} in place of {change.action}. {hint}"

@@ -121,7 +121,7 @@ def _incomplete(it: Instance, value: Value) -> list[Diagnostic]:
         error(
             "provider.unknown_after_apply",
             summary,
-            f"The provider {it.configuration} left {it.address}.{path_text(path)} unknown. Everything else is saved.",
+            f"{it.configuration} left {it.address}.{path_text(path)} unknown. All other values were saved.",
         )
         for path in unknown_paths(value)
     ]
@@ -133,7 +133,7 @@ def _inconsistent(it: Instance, planned: Value, value: Value) -> list[Diagnostic
             "provider.inconsistent_result",
             "Provider produced inconsistent result after apply",
             f"The provider {it.configuration} returned a result for {it.address} that differs from its plan: "
-            f"{problem}. This is a mistake in the provider.",
+            f"{problem}. This is a bug in the provider.",
         )
         for problem in object_problems(it.schema.block, planned, value)
     ]

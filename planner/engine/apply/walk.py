@@ -143,7 +143,7 @@ class ApplyWalk(ApplyWork):
         left = {block for block, _, _ in self.plan.deferred}
         if left:
             detail = f"{', '.join(sorted(left))} and all that depends on it was left for a later plan: plan again."
-            problems.append(warning("apply.deferred", "Something was left for later", detail))
+            problems.append(warning("apply.deferred", "Some objects were deferred", detail))
         if self.plan.limits.including(left).is_partial:
             detail = (
                 "The plan was created with the -target or the -exclude option in effect, so some changes requested in "

@@ -154,12 +154,14 @@ def observed_values(rule: CheckRule, scope: Scope) -> dict[str, Any]:
 
 def _truth(value: Value, span: Span, summary: str, problems: list[Diagnostic]) -> bool | None:
     if value.__class__ is Null:
-        problems.append(error("plan.null_condition", summary, "A condition is true or false, but this is null.", span))
+        problems.append(
+            error("plan.null_condition", summary, "A condition must be true or false, but this is null.", span)
+        )
         return None
     try:
         return convert(value, BOOL) is True
     except ConversionError as bad:
-        problems.append(error("plan.condition_type", summary, f"A condition is true or false: {bad}.", span))
+        problems.append(error("plan.condition_type", summary, f"A condition must be true or false: {bad}.", span))
         return None
 
 
@@ -194,13 +196,13 @@ def message_of(expr: Expr | None, scope: Scope) -> tuple[str, list[Diagnostic]]:
 
 def _text(value: Value, span: Span, problems: list[Diagnostic]) -> str:
     if value.__class__ is Null:
-        problems.append(error("plan.null_message", "Invalid error message", "The message is null.", span))
+        problems.append(error("plan.null_message", "Invalid error message", "The error message is null.", span))
         return ""
     try:
         return str(convert(unmark_deep(value)[0], STRING)).strip()
     except ConversionError as bad:
         problems.append(
-            error("plan.message_type", "Invalid error message", f"The message is not a string: {bad}.", span)
+            error("plan.message_type", "Invalid error message", f"The error message must be a string: {bad}.", span)
         )
         return ""
 

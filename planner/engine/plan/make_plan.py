@@ -62,7 +62,7 @@ def _make(
 ) -> tuple[Plan | None, list[Diagnostic]]:
     if options.limits.replace and options.mode != "normal":
         detail = "Only an ordinary plan can replace objects: leave out -replace, or -destroy or -refresh-only."
-        return None, [error("plan.replace_mode", "Replacing is not part of this kind of plan", detail)]
+        return None, [error("plan.replace_mode", "This kind of plan cannot replace objects", detail)]
     if options.mode == "normal":
         problems = [*check_imports(config), *check_removed(config.root)]
         if has_errors(problems):

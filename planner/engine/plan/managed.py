@@ -260,7 +260,7 @@ def ask_plan(it: Instance, start: PriorObject, config: Value, problems: list[Dia
                 f"The provider {it.configuration} planned something that {it.address} does not allow: {p}."
                 for p in wrong
             )
-            hint = " This is a mistake in the provider."
+            hint = " This is a bug in the provider."
             raise Failure([error("provider.invalid_plan", "Provider produced invalid plan", d + hint) for d in details])
     return answer
 
@@ -381,7 +381,7 @@ def watched_facts(
         raise Failure(error("plan.undeclared_resource", "Reference to undeclared resource", detail, expr.span))
     if not changes:
         detail = f"replace_triggered_by names {ref.name}, of which there is no instance in {place}."
-        raise Failure(error("plan.trigger_without_change", "Nothing to be triggered by", detail))
+        raise Failure(error("plan.trigger_without_change", "Nothing triggers a replacement", detail))
     if not ref.rest:
         return {(text, change.action, "whole") for change in changes}
     change = changes[0]

@@ -118,7 +118,9 @@ def import_object(walk: PlanWork, it: Instance, target: ImportTarget) -> RemoteO
     if len(item) != 1 or item[0].value.__class__ is Null:
         count = "no object" if not item or item[0].value.__class__ is Null else f"{len(item)} objects"
         detail = f"For {id} the provider of {it.address} gave {count}; exactly one is needed."
-        raise Failure(error("plan.import_result", "Import did not give one object", detail, address=it.address))
+        raise Failure(
+            error("plan.import_result", "Import did not return exactly one object", detail, address=it.address)
+        )
     record = ObjectState({}, it.schema.version, private=item[0].private)
     current = refresh(walk, it, RemoteObject(item[0].value, record, item[0].identity), diagnostics)
     if current is None:

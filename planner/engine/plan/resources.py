@@ -158,7 +158,7 @@ class ResourceVertices:
             waits, order = waiting_instances(_own_instances(tasks, own_references))
         if order is None:
             names = ", ".join(sorted(waits))
-            problems.append(error("plan.cycle", f"Cycle: {names}", "Instances of a resource wait for one another."))
+            problems.append(error("plan.cycle", f"Cycle: {names}", "Instances of a resource wait for each other."))
             return WorkResult(tuple(problems))
         failed: set[str] = set()
         children: dict[str, Iterable[str]] = {}

@@ -100,7 +100,7 @@ class PlanWalk(PlanWork):
 
     def plan(self) -> tuple[Plan | None, list[Diagnostic]]:
         self.resources = ResourceVertices(self)
-        interrupted = error("plan.interrupted", "Execution halted", "Planning was interrupted before its end.")
+        interrupted = error("plan.interrupted", "Execution halted", "Planning was interrupted.")
         problems = self.drive("plan", interrupted)
         missing = self.imports.missing()
         if missing:
@@ -337,7 +337,7 @@ def unmatched(walk: PlanWork) -> list[Diagnostic]:
         detail = f"{option(name, text)} names nothing: neither the configuration nor the state has such an object."
         if hit:
             detail += f" Did you mean {option(name, hit)}?"
-        problems.append(warning("plan.unmatched_address", "An address matches nothing", detail))
+        problems.append(warning("plan.unmatched_address", "Address matches nothing", detail))
     return problems
 
 

@@ -190,7 +190,7 @@ def _content(path: str) -> bytes:
 
 
 def _unusable(path: str, detail: str) -> Failure:
-    return Failure(error("signature.key", "Not a usable key", f"{path}: {detail}"))
+    return Failure(error("signature.key", "Unusable key", f"{path}: {detail}"))
 
 
 # ---------------------------------------------------------------- signing

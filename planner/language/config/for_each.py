@@ -46,13 +46,13 @@ def check_for_each(value: Value, expr: Expr, problems: Problems) -> None:
     known = plain.__class__ is not Unknown
     if isinstance(kind, SetType):
         if kind.element not in (STRING, DYNAMIC):
-            report("for_each_type", f"A set must be one of strings, not of {friendly_name(kind.element)}.")
+            report("for_each_type", f"A set in for_each must contain strings, not {friendly_name(kind.element)}.")
         elif known and not is_null(plain) and not is_wholly_known(plain):
             known = False
         elif isinstance(plain, Set) and any(is_null(item) for item in plain.items):
             report("for_each_null_item", "The set in for_each must not contain null.")
     elif not isinstance(kind, MapType | ObjectType) and kind is not DYNAMIC:
-        report("for_each_type", f"for_each is a map or a set of strings, not {friendly_name(kind)}.")
+        report("for_each_type", f"for_each must be a map or a set of strings, not {friendly_name(kind)}.")
     if not known:
         detail = (
             "The keys depend on something that is known only after apply. Let the keys be constants, and only the "
@@ -60,8 +60,8 @@ def check_for_each(value: Value, expr: Expr, problems: Problems) -> None:
         )
         report("for_each_unknown", detail)
     if is_null(plain):
-        report("for_each_null", "for_each may not be null; an empty map makes no instances.")
+        report("for_each_null", "for_each must not be null. Use an empty map to create no instances.")
     if SENSITIVE in marks:
-        report("for_each_sensitive", "The keys would be shown, so a sensitive value cannot be used here.")
+        report("for_each_sensitive", "Keys are shown in plans, so for_each cannot use a sensitive value.")
     if EPHEMERAL in marks:
-        report("for_each_ephemeral", "The keys would be stored, so an ephemeral value cannot be used here.")
+        report("for_each_ephemeral", "Keys are stored in the state, so for_each cannot use an ephemeral value.")

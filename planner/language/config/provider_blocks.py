@@ -253,7 +253,7 @@ def _required_provider(name: str, attribute: Attribute, problems: Problems) -> R
         if word is None:
             continue
         if word.__class__ is not str:
-            problems.error("invalid_requirement", "Invalid Attribute", "A name is required here.", key.span)
+            problems.error("invalid_requirement", "Invalid Attribute", "Expected a name.", key.span)
             continue
         if word == "version":
             version = _required_version(value, problems)
@@ -310,7 +310,7 @@ def _required_version(expr: ExpressionPiece, problems: Problems) -> str | None:
 def _required_source(expr: ExpressionPiece, problems: Problems) -> str | None:
     value = constant(expr, Problems())
     if value.__class__ is not str:
-        problems.error("invalid_source", "Invalid source", "A provider source is a string.", expr.span)
+        problems.error("invalid_source", "Invalid source", "A provider source must be a string.", expr.span)
         return None
     try:
         return parse_provider_source(str(value))

@@ -124,13 +124,13 @@ def _computed(expr: ExpressionPiece, problems: Problems) -> Value | None:
             calls.append(call)
             span = Span(expr.source, call.start, call.end)
             problems.error(
-                "functions_not_allowed", "Function calls not allowed", "Functions may not be called here.", span
+                "functions_not_allowed", "Function calls not allowed", "Function calls are not allowed here.", span
             )
     for node in variables(expr.node):
         if not any(call.start <= node.start < call.end for call in calls):
             root = node.end if isinstance(node, nodes.Variable) else node.root_end
             span = Span(expr.source, node.start, root)
-            problems.error("variables_not_allowed", "Variables not allowed", "Variables may not be used here.", span)
+            problems.error("variables_not_allowed", "Variables not allowed", "Variables are not allowed here.", span)
     if len(problems) > before:
         return None
     value, diagnostics = try_evaluate(expr.node, ConstantScope(), expr.source)
@@ -172,7 +172,7 @@ def elements(expr: ExpressionPiece, problems: Problems) -> list[ExpressionPiece]
     """The items of a list written out; None when it is none (reported)."""
     if isinstance(expr.node, nodes.Tuple):
         return [ExpressionPiece(item, expr.source, expr.json) for item in expr.node.items]
-    problems.error("list_required", "Invalid expression", "A list in brackets is required here.", expr.start_span)
+    problems.error("list_required", "Invalid expression", "Expected a list in brackets.", expr.start_span)
     return None
 
 

@@ -137,7 +137,7 @@ def language_block(block: Block, override: bool, problems: Problems) -> None:
         for item in elements(piece(content.attributes["experiments"]), problems) or ():
             word = keyword(item)
             title = "Unknown experiment keyword" if word else "Invalid experiment keyword"
-            problems.error("unknown_experiment", title, "There are no experiments now.", item.span)
+            problems.error("unknown_experiment", title, "No experiments are available.", item.span)
     seen = False
     for inner in content.blocks:
         if seen:

@@ -228,7 +228,7 @@ def _object_key(env: Environment, node: Any, key: Value, report: bool) -> str | 
         return convert(key, STRING)  # type: ignore[no-any-return]
     except ConversionError as e:
         if report:
-            env.report("for_key", INVALID_KEY, f"The key does not fit: {e}.", node.start, node.end)
+            env.report("for_key", INVALID_KEY, f"Invalid key: {e}.", node.start, node.end)
         return None
 
 

@@ -123,7 +123,7 @@ def _operand(env: Environment, value: Value, wanted: Primitive, side: str, node:
     try:
         return convert(value, wanted)
     except ConversionError as e:
-        env.report("operand", "Invalid operand", f"The {side} operand does not fit: {e}.", node.start, node.end)
+        env.report("operand", "Invalid operand", f"The {side} operand has the wrong type: {e}.", node.start, node.end)
         return None
 
 

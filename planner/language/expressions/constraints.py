@@ -172,7 +172,7 @@ class _Parser:
             detail = "optional(...) marks attributes of an object type; it is not a type by itself."
             self.report(detail, node.start, node.name_end)
         else:
-            self.report(f'"{node.name}" does not make a type.', node.start, node.end)
+            self.report(f'"{node.name}" is not a type constructor.', node.start, node.end)
         return DYNAMIC, None
 
     def _keyword(self, word: str, node: Any) -> Type:

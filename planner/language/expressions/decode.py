@@ -104,7 +104,7 @@ class Decoder(BodyProblems):
             self.report(
                 "attribute_type",
                 "Incorrect attribute value type",
-                f'The value of the argument "{attribute.name}" does not fit: {e}.',
+                f'The value of the argument "{attribute.name}" has the wrong type: {e}.',
                 attribute.expr_span,
                 Span(attribute.source, attribute.start, attribute.expr.end),
             )

@@ -184,12 +184,12 @@ def compile_template(compiler: Compiler, node: nodes.Template) -> Run:
 def _part_text(env: Environment, value: Value, node: Any) -> str | None:
     summary = "Invalid template interpolation value"
     if value.__class__ is Null:
-        env.report("template_null", summary, "The value is null; a text cannot hold that.", node.start, node.end)
+        env.report("template_null", summary, "The value is null and cannot be part of a string.", node.start, node.end)
         return None
     try:
         return convert(value, STRING)  # type: ignore[no-any-return]
     except ConversionError as e:
-        env.report("template_part", summary, f"The value does not fit into a text: {e}.", node.start, node.end)
+        env.report("template_part", summary, f"The value cannot be part of a string: {e}.", node.start, node.end)
         return None
 
 
@@ -382,7 +382,7 @@ def _object_key(env: Environment, key: Value, item: nodes.ObjectItem) -> tuple[s
     try:
         name = convert(key, STRING)
     except ConversionError as e:
-        env.report("key_type", "Incorrect key type", f"The key does not fit: {e}.", item.key.start, item.key.end)
+        env.report("key_type", "Incorrect key type", f"Invalid key: {e}.", item.key.start, item.key.end)
         return None, marks
     return (None if name.__class__ is Unknown else name), marks
 

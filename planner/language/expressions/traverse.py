@@ -171,7 +171,7 @@ def _key(key: Value, wanted: Primitive) -> Value:
     try:
         return convert(key, wanted)
     except ConversionError as e:
-        raise TraversalError(INVALID_INDEX, f"The key does not fit: {e}.") from None
+        raise TraversalError(INVALID_INDEX, f"Invalid key: {e}.") from None
 
 
 def _index_object(value: Value, t: ObjectType, key: Value) -> Value:

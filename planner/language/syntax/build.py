@@ -302,17 +302,17 @@ class Builder:
         key, _, dots = s[1][5]
         if key is not None:
             detail = "Between brackets a for expression makes a list: leave out the key and the arrow, or use braces."
-            self.report("syntax.for_key", "Key in a list", detail, key.start, key.end)
+            self.report("syntax.for_key", "Unexpected key in a list", detail, key.start, key.end)
         if dots is not None:
             detail = "Only a for expression between braces, with a key, can group its results with an ellipsis."
-            self.report("syntax.for_group", "Grouping in a list", detail, dots[2], dots[2] + 3)
+            self.report("syntax.for_group", "Unexpected grouping in a list", detail, dots[2], dots[2] + 3)
         return self.make_for(s)
 
     def for_object(self, s: Children) -> For:
         key, value, _ = s[1][5]
         if key is None:
             detail = "Between braces a for expression makes an object: write the key and an arrow before the value."
-            self.report("syntax.for_no_key", "Missing key of a for expression", detail, value.start, value.end)
+            self.report("syntax.for_no_key", "Missing key in a for expression", detail, value.start, value.end)
         return self.make_for(s)
 
     def make_for(self, s: Children) -> For:

@@ -39,7 +39,12 @@ def json_mistakes(source: Source) -> tuple[JsonValue | None, list[Diagnostic]]:
     first = reader.peek()
     value = reader.value(0)
     if not reader.found and reader.peek()[0] != END:
-        reader.report("extra", "Text after the JSON value", "The value is complete, but more follows.", reader.peek())
+        reader.report(
+            "extra",
+            "Unexpected content after the JSON value",
+            "The JSON value ends before this character.",
+            reader.peek(),
+        )
     if isinstance(value, JsonObject | JsonArray):
         return value, reader.found
     detail = "The file must hold one JSON object, or an array of objects."
@@ -157,7 +162,7 @@ class _Mistakes:
             first, name = self.peek(), self.value(depth)
             if not isinstance(name, JsonText):
                 place = (OTHER, first[1], first[1] + 1) if first[0] in "{[" else first
-                self.report("name", "Invalid property name", "Names in JSON objects are strings.", place)
+                self.report("name", "Invalid property name", "Names in JSON objects must be strings.", place)
                 return None
             colon = self.read()
             if colon[0] != ":":

@@ -174,7 +174,7 @@ class _NodeSetReader:
             if verb in WITH_DEPTH:
                 wanted += ", and at most a depth (a whole number)"
             detail = f"{verb} takes {wanted}."
-            raise Failure(error("query.arguments", "Wrong arguments of a verb", detail, self.span(start)))
+            raise Failure(error("query.arguments", "Wrong arguments for a graph operator", detail, self.span(start)))
         return SetCall(verb, tuple(arguments), depth, self.span(start))
 
     def inside(self) -> NodeSet:

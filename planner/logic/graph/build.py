@@ -346,6 +346,6 @@ def _unknown_orders(graph: Graph, addresses: list[str]) -> list[Diagnostic]:
         proof = prover.why("order_before", next(ordered))
         span = proof.rule.span if proof is not None and proof.rule is not None else None
         problems.append(
-            error("graph.order_unknown", "A rule orders what does not exist", detail, span, address=address)
+            error("graph.order_unknown", "A rule orders objects that do not exist", detail, span, address=address)
         )
     return problems

@@ -91,7 +91,7 @@ def _paths(
         total = count_paths(waiting, starts, ends)
         listed = f"{most} of {total} paths" if total is not None else f"{most} paths"
         detail = f"Only {listed} are listed, the shortest first. -limit=N lists more."
-        problems.append(warning("query.limit", "There are more paths", detail))
+        problems.append(warning("query.limit", "More paths exist", detail))
     return items[:most]
 
 

@@ -90,7 +90,7 @@ class _ConditionCheck:
             f'"planner rules doc {atom.predicate}".'
         )
         span = Span(self.query.rules[0].span.source, term.start, term.end)
-        return warning("query.no_vertices", "Not the names of vertices", detail, span)
+        return warning("query.no_vertices", "Not vertex names", detail, span)
 
     def constants(self) -> Iterator[Diagnostic]:
         """Constants that no row of their relation has in that column, where another was likely meant."""
@@ -104,7 +104,7 @@ class _ConditionCheck:
                 if instead:
                     detail = f"No row of {atom.predicate} has {term} as its {column.name}. {instead}"
                     span = Span(self.query.rules[0].span.source, term.start, term.end)
-                    yield warning("query.no_such_value", "Nothing has this value", detail, span)
+                    yield warning("query.no_such_value", "No row has this value", detail, span)
 
     def instead(self, text: str, atom: Atom, column: Column, values: set[Any]) -> str:
         """A suggestion in place of a constant that a column does not have; "" when it may be right."""

@@ -211,7 +211,9 @@ class SetEvaluation:
         whole = self.names.stand_in(wanted.text)
         if whole is not None:
             detail = told_instead(wanted.text, whole)
-            self.problems.append(warning("query.stands_for", "Vertex of several instances", detail, wanted.span))
+            self.problems.append(
+                warning("query.stands_for", "Vertex stands for several instances", detail, wanted.span)
+            )
             return {whole}
         pattern = glob(wanted.text)
         if pattern is None:

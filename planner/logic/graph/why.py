@@ -99,7 +99,7 @@ def _given_up(graph: Graph, dependent: str, dependency: str) -> Diagnostic:
         lines += [f"  {a} needs {b}" for a, b in pairwise([*way, dependent])]
     fact = word(f"given_up({quote(dependent)}, {quote(dependency)})")
     lines.append(f"Where it came from: planner why {fact}")
-    return error("graph.given_up", "An order that was given up", "\n".join(lines))
+    return error("graph.given_up", "Dropped order", "\n".join(lines))
 
 
 def shortest_way(graph: Graph, start: str, end: str) -> list[str]:

@@ -193,7 +193,7 @@ def analyse(
 def _problems(fleet: Fleet, surveys: Mapping[str, Survey], database: Database) -> Iterable[Diagnostic]:
     for unit, other, state in database.sorted("shared_state"):
         detail = f"{unit} and {other} would both write {state}. Give one of them a backend or workspace of its own."
-        yield error("batch.shared_state", "Two units write one state", detail)
+        yield error("batch.shared_state", "Two units write the same state", detail)
     for unit, state in database.sorted("orphaned_state"):
         detail = (
             f"{unit} is no longer a unit of this fleet, but its state {state} still has objects. They are not planned. "
@@ -203,7 +203,7 @@ def _problems(fleet: Fleet, surveys: Mapping[str, Survey], database: Database) -
         yield warning("batch.orphaned", "A removed unit still has objects", detail)
     for variable, place in database.sorted("idle_offer"):
         detail = f"A group gives the variable {variable} ({place}), and none of its units declares it."
-        yield warning("batch.idle_input", "An input is for no unit", detail)
+        yield warning("batch.idle_input", "Input does not match a unit", detail)
     for (unit,) in database.sorted("takes_itself"):
         detail = f"{unit} would need its own outputs before it can be planned."
         yield error("batch.self", "A unit waits for itself", detail)
@@ -219,10 +219,10 @@ def _problems(fleet: Fleet, surveys: Mapping[str, Survey], database: Database) -
             f"{unit} waits for {other}, which is left out here and ended as {outcome} when it was last run. {unit} "
             f"goes by what {other} is now."
         )
-        yield warning("batch.left_behind", "Something that is waited for is left out", detail)
+        yield warning("batch.left_behind", "A dependency is excluded", detail)
     for unit, other in database.sorted("loses_ground"):
         detail = f"{unit} depends on {other}, which is destroyed, and is left out, although it has or may have objects."
-        yield warning("batch.loses_ground", "Dependents are left out", detail)
+        yield warning("batch.loses_ground", "Dependents are excluded", detail)
     cycles: dict[str, list[str]] = {}
     for unit, cycle in database.sorted("in_cycle"):
         cycles.setdefault(cycle, []).append(unit)
@@ -236,7 +236,7 @@ def _problems(fleet: Fleet, surveys: Mapping[str, Survey], database: Database) -
                     f"{name} reads a state in {read.object} ({read.place}) that the configuration alone does not name. "
                     f"If another unit writes it, add depends_on to the fleet's file."
                 )
-                yield warning("batch.unresolved_read", "A read state is not known", detail)
+                yield warning("batch.unresolved_read", "Unknown remote state", detail)
 
 
 def _cycle_text(members: set[str], database: Database) -> str:

@@ -122,7 +122,7 @@ def apply_saved(folder: str, options: BatchOptions, listener: BatchListener, app
     if manifest.shard is not None:
         which = f"the shard {manifest.shard.number} of {manifest.shard.count}"
         detail = f"{folder} is {which}: planner batch join makes one plan of all of them."
-        raise Failure(error("batch.shard", "A part of a saved plan is not applied", detail))
+        raise Failure(error("batch.shard", "A shard of a saved plan was not applied", detail))
     command = "destroy" if manifest.mode == "destroy" else "apply"
     approval = _approval(folder, manifest, options)
     operation = evolve(

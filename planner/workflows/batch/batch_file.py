@@ -156,7 +156,7 @@ class _BatchFileReader:
         for removal in self.removals:
             if removal.unit in drafts:
                 detail = f"{removal.unit} is still a unit of the fleet ({drafts[removal.unit].unit.place}): delete one."
-                self.problems.error("removed", "Removed unit is there", f"{detail} ({removal.place})")
+                self.problems.error("removed", "Removed unit still exists", f"{detail} ({removal.place})")
         for group in self.groups:
             check_patterns(group.patterns, group.name, group.span, drafts, self.repeated, self.problems)
         grouped = {name: self._with_groups(drafts[name]) for name in sorted(drafts)}
@@ -332,7 +332,7 @@ class _BatchFileReader:
             path = os.path.join(unit.folder, file.name)
             if path in self.files and self.files[path] != file:
                 detail = f"Two units generate different files {path}."
-                self.problems.error("generated", "Two files of one name", detail, file.span)
+                self.problems.error("generated", "Duplicate file name", detail, file.span)
             self.files[path] = file
         after = []
         for expr in draft.after:

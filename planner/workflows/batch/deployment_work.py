@@ -66,9 +66,7 @@ def do_deployment(request: Request, check: Check) -> UnitResult:
     session = _open(request, told)
     (deployment,) = session.chosen([request.deployment] if request.deployment else [])[:1]
     if not request.deployment:
-        raise Failure(
-            error("stack.deployments", "Deployments are not known", "Deployment names are not valid identifiers.")
-        )
+        raise Failure(error("stack.deployments", "Unknown deployments", "Deployment names are not valid identifiers."))
     if request.command == "state":
         return _state(request, session)
     options = options_of(request)
@@ -396,7 +394,7 @@ def _result(
 
 def _undone(request: Request, told: Diagnostics) -> UnitResult:
     detail = f"{request.unit} was not applied to its end."
-    return failed(request, [*told, error("stack.not_done", "Deployment is not done", detail)])
+    return failed(request, [*told, error("stack.not_done", "Deployment not completed", detail)])
 
 
 def _recorded_outputs(states: States) -> dict[str, Any]:

@@ -77,7 +77,7 @@ def gathered(path: str, root: str, problems: Problems) -> BatchFileParts | None:
         if file in read_already:
             continue
         if len(read_already) >= MOST:
-            problems.error("includes", "Too many files", f"A fleet's file includes at most {MOST} others.")
+            problems.error("includes", "Too many files", f"A fleet file can include at most {MOST} other files.")
             break
         read_already.append(file)
         body, source, wrong = load_file(file, shown)
@@ -108,7 +108,7 @@ def _included(pattern: str, file: str, root: str, span: Span, problems: Problems
     result = sorted(glob(os.path.join(folder, pattern), recursive=True)) if "\0" not in pattern else []
     files = [name for name in result if os.path.isfile(name)]
     if not files:
-        problems.error("no_include", "Nothing to include", f"No file is called {pattern} here.", span)
+        problems.error("no_include", "Nothing to include", f"No file matches {pattern} here.", span)
     allowed = []
     for name in files:
         if not os.path.realpath(name).startswith(f"{real}{os.sep}"):
@@ -152,7 +152,7 @@ def write_files(root: str, wanted: dict[str, GeneratedFile], problems: Problems)
             replace_file(os.path.join(root, _LIST), orjson.dumps(sorted(wanted)))
     except OSError as problem:
         detail = f"{problem.filename or _LIST}: {problem.strerror or problem}."
-        problems.error("generated", "Generated files cannot be looked after", detail)
+        problems.error("generated", "Generated files cannot be tracked", detail)
 
 
 def _write(path: str, shown: str, file: GeneratedFile, problems: Problems) -> None:
@@ -206,13 +206,13 @@ def refuse_values(name: str, span: Span, problems: Problems) -> None:
         f"{name} is a stack: its deployments get their inputs by its own files, from locals, stores and "
         "upstream_input. Leave variables, var_files, inputs and workspace out."
     )
-    problems.error("stack_inputs", "A stack takes no values", detail, span)
+    problems.error("stack_inputs", "Stacks do not accept values", detail, span)
 
 
 def warn_of_group(name: str, span: Span, problems: Problems) -> None:
     """Report that a group sets values for units that take none."""
     detail = f"{name} is a deployment of a stack, which takes no variables of groups: these are for the others."
-    problems.warning("stack_inputs", "A stack takes no values", detail, span)
+    problems.warning("stack_inputs", "Stacks do not accept values", detail, span)
 
 
 # The owner of a generated file: its first line ends with the mark of its writer.

@@ -92,7 +92,9 @@ class AroundReader:
             name = block.labels[0].value if block.labels else ""
             if block.type == "hook":
                 if name in around.hooks:
-                    self.problems.error("duplicate", "Duplicate hook", f"There is a hook {name}.", block.header_span)
+                    self.problems.error(
+                        "duplicate", "Duplicate hook", f"The hook {name} already exists.", block.header_span
+                    )
                 around.hooks[name] = self._hook(name, block)
             elif block.type == "retry":
                 around.retries.append(self._retry(block))
@@ -130,7 +132,7 @@ class AroundReader:
             return 0.0
         seconds = sum(float(number) * _SECONDS[unit] for number, unit in parts)
         if seconds > 10_000_000:
-            self.problems.error("time", "Invalid time", f"{text} is longer than the longest wait.", attribute.expr_span)
+            self.problems.error("time", "Invalid time", f"{text} exceeds the maximum wait.", attribute.expr_span)
             return 0.0
         return seconds
 
@@ -155,7 +157,7 @@ class AroundReader:
             value = self.scope.value(self._expr(content.attributes["always"]), self.problems)
             if value.__class__ is not bool and value is not None:
                 where = content.attributes["always"].expr_span
-                self.problems.error("bool_required", "Invalid expression", "true or false is required here.", where)
+                self.problems.error("bool_required", "Invalid expression", "Expected true or false.", where)
             always = value is True
         if "matches" in content.attributes and when in ("before", "after"):
             detail = "Hooks that run on errors match error messages; this hook always runs."
@@ -187,7 +189,7 @@ class AroundReader:
             expr = self._expr(content.attributes["times"])
             value = self.scope.value(expr, self.problems)
             if value is not None and (value.__class__ is not int or not 1 <= value <= 100):
-                self.problems.error("times", "Invalid number", "A whole number from 1 to 100 is required.", expr.span)
+                self.problems.error("times", "Invalid number", "Expected a whole number from 1 to 100.", expr.span)
             times = value if value.__class__ is int else 0
         pause = self._time(content.attributes["pause"]) if "pause" in content.attributes else 0.0
         return Retry(self._patterns(content), times, pause)

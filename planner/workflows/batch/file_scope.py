@@ -123,10 +123,10 @@ class FleetScope(Scope):
         try:
             result = convert(value, STRING)
         except ConversionError as problem:
-            problems.error("text_required", "Invalid expression", f"A string is required here: {problem}.", expr.span)
+            problems.error("text_required", "Invalid expression", f"Expected a string: {problem}.", expr.span)
             return None
         if result.__class__ is not str:
-            problems.error("text_required", "Invalid expression", "A string is required here, not null.", expr.span)
+            problems.error("text_required", "Invalid expression", "Expected a string, not null.", expr.span)
             return None
         return str(result)
 
@@ -137,7 +137,7 @@ class FleetScope(Scope):
             return ()
         items = value.items if value.__class__ in (List, Set) else value
         if items.__class__ is not tuple:
-            problems.error("list_required", "Invalid expression", "A list in brackets is required here.", expr.span)
+            problems.error("list_required", "Invalid expression", "Expected a list in brackets.", expr.span)
             return ()
         found = [self._text(item, expr, problems) for item in items]
         return tuple(item for item in found if item is not None)

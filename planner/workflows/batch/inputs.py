@@ -92,7 +92,7 @@ def _outputs(upstream: Upstream, only_checked: bool) -> Any:
         raise Failure(error("batch.remote_outputs", f"The outputs of {unit} cannot be read", detail))
     if state is None:
         detail = f"The unit {unit} has no state yet: apply it first, or together with this one."
-        raise Failure(error("batch.no_upstream_state", "Nothing to take outputs from", detail))
+        raise Failure(error("batch.no_upstream_state", "No outputs to read", detail))
     return {name: output.value for name, output in state.outputs.items()}
 
 
@@ -131,7 +131,7 @@ def _state_in_service(upstream: Upstream, seal: Seal) -> tuple[State | None, lis
         detail = (
             f"The unit {upstream.unit} is not initialized, so the location of its state is unknown: run init there."
         )
-        return None, problems or [error("batch.remote_outputs", "The backend is not set up", detail)]
+        return None, problems or [error("batch.remote_outputs", "Backend not initialized", detail)]
     backend, problems = open_backend(pointer.type, pointer.settings, seal)
     if backend is None:
         return None, problems

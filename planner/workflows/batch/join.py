@@ -142,7 +142,7 @@ def _problems(numbered: Mapping[str, PartRead], facts: FactBuilder) -> Iterable[
         return f"{part.name} (shard {part.shard['number']} of {part.shard['of']})"
 
     for why, first, second in result.sorted("bad_join"):
-        yield error("batch.join", "The shards are not of one batch", f"{of(first)} and {of(second)} {_WHY[why]}.")
+        yield error("batch.join", "Shards of different batches", f"{of(first)} and {of(second)} {_WHY[why]}.")
     if result["bad_join"]:
         return
     missing = [number for (number,) in result.sorted("missing_shard")]
@@ -154,18 +154,16 @@ def _problems(numbered: Mapping[str, PartRead], facts: FactBuilder) -> Iterable[
         return
     for why, first, second, unit in result.sorted("bad_unit"):
         if why == "twice":
-            yield error(
-                "batch.join", "The shards are not of one batch", f"{of(first)} and {of(second)} both have {unit}."
-            )
+            yield error("batch.join", "Shards of different batches", f"{of(first)} and {of(second)} both have {unit}.")
             continue
         detail = (
             f"{of(first)} was planned with outputs of {unit} that differ from those in {of(second)}: the state or "
             "the objects changed in between, or a value differs each time. Plan all shards again."
         )
-        yield error("batch.join_seen", "The shards do not agree", detail)
+        yield error("batch.join_seen", "Inconsistent shards", detail)
     for there, wanted in result.sorted("lacks_units"):
         detail = f"The fleet has {wanted} units, and the shards have {there}."
-        yield error("batch.join", "The shards are not complete", detail)
+        yield error("batch.join", "Incomplete shards", detail)
 
 
 _WHY = {
@@ -279,7 +277,7 @@ def _copy(folder: str, out: str, saved: Saved) -> list[Diagnostic]:
         why = "is not the saved file: its SHA-256 differs"
     except OSError as problem:
         why = f"cannot be copied: {problem.strerror or problem}"
-    return [error("batch.join", "A plan is not as it was saved", f"{path} {why}.")]
+    return [error("batch.join", "Modified saved plan", f"{path} {why}.")]
 
 
 def _without_plans(why: str) -> Failure:

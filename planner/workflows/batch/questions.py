@@ -142,7 +142,7 @@ def selection_proof(options: BatchOptions, unit: str) -> dict[str, Any]:
     database = analysis.database
     rows = [row for row in database.sorted("selected_unit") if row[0] == unit]
     if not rows:
-        raise Failure(error("batch.not_selected", "Not selected", f"Nothing selects a unit called {unit}."))
+        raise Failure(error("batch.not_selected", "Not selected", f"The selection does not include the unit {unit}."))
     proof = Prover(database.program, database).why("selected_unit", rows[0])
     assert proof is not None
     return proof_json(proof, database.facts, fleet_source)
@@ -172,7 +172,7 @@ def why_outcome(options: BatchOptions, unit: str, listener: BatchListener) -> di
     depends on are planned. Raises Failure."""
     documents, _ = _proofs(options, unit, ("outcome", "pending"), ("outcome", "pending"), listener)
     if not documents:
-        raise Failure(error("batch.no_outcome", "Nothing to explain", f"There is no plan of {unit}."))
+        raise Failure(error("batch.no_outcome", "Nothing to explain", f"{unit} has no plan."))
     outcome, *pending = documents
     return {**outcome, "pending": pending} if pending else outcome
 

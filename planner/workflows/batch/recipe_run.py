@@ -277,9 +277,9 @@ def _credentials(unit: str, recipe: Recipe) -> dict[str, str]:
     except orjson.JSONDecodeError:
         raise refuse("printed no JSON") from None
     if not isinstance(result, dict) or not all(isinstance(v, str) and "\0" not in v for v in result.values()):
-        raise refuse("has to print a JSON object of texts")
+        raise refuse("must print a JSON object of strings")
     if any(not name or "=" in name or "\0" in name for name in result):
-        raise refuse("printed a name that no variable can have")
+        raise refuse("printed a name that is not a valid variable name")
     return result
 
 

@@ -81,7 +81,7 @@ class Record:
         except OSError as problem:
             why = f"{problem.filename or root}: {problem.strerror or problem}."
             detail = f"{why} Each run of a fleet is on record in its {FOLDER}, which has to be writable."
-            raise Failure(error("batch.record", "No record can be begun", detail)) from None
+            raise Failure(error("batch.record", "Cannot create a record", detail)) from None
 
     @classmethod
     def _new(cls, root: str, asked: dict[str, Any], durable: bool) -> Record:
@@ -99,7 +99,7 @@ class Record:
             text = orjson.dumps(document, option=orjson.OPT_INDENT_2)
             _write(os.path.join(record.path, "run.json"), text, durable)
             return record
-        raise Failure(error("batch.record", "No record can be begun", f"{root} has too many runs of this second."))
+        raise Failure(error("batch.record", "Cannot create a record", f"{root} has too many runs from this second."))
 
     @classmethod
     def last(cls, root: str) -> Record:
@@ -111,7 +111,7 @@ class Record:
         except OSError:
             names = []
         if not names:
-            raise Failure(error("batch.no_run", "Nothing to resume", f"There is no record of a run in {root}."))
+            raise Failure(error("batch.no_run", "Nothing to resume", f"{root} has no record of a run."))
         return cls(root, names[-1])
 
     def asked(self) -> dict[str, Any]:

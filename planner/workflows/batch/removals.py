@@ -39,7 +39,7 @@ def with_removals(fleet: Fleet) -> tuple[dict[str, Unit], list[Diagnostic]]:
                 f"{removal.unit} is a deployment of a stack. Declare it there again, with destroy = true, and apply "
                 f"that; then remove it and this block ({removal.place})."
             )
-            told.append(error("batch.removed", "A deployment is not removed here", detail))
+            told.append(error("batch.removed", "A deployment cannot be removed here", detail))
             continue
         entry = known.get(removal.unit)
         if entry is None or (os.path.isabs(entry.state) and not has_objects(entry.state)):
@@ -55,7 +55,7 @@ def with_removals(fleet: Fleet) -> tuple[dict[str, Unit], list[Diagnostic]]:
             continue
         if removal.action == "forget":
             detail = f"{removal.unit} is forgotten with the next apply; its state {entry.state} stays as it is."
-            told.append(warning("batch.forgets", "A unit is forgotten", detail))
+            told.append(warning("batch.forgets", "A unit will be forgotten", detail))
             continue
         try:
             units[removal.unit] = _empty_unit(fleet.root, removal, entry)

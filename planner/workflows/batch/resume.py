@@ -62,7 +62,7 @@ def resume(
     told: list[Diagnostic] = []
     if options.out and os.path.exists(os.path.join(options.out, saved_plan.NAME)):
         detail = f"{options.out} has a saved plan already, which is kept: the new plans are not saved there."
-        told.append(warning("batch.out", "A saved plan is left alone", detail))
+        told.append(warning("batch.out", "A saved plan is not overwritten", detail))
         options = evolve(options, out="")
     last_event = record.last_event()
     batch = Batch(options, command)

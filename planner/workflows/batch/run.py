@@ -395,7 +395,7 @@ def make_private(folder: str) -> None:
         os.chmod(folder, 0o700)
     except OSError as problem:
         detail = f"{folder}: {problem.strerror or problem}."
-        raise Failure(error("batch.folder", "A directory cannot be made", detail)) from None
+        raise Failure(error("batch.folder", "A directory cannot be created", detail)) from None
 
 
 def finish(run: Run, report: BatchReport, started: float, in_flight: tuple[str, ...] = ()) -> BatchReport:

@@ -278,7 +278,7 @@ def read(folder: str) -> SavedManifest:
 
 
 def _unusable(folder: str, why: str) -> Failure:
-    return Failure(error("batch.saved_plan", "Not a usable plan of a fleet", f"{folder} cannot be applied: {why}."))
+    return Failure(error("batch.saved_plan", "Unusable fleet plan", f"{folder} cannot be applied: {why}."))
 
 
 _SHAPE: dict[str, type] = {

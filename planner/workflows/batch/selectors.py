@@ -220,7 +220,7 @@ def _matching(fleet: Fleet, pattern: str) -> Iterable[str]:
     if not units:
         kind, colon, _ = pattern.partition(":")
         hint = did_you_mean(kind, _ASKED) if colon else did_you_mean(pattern, fleet.units)
-        raise Failure(error("batch.unknown_unit", "Unknown unit", f"No unit is called {pattern}.{hint}"))
+        raise Failure(error("batch.unknown_unit", "Unknown unit", f"No unit matches {pattern}.{hint}"))
     return units
 
 

@@ -257,7 +257,7 @@ class Batch:
         is_named = any(text.startswith(f"{name}:") for _, text in self.options.asked.variables)
         if asked.limits != UNLIMITED or is_named:
             detail = f"{name} is a deployment of a stack: it takes neither -target and -replace nor -var and -var-file."
-            raise Failure(error("batch.asked", "An option is not for deployments", detail))
+            raise Failure(error("batch.asked", "Option not supported for deployments", detail))
         return evolve(asked, variables=())
 
     def run_all(self, requests: list[Request]) -> list[UnitResult]:

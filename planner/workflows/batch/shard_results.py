@@ -88,7 +88,7 @@ def _agree(part: PartRead) -> None:
 
 
 def _unusable(name: str, why: str) -> Failure:
-    return Failure(error("batch.part", "Not a usable result of a batch", f"{name} cannot be used: {why}."))
+    return Failure(error("batch.part", "Unusable batch result", f"{name} cannot be used: {why}."))
 
 
 # ---------------------------------------------------------------- shapes

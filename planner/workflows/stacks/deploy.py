@@ -82,7 +82,7 @@ class Runner:
             recorded = self.states.recorded()
             if mode == "destroy" and only:
                 detail = "Everything in the deployment is to be destroyed: name no component."
-                raise Failure(error("stack.component_destroy", "Components cannot be chosen", detail))
+                raise Failure(error("stack.component_destroy", "Components cannot be selected", detail))
             if mode == "destroy":
                 decided, more = plan_removals(self, recorded, None)
                 problems += more
@@ -286,7 +286,7 @@ class _Applying:
                 f" The deployment {self.runner.deployment} is given no known value for {', '.join(given)}: what that "
                 "comes from (an upstream stack, a token, a variable set) has none yet."
             )
-        return error("stack.unknown_input", "Inputs are not known", detail, asked.span)
+        return error("stack.unknown_input", "Unknown inputs", detail, asked.span)
 
 
 def _other(asked: ComponentInstance, differences: Iterable[tuple[str, str]]) -> Diagnostic:

@@ -144,7 +144,9 @@ def _asked_to_destroy(
     component = flow.module(name.path).components.get(f"component.{name.name}")
     if component is None:
         detail = f"{name} has a state, but no component block with its module and providers."
-        raise Failure(error("stack.no_module", "Instance without a component", f"{detail}{_advice_text(str(name))}"))
+        raise Failure(
+            error("stack.no_module", "Instance of an undeclared component", f"{detail}{_advice_text(str(name))}")
+        )
     return flow.asked(component, name)
 
 
@@ -163,14 +165,14 @@ def _damaged(deployment: str) -> Diagnostic:
         f"The records about the instances of the deployment {deployment} cannot be read. They are destroyed in the "
         "order that follows from the current configuration."
     )
-    return warning("stack.notes", "Notes of a deployment are damaged", detail)
+    return warning("stack.notes", "Damaged notes of a deployment", detail)
 
 
 def _unclaimed(decided: Decided, deployment: str) -> list[Diagnostic]:
     return [
         error(
             "stack.unclaimed",
-            "Component without a block",
+            "Component not declared",
             f"{name} has a state in the deployment {deployment}, but is not in the configuration.{_advice_text(name)}",
         )
         for name in decided.unclaimed

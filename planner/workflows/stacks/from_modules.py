@@ -85,7 +85,7 @@ def _root_files(directory: str, problems: Problems) -> list[str]:
     files = module_files(directory)
     for name in (*files.override, *(name for name in files.normal if name.endswith(".json"))):
         detail = f"{name} would have to be taken over by hand: only ordinary files in native syntax are read."
-        problems.error("from_modules", "File that cannot be taken over", detail)
+        problems.error("from_modules", "File cannot be converted", detail)
     return [name for name in files.normal if not name.endswith(".json")]
 
 
@@ -107,7 +107,7 @@ class _StackWriter:
             kind = block.type
             if kind in _REFUSED:
                 where = block.header_span
-                self.problems.error("from_modules", f"No place for {kind} in a stack", _REFUSED[kind], where)
+                self.problems.error("from_modules", f"Stacks do not support {kind}", _REFUSED[kind], where)
             elif kind == "terraform":
                 self.settings(block)
             elif kind in ("variable", "output", "locals", "module", "provider"):
@@ -124,7 +124,7 @@ class _StackWriter:
         body = _native(block.body)
         for inner in body.blocks:
             detail = "Variables of stacks have no validations: let the module check it."
-            self.problems.warning("from_modules", "Validation is not taken over", detail, inner.header_span)
+            self.problems.warning("from_modules", "Validation not converted", detail, inner.header_span)
         kept = ("type", "default", "description", "sensitive", "nullable", "ephemeral")
         lines = [] if "type" in body.attributes else ["type = any"]
         lines += [self.argument(body.attributes[name]) for name in kept if name in body.attributes]
@@ -139,7 +139,7 @@ class _StackWriter:
         lines += [self.argument(body.attributes[word]) for word in kept if word in body.attributes]
         for inner in body.blocks:
             detail = "Outputs of stacks have no conditions: let the module check it."
-            self.problems.warning("from_modules", "Condition is not taken over", detail, inner.header_span)
+            self.problems.warning("from_modules", "Condition not converted", detail, inner.header_span)
         self.block(f'output "{name}"', lines)
 
     def locals(self, block: Block) -> None:
@@ -164,7 +164,7 @@ class _StackWriter:
         call = self.config.root.calls[name]
         if call.count is not None or call.enabled is not None:
             detail = "Components are repeated with for_each only: use that here first (moved blocks keep the objects)."
-            self.problems.error("from_modules", "No place for count in a stack", detail, block.header_span)
+            self.problems.error("from_modules", "Stacks do not support count", detail, block.header_span)
         lines = [self.argument(body.attributes[k]) for k in ("source", "version", "for_each") if k in body.attributes]
         inputs = [self.argument(a) for key, a in body.attributes.items() if key not in _IN_COMPONENT]
         if inputs:
@@ -244,7 +244,7 @@ class _StackWriter:
             elif root not in _HERE and not _is_word(mention):
                 detail = f"{root} means nothing in a stack: only variables, local values and components do."
                 where = Span(source, mention.start, mention.end)
-                self.problems.error("from_modules", "Reference that has no place in a stack", detail, where)
+                self.problems.error("from_modules", "Reference not allowed in a stack", detail, where)
         text = source.text
         out, at = [], start
         for place in sorted(set(edits)):
@@ -298,7 +298,7 @@ def divided(root: ModuleConfig, state: State, problems: Problems) -> dict[Promis
         steps = parse_module(resource.module).steps if resource.module else ()
         if not steps or steps[0][0] not in root.calls:
             detail = f"{resource.address} is in the state and in no module that the configuration calls."
-            problems.error("from_modules", "Object without a component", detail)
+            problems.error("from_modules", "Object outside a component", detail)
             continue
         name, key = steps[0]
         inside = ".".join(f"module.{part}{_key(k)}" for part, k in steps[1:])

@@ -66,7 +66,7 @@ class OpenedStack:
         return [
             warning(
                 "stack.left_behind",
-                "Deployment without a block",
+                "Deployment not declared",
                 f'The deployment "{name}" has states but is no longer declared: its objects stay. To '
                 "destroy them, declare it again with destroy = true, and apply that.",
             )
@@ -149,7 +149,7 @@ def open_named(around: ServiceStandIns, told: Diagnostics) -> OpenedStack:
 def _unmeant(option: str, name: str, known: Iterable[str]) -> Diagnostic:
     there = ", ".join(sorted(known)) or "none"
     detail = f"-{option}={name}=... is for nothing in this stack.{did_you_mean(name, known) or f' There is {there}.'}"
-    return error("stack.unmeant", "Name without a block", detail)
+    return error("stack.unmeant", "Undeclared name", detail)
 
 
 def opened(around: ServiceStandIns) -> tuple[OpenedStack, list[Diagnostic]]:
@@ -183,7 +183,7 @@ def published_by(
         detail = (
             f"The upstream {folder} does not exist. Set the directory of its stack with -upstream=ADDRESS=DIRECTORY."
         )
-        raise Failure(error("stack.upstream", "Upstream is not known", detail))
+        raise Failure(error("stack.upstream", "Unknown upstream", detail))
     told = Diagnostics()
     try:
         with _inside(real):

@@ -60,7 +60,7 @@ class Rounds:
             else f"After {MOST_ROUNDS} rounds there is more to do"
         )
         detail = f"{said} in the deployment {plan.deployment}, and these are still waiting:{lines}"
-        return [error("stack.no_progress", "Deployment does not come to an end", detail)]
+        return [error("stack.no_progress", "Deployment does not converge", detail)]
 
 
 def _stalled(plan: DeploymentPlan, before: DeploymentPlan | None) -> list[str]:

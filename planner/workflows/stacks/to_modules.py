@@ -50,7 +50,7 @@ def convert(
         body, source, item = load_text(read_whole(name), name, False)
         writer.problems.extend(item)
         if not isinstance(body, NativeBody):
-            writer.refuse("File that cannot be taken over", f"{name} would have to be taken over by hand.", None)
+            writer.refuse("File cannot be converted", f"Convert {name} by hand.", None)
             continue
         for block in body.blocks:
             writer.add(block, source)
@@ -82,8 +82,12 @@ class _RootModuleWriter:
         assert isinstance(body, NativeBody)
         kind = block.type
         if kind in ("stack", "removed"):
-            detail = "Child stacks have no counterpart." if kind == "stack" else "Apply it first, and take it out."
-            self.refuse(f"No place for {kind} in a root module", detail, block.header_span)
+            detail = (
+                "Child stacks have no equivalent in a root module."
+                if kind == "stack"
+                else "Apply it first, and take it out."
+            )
+            self.refuse(f"Root modules do not support {kind}", detail, block.header_span)
         elif kind == "required_providers":
             self.blocks.append(f"terraform {{\n{source.text[block.start : block.end]}\n}}\n")
         elif kind == "locals":
@@ -130,12 +134,12 @@ class _RootModuleWriter:
         if expr is None:
             return []
         if not isinstance(expr.node, nodes.Object):
-            self.refuse("No place for computed inputs", "Write inputs out as an object first.", expr.span)
+            self.refuse("Computed inputs not supported", "Write inputs out as an object first.", expr.span)
             return []
         lines = []
         for item in expr.node.items:
             if not isinstance(item.key, nodes.Literal):
-                self.refuse("No place for computed inputs", "Write the names of inputs out first.", expr.span)
+                self.refuse("Computed inputs not supported", "Write the names of inputs out first.", expr.span)
                 continue
             value = self.rewritten(item.value, item.value.start, item.value.end, expr.source)
             lines.append(f"{item.key.value} = {value}")
@@ -164,7 +168,11 @@ class _RootModuleWriter:
                 edits.add(mention.start)
             elif root == "stack":
                 span = Span(source, mention.start, mention.end)
-                self.refuse("No place for stack in a root module", "Child stacks have no counterpart.", span)
+                self.refuse(
+                    "Root modules do not support child stacks",
+                    "Child stacks have no equivalent in a root module.",
+                    span,
+                )
         text = source.text
         out, at = [], start
         for place in sorted(edits):
@@ -192,7 +200,7 @@ class _RootModuleWriter:
         for name, state in states.items():
             component = self.root.components.get(f"component.{name.name}")
             if name.path or component is None or isinstance(name.key, Wild):
-                self.refuse("No place for a state", f"{name} is in no component of the stack itself.", None)
+                self.refuse("No target for a state", f"{name} is not in a component of the stack itself.", None)
                 continue
             head = f"module.{name.name}{format_key(name.key)}"
             for resource in state.resources.values():

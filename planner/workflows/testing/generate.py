@@ -87,7 +87,7 @@ def generate_into(options: TestOptions, written: Callable[[GeneratedTests], str]
     name = posixpath.normpath(posixpath.join(options.test_directory or DEFAULT_DIRECTORY, NAME))
     path = os.path.join(options.directory, name)
     if os.path.lexists(path):
-        raise Failure(error("test.generated_exists", "Test file exists already", f"{name} is not written over."))
+        raise Failure(error("test.generated_exists", "Test file already exists", f"{name} is not overwritten."))
     suite, problems = load_suite(options)
     if suite is None or has_errors(problems):
         raise Failure(problems)

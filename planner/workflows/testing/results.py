@@ -172,7 +172,7 @@ def left_before(file: TestFile, run: TestRun) -> list[Diagnostic]:
         f"{path} has what a run of this file made another time and did not clean up (skip_cleanup). Destroy it with "
         f"'planner destroy -state={path}' and remove the file, so that it is not forgotten."
     )
-    return [error("test.state_kept", "State of an earlier test is left", detail, run.span)]
+    return [error("test.state_kept", "State of an earlier test remains", detail, run.span)]
 
 
 def save_beside(state: State, path: str = LEFT_OVER) -> tuple[str, list[Diagnostic]]:

@@ -51,7 +51,7 @@ def _refuse(found: list[Diagnostic]) -> None:
 def encode_tfvars(input: Value) -> str:
     """Writes an object as the text of a tfvars file."""
     if input.__class__ is not dict:
-        raise FunctionError("An object is required.", 0)
+        raise FunctionError("Expected an object.", 0)
     for name in sorted(input):
         if not valid_identifier(name):
             raise FunctionError(f'The key "{name}" cannot be the name of a variable.', 0)

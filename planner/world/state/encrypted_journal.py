@@ -68,7 +68,7 @@ def line_seal(head: dict[str, Any], seal: Seal) -> LineSeal | None:
         raise Failure(error("state.journal", "Cannot read the journal", detail))
     key = seal.unseal_document(KIND, dumps(envelope)).data
     if len(key) != _LENGTH:
-        raise Failure(error("state.journal", "Cannot read the journal", "Its key does not have the right length."))
+        raise Failure(error("state.journal", "Cannot read the journal", "Its key has the wrong length."))
     return LineSeal(key)
 
 

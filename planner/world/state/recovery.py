@@ -229,7 +229,7 @@ def _diverged(
             f"{began} It created these objects, and others have taken their place in the state:\n{listed}\n\nThey may "
             "still exist: check, and delete them by hand if nothing uses them."
         )
-        problems.append(warning("state.journal_replaced", "Objects of an interrupted operation may be left", detail))
+        problems.append(warning("state.journal_replaced", "Objects of an interrupted operation may remain", detail))
     if strays.elsewhere:
         listed = _bullet_list([f"{address}: {id} (in the state as {there})" for address, id, there in strays.elsewhere])
         detail = (

@@ -38,7 +38,7 @@ def rescue(store: Store, state: State) -> tuple[list[Diagnostic], bytes]:
             f"{reason} Nothing on the disk has what was done. The state is printed: save it, from the first brace to "
             f"the last, as {ERRORED}, then run `planner state push {ERRORED}`."
         )
-        return [error("state.unsaved", "The state is kept nowhere", detail)], data
+        return [error("state.unsaved", "State could not be saved", detail)], data
     if journal is not None and recovered:
         return [
             _kept_in_journal(
@@ -49,7 +49,7 @@ def rescue(store: Store, state: State) -> tuple[list[Diagnostic], bytes]:
         f"It was written to {ERRORED} in the working directory instead. Do not plan or apply before it is in place, "
         f"or what was done now is done again: remove the cause and run `planner state push {ERRORED}`."
     )
-    return [error("state.rescued", "The state is kept elsewhere", detail)], b""
+    return [error("state.rescued", "State saved to a local file", detail)], b""
 
 
 def _kept_in_journal(journal: Journal, more: str) -> Diagnostic:
@@ -57,4 +57,4 @@ def _kept_in_journal(journal: Journal, more: str) -> Diagnostic:
         f"What was done is in the journal {journal.path}. Remove the cause: then the next command that writes "
         f"the state adopts it. {more}"
     )
-    return warning("state.in_journal", "The state is kept in the journal", detail)
+    return warning("state.in_journal", "State saved only in the journal", detail)

@@ -83,7 +83,7 @@ def _rescued(seal: Seal, checked: list[VerifiedFile], problems: list[Diagnostic]
         f"An apply could not save its state and left it in {ERRORED}. If it is newer than the state in its place, "
         f"run `planner state push {ERRORED}`; then remove it."
     )
-    problems.append(warning("state.rescued_left", "A rescued state is left", detail))
+    problems.append(warning("state.rescued_left", "A rescued state remains", detail))
 
 
 def _file(kind: str, path: str, seal: Seal, checked: list[VerifiedFile], problems: list[Diagnostic]) -> State | None:
@@ -119,13 +119,13 @@ def _relation(store: KeptFiles, state: State, backup: State) -> list[Diagnostic]
         detail = (
             f"{store.backup_path} has lineage {backup.lineage}, the state {state.lineage}: it is not a backup of it."
         )
-        return [warning("state.backup_foreign", "The backup is of another state", detail)]
+        return [warning("state.backup_foreign", "Backup of a different state", detail)]
     if backup.serial > state.serial:
         detail = (
             f"{store.backup_path} has serial {backup.serial}, {store.read_path} has {state.serial}: the state may have "
             "been replaced by an older one."
         )
-        return [warning("state.backup_newer", "The backup is newer than the state", detail)]
+        return [warning("state.backup_newer", "Backup is newer than the state", detail)]
     return []
 
 

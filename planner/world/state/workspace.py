@@ -36,7 +36,7 @@ def current_workspace(directory: str, environment: Mapping[str, str]) -> tuple[s
         problem = error(
             "state.workspace_name",
             "Invalid workspace name",
-            f'TF_WORKSPACE names the workspace "{forced}", but names take only letters, digits and -_.~$&+=:@.',
+            f'TF_WORKSPACE names the workspace "{forced}", but names can contain only letters, digits and -_.~$&+=:@.',
         )
         return forced, True, [problem]
     path = os.path.join(directory, data_directory(environment), "environment")
@@ -127,10 +127,10 @@ def write_pointer(data_directory: str, pointer: BackendPointer | None) -> list[D
         replace_file(path, text.encode(), durable=False)
     except OSError as problem:
         detail = f"{path}: {problem.strerror or problem}. Other commands read it to find the state."
-        return [error("backend.unwritable_pointer", "Cannot remember the backend", detail)]
+        return [error("backend.unwritable_pointer", "Cannot record the backend", detail)]
     return []
 
 
 def _damaged(path: str, why: str) -> Diagnostic:
     detail = f"{path}: {why}. Remove it and run init."
-    return error("backend.unreadable_pointer", "Cannot read which backend is set up", detail)
+    return error("backend.unreadable_pointer", "Cannot read the configured backend", detail)

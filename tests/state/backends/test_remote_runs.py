@@ -108,8 +108,8 @@ def test_a_saved_plan(place: Path, planner: Any) -> None:
     for change, problem in (
         ({"hostname": "other.test"}, "Saved plan of another server"),
         ({"run_id": "run-none"}, "cannot be followed"),
-        ({"run_id": "x"}, "Not a usable plan file"),
-        ({"remote_plan_format": 2}, "Not a usable plan file"),
+        ({"run_id": "x"}, "Unusable plan file"),
+        ({"remote_plan_format": 2}, "Unusable plan file"),
     ):
         (place / "other").write_text(json.dumps({**note, **change}))
         ran = planner("apply", "other")

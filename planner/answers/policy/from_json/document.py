@@ -97,7 +97,7 @@ def _loaded(data: bytes) -> Any:
 
 def not_usable(name: str, why: str) -> Failure:
     """The error about a document that cannot be checked."""
-    return Failure(error("policy.document", "Not a plan or a state", f"{name} cannot be judged: {why}."))
+    return Failure(error("policy.document", "Not a plan or state", f"{name} cannot be judged: {why}."))
 
 
 # ---------------------------------------------------------------- parts

@@ -59,7 +59,7 @@ class _StackChecks:
                     f"required_providers has no entry {provider.type} with the source of the provider."
                     f"{did_you_mean(provider.type, module.required_providers)}"
                 )
-                self.error("provider_not_required", "Provider is not required", detail, provider.span)
+                self.error("provider_not_required", "Provider not required", detail, provider.span)
             self.expression(provider.for_each, ExpressionSite(f"for_each of {key}"))
             if provider.config is not None:
                 place = ExpressionSite(f"the configuration of {key}", provider.for_each is not None)
@@ -164,7 +164,7 @@ class _StackChecks:
                     f"{inner} of {key} is {provider_display(source)}, and {outer.name} is of "
                     f"{provider_display(own.source)}."
                 )
-                self.error("other_provider", "Configuration of another provider", detail, outer.span)
+                self.error("other_provider", "Configuration of a different provider", detail, outer.span)
         there = {str(inner) for inner, _ in given}
         for name in sorted(set(wanted) - there):
             detail = (

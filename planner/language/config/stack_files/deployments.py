@@ -97,7 +97,7 @@ class DeploymentFiles:
         kinds: dict[str, Literal["auto_approve", "replan"]] = {"auto_approve": "auto_approve", "replan": "replan"}
         if type_ not in kinds:
             detail = f'The type must be "auto_approve" or "replan", not "{type_}".'
-            problems.error("orchestration", "Unknown kind of orchestration", detail, label_span(block, 0))
+            problems.error("orchestration", "Unknown orchestration type", detail, label_span(block, 0))
             return
         detail = (
             "Write a deployment_auto_approve block, and name it in auto_approve_checks of a deployment_group. Until "
@@ -131,7 +131,7 @@ def _deployment(block: Block, problems: Problems) -> Deployment:
     attributes = read(block.body, _DEPLOYMENT, problems).attributes
     if "variables" in attributes:
         where = attributes["variables"].name_span
-        problems.warning("old_variables", "Deprecated argument", "The argument is called inputs now.", where)
+        problems.warning("old_variables", "Deprecated argument", "This argument is now called inputs.", where)
         if "inputs" in attributes:
             problems.error("duplicate", "Inputs given twice", "Leave out variables: inputs are the same.", where)
         attributes = {"inputs": attributes["variables"], **attributes}
@@ -202,7 +202,7 @@ def _store(block: Block, problems: Problems) -> ValueStore | None:
     type_, name = (label.value for label in block.labels)
     if type_ not in STORES:
         detail = f'The kind must be "varset", not "{type_}".'
-        problems.error("store_type", "Unknown kind of store", detail, label_span(block, 0))
+        problems.error("store_type", "Unknown store type", detail, label_span(block, 0))
         return None
     if ("id" in attributes) == ("name" in attributes):
         detail = "A variable set is named by id or by name, one of the two."
@@ -214,7 +214,7 @@ def _store(block: Block, problems: Problems) -> ValueStore | None:
         category = constant_string(attributes["category"], problems)
         if category is not None and category not in CATEGORIES:
             where = attributes["category"].expr_span
-            problems.error("store_category", "Invalid store", 'The category is "terraform" or "env".', where)
+            problems.error("store_category", "Invalid store", 'The category must be "terraform" or "env".', where)
     settings = {key: expr_of(attribute, problems) for key, attribute in attributes.items()}
     return ValueStore(type_, name, settings, block.header_span)
 
@@ -235,7 +235,7 @@ def _upstream(block: Block, problems: Problems) -> UpstreamInput | None:
     type_ = constant_string(attributes["type"], problems) if "type" in attributes else None
     if type_ is not None and type_ != "stack":
         detail = f'The upstream must be a "stack", not "{type_}".'
-        problems.error("upstream_type", "Unknown kind of upstream", detail, attributes["type"].expr_span)
+        problems.error("upstream_type", "Unknown upstream type", detail, attributes["type"].expr_span)
     source = constant_string(attributes["source"], problems) if "source" in attributes else None
     if source is None:
         return None

@@ -35,7 +35,7 @@ def run_limited(work: Callable[[], T], seconds: float) -> T:
         fork.end()
     if content is None:
         detail = f"There was no answer within {seconds:g} seconds. Narrow the query, for example by a constant."
-        raise Failure(error("query.time", "Question takes too long", detail))
+        raise Failure(error("query.time", "Query takes too long", detail))
     result: tuple[str, Any] = pickle.loads(content) if content else ("memory", None)
     outcome, value = result
     if outcome == "result":
@@ -44,7 +44,7 @@ def run_limited(work: Callable[[], T], seconds: float) -> T:
         raise Failure(value)
     if outcome == "memory":
         detail = "The answer, or an intermediate result, does not fit into memory. Narrow the query."
-        raise Failure(error("query.memory", "Question needs too much memory", detail))
+        raise Failure(error("query.memory", "Query needs too much memory", detail))
     raise RuntimeError(value)
 
 

@@ -137,7 +137,7 @@ def collapsed(program: RuleProgram, name: str, column: int) -> RuleProgram:
     if look.constants or look.compared:
         predicate = program.predicates[name]
         detail = f"A rule looks at {predicate.columns[column].name} of {name}, which may only be named."
-        raise Failure(error("rules.collapsed_column", "Rule about a value that is not there", detail, predicate.span))
+        raise Failure(error("rules.collapsed_column", "Rule about a value that does not exist", detail, predicate.span))
     return program
 
 

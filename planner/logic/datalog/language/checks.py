@@ -92,12 +92,12 @@ def check_derivations(rules: Iterable[Rule], predicates: Predicates) -> Iterator
         if predicate.is_input or predicate.operator is not None:
             how = "an input: its facts are given" if predicate.is_input else "computed by a native operator"
             detail = f"{predicate.name} is {how}. Derive another predicate and read both."
-            yield error("rules.input_derived", "Rule for a predicate that is given", detail, span)
+            yield error("rules.input_derived", "Rule for an input predicate", detail, span)
         elif predicate.is_core and not rule.is_core and not predicate.is_open:
             open_ = sorted(p.name for p in predicates.values() if p.is_open and p.is_core)
             detail = f"{predicate.name} belongs to the product and is not open to other rules."
             detail += f" Open predicates: {', '.join(open_)}." if open_ else ""
-            yield error("rules.core_predicate", "Rule for a predicate of the product", detail, span)
+            yield error("rules.core_predicate", "Rule for a built-in predicate", detail, span)
 
 
 _DECLARATION = re.compile(r"^\.(?:decl|native) +([a-z]\w*)", re.M)
@@ -128,7 +128,7 @@ def rule_names(rules: Iterable[Rule]) -> Iterator[Diagnostic]:
     for rule in rules:
         if rule.name in seen:
             detail = f"The name {rule.name} is already taken by the rule at {seen[rule.name].span}."
-            yield error("rules.duplicate_name", "Two rules with one name", detail, rule.span)
+            yield error("rules.duplicate_name", "Duplicate rule name", detail, rule.span)
         seen.setdefault(rule.name, rule)
 
 
@@ -318,7 +318,7 @@ def _form(rule: Rule, node: syntax.RulePart, is_head: bool, inside: bool) -> Ite
             yield error("rules.form", "Aggregate without a result", detail, at(rule, node.result))
         elif node.result.name in inner_names(node):
             detail = f"{node.result} is the result of the aggregate and cannot be used between its braces."
-            yield error("rules.form", "Aggregate of its own result", detail, at(rule, node))
+            yield error("rules.form", "Aggregate over its own result", detail, at(rule, node))
         inside = True
     for child in node.children():
         yield from _form(rule, child, False, inside)
@@ -370,7 +370,7 @@ def _constants(rule: Rule, builtin: Entry, arguments: Sequence[syntax.Term]) -> 
             yield error("rules.pattern", "Invalid pattern", detail, at(rule, argument))
         else:
             detail = f"{builtin.name} takes {_KINDS[kind]} here; {argument} is not one."
-            yield error("rules.constant", "Text of another kind", detail, at(rule, argument))
+            yield error("rules.constant", "String of the wrong kind", detail, at(rule, argument))
 
 
 # ---------------------------------------------------------------- warnings
@@ -383,7 +383,7 @@ def unread(rules: Iterable[Rule], predicates: Predicates) -> Iterator[Diagnostic
     for predicate in predicates.values():
         if predicate.name not in read and not (predicate.is_output or predicate.is_input or predicate.is_exported):
             detail = f"No rule reads {predicate.name}. Remove it, or add .output {predicate.name} if it is a result."
-            yield warning("rules.unread", "Predicate that nothing reads", detail, predicate.span)
+            yield warning("rules.unread", "Unused predicate", detail, predicate.span)
 
 
 _LISTED = re.compile(r"[\w-]+(?:(?:, | or |, or )[\w-]+)+")
@@ -411,7 +411,7 @@ def unknown_words(rules: Iterable[Rule], predicates: Predicates) -> Iterator[Dia
             if words and term.value not in words and place not in told:
                 told.add(place)
                 detail = f"No row of {predicate.name} has {term} as its {column}: that is {', '.join(words)}."
-                yield warning("rules.unknown_word", "A word that nothing has", detail, place)
+                yield warning("rules.unknown_word", "Unknown word", detail, place)
 
 
 def _asked_words(rule: Rule, predicates: Predicates) -> Iterator[tuple[syntax.Constant, Predicate, str]]:
@@ -470,7 +470,7 @@ def unproduced(rules: Iterable[Rule], predicates: Predicates) -> Iterator[Diagno
         given = predicate.is_input or predicate.is_open or predicate.operator is not None
         if predicate.name not in heads and not given:
             detail = f"No rule derives {predicate.name}. Add .input {predicate.name} if its facts are given."
-            yield warning("rules.unproduced", "Predicate that nothing derives", detail, predicate.span)
+            yield warning("rules.unproduced", "Predicate without rules", detail, predicate.span)
 
 
 def single_use(rules: Iterable[Rule]) -> Iterator[Diagnostic]:
@@ -552,7 +552,7 @@ def _flows(stratum: Stratum, rules: list[Rule]) -> Iterator[Diagnostic]:
                 f"{argument} is computed from {place[0]}, and {place[0]} depends on {rule.head.predicate}: such a rule "
                 "might never end. Compute the value outside the recursion."
             )
-            yield error("rules.computed_recursion", "Computation within a recursion", detail, at(rule, argument))
+            yield error("rules.computed_recursion", "Computation in a recursion", detail, at(rule, argument))
 
 
 def _origins(body: tuple[syntax.Literal, ...], places: dict[str, set[Place]]) -> dict[str, set[Place]]:

@@ -88,7 +88,9 @@ class Linker:
                     self.types[name] = ColumnType(name, (*chain, base), statement.doc)
                 elif base in chain:
                     detail = "A type cannot be a kind of itself: " + " <: ".join([*chain, base]) + "."
-                    self._error("rules.unknown_type", "Type without a base", detail, statement.within(statement.base))
+                    self._error(
+                        "rules.unknown_type", "Type without a base type", detail, statement.within(statement.base)
+                    )
                 elif base in declared:
                     chain.append(base)
                     at = declared[base]
@@ -115,10 +117,10 @@ class Linker:
                     self._unknown_predicate(name.text, span, declared)
                 elif self.is_core(declaration.source.filename) and not self.is_core(directive.source.filename):
                     detail = f"{name.text} belongs to the product: only the product's files may have directives for it."
-                    self._error("rules.core_predicate", "Directive about a predicate of the product", detail, span)
+                    self._error("rules.core_predicate", "Directive for a built-in predicate", detail, span)
                 elif directive.kind == "input" and declaration.operator is not None:
                     detail = f"{name.text} is computed by a native operator and cannot be given as facts."
-                    self._error("rules.input_derived", "Input that is derived", detail, span)
+                    self._error("rules.input_derived", "Derived input predicate", detail, span)
                 else:
                     flags[directive.kind].add(name.text)
         return flags
@@ -139,7 +141,7 @@ class Linker:
             known = self.predicates.get(name) or self.predicates[bare(name)]
             if known.is_core and not core:
                 detail = f"{name} belongs to the product ({known.span}). Choose another name for your predicate."
-                self._error("rules.core_predicate", "Predicate of the product declared again", detail, span)
+                self._error("rules.core_predicate", "Redeclared built-in predicate", detail, span)
             else:
                 detail = f"{name} is already declared at {known.span}."
                 self._error("rules.duplicate", "Predicate declared twice", detail, span)
@@ -192,7 +194,7 @@ class Linker:
                 columns = ["one column" if n == 1 else f"{n} columns" for n in (*operator.inputs, operator.columns)]
                 wants = " and ".join(f"a predicate with {c}" for c in columns[:-1])
                 detail = f"{d.operator.text} takes {wants} and gives {columns[-1]}."
-                self._error("rules.native", "Native operator used wrongly", detail, d.span)
+                self._error("rules.native", "Invalid use of a native operator", detail, d.span)
 
     # -------- rules
 

@@ -112,7 +112,7 @@ class _Resolver:
         for alias, statement in self.imports.items():
             if alias not in self.used:
                 detail = f"Nothing in the file is called {alias}.NAME."
-                yield warning("rules.unused_import", "Import that nothing uses", detail, statement.span)
+                yield warning("rules.unused_import", "Unused import", detail, statement.span)
 
     # -------- statements
 
@@ -199,7 +199,7 @@ class _Resolver:
             self._private(text, elsewhere[0].rpartition(".")[0], span)
         elif self.own and text in world.declared:
             detail = f"{text} is declared in {world.declared[text].source.filename}, which is not part of {self.own}."
-            self._error("rules.unknown_predicate", "Predicate outside the pack", detail, span)
+            self._error("rules.unknown_predicate", "Predicate is outside the pack", detail, span)
         elif self.own:
             visible = [bare(name) for name in world.declared if name.rpartition(".")[0] == self.own]
             near = _nearest(text, [*visible, *world.product], self._declaration)

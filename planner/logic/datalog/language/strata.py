@@ -135,4 +135,4 @@ def _unstratified(graph: dict[str, dict[str, PredicateDependency]], members: set
         + "\n".join(steps)
         + "\nNegation, aggregates and native operators may only read what is derived before."
     )
-    return error("rules.unstratified", "Rules that wait for each other", detail, graph[p][q].span)
+    return error("rules.unstratified", "Rules depend on each other", detail, graph[p][q].span)

@@ -246,4 +246,4 @@ class RuleTypes:
 
     def _error(self, detail: str, node: Term | Literal) -> None:
         span = Span(self.span.source, node.start, node.end)
-        self.problems.append(error("rules.type", "Types that do not fit", detail, span))
+        self.problems.append(error("rules.type", "Type mismatch", detail, span))

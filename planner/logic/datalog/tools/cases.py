@@ -117,7 +117,7 @@ class _CaseReader:
                 self._want(statement)
             else:
                 detail = "A file of cases holds facts, .case and, behind a .case, .want; no rules, no declarations."
-                self._error("rules.case", "Statement that does not belong in a case", detail, statement.span)
+                self._error("rules.case", "Statement not allowed in a case", detail, statement.span)
         self._end()
 
     def _end(self) -> None:
@@ -186,12 +186,12 @@ class _CaseReader:
             if words and argument.value not in words:
                 detail = f"No row of {predicate.name} has {argument} as its {column.name}: that is {', '.join(words)}."
                 span = statement.within(argument)
-                self.diagnostics.append(warning("rules.unknown_word", "A word that nothing has", detail, span))
+                self.diagnostics.append(warning("rules.unknown_word", "Unknown word", detail, span))
             row.append(encode(argument.value))
         return tuple(row)
 
     def _problem(self, statement: syntax.Statement, node: syntax.RuleNode, detail: str) -> None:
-        self._error("rules.case", "Tuple that does not fit", detail, statement.within(node))
+        self._error("rules.case", "Invalid tuple", detail, statement.within(node))
 
     def _error(self, code: str, summary: str, detail: str, span: Span) -> None:
         self.diagnostics.append(error(code, summary, detail, span))

@@ -122,7 +122,7 @@ def _evaluated(program: RuleProgram, case: Case, derive: Derive) -> tuple[tuple[
     try:
         database = derive(program, case)
     except ValueError as problem:  # facts that no column can hold
-        raise Failure(error("rules.case", "Fact that does not fit", f"{problem}.", case.span)) from None
+        raise Failure(error("rules.case", "Invalid fact", f"{problem}.", case.span)) from None
     differences = [
         CaseDifference(m.predicate, m.missing[:MOST_ROWS], m.unexpected[:MOST_ROWS], len(m.missing), len(m.unexpected))
         for m in compare(case, database)
@@ -146,7 +146,7 @@ def _untested(rule: Rule, files: Sequence[Sequence[CaseResult]]) -> Iterable[Dia
     needs = f"A {verdict} rule needs a case that has the {verdict} and one that has none, in one file."
     if not denying:
         detail = f"{needs} No case that holds wants a {verdict} that {rule.name} derives."
-        yield error("rules.untested", f"A {verdict} that no case wants", detail, at(rule, rule.head))
+        yield error("rules.untested", f"No case expects this {verdict}", detail, at(rule, rule.head))
     elif not any(o.holds and o.case.wanted.get(verdict) == set() for outcomes in denying for o in outcomes):
         detail = f"{needs} The case for {rule.name} has no counterpart that holds with `.want none {verdict}.`"
-        yield error("rules.untested", f"A {verdict} without a case that has none", detail, at(rule, rule.head))
+        yield error("rules.untested", f"No case expects no {verdict}", detail, at(rule, rule.head))

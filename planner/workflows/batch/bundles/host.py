@@ -137,7 +137,7 @@ def _answer(parcel: Parcel, home: str, tree: str) -> ParcelResult:
     plan = _made(request.plan_file) if result.plan_file else b""
     left = _leftovers(home)
     if left:
-        note = error("batch.left_behind", "Something could not be saved", _kept_files_text(left))
+        note = error("batch.left_behind", "Results could not be saved", _kept_files_text(left))
         result = evolve(result, diagnostics=(*result.diagnostics, *diagnostics_json([note])))
     result = evolve(result, reads=[], plan_file=parcel.request.plan_file if plan else "")
     return ParcelResult(result, plan=plan, json=_made(request.json_file))

@@ -145,4 +145,4 @@ def _archive(root: str, paths: list[str]) -> bytes:
 
 
 def _refusal(detail: str) -> Failure:
-    return Failure(error("batch.bundle", "A unit cannot travel", detail))
+    return Failure(error("batch.bundle", "A unit cannot be packed", detail))

@@ -128,7 +128,7 @@ class Shipping(Workplace):
                 self.store.put(bundle.digest, bundle.data)
         except OSError as problem:
             detail = f"{self.store_text}: {getattr(problem, 'strerror', None) or problem}."
-            raise Failure(error("batch.bundle_store", "A bundle cannot be kept", detail)) from None
+            raise Failure(error("batch.bundle_store", "A bundle cannot be stored", detail)) from None
         self._stored.add(bundle.digest)
 
     # ---------------------------------------------------------------- and back
@@ -197,7 +197,7 @@ def _on_the_way(request: Request) -> Request:
 
 
 def _refusal(request: Request, detail: str) -> UnitResult:
-    problem = error("batch.bundle", "A unit cannot run elsewhere", detail)
+    problem = error("batch.bundle", "A unit cannot run on another machine", detail)
     return UnitResult(request.unit, "error", diagnostics=diagnostics_json([problem]))
 
 
@@ -265,5 +265,5 @@ def _inside(root: str, path: str) -> str:
     path = os.path.normpath(path)
     if path != root and not path.startswith(f"{root}/"):
         detail = f"{path} is not below {root}, and bundles have what is below it. Begin the batch in a directory above."
-        raise Failure(error("batch.bundle", "A unit cannot travel", detail))
+        raise Failure(error("batch.bundle", "A unit cannot be packed", detail))
     return os.path.relpath(path, root).replace(os.sep, "/")

@@ -328,7 +328,7 @@ class Functions:
             if value.__class__ is Unknown:
                 return Unknown(DYNAMIC)
             if value.__class__ not in (dict, Map):
-                raise FunctionError("An object is required.", index)
+                raise FunctionError("Expected an object.", index)
             result = deep_merge(result, value)
         return result
 

@@ -121,7 +121,7 @@ def backend_file(state: Mapping[str, Value], span: Span) -> GenerateBlock:
         detail = (
             "The settings of the backend depend on services, or on values known only after other units are applied."
         )
-        raise Failure(error("terragrunt.backend", "The backend is not known", detail, span)) from None
+        raise Failure(error("terragrunt.backend", "Unknown backend", detail, span)) from None
     how = state.get("generate")
     if isinstance(how, dict):
         path, exists = _text(how, "path", "remote_state", span), _text(how, "if_exists", "remote_state", span)

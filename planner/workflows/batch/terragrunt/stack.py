@@ -57,7 +57,7 @@ def generate_stacks(library: Library, folders: list[str], problems: list[Diagnos
             problems += failure.diagnostics
         except OSError as problem:
             detail = f"{problem.filename or folder}: {problem.strerror or problem}."
-            problems.append(error("terragrunt.stack", "The stack cannot be made", detail))
+            problems.append(error("terragrunt.stack", "The stack cannot be created", detail))
     return made
 
 
@@ -66,7 +66,7 @@ def _stack(library: Library, folder: str, depth: int) -> list[str]:
     frame = StackFrame(UnitSession(library, path), path)
     if depth > _DEPTH:
         detail = f"{path} is more than {_DEPTH} stacks deep."
-        raise Failure(error("terragrunt.stack_depth", "Stacks in stacks without end", detail))
+        raise Failure(error("terragrunt.stack_depth", "Endless nesting of stacks", detail))
     made: list[str] = []
     taken: dict[str, str] = {}
     for kind in ("unit", "stack"):
@@ -76,7 +76,7 @@ def _stack(library: Library, folder: str, depth: int) -> list[str]:
                 continue
             if target in taken:
                 detail = f"{kind}.{part.label} and {taken[target]} have the same path."
-                raise Failure(error("terragrunt.stack_path", "Two of one path", detail, part.header))
+                raise Failure(error("terragrunt.stack_path", "Duplicate path", detail, part.header))
             taken[target] = f"{kind}.{part.label}"
             made += [target] if kind == "unit" else _stack(library, target, depth + 1)
             if kind == "unit":

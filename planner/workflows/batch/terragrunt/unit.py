@@ -107,7 +107,7 @@ def make_working(reading: UnitReading) -> None:
         reading.problems += [d for d in failure.diagnostics if d not in reading.problems]
     except OSError as problem:
         detail = f"{problem.filename or reading.working}: {problem.strerror or problem}."
-        reading.problems.append(error("terragrunt.working", "The working directory cannot be made", detail))
+        reading.problems.append(error("terragrunt.working", "The working directory cannot be created", detail))
     if not os.path.isdir(reading.working):
         os.makedirs(reading.working, exist_ok=True)  # so that problems in it can be reported
 
@@ -157,7 +157,7 @@ def _hook(reading: UnitReading, name: str, when: str, hook: Mapping[str, Value],
     for command in commands:
         if command in _NOT_RUN:
             detail = f"The hook {name} is not run for {command}: planner reads and fetches in its own way."
-            reading.remarks.append(warning("terragrunt.hook", "Hook is not run", detail, span))
+            reading.remarks.append(warning("terragrunt.hook", "Hook skipped", detail, span))
     words = _known_texts(hook["execute"], span)
     if not words:
         raise Failure(error("terragrunt.hook", "Hook without a program", f"execute of {name} is empty.", span))
@@ -200,7 +200,7 @@ def _extra(reading: UnitReading, name: str, extra: Mapping[str, Value], span: Sp
             reading.arguments.append((flag[1:], text.strip("'"), commands))
         elif flag not in _FLAGS_WITHOUT_MEANING and word.strip():
             detail = f"The extra argument {word} of {name} is not passed on: give planner its own options."
-            reading.remarks.append(warning("terragrunt.argument", "Extra argument is not known", detail, span))
+            reading.remarks.append(warning("terragrunt.argument", "Unknown extra argument", detail, span))
 
 
 def _exclude(reading: UnitReading, frame: Frame) -> None:
@@ -218,7 +218,7 @@ def _errors(reading: UnitReading, frame: Frame) -> None:
         patterns = _patterns(_known_texts(retry["retryable_errors"], span), span)
         times, pause = retry["max_attempts"], retry["sleep_interval_sec"]
         if times.__class__ is not int or pause.__class__ is not int:
-            raise Failure(error("terragrunt.retry", "Not a number", "Whole numbers are required here.", span))
+            raise Failure(error("terragrunt.retry", "Not a number", "Expected whole numbers.", span))
         reading.retries.append(Retry(patterns, times, float(pause)))
     for name in _mapping(block.get("ignore")):
         detail = f"errors.ignore.{name} is not heeded: an error of the unit is an error."
@@ -281,9 +281,7 @@ def unit_inputs(frame: Frame) -> Value:
         return value
     if is_null(value):
         return {}
-    raise Failure(
-        error("terragrunt.inputs", "Inputs are not an object", "An object is required.", _span(frame, "inputs"))
-    )
+    raise Failure(error("terragrunt.inputs", "Inputs must be an object", "Expected an object.", _span(frame, "inputs")))
 
 
 def generated_files(reading: UnitReading, frame: Frame) -> list[GenerateBlock]:
@@ -370,5 +368,5 @@ def _known_texts(value: Value, span: Span) -> tuple[str, ...]:
     if is_null(value):
         return ()
     if items.__class__ is not tuple:
-        raise Failure(error("terragrunt.type", "Unsuitable value", "A list of strings is required.", span))
+        raise Failure(error("terragrunt.type", "Unsuitable value", "Expected a list of strings.", span))
     return tuple(_text(item, "An item", span) for item in items)

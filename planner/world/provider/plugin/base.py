@@ -290,7 +290,7 @@ class PluginBase:
             failure(
                 "Invalid provider response",
                 f"{self._who} answered with a value for {type}.{path_text(at)}, which is write-only and must never be "
-                "in an answer. This is a mistake in the provider.",
+                "in an answer. This is a bug in the provider.",
             )
             for at in kept_write_only(block, value)
         ]
@@ -298,7 +298,7 @@ class PluginBase:
     def _unknown(self, value: Value, type: str) -> list[AttributeDiagnostic]:
         if is_wholly_known(value):
             return []
-        detail = f"{self._who} left parts of an existing {type} unknown. This is a mistake in the provider."
+        detail = f"{self._who} left parts of an existing {type} unknown. This is a bug in the provider."
         return [failure("Provider produced invalid object", detail)]
 
 

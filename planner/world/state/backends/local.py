@@ -223,7 +223,7 @@ class StateStore:
                 f"Another process is writing {self.journal_path} without the lock of the state. Its changes would be "
                 "lost: wait until it has ended."
             )
-            return None, [error("state.journal", "Another operation is at work", detail)]
+            return None, [error("state.journal", "Another operation is in progress", detail)]
         state, problems = self.read()
         if has_errors(problems):
             return None, problems
