@@ -55,7 +55,7 @@ DAMAGES: list[tuple[Callable[[Path], object], int, str]] = [
     (lambda h: (h / "terraform.tfstate.backup").write_bytes(b"{"), 1, "terraform.tfstate.backup"),
     (lambda h: replace(h / "terraform.tfstate", b'"serial": 2', b'"serial": 0'), 0, "is newer than the state"),
     (lambda h: replace(h / "terraform.tfstate.backup", b'"lineage": "', b'"lineage": "0'), 0, "of a different state"),
-    (lambda h: (h / "errored.tfstate").write_bytes((h / "terraform.tfstate").read_bytes()), 0, "A rescued state remains"),
+    (lambda h: (h / "errored.tfstate").write_bytes((h / "terraform.tfstate").read_bytes()), 0, "rescued state remains"),
 ]  # fmt: skip
 
 

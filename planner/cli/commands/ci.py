@@ -216,7 +216,7 @@ request, PLANNER_PULL_REQUEST has it. A job without a pull request writes no com
 does all of this around another command.""",
     (
         *ABOUT,
-        Flag("start", "bool", "State that a run is under way."),
+        Flag("start", "bool", "State that a run is in progress."),
         Flag("cut", "bool", "State that the run ended without a report."),
     ),
 )
@@ -224,7 +224,7 @@ def comment(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when the comment could not be written."""
     path = arguments.at_most_one_word("One report is written at a time.")
     if (path is not None) + arguments["start"] + arguments["cut"] != 1:
-        raise UsageError("One report is needed", "Name its file, or use -start or -cut.")
+        raise UsageError("Missing report", "Name its file, or use -start or -cut.")
     name = arguments["name"]
     if arguments["start"]:
         return finish(started(name, os.environ), terminal)

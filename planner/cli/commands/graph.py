@@ -22,11 +22,11 @@ KINDS = ("plan", "plan-refresh-only", "plan-destroy", "apply")
 
 With -json, prints the graph before and after transitive reduction, with the kind of each node.""",
     (
-        Flag("type", "string", f"Which operation: {', '.join(KINDS)}.", value="TYPE"),
+        Flag("type", "string", f"The operation: {', '.join(KINDS)}.", value="TYPE"),
         Flag("plan", "string", "Draw the graph of this plan file: that of applying it, or of -type.", value="FILE"),
         Flag("draw-cycles", "bool", "Draw the edges of cycles in red."),
         Flag("module-depth", "int", "", -1),
-        Flag("verbose", "bool", "Draw the vertices that close providers, too."),
+        Flag("verbose", "bool", "Also draw the vertices that close providers."),
         JSON,
         DESTROY,
         INPUT,
@@ -44,7 +44,7 @@ def graph(arguments: Arguments, terminal: Terminal) -> int:
     calls = plan_calls(Questions, arguments)
     kind = arguments["type"] or ("apply" if arguments["plan"] else "plan")
     if kind not in KINDS:
-        raise UsageError(f"There is no graph of type {kind}", f"The types are: {', '.join(KINDS)}.")
+        raise UsageError(f"No graph of type {kind}", f"The types are: {', '.join(KINDS)}.")
     # The drawing is the graph of the configuration; programs get the one that the operation really walks.
     graph = calls.built_graph(kind, arguments["plan"] or None, as_planned=arguments["json"])
     said = [d for d in graph.diagnostics if d.is_error or not arguments["json"]]
@@ -102,7 +102,7 @@ def cycles(arguments: Arguments, terminal: Terminal) -> int:
 
     arguments.no_words("cycles takes no words; use -chdir=DIR before the command.")
     if arguments["type"] not in CYCLIC:
-        raise UsageError(f"There is no graph of type {arguments['type']}", f"The types are: {', '.join(CYCLIC[1:])}.")
+        raise UsageError(f"No graph of type {arguments['type']}", f"The types are: {', '.join(CYCLIC[1:])}.")
     knots, diagnostics = plan_calls(Questions, arguments).knots(arguments["type"], arguments["plan"] or None)
     if knots is None:
         return finish(diagnostics, terminal)
