@@ -89,7 +89,7 @@ class Linker:
                 elif base in chain:
                     detail = "A type cannot be a kind of itself: " + " <: ".join([*chain, base]) + "."
                     self._error(
-                        "rules.unknown_type", "Type without a base type", detail, statement.within(statement.base)
+                        "rules.unknown_type", "Type lacks a base type", detail, statement.within(statement.base)
                     )
                 elif base in declared:
                     chain.append(base)
