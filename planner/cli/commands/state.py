@@ -51,7 +51,7 @@ CHANGING = (IGNORE_REMOTE_VERSION, *LOCK, *VARIABLES, *JSON_LINES)
     "Lists the resource instances in the state, or those of the named modules and resources.",
     (
         STATE_FILE,
-        Flag("id", "string", "Only instances whose id attribute is this.", value="ID"),
+        Flag("id", "string", "Only instances with this id attribute.", value="ID"),
         *VARIABLES,
         *JSON_LINES,
     ),
@@ -153,7 +153,7 @@ def tell(
     """Moves a resource instance, a resource or a module in the state to another address. The real objects are not
 changed.""",
     (
-        Flag("dry-run", "bool", "List what would be moved, and move nothing."),
+        Flag("dry-run", "bool", "List what would be moved without moving it."),
         STATE_FILE,
         Flag("state-out", "string", "Move into this state file.", value="FILE"),
         BACKUP,
@@ -182,7 +182,7 @@ def state_mv(arguments: Arguments, terminal: Terminal) -> int:
     "[options] ADDRESS...",
     """Removes resource instances, resources or modules from the state. The real objects continue to exist,
 unmanaged.""",
-    (Flag("dry-run", "bool", "List what would be removed, and remove nothing."), *EDITED, *CHANGING),
+    (Flag("dry-run", "bool", "List what would be removed without removing it."), *EDITED, *CHANGING),
 )
 def state_rm(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when an address names nothing."""
@@ -203,7 +203,7 @@ def state_rm(arguments: Arguments, terminal: Terminal) -> int:
 @command(
     "[options] FROM TO",
     "Changes the provider of all objects in the state that belong to FROM.",
-    (Flag("auto-approve", "bool", "Replace without a prompt for approval."), *EDITED, INPUT, *CHANGING),
+    (Flag("auto-approve", "bool", "Replace without prompting for approval."), *EDITED, INPUT, *CHANGING),
 )
 def state_replace_provider(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 on errors and when the answer was no."""
