@@ -184,7 +184,7 @@ def _store(loaded: Loaded[OperationOptions], told: Diagnostics) -> tuple[Opened[
     told.check()
     if not isinstance(opened.store, TfeStore):
         detail = "The file names a run on a server, and the configuration has no cloud block that leads there."
-        raise Failure(error("remote.saved", "Saved plan of a server", detail))
+        raise Failure(error("remote.saved", "Saved plan of a remote run", detail))
     return opened, opened.store
 
 

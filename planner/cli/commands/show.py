@@ -192,9 +192,9 @@ def output(arguments: Arguments, terminal: Terminal) -> int:
 
     name = arguments.at_most_one_word("output takes at most one name.", "")
     if arguments["json"] and arguments["raw"]:
-        raise UsageError("Conflicting options", "-json and -raw are two different forms: choose one.")
+        raise UsageError("Conflicting options", "-json and -raw are different output formats: choose one.")
     if arguments["raw"] and not name:
-        raise UsageError("Option -raw needs a name", "Only a single output can be printed raw.")
+        raise UsageError("Option -raw needs a name", "-raw prints a single output. Name it.")
     stream = open_json_into(arguments, terminal)
     outputs, diagnostics = state_calls(States, arguments).outputs()
     show(diagnostics, terminal)
