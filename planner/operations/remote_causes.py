@@ -23,7 +23,7 @@ from planner.operations.state_access import Opened, read_state
 _VARIABLE = re.compile(r"\bvar\.([\w-]+)")
 
 
-def explained(opened: Opened[Any], shown: JsonPlan) -> tuple[MadePlan[Any], Chains] | None:
+def certain_causes(opened: Opened[Any], shown: JsonPlan) -> tuple[MadePlan[Any], Chains] | None:
     """The plan with its inputs, and the causes of its changes that evaluating confirmed; None where there are none.
     What was changed outside is not in the state that can be read here, so nothing is derived then."""
     if shown.plan.errored or any(change.action != "no-op" for change in shown.plan.drift):
@@ -35,7 +35,7 @@ def explained(opened: Opened[Any], shown: JsonPlan) -> tuple[MadePlan[Any], Chai
             schemas = {source: provider_schema(raw) for source, raw in shown.provider_schemas.items()}
             start.schemas.preset(schemas)
             declared = start.config.root.variables
-            given = {name: _given(one, shown.variables.get(name)) for name, one in declared.items()}
+            given = {name: _raw_variable(one, shown.variables.get(name)) for name, one in declared.items()}
             given = {name: raw for name, raw in given.items() if raw.given != declared[name].default}
             variables = told.take(root_variables(declared, given))
             changes = tuple(evolve(one, facts=_facts(one)) for one in shown.plan.changes)
@@ -56,7 +56,7 @@ def explained(opened: Opened[Any], shown: JsonPlan) -> tuple[MadePlan[Any], Chai
     return None
 
 
-def _given(declared: VariableDecl, document: Any) -> RawValue:
+def _raw_variable(declared: VariableDecl, document: Any) -> RawValue:
     """The value of a variable that the server had. It is not known of a sensitive one, and where the document lacks
     it."""
     value = UNKNOWN

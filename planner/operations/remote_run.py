@@ -364,9 +364,9 @@ def _show(work: FollowedRun, state: Mapping[str, Any], shows: bool) -> None:
     if path and writes:
         work.told.extend(write_generated(shown.plan, path))
     if shows:
-        from planner.operations.remote_causes import explained
+        from planner.operations.remote_causes import certain_causes
 
-        work.view.plan(shown, lambda: explained(work.opened, shown))
+        work.view.plan(shown, lambda: certain_causes(work.opened, shown))
 
 
 def _plan(data: bytes, mode: Mode) -> JsonPlan:
