@@ -40,7 +40,7 @@ RUN = (
     Flag(
         "bundles",
         "string",
-        "Workers share no files with this machine: bundles go with the work (scheduler), by directory or by service.",
+        "Send bundles to workers that share no files with this machine: by scheduler, a directory or a service.",
         "",
         "STORE",
     ),
@@ -166,7 +166,9 @@ def _shard_of(text: str) -> tuple[int, int]:
         result = int(number), int(count)
         if 1 <= result[0] <= result[1] <= MOST_SHARDS:
             return result
-    raise UsageError("Option -shard is not K/N", f"{text}: 3/20 is the third of twenty, of at most {MOST_SHARDS:,}.")
+    raise UsageError(
+        "Option -shard is not K/N", f"{text} is not a shard. 3/20 is the third of twenty (at most {MOST_SHARDS:,})."
+    )
 
 
 def _mode(arguments: Arguments) -> Mode:

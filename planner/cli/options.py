@@ -169,7 +169,7 @@ def required_signatures(arguments: Arguments) -> tuple[Requirement, ...]:
         raise UsageError("Option -signatures must be at least 1")
     if not keys:
         if "signatures" in arguments.given:
-            raise UsageError("Option -signatures needs keys", "Name them with -require-signature=KEYS.")
+            raise UsageError("Option -signatures needs keys", "Name the keys with -require-signature=KEYS.")
         return ()
     from planner.api.base import Requirement
 

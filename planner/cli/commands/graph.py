@@ -23,7 +23,7 @@ KINDS = ("plan", "plan-refresh-only", "plan-destroy", "apply")
 With -json, prints the graph before and after transitive reduction, with the kind of each node.""",
     (
         Flag("type", "string", f"The operation: {', '.join(KINDS)}.", value="TYPE"),
-        Flag("plan", "string", "Draw the graph of this plan file: that of applying it, or of -type.", value="FILE"),
+        Flag("plan", "string", "Draw a graph of this plan file: the apply graph, or the graph of -type.", value="FILE"),
         Flag("draw-cycles", "bool", "Draw the edges of cycles in red."),
         Flag("module-depth", "int", "", -1),
         Flag("verbose", "bool", "Also draw the vertices that close providers."),

@@ -58,12 +58,12 @@ def import_(arguments: Arguments, terminal: Terminal) -> int:
     view.diagnostics(diagnostics)
     if has_errors(diagnostics):
         return 1
-    view.say("\nImport successful! The object is managed from now on.")
+    view.say("\nImport successful! planner now manages the object.")
     return 0
 
 
 MARK = (
-    Flag("allow-missing", "bool", "It is not an error when the instance does not exist."),
+    Flag("allow-missing", "bool", "Do not fail if the instance does not exist."),
     IGNORE_REMOTE_VERSION,
     *STATE,
     *VARIABLES,

@@ -152,7 +152,7 @@ condition of each rule. Every step has its reason, and every leaf its place in a
         Flag("type", "string", "The graph: plan, plan-refresh-only, plan-destroy or apply.", value="TYPE"),
         Flag("plan", "string", "Use the apply graph of this plan file.", value="FILE"),
         Flag("depth", "int", "Show only this many levels of the proof.", 0, value="N"),
-        Flag("expand", "string", "Show one step of the proof in full: p1, p2, ... as -json has them.", value="ID"),
+        Flag("expand", "string", "Show one step of the proof in full, by its name in -json: p1, p2, ...", value="ID"),
         Flag("full", "bool", "Show the whole proof: every fact, rule and condition."),
         Flag("not", "bool", "Explain why something does not hold."),
         Flag("fix", "bool", "List the smallest sets of lines and options to remove so that it no longer holds."),

@@ -177,7 +177,7 @@ class _Mistakes:
                 self.read()
                 if self.peek()[0] == "}":
                     detail = "JSON has no comma behind the last property of an object."
-                    self.report("trailing_comma", "Comma at the end of an object", detail, token)
+                    self.report("trailing_comma", "Trailing comma in an object", detail, token)
                     return None
             elif token[0] == END:
                 detail = "The text ends before the closing brace of this object."
@@ -206,7 +206,7 @@ class _Mistakes:
                 self.read()
                 if self.peek()[0] == "]":
                     detail = "JSON has no comma behind the last item of an array."
-                    self.report("trailing_comma", "Comma at the end of an array", detail, token)
+                    self.report("trailing_comma", "Trailing comma in an array", detail, token)
                     return None
             elif token[0] == END:
                 detail = "The text ends before the closing bracket of this array."
