@@ -209,3 +209,43 @@ resource "terraform_data" "count" { input = length(terraform_data.kept) }
         "terraform_data.ids": ["var.n 2 4"],
         "terraform_data.count": ["var.n 2 4"],
     }
+
+
+KEYS = """
+variable "v" {
+  type    = map(string)
+  default = { a = "1", b = "2", c = "3" }
+}
+resource "terraform_data" "r" {
+  for_each         = var.v
+  input            = each.value
+  triggers_replace = "old"
+}
+resource "terraform_data" "reader" { input = EXPRESSION }
+"""
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "length(terraform_data.r)",
+        "keys(terraform_data.r)",
+        'contains(keys(terraform_data.r), "c")',
+        "[for k, r in terraform_data.r : k]",
+        "values(terraform_data.r)[*].input",
+        "{ for k, r in terraform_data.r : k => r.input }",
+    ],
+)
+def test_an_instance_that_an_apply_with_target_destroyed(
+    expression: str, tmp_path: Path, planner: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An expression that reads keys, or what a replacement leaves as it is, changes with the keys alone."""
+    (tmp_path / "main.tf").write_text(KEYS.replace("EXPRESSION", expression), "utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert planner("apply", "-auto-approve").code == 0
+    values = '-var=v={ a = "1", b = "2" }'
+    assert planner("apply", "-auto-approve", '-target=terraform_data.r["c"]', values).code == 0
+    Path("main.tf").write_text(Path("main.tf").read_text("utf-8").replace('"old"', '"new"'), "utf-8")
+    found = roots(planner, values)
+    assert found.pop("terraform_data.reader") == ['var.v["c"] "3" nothing']
+    assert found.keys() == {'terraform_data.r["a"]', 'terraform_data.r["b"]'}

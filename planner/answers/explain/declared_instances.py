@@ -56,6 +56,11 @@ class DeclaredInstances:
             self._by_key[path, name] = all(self._is_by_key(module, name) for module in instances)
         return self._by_key[path, name]
 
+    def have_other_keys(self, path: ModulePath, name: str) -> bool:
+        """Whether the repetition of a resource gives keys other than in the former world."""
+        known = (self._keys(module, name) for module in self._places.context.instances(path))
+        return any(keys is not None and set(keys[0]) != set(keys[1]) for keys in known)
+
     def is_in_both(self, module: ModuleInstance, name: str) -> bool:
         """Whether both worlds have the block of a resource."""
         was = self._former.declaration(module, name)

@@ -276,7 +276,8 @@ class Interventions:
             units = frozenset(ChangedInput(kind, path, ref.name) for kind in RESOURCES) & self._changing
             if self.former.has_created(module, ref.name):
                 units |= {ChangedInput("instances", path, ref.name)}
-            if any(unit.kind == "instances" for unit in units) and self.declared.are_by_key(path, ref.name):
+            has_others = any(u.kind == "instances" for u in units) or self.declared.have_other_keys(path, ref.name)
+            if has_others and self.declared.are_by_key(path, ref.name):
                 units = frozenset(unit for unit in units if unit.kind != "instances")
                 is_in_both = self.declared.is_in_both(module, ref.name)
                 units |= (self._repetition if is_in_both else self._own_repetition)(path, ref.name, module)
@@ -431,7 +432,8 @@ class Interventions:
         new, old = (frozenset(unit for unit in some if unit.kind != "attribute") for some in (new, units - new))
         key = new, old
         if key not in self._contexts:
-            given = {name: self._mixed_variable(name, new) for name in self.given}
+            tried = {unit.name for unit in new | old if unit.kind == "variable"}
+            given = {n: self._mixed_variable(n, new) if n in tried else one for n, one in self.given.items()}
             config = Config(self._mixed_module(self._whole().root, old, None), {})
             former = self.former
             of_objects = {unit for unit in old if unit.kind in RESOURCES}
