@@ -120,7 +120,7 @@ def test_no_running_providers(planner, monkeypatch):
 def test_destroy_has_one_mode(planner):
     ran = planner("destroy", "-destroy")
     assert ran.code == 1
-    assert "leave out -destroy" in ran.err
+    assert "Remove -destroy" in ran.err
 
 
 def test_chdir(planner, tmp_path):

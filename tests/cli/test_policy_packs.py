@@ -463,7 +463,7 @@ def test_installed_locked_and_changed(folder: Path, planner: Run, repository: Pa
     assert ran.code == 0 and "acme.ports 1.0.0" in ran.out
     lock = json.loads((folder / ".planner/policy.lock").read_text())
     assert lock["packs"]["acme.ports"]["version"] == "1.0.0"
-    assert "All packs are there" in planner("policy", "init").out
+    assert "All packs are installed" in planner("policy", "init").out
     applied(planner)
     assert kinds(planner) == [("deny", "port")]
     installed = folder / ".planner/packs/acme.ports/ports.dl"
