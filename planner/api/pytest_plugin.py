@@ -128,8 +128,8 @@ def planner_snapshot(request: pytest.FixtureRequest) -> Callable[[Plan], None]:
 
         text = without(plan.text(causes=False), plan.secrets)
         for change in plan.objects:
-            if change.type == "terraform_data" and change.before:  # has a random id
-                text = text.replace(change.before["id"], f"(id of {change.address})")
+            if change.type == "terraform_data" and isinstance(change.before, dict):  # its id is random
+                text = text.replace(str(change.before["id"]), f"(id of {change.address})")
         if request.config.getoption(UPDATE):
             file.parent.mkdir(exist_ok=True)
             file.write_text(text, "utf-8")
