@@ -157,7 +157,8 @@ def test_killed_while_upgrading_an_identity(folder: Path) -> None:
     assert run(folder, "apply", "-auto-approve").returncode == 0
 
 
-def test_killed_while_moving(folder: Path) -> None:
+def test_killed_while_moving(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    override(monkeypatch, folder.parent, names=("test", "other"), is_alone=True)  # the state's, too
     source = {"type": "other_thing", "name": "o", "provider": 'provider["example.com/test/other"]', "mode": "managed"}
     instance = {"schema_version": 0, "attributes": {"title": "n"}}
     state = {"version": 4, "lineage": "l", "serial": 1, "terraform_version": "1.12.6", "outputs": {}}
