@@ -178,7 +178,8 @@ class _Chains:
         is_checked = bool(confirmed)
         if confirmed:
             if not roots or roots[0] not in confirmed:
-                chain = self._checked.path(name, confirmed) or _to_part(chain, confirmed)
+                tried = chain[:1] if chain and self._checked.of_value(chain[0]) else []
+                chain = self._checked.path(name, confirmed) or _to_part(chain, confirmed) or tried
             first = chain[-1] if chain and chain[-1] in confirmed else min(confirmed)
             roots = [first, *sorted(confirmed - {first})]
         beside = self._ways.beside(name) if confirmed is None and roots else set()
