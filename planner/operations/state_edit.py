@@ -16,6 +16,7 @@ from planner.foundation.vocabulary.address import (
     sort_key,
 )
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure, error, has_errors, warning
+from planner.foundation.vocabulary.nearest import instead
 from planner.foundation.vocabulary.provider_address import parse_provider_configuration, provider_source
 from planner.foundation.vocabulary.records import evolve
 from planner.operations.backends import version_problems
@@ -127,8 +128,10 @@ def parse(text: str) -> Address:
         raise Failure(error("state.address", f'"{text}" is not a valid address', problem.detail)) from None
 
 
-def unknown(address: str) -> Diagnostic:
-    return error("state.unknown_address", "Not in the state", f"The state does not contain {address}.")
+def unknown(address: str, state: State) -> Diagnostic:
+    known = {str(held) for held, _, _ in entries(state)}
+    hint = instead(address, known) or " To list what it contains: planner state list."
+    return error("state.unknown_address", "Not in the state", f"The state does not contain {address}.{hint}")
 
 
 # `state rm`: forget objects without touching the real ones.
@@ -151,7 +154,7 @@ def removal(addresses: Iterable[str]) -> Change:
             hits = [str(a) for a, _, _ in entries(state) if address.covers(a)]
             gone += [hit for hit in hits if hit not in gone]
         kept = [entry for entry in entries(state) if str(entry[0]) not in gone]
-        problems = [] if gone else [unknown(text) for text, _ in wanted]
+        problems = [] if gone else [unknown(text, state) for text, _ in wanted]
         return rebuilt(state, kept), sorted(gone, key=sort_key), problems
 
     return remove
@@ -183,7 +186,7 @@ def _mark(options: StateOptions, text: str, tainted: bool, allow_missing: bool) 
         instance = resource.instances.get(address.key) if resource is not None else None
         current = instance.current if instance is not None else None
         if resource is None or instance is None or current is None:
-            problem = unknown(str(address))
+            problem = unknown(str(address), state)
             return state, [], [warning("state.missing", problem.summary, problem.detail) if allow_missing else problem]
         if not tainted and not current.tainted:
             return state, [], [error("state.not_tainted", "Not tainted", f"{address} is not tainted.")]

@@ -36,7 +36,7 @@ def movement(source: Address, target: Address, moved: list[Moved], moves: dict[s
 
     def move(state: State) -> tuple[State, list[str], list[Diagnostic]]:
         taken, rest = _covered_instances(state, source)
-        renamed, pairs, problems = _renamed(taken, rest, source, target)
+        renamed, pairs, problems = _renamed(state, taken, rest, source, target)
         moved.extend(pairs)
         moves.update({str(now): str(was) for (was, _, _), (now, _, _) in zip(taken, renamed, strict=False)})
         return rebuilt(state, _freed(rest + renamed, source)), [new for _, new in pairs], problems
@@ -62,7 +62,7 @@ def _move_across(
             return state, [], problems
         there = there or State()
         taken, rest = _covered_instances(state, source)
-        renamed, pairs, problems = _renamed(taken, list(entries(there)), source, target)
+        renamed, pairs, problems = _renamed(state, taken, list(entries(there)), source, target)
         moved.extend(pairs)
         if not has_errors(problems) and not dry_run:
             _, problems = _locked_write(store, options, rebuilt(there, _freed(list(entries(there)) + renamed, source)))
@@ -92,10 +92,10 @@ def _covered_instances(state: State, source: Address) -> tuple[list[Entry], list
 
 
 def _renamed(
-    taken: list[Entry], others: list[Entry], source: Address, target: Address
+    state: State, taken: list[Entry], others: list[Entry], source: Address, target: Address
 ) -> tuple[list[Entry], list[Moved], list[Diagnostic]]:
     if not taken:
-        return [], [], [unknown(str(source))]
+        return [], [], [unknown(str(source), state)]
     problem = _unfit(taken, source, target)
     if problem:
         return [], [], [error("state.move_target", "Invalid target address", f"Cannot move to {target}: {problem}")]

@@ -31,6 +31,7 @@ from planner.foundation.vocabulary.address import (
     sort_key,
 )
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.foundation.vocabulary.nearest import instead
 from planner.foundation.vocabulary.records import evolve
 from planner.render.diff_block import SchemaLookup
 from planner.render.terminal import Terminal
@@ -71,6 +72,11 @@ def no_state() -> Diagnostic:
     return error("state.none", "No state", "No state file was found: nothing has been applied here yet.")
 
 
+def _unknown(address: str, known: list[str]) -> Diagnostic:
+    hint = instead(address, known) or " To list what it contains: planner state list."
+    return error("state.unknown_address", "Not in the state", f"The state does not contain {address}.{hint}")
+
+
 def instances(state: State, wanted: list[str], id: str = "") -> list[str]:
     """Addresses of instances with a current or deposed object, sorted. Raises Failure for an address that names
     nothing in the state."""
@@ -90,9 +96,8 @@ def instances(state: State, wanted: list[str], id: str = "") -> list[str]:
         addresses.append(address)
     missing = [text for i, text in enumerate(wanted) if i not in used]
     if missing:
-        raise Failure(
-            [error("state.unknown_address", "Not in the state", f"The state does not contain {m}.") for m in missing]
-        )
+        known = [resource.address + format_key(instance.key) for resource, instance in state.instances()]
+        raise Failure([_unknown(text, known) for text in missing])
     return sorted(addresses, key=sort_key)
 
 

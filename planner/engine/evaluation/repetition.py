@@ -224,7 +224,7 @@ def _for_each(
     if needed_for is not None and Unknown in (value.__class__, found.__class__):
         problems.append(_unknown("for_each", expr, scope, needed_for))
     if value.__class__ is Null:
-        problems.append(_invalid("for_each", expr, scope, "it is null"))
+        problems.append(_invalid("for_each", expr, scope, "it is null. An empty map or set makes no instances"))
         found = None
     for mark, word in ((SENSITIVE, "sensitive"), (EPHEMERAL, "ephemeral")):
         if mark in marks:
@@ -239,7 +239,11 @@ def _for_each(
 def _set(expr: Expr, scope: Scope, value: Value, type_: SetType) -> tuple[Value, list[Diagnostic]]:
     if type_.element is not STRING and type_.element is not DYNAMIC:
         name = friendly_name(type_.element)
-        return None, [_invalid("for_each", expr, scope, f"a set must be one of strings, but this one is of {name}")]
+        how = "toset([for item in ... : tostring(item)])"
+        if isinstance(type_.element, ObjectType):
+            how = "{ for item in ... : item.ATTRIBUTE => item }, with an attribute that names each item"
+        reason = f"a set must be one of strings, but this one is of {name}. Write {how}"
+        return None, [_invalid("for_each", expr, scope, reason)]
     if value.__class__ is Null:
         return value, []
     if not is_wholly_known(value):
@@ -259,11 +263,12 @@ def _invalid(argument: str, expr: Expr, scope: Scope, reason: str, secret: bool 
 
 
 def _unknown(argument: str, expr: Expr, scope: Scope, what: str) -> Diagnostic:
-    known = "the keys" if argument == "for_each" else "the value"
-    detail = (
-        f"It depends on values that are only known after apply, so the instances cannot be planned. Let {known} depend "
-        "on what is known before"
+    known = (
+        "Write a map whose keys are in the configuration, with these values only in its values"
+        if argument == "for_each"
+        else "Let the value depend on what is known before"
     )
+    detail = f"It depends on values that are only known after apply, so the instances cannot be planned. {known}"
     detail += f", or plan everything else first with {option('exclude', what)}." if what else "."
     values = operand_values(expr.node, scope, expr.source, unknown=True)
     return error(f"plan.unknown_{argument}", f"Invalid {argument} argument", detail, expr.span, values=values)

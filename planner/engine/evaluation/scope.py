@@ -384,13 +384,26 @@ def traversal_problems(object_type: Type, steps: tuple[Step, ...], source: Sourc
 def _key_problems(decl: ResourceDecl, ref: Ref, span: Span) -> list[Diagnostic]:
     repeated = "count" if decl.count is not None else "for_each" if decl.for_each is not None else ""
     if ref.key is not None and not repeated:
-        detail = f"{ref.name} has neither count nor for_each, so it has a single instance without a key."
+        detail = f"{ref.name} has neither count nor for_each, so it has a single instance: remove the index."
         return [error("plan.unexpected_key", "Unexpected resource instance key", detail, span)]
     if ref.key is None and repeated and ref.rest:
-        example = "count.index" if repeated == "count" else "each.key"
-        detail = f"{ref.name} has {repeated}, so its attributes belong to instances: {ref.name}[{example}]."
+        example, every = ("count.index", ref.name) if repeated == "count" else ("each.key", f"values({ref.name})")
+        detail = (
+            f"{ref.name} has {repeated}, so its attributes belong to instances: write {ref.name}[{example}] in a block "
+            f"that has {repeated}, too, another index for one of them, or {every}[*] for all."
+        )
         return [error("plan.missing_key", "Missing resource instance key", detail, span)]
     return []
+
+
+_MISSPELT_ROOTS = {
+    "locals": "local",
+    "modules": "module",
+    "variable": "var",
+    "variables": "var",
+    "vars": "var",
+}
+"""words that look like a resource type, and the beginning of a reference that was meant"""
 
 
 def _undeclared(module: ModuleConfig, ref: Ref, span: Span) -> Diagnostic:
@@ -404,6 +417,9 @@ def _undeclared(module: ModuleConfig, ref: Ref, span: Span) -> Diagnostic:
         key = f"{ref.type}.{ref.label}" if other == "managed" else f"{other}.{ref.type}.{ref.label}"
         if other != ref.mode and key in module.resources:
             hint = f' Did you mean "{key}"?'
+    root = _MISSPELT_ROOTS.get(ref.type, "")
+    if ref.mode == "managed" and root:
+        hint = f' Did you mean "{root}.{ref.label}"?'
     detail = f'There is no {ref.mode} resource "{ref.type}" "{ref.label}" definition in {place}.{hint}'
     return error("plan.undeclared_resource", "Reference to undeclared resource", detail, span)
 

@@ -432,9 +432,10 @@ def _index(text: str, at: int) -> tuple[str | int | float, int]:
             raise ValueError
         number = float(digits)
     except ValueError:
-        raise AddressError(
-            "Invalid address", "Brackets hold a whole number or a quoted string.", at, max(end, at + 1)
-        ) from None
+        detail = "Brackets hold a whole number or a quoted string."
+        if digits and text[end : end + 1] == "]":
+            detail = f"{detail} For a shell, write '{text[:at]}\"{digits}\"{text[end:]}'."
+        raise AddressError("Invalid address", detail, at, max(end, at + 1)) from None
     return int(number) if number.is_integer() else number, end
 
 

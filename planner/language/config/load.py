@@ -107,7 +107,7 @@ class InstalledModules:
     before their own; `init`: the command that installs them."""
 
     def __init__(
-        self, manifest: Manifest, root_dir: str, absolute: str = "", below: ModulePath = (), init: str = "init"
+        self, manifest: Manifest, root_dir: str, absolute: str = "", below: ModulePath = (), init: str = "planner init"
     ) -> None:
         self.manifest, self.init = manifest, init
         self.root_dir, self.absolute, self.below = root_dir, absolute, below

@@ -81,7 +81,8 @@ class ModuleBuilder:
         for encryption in file.settings.encryptions:
             self._add_encryption(encryption, problems)
         for provider in file.providers:
-            self._once(module.providers, provider.key, provider, "provider configuration", problems)
+            needs_alias = provider.alias is None
+            self._once(module.providers, provider.key, provider, "provider configuration", problems, needs_alias)
         for name, body, span in file.settings.provider_metas:
             if name in module.provider_metas:
                 detail = (
@@ -154,20 +155,24 @@ class ModuleBuilder:
         problems.error("duplicate_resource", title, detail, resource.span)
         return False
 
-    def _once(self, into: dict[str, Any], key: str, item: Any, what: str, problems: Problems) -> None:
+    def _once(
+        self, into: dict[str, Any], key: str, item: Any, what: str, problems: Problems, alias: bool = False
+    ) -> None:
         if key not in into:
             into[key] = item
             return
-        self._duplicate(into[key], item, what, problems)
+        self._duplicate(into[key], item, what, problems, alias)
 
     def _last(self, into: dict[str, Any], item: Any, what: str, problems: Problems) -> None:
         if item.name in into:
             self._duplicate(into[item.name], item, what, problems)
         into[item.name] = item
 
-    def _duplicate(self, first: Any, item: Any, what: str, problems: Problems) -> None:
+    def _duplicate(self, first: Any, item: Any, what: str, problems: Problems, alias: bool = False) -> None:
         name = getattr(item, "key", item.name)
-        detail = f"There is already a {what} for {name} at {first.span}; each name can be declared once in a module."
+        article = "an" if what[0] in "aeiou" else "a"
+        rule = "give each further one an alias" if alias else "each name can be declared once in a module"
+        detail = f"There is already {article} {what} for {name} at {first.span}; {rule}."
         code = f"duplicate_{what.replace(' ', '_')}"
         problems.error(code, f"Duplicate {what}", detail, item.span)
 

@@ -7,6 +7,7 @@ import posixpath
 from collections.abc import Callable, Iterable
 
 from planner.foundation.vocabulary.diagnostic import Diagnostic
+from planner.foundation.vocabulary.nearest import nearest
 from planner.language.config.directory import (
     DATA_DIRECTORY,
     Manifest,
@@ -123,7 +124,8 @@ class ModuleRecorder:
             problems.error("local_version", "Invalid version constraint", detail, call.span)
         directory = posixpath.normpath(posixpath.join(parent, call.source))
         if not self._is_dir(directory):
-            detail = f"There is no directory {directory}, which module {call.name} names as its source."
+            hint = self._similar(directory)
+            detail = f"There is no directory {directory}, which module {call.name} names as its source.{hint}"
             outside = self._leaves_package(path, call)
             if outside:
                 detail = f"{detail} It would be outside of the package {outside}, in which the calling module is."
@@ -155,6 +157,15 @@ class ModuleRecorder:
 
     def _is_dir(self, directory: str) -> bool:
         return os.path.isdir(os.path.join(self.root_dir, directory))
+
+    def _similar(self, directory: str) -> str:
+        above, name = posixpath.split(directory)
+        try:
+            beside = [e.name for e in os.scandir(os.path.join(self.root_dir, above or ".")) if e.is_dir()]
+        except OSError:
+            return ""
+        similar = nearest(name, sorted(beside))
+        return f' Did you mean "{posixpath.join(above, similar)}"?' if similar else ""
 
     def _real(self, directory: str) -> str:
         """The directory with the links in its path resolved one by one, as others record it: it becomes absolute only

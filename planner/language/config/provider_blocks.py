@@ -116,12 +116,18 @@ def constraint_text(value: Value, attribute: Attribute, problems: Problems) -> s
         return None
     if value.__class__ is not str:
         return None
+    return str(value) if _is_constraint(str(value), where, problems) else None
+
+
+def _is_constraint(text: str, where: Span, problems: Problems) -> bool:
+    """Whether a text is a version constraint (else reported)."""
     try:
-        parse_constraints(value)
+        parse_constraints(text)
     except ValueError as bad:
-        problems.error("invalid_constraint", "Invalid version constraint", f"{bad}.", where)
-        return None
-    return str(value)
+        detail = f'{bad}. Constraints are written like "~> 1.2" or ">= 1.2.0, < 2.0.0".'
+        problems.error("invalid_constraint", "Invalid version constraint", detail, where)
+        return False
+    return True
 
 
 # ---------------------------------------------------------------- references to configurations
@@ -299,12 +305,7 @@ def _required_version(expr: ExpressionPiece, problems: Problems) -> str | None:
         detail = "A version constraint is a string."
         problems.error("invalid_constraint", "Invalid version constraint", detail, expr.span)
         return None
-    try:
-        parse_constraints(str(value))
-    except ValueError as bad:
-        problems.error("invalid_constraint", "Invalid version constraint", f"{bad}.", expr.span)
-        return None
-    return str(value)
+    return str(value) if _is_constraint(str(value), expr.span, problems) else None
 
 
 def _required_source(expr: ExpressionPiece, problems: Problems) -> str | None:
@@ -315,7 +316,7 @@ def _required_source(expr: ExpressionPiece, problems: Problems) -> str | None:
     try:
         return parse_provider_source(str(value))
     except SourceError as bad:
-        problems.error("invalid_source", "Invalid provider source", str(bad), expr.span)
+        problems.error("invalid_source", "Invalid provider source string", str(bad), expr.span)
         return None
 
 

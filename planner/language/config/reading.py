@@ -130,7 +130,10 @@ def _computed(expr: ExpressionPiece, problems: Problems) -> Value | None:
         if not any(call.start <= node.start < call.end for call in calls):
             root = node.end if isinstance(node, nodes.Variable) else node.root_end
             span = Span(expr.source, node.start, root)
-            problems.error("variables_not_allowed", "Variables not allowed", "Variables are not allowed here.", span)
+            detail = "Variables are not allowed here: the value must be a constant."
+            if isinstance(node, nodes.Variable):
+                detail = f'Variables are not allowed here. For a string, write double quotes: "{node.name}".'
+            problems.error("variables_not_allowed", "Variables not allowed", detail, span)
     if len(problems) > before:
         return None
     value, diagnostics = try_evaluate(expr.node, ConstantScope(), expr.source)

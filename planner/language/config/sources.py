@@ -108,7 +108,9 @@ def parse_module_source(text: str, registry_only: bool = False) -> ModuleSource:
     local = text.startswith(("./", "../", ".\\", "..\\"))
     if registry_only:
         if local:
-            raise SourceError(f"{text} is a local directory, and versions exist only for modules of a registry.")
+            raise SourceError(
+                f"{text} is a local directory, and only modules of a registry have versions: remove version."
+            )
         return ModuleSource("registry", _registry(text))
     if local:
         clean = posixpath.normpath(text.replace("\\", "/"))
@@ -226,6 +228,6 @@ def _detect(text: str) -> str:
         url = f"file://{rest}"
         return f"{protocol}::{url}" if protocol else url
     raise SourceError(
-        f"{without_secrets(text)} is not a known kind of source. A directory relative to the calling module begins "
-        "with ./ or ../."
+        f"{without_secrets(text)} is not a known kind of source. For a directory of the calling module, write "
+        f'"./{without_secrets(text)}".'
     )

@@ -16,6 +16,7 @@ from planner.foundation.values.convert import ConversionError
 from planner.foundation.values.json_codec import simple_json
 from planner.foundation.values.value import EPHEMERAL, Unknown, Value, is_null, is_wholly_known, unmark_deep
 from planner.foundation.vocabulary.diagnostic import Diagnostic
+from planner.foundation.vocabulary.nearest import did_you_mean
 from planner.foundation.vocabulary.records import evolve, frozen
 from planner.foundation.vocabulary.span import Source, Span
 from planner.language.config.directory import is_secret_directory
@@ -299,7 +300,8 @@ def finalize(value: Value, variable: VariableDecl, span: Span | None, problems: 
     if is_null(final) and not variable.nullable:
         if variable.default is not None:
             return variable.default
-        detail = f"var.{variable.name} may not be null{f', which {giver} makes it' if giver else ''}."
+        made = f", which {giver} makes it" if giver else ""
+        detail = f"var.{variable.name} may not be null{made}: its declaration ({variable.span}) has nullable = false."
         problems.error("null_variable", "Required variable not set", detail, span or variable.span)
         return Unknown(variable.constraint.type)
     return final
@@ -316,13 +318,15 @@ def undeclared_values(declared: Mapping[str, VariableDecl], given: RawVariables)
             continue
         if raw.origin in ("command line", "input"):
             what = "option" if raw.origin == "command line" else "value"
-            detail = f"The root module declares no variable {name}. Declare it, or leave the {what} out."
+            hint = did_you_mean(name, declared) or f" Declare it, or leave the {what} out."
+            detail = f"The root module declares no variable {name}.{hint}"
             problems.error("undeclared_value", "Value for undeclared variable", detail)
             continue
         in_files += 1
         if in_files <= 2:
             where = raw.span.filename if raw.span else ""
-            detail = f"{where} gives a value to {name}, but the root module declares no such variable."
+            hint = did_you_mean(name, declared) or f' To use it, add variable "{name}" {{}} to the configuration.'
+            detail = f"{where} gives a value to {name}, but the root module declares no such variable.{hint}"
             problems.warning("undeclared_value", "Value for undeclared variable", detail)
     if in_files > 2:
         detail = f"{in_files - 2} more values in files are for variables that are not declared."

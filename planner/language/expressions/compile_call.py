@@ -17,6 +17,7 @@ from planner.foundation.vocabulary.span import Span
 from planner.language.expressions import environment
 from planner.language.expressions.environment import Compiler, Environment, Run, constant, start_range
 from planner.language.functions import Function, FunctionError, call, names
+from planner.language.functions.protocol import misfit
 from planner.language.syntax import nodes
 
 CONVERT = ("convert", "core::convert")
@@ -160,7 +161,7 @@ def _check_arguments(
                 convert(value, param.type)
         except ConversionError as e:
             start, end = start_range(places[i], env.source)
-            _argument_error(env, node.name, param.name if param else "", str(e), start, end)
+            _argument_error(env, node.name, param.name if param else "", misfit(function, i, values[i], e), start, end)
 
 
 def _argument_error(env: Environment, name: str, parameter: str, message: str, start: int, end: int) -> None:

@@ -25,6 +25,7 @@ from planner.foundation.values.types import (
 from planner.foundation.values.unify import unify
 from planner.foundation.values.value import UNKNOWN, List, Map, Null, Set, Value, mark, type_of, unmark
 from planner.foundation.vocabulary.diagnostic import Diagnostic, error
+from planner.foundation.vocabulary.nearest import nearest
 from planner.foundation.vocabulary.records import field, frozen
 from planner.foundation.vocabulary.span import Source, Span
 from planner.language.expressions import environment
@@ -183,7 +184,10 @@ class _Parser:
         if word in NEEDS:
             self.report(f"{word} needs {NEEDS[word]} in parentheses.", node.start, node.end)
         else:
-            self.report(f'"{word}" is not a type.', node.start, node.end)
+            known = ("string", "number", "bool", "any", *NEEDS)
+            alike = next((name for name in known if name.startswith(word)), None) or nearest(word, known)
+            hint = f'Did you mean "{alike}"?' if alike else f"The types are {', '.join(known)}."
+            self.report(f'"{word}" is not a type. {hint}', node.start, node.end)
         return DYNAMIC
 
     def _arity(self, node: nodes.Call) -> bool:

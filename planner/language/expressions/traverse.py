@@ -31,6 +31,7 @@ from planner.foundation.values.value import (
     mark,
     type_of,
 )
+from planner.foundation.vocabulary.nearest import did_you_mean
 
 
 class TraversalError(ValueError):
@@ -54,7 +55,8 @@ def get_attr(value: Value, name: str) -> Value:
     if cls is Map:
         if name in value.items:
             return value.items[name]
-        raise TraversalError("Missing map element", f'This map has no element with the key "{name}".')
+        hint = _suggestion(name, value.items)
+        raise TraversalError("Missing map element", f'This map has no element with the key "{name}".{hint}')
     if cls is Null:
         raise TraversalError("Attempt to get attribute from null value", "This value is null: it has no attributes.")
     t = type_of(value)
@@ -69,13 +71,17 @@ def get_attr(value: Value, name: str) -> Value:
     if isinstance(t, Primitive):
         detail = f"A {t.name} has no attributes."
     elif isinstance(t, (ListType, SetType)) and isinstance(t.element, ObjectType):
-        one = "an element of it by an index, or " if isinstance(t, ListType) else ""
-        detail = (
-            f"A {t.kind} of objects has no attributes of its own. Choose {one}the attribute of all elements by [*]."
-        )
+        detail = f"A {t.kind} of objects has no attributes of its own. {_of_elements(isinstance(t, ListType))}"
+    elif isinstance(t, TupleType) and any(isinstance(element, ObjectType) for element in t.elements):
+        detail = f"A tuple has no attributes of its own. {_of_elements(True)}"
     else:
         detail = f"A {friendly_name(t)} has no attributes."
     raise TraversalError("Unsupported attribute", detail)
+
+
+def _of_elements(has_indices: bool) -> str:
+    one = "an element of it by an index, or " if has_indices else ""
+    return f"Choose {one}the attribute of all elements by [*]."
 
 
 def _no_attribute(name: str, known: Any) -> TraversalError:
@@ -84,11 +90,14 @@ def _no_attribute(name: str, known: Any) -> TraversalError:
 
 
 def _suggestion(name: str, known: Any) -> str:
-    from difflib import get_close_matches
+    """The name that is most alike, else all names if they are few."""
+    names = sorted(known)
+    listed = f" It has {', '.join(names)}." if names and len(names) <= _FEW else ""
+    return did_you_mean(name, names) or listed
 
-    close = get_close_matches(name, sorted(known), 1, 0.75)
-    return f' Did you mean "{close[0]}"?' if close else ""
 
+_FEW = 6
+"""names that are listed"""
 
 INVALID_INDEX = "Invalid index"
 
@@ -121,7 +130,7 @@ def _index(collection: Value, key: Value) -> Value:
     if t is DYNAMIC or type_of(bare_key) is DYNAMIC:
         return mark(UNKNOWN, marks)
     if isinstance(t, ObjectType):
-        return mark(_index_object(inner, t, bare_key), marks)
+        return mark(_index_object(inner, t, bare_key, is_shown=not marks and key.__class__ is not Marked), marks)
     if isinstance(t, SetType):
         raise TraversalError(
             INVALID_INDEX,
@@ -137,7 +146,8 @@ def _index(collection: Value, key: Value) -> Value:
         marks |= key.marks
     if isinstance(t, MapType):
         if bare_key not in inner.items:
-            raise TraversalError(INVALID_INDEX, f"This map has no element with {_key_words(key)}.")
+            hint = "" if marks else _suggestion(str(bare_key), inner.items)
+            raise TraversalError(INVALID_INDEX, f"This map has no element with {_key_words(key)}.{hint}")
         return mark(inner.items[bare_key], marks)
     items: Any
     if inner.__class__ is Unknown:
@@ -174,14 +184,17 @@ def _key(key: Value, wanted: Primitive) -> Value:
         raise TraversalError(INVALID_INDEX, f"Invalid key: {e}.") from None
 
 
-def _index_object(value: Value, t: ObjectType, key: Value) -> Value:
+def _index_object(value: Value, t: ObjectType, key: Value, is_shown: bool) -> Value:
     was_number = type_of(key) is NUMBER
     key = _key(key, STRING)
     if value.__class__ is Unknown or key.__class__ is Unknown:
         return UNKNOWN
     if key not in t.attributes:
+        named = f'named "{key}"' if is_shown else "of that name"
         hint = " Objects are read by the names of their attributes, not by numbers." if was_number else ""
-        raise TraversalError(INVALID_INDEX, f"This object has no attribute of that name.{hint}")
+        if is_shown and not was_number:
+            hint = _suggestion(key, t.attributes)
+        raise TraversalError(INVALID_INDEX, f"This object has no attribute {named}.{hint}")
     return value[key]
 
 

@@ -27,6 +27,7 @@ from planner.foundation.support.disk import (
 from planner.foundation.values.sets import make_set
 from planner.foundation.values.types import BOOL, STRING, SetType
 from planner.foundation.values.value import Value, mark, unmark
+from planner.foundation.vocabulary.nearest import did_you_mean
 from planner.language.functions.crypto import base64, hexadecimal
 from planner.language.functions.encoding import base64_text
 from planner.language.functions.protocol import CallContext, Function, FunctionError, Param, function, text
@@ -82,13 +83,23 @@ def read_bytes(path: str, base_dir: str, hidden: bool = False, argument: int | N
         raise
     except FileNotFoundError:
         raise FunctionError(
-            f"{name} does not exist. Functions read only files that are there before the plan is made: for a file that "
-            "a resource creates, refer to an attribute of that resource.",
+            f"{name} does not exist.{'' if hidden else _similar(at)} Functions read only files that are there before "
+            "the plan is made: for a file that a resource creates, refer to an attribute of that resource.",
             argument,
         ) from None
     except (OSError, ValueError) as problem:
         reason = (problem.strerror or problem) if isinstance(problem, OSError) else "its name is not valid"
         raise FunctionError(f"{name} cannot be read: {reason}.", argument) from None
+
+
+def _similar(path: str) -> str:
+    """A suggestion of the file in the same directory that is written most alike."""
+    directory, slash, name = path.rpartition("/")
+    try:
+        beside = sorted(entry.name for entry in list_directory(directory or slash or "."))
+    except OSError:
+        return ""
+    return did_you_mean(name, beside)
 
 
 def read_text(path: str, base_dir: str, hidden: bool = False) -> str:

@@ -223,7 +223,7 @@ def lookup(mapping: Value, key: Value, *default: Value, result_type: Type) -> Va
         return mark(entries(mapping)[name], marks)
     if not default:
         what = "this key" if key_marks else f'the key "{name}"'
-        raise FunctionError(f"The map has no element with {what}.")
+        raise FunctionError(f"The map has no element with {what}, and the call has no default as its third argument.")
     try:
         return mark(convert(default[0], result_type), marks)
     except ValueError as problem:
@@ -250,5 +250,6 @@ def _lookup_type(mapping: Value, key: Value, default: tuple[Value, ...]) -> Type
     if name in attributes:
         return attributes[name]  # type: ignore[no-any-return]
     if not default:
-        raise FunctionError(f'The object has no attribute "{name}".', 0)
+        detail = f'The object has no attribute "{name}", and the call has no default as its third argument.'
+        raise FunctionError(detail, 0)
     return type_of(default[0])

@@ -188,7 +188,10 @@ class Function:
         if self.lazy:
             return self.result  # type: ignore[no-any-return]
         arguments = [Unknown(p.type) for p in (*self.params, *filter(None, [self.variadic]))]
-        return self.result_type(arguments)[0]
+        try:
+            return self.result_type(arguments)[0]
+        except FunctionError:  # of a function whose calls always fail
+            return DYNAMIC
 
     def result_type(self, values: Sequence[Value]) -> tuple[Type, bool]:
         """The type of the result for these arguments (already converted), and whether it is undecided because the type
@@ -279,7 +282,7 @@ def _prepare(function: Function, arguments: Sequence[Value]) -> tuple[list[Value
             try:
                 value = convert(value, param.type)
             except ValueError as problem:
-                errors.append(FunctionError(str(problem), index))
+                errors.append(FunctionError(misfit(function, index, value, problem), index))
                 continue
         if not param.allow_marked:
             value, own = unmark_deep(value)
@@ -292,6 +295,14 @@ def _prepare(function: Function, arguments: Sequence[Value]) -> tuple[list[Value
         first = errors[0]
         raise FunctionError(first.message, first.argument, also=errors[1:])
     return values, marks, is_unknown
+
+
+def misfit(function: Function, index: int, value: Value, problem: ValueError) -> str:
+    """The message for an argument that does not convert."""
+    bare = value.value if value.__class__ is Marked else value
+    if index >= len(function.params) and bare.__class__ in (tuple, List, Set):
+        return f"{problem}. To pass its elements as single arguments, write ... after the last argument."
+    return str(problem)
 
 
 def _check_values(function: Function, values: Sequence[Value]) -> bool:

@@ -227,7 +227,9 @@ class NativeBody:
         diagnostics = []
         for block in self.blocks[:1]:  # one example suffices
             span = Span(block.source, block.start, block.type_end)
-            detail = f'Only arguments are allowed here, not blocks such as "{block.type}".'
+            detail = (
+                f'Only arguments are allowed here, not blocks such as "{block.type}": write {block.type} = {{ ... }}.'
+            )
             diagnostics.append(error("syntax.unexpected_block", "Unexpected block", detail, span))
         return {name: a for name, a in self.attributes.items() if name not in self.taken}, diagnostics
 

@@ -270,8 +270,12 @@ def missing_providers(graph: Graph) -> list[Diagnostic]:
             "back, apply, and remove it afterwards; or forget the object with a removed block."
         )
         problems.append(error("graph.provider_missing", "Provider configuration not present", detail, address=node))
-    for (object,) in sorted(graph.database["provider_unresolved"]):
-        detail = f"{object} requires a provider configuration that neither its module nor any calling module has."
+    for object, provider, alias in sorted(graph.database["provider_unresolved"]):
+        named = f' with alias = "{alias}"' if alias else ""
+        detail = (
+            f"{object} requires a configuration of provider {provider}{named}, but neither its module nor any calling "
+            f"module has one. Add a provider block{named}, or change the argument provider."
+        )
         problems.append(
             error("graph.provider_unresolved", "Provider configuration not present", detail, address=object)
         )
