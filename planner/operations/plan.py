@@ -108,7 +108,10 @@ def _plan(
     reading = read_configuration(options)
     loaded = reading.loaded()
     if options.needs_configuration and not loaded.config.files and options.mode != "destroy":
-        detail = "Without configuration everything would be planned to be destroyed. If you want that, use destroy."
+        detail = (
+            "Without configuration everything would be planned to be destroyed. If you want that, use destroy; else "
+            "write a .tf file here, or name the directory of the configuration with -chdir."
+        )
         raise Failure(error("plan.no_configuration", "No configuration files", detail))
     # warnings of the root module come from finding the backend and from loading: readers of the JSON lines expect both
     told += [*override_warnings(loaded.config), *loaded.config.root_warnings, *reading.problems]

@@ -7,6 +7,7 @@ from typing import Literal
 
 from planner.foundation.vocabulary.address import format_key
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure, error, has_errors, warning
+from planner.foundation.vocabulary.nearest import did_you_mean
 from planner.foundation.vocabulary.records import evolve
 from planner.operations.options import StateOptions
 from planner.operations.show import kept_state
@@ -59,7 +60,8 @@ def workspace_select(options: StateOptions, name: str, create: bool = False) -> 
         return "as before", problems
     if name not in names:
         if not create:
-            detail = "Create it with `planner workspace new`, or select it with -or-create."
+            detail = did_you_mean(name, names).lstrip()
+            detail = detail or "Create it with `planner workspace new`, or select it with -or-create."
             return "as before", [*problems, error("workspace.unknown", f'Workspace "{name}" doesn\'t exist', detail)]
         return "created", problems + _create(options, name)
     if name == current:
@@ -76,7 +78,8 @@ def workspace_delete(options: StateOptions, name: str, force: bool = False) -> l
         return problems
     refused = ""
     if name not in names:
-        return [*problems, error("workspace.unknown", f'Workspace "{name}" doesn\'t exist', "Nothing was deleted.")]
+        detail = f"Nothing was deleted.{did_you_mean(name, names)}"
+        return [*problems, error("workspace.unknown", f'Workspace "{name}" doesn\'t exist', detail)]
     if name == DEFAULT_WORKSPACE:
         refused = "The default workspace cannot be deleted."
     elif name == current:

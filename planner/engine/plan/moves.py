@@ -430,8 +430,11 @@ def _move_errors(results: MoveResults, by_name: dict[str, MoveStatement], found:
         report(s, "plan.move_ambiguous", "Ambiguous move statements", detail)
     if not problems:
         for cycle in results.cycles:
-            lines = "".join(f"\n  - {name}" for name in cycle)
-            detail = f"These statements form a cycle, so the objects have no address to move to:{lines}"
+            lines = "".join(f"\n  - {s.name}: {s.from_} to {s.to}" for s in map(by_name.__getitem__, cycle))
+            detail = (
+                f"These statements form a cycle, so the objects have no address to move to:{lines}\n\nRemove one of "
+                "them: the last address must be that of an object in the configuration."
+            )
             problems.append((0, error("plan.move_cycle", "Cyclic dependency in move statements", detail)))
     return [d for _, d in sorted(problems, key=lambda p: p[0])]
 
