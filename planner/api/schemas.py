@@ -52,6 +52,7 @@ STEP = _object(
         "before": _with_text(TEXT, "The former value."),
         "value": _with_text(TEXT, "The present value."),
         "origin": _with_text(TEXT, "Of a variable: default, environment, input or plan."),
+        "elements": _with_text(FLAG, "Whether these are elements: `before` those that a list lost, `value` gained."),
         "source": PLACE,
     },
 )
@@ -130,7 +131,15 @@ REVIEW_CAUSE = _object(
         "changes": CHANGES,
         "hops": _list(TEXT, "The values between it and its changes."),
     },
-    {**LINE, "place": TEXT, "unit": _with_text(TEXT, "Of a fleet."), "units": _list(TEXT, "Those that it changes.")},
+    {
+        **LINE,
+        "place": TEXT,
+        "unit": _with_text(TEXT, "Of a fleet."),
+        "elements": _with_text(
+            FLAG, "Whether the sides are elements: those that a list lost, and those that it gained."
+        ),
+        "units": _list(TEXT, "Those that it changes."),
+    },
 )
 OUTCOME: Schema = {
     "description": "What an apply makes of a change from outside: the value of the last apply, the one from outside, "

@@ -56,14 +56,14 @@ def started(name: str, environ: Mapping[str, str]) -> list[Diagnostic]:
     return _on_pull_request(environ, write)[1]
 
 
-def cut(name: str, environ: Mapping[str, str], detail: str = "") -> list[Diagnostic]:
-    """State that the run ended without a report."""
+def cut(name: str, environ: Mapping[str, str], ended: str = "ended without a report") -> list[Diagnostic]:
+    """State that the run ended without a report. `ended`: how, as in `was cancelled`."""
 
     def write(review: CodeReview) -> str:
         from planner.workflows.review.comments import annotate_cut
         from planner.workflows.review.hosts import run_address
 
-        annotate_cut(review, name, _revision(environ), run_address(environ), detail)
+        annotate_cut(review, name, _revision(environ), run_address(environ), ended)
         return ""
 
     return _on_pull_request(environ, write)[1]

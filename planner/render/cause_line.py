@@ -207,6 +207,8 @@ def difference_of(step: CauseStep) -> str:
     known."""
     if step.before == step.value:  # what is sensitive
         return ""
+    if step.has_elements:
+        return f": {elements_text(step.before, step.value)}"
     if step.before and step.value == "nothing":
         return f" removed, was {step.before}"
     if step.before == "nothing":
@@ -217,6 +219,12 @@ def difference_of(step: CauseStep) -> str:
     if line is None or own is None:
         return f" {difference(step.before, step.value)}"
     return f", {line.group()}{difference(step.before[line.end() :], step.value[own.end() :])}"
+
+
+def elements_text(lost: str, gained: str) -> str:
+    """`added "d", "e"`, `removed "a"`; long ones shortened."""
+    sides = (("added", gained), ("removed", lost))
+    return "; ".join(f"{word} {_shortened(text)}" for word, text in sides if text not in ("", "nothing"))
 
 
 def difference(before: str, value: str) -> str:

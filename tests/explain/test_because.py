@@ -47,7 +47,6 @@ output "y" { value = terraform_data.x.input }
 """
 
 DROP = 'var.drop false -> "true" (-var=drop)'
-NAMES = 'var.names ["a","b"] -> {} (-var=names)'
 
 
 @pytest.fixture
@@ -82,14 +81,43 @@ def test_repetition_of_a_module(applied: Path, planner: Run) -> None:
 
 def test_repetition_of_resources(applied: Path, planner: Run) -> None:
     assert lines(planner, '-var=names=["a"]') == {
-        "terraform_data.some[1]": NAMES.format('["a"]') + " -> terraform_data.some.count (main.tf:16)",
-        'terraform_data.set["b"]': NAMES.format('["a"]') + ' -> terraform_data.set["b"] removed (for_each, main.tf:20)',
+        "terraform_data.some[1]": 'var.names: removed "b" (-var=names) -> terraform_data.some.count (main.tf:16)',
+        'terraform_data.set["b"]': 'var.names: removed "b" (-var=names)'
+        ' -> terraform_data.set["b"] removed (for_each, main.tf:20)',
     }
     assert lines(planner, '-var=names=["a", "b", "c"]') == {
-        "terraform_data.some[2]": NAMES.format('["a","b","c"]') + " -> terraform_data.some.count (main.tf:16)",
-        'terraform_data.set["c"]': 'var.names[2] added: "c" (-var=names)'
+        "terraform_data.some[2]": 'var.names: added "c" (-var=names) -> terraform_data.some.count (main.tf:16)',
+        'terraform_data.set["c"]': 'var.names: added "c" (-var=names)'
         ' -> terraform_data.set["c"] added (for_each, main.tf:20)',
     }
+
+
+LISTS = {
+    "gained": ('["a", "b"]', '["a", "b", "c", "d"]', 'var.names: added "c", "d" (main.tf:1)'),
+    "gained at the front": ('["a", "b"]', '["z", "a", "b"]', 'var.names: added "z" (main.tf:1)'),
+    "lost": ('["a", "b", "c"]', '["b"]', 'var.names: removed "a", "c" (main.tf:1)'),
+    "both": ('["a", "b"]', '["c", "d", "e"]', 'var.names: added "c", "d", "e"; removed "a", "b" (main.tf:1)'),
+}
+
+
+@pytest.mark.parametrize("name", LISTS)
+@pytest.mark.parametrize("kind", ["variable", "local"])
+def test_elements_of_a_list_are_one_cause(
+    kind: str, name: str, tmp_path: Path, planner: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    before, after, title = LISTS[name]
+    head = 'variable "names" { default = %s }' if kind == "variable" else "locals { names = %s }"
+    used = "var" if kind == "variable" else "local"
+    text = head + '\nresource "terraform_data" "x" {\n  for_each = toset(%s.names)\n}\n'
+    Path("main.tf").write_text(text % (before, used))
+    assert planner("apply", "-auto-approve").code == 0
+    Path("main.tf").write_text(text % (after, used))
+    out = planner("plan", "-causes", "-no-color").out
+    assert (
+        title.replace("var.", f"{used}.").replace("(main", "(default, main" if kind == "variable" else "(main") in out
+    )
+    assert "[1]" in out and "[2]" not in out
 
 
 def test_through_modules_and_files_of_values(applied: Path, planner: Run) -> None:

@@ -37,7 +37,8 @@ def test_one_comment_is_updated_in_place(host: Host, planner: Callable[..., Ran]
     assert "A run of `abcdef0123` ([log](" in host.texts()[-1] and "is under way" in host.texts()[-1]
     assert "Plan: 1 to change." in host.texts()[-1]
     assert planner("comment", "-cut").code == 0
-    assert "ended without a report" in host.texts()[-1] and "under way" not in host.texts()[-1]
+    assert "its run ended without a report" in host.texts()[-1] and "under way" not in host.texts()[-1]
+    assert host.texts()[-1].count("of an earlier run") == 1 and "Plan: 1 to change." in host.texts()[-1]
     (tmp_path / "report.md").write_text("### Plan: 2 to change.\n")
     assert "updated" in planner("comment", "report.md").out
     assert (
@@ -78,7 +79,24 @@ def test_what_is_too_long_is_cut(host: Host, planner: Callable[..., Ran], tmp_pa
 def test_a_comment_on_a_cut_run_without_a_report(host: Host, planner: Callable[..., Ran]) -> None:
     planner("comment", "-cut")
     (text,) = host.texts()
-    assert "ended without a report" in text and "99" in text
+    assert "No plan exists for `abcdef0123`" in text and "its run ended without a report" in text and "99" in text
+    assert "Do not approve" in text
+
+
+def test_an_older_report_under_a_cut_run_is_folded(host: Host, planner: Callable[..., Ran], tmp_path: Path) -> None:
+    (tmp_path / "old.json").write_text(json.dumps({**REPORT, "about": {"revision": "4f1c9d2e8a7b6c5d"}}))
+    planner("comment", "old.json")
+    for word in ("-start", "-cut", "-start", "-cut"):
+        planner("comment", word)
+    (text,) = host.texts()
+    assert text.index("No plan exists for `abcdef0123`") < text.index("Plan of an older commit, 4f1c9d2e8a")
+    assert (
+        text.count("No plan exists") == text.count("Plan of an older commit") == text.count("Plan: 1 to change.") == 1
+    )
+    planner("comment", "-name=apply", "old.json")
+    planner("comment", "-name=apply", "-cut")
+    assert "It may have changed objects" in host.texts()[-1] and "Do not approve" not in host.texts()[-1]
+    assert "Report of an older commit, 4f1c9d2e8a" in host.texts()[-1]
 
 
 def test_problems(host: Host, planner: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -49,12 +49,14 @@ class CauseStep:
     note: str = ""
     """the origin of a variable's value where its place does not show it: default, environment, input, plan; or of a
     taint"""
+    has_elements: bool = False
+    """whether `before` and `value` are elements that a list or set lost or gained"""
 
     @property
     def json(self) -> dict[str, Any]:
         """As documents have it: `what`, `kind`, and the place as in proofs."""
         place = {"source": source_json(self.source)} if self.source is not None else {}
-        extra = {
+        extra: dict[str, Any] = {
             name: text
             for name, text in (
                 ("kind", self.kind),
@@ -64,6 +66,8 @@ class CauseStep:
             )
             if text
         }
+        if self.has_elements:
+            extra["elements"] = True
         return {"what": self.what, **extra, **place}
 
 
@@ -125,6 +129,10 @@ class Checks(Protocol):
 
     def shown_local(self, name: str) -> tuple[str, str]:
         """The former and the present value of a local value, as they may be shown; empty for others."""
+
+    def list_of(self, name: str) -> tuple[str, str, str, Any] | None:
+        """The list or set that a value is, or is in, if it gained or lost elements: its name, the elements that it lost
+        and gained, and the place of the first."""
 
 
 def chains_of(derived: Sequence[Derivation]) -> dict[str, Because]:
@@ -189,11 +197,11 @@ class _Chains:
         # what is compared with several former worlds is one root, as it was in that of the change
         nearest = sorted(roots, key=lambda root: self._worlds.of(root, number) != number)
         roots = [root for root in roots if next(one for one in nearest if plain(one) == plain(root)) == root]
-        steps = [self._root(name, root, number) for root in roots]
+        steps = list(dict.fromkeys(self._whole_list(self._root(name, root, number), number) for root in roots))
         inner = [
             self._step(step, before, self._worlds.of(step, number), number)
             for before, step in pairwise((name, *chain))
-            if plain(step) != steps[0].what
+            if plain(step) not in (steps[0].what, plain(roots[0]))
         ]
         inner.reverse()
         # nothing is certain about what should not differ, unless that was found by trying
@@ -238,6 +246,17 @@ class _Chains:
             known = self._altered[number].get(written) or self._derived[number].trace.shown_local(written)
             shown = (*known, "")
         return CauseStep(what, kind, source, *shown)
+
+    def _whole_list(self, root: CauseStep, number: int) -> CauseStep:
+        """A root, or the list that it is an element of, with all elements that it gained or lost: that is one edit."""
+        lead = "the text of " if root.kind == "text" else ""
+        name = root.what.removeprefix(lead)
+        known = self._derived[number].trace.list_of(name) if root.kind in _WRITTEN else None
+        if known is None:
+            return root
+        whole, lost, gained, source = known
+        source = source or root.source
+        return evolve(root, what=f"{lead}{whole}", before=lost, value=gained, source=source, has_elements=True)
 
     def _unit(self, leaf: str) -> ChangedInput | None:
         return self._derived[self._worlds.of(leaf, 0)].trace.unit(plain(leaf))

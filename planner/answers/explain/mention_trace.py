@@ -13,6 +13,7 @@ from planner.answers.explain.interventions import Interventions
 from planner.answers.explain.origins import (
     GivenExpression,
     Path,
+    gained_and_lost,
     is_json,
     origins,
     path_step,
@@ -24,8 +25,8 @@ from planner.answers.explain.places import ANY, LocationLookup, ValueLocation
 from planner.answers.explain.repetition import KnownInstances, RepetitionLocation
 from planner.engine.evaluation.context import ModuleInstance
 from planner.foundation.support.disk import files_used
-from planner.foundation.values.expression_text import short_text, short_texts
-from planner.foundation.values.value import Value, is_wholly_known
+from planner.foundation.values.expression_text import HIDDEN, short_text, short_texts
+from planner.foundation.values.value import Value, is_wholly_known, unmark
 from planner.foundation.vocabulary.address import AddressError, format_module, format_resource, parse_module
 from planner.foundation.vocabulary.records import frozen
 from planner.foundation.vocabulary.span import Source, Span
@@ -154,6 +155,29 @@ class MentionTrace:
         was, is_known = self.former.value(place)
         texts = [short_text(value, hidden) if value is not None else "nothing" for value in (was, now)]
         return texts[0] if is_known else "", texts[1]
+
+    def list_of(self, name: str) -> tuple[str, str, str, Any] | None:
+        """The list or set whose elements a variable or local value, or a part of it, gained or lost: its name, the
+        elements that it lost and gained, as they may be shown ("nothing" for none), and the place of the first. None
+        where there is no such list."""
+        place = self._places().get(name) or self.places.read(name)
+        if place is None or place.kind not in ("var", "local") or self.former is None:
+            return None
+        for end in range(len(place.path) + 1):
+            whole = place.at(place.path[:end])
+            now = next((value for _, value in self.places.found(whole)), None)
+            was, is_known = self.former.value(whole)
+            moved = gained_and_lost(was, now) if is_known and was is not None and now is not None else None
+            if moved is None or not any(moved):
+                continue
+            gained, lost = (", ".join(map(short_text, items)) or "nothing" for items in moved)
+            if self.places.is_sensitive(whole) or HIDDEN in f"{gained}{lost}":
+                return None
+            first = next((i for i, item in enumerate(_items_of(now)) if moved[0] and item is moved[0][0]), None)
+            at = whole.at((*whole.path, ("index", first))) if first is not None else whole
+            source = self._variable_source(at)[0] if place.kind == "var" and place.module.parent is None else None
+            return str(whole), lost, gained, source
+        return None
 
     def shown_local(self, name: str) -> tuple[str, str]:
         """The former and the present value of a local value, as they may be shown; empty for others, and where one is
@@ -436,6 +460,12 @@ def _has_text(given: GivenExpression, mentioned: Sequence[Chain]) -> bool:
     if any(chain.start == node.start and chain.end == node.end for chain in mentioned):
         return False
     return not names or any(name not in given.bound or given.bound[name].given is not None for name in names)
+
+
+def _items_of(value: Value) -> Sequence[Value]:
+    """The elements of a list or set."""
+    plain = unmark(value)[0]
+    return plain if plain.__class__ is tuple else getattr(plain, "items", ())
 
 
 def _join_paths(path: Path, rest: Path) -> Path:

@@ -281,8 +281,8 @@ def path_step(step: Any) -> tuple[str, Any]:
 
 def differing(before: Value, after: Value) -> list[tuple[Path, bool]]:
     """The innermost parts in which two values differ, the first MOST_PARTS of them, each with whether it is only in one
-    of them. Nothing inside a set, or sensitive, is returned. Of lists of different lengths it is the first element that
-    only one has."""
+    of them. Nothing inside a set, or sensitive, is returned. Of a list that became longer it is the whole list, of a
+    shorter one its first former element."""
     parts: list[tuple[Path, bool]] = []
     for part in _differing(before, after, ()):
         parts.append(part)
@@ -302,8 +302,11 @@ def _differing(before: Value, after: Value, path: Path) -> Iterator[tuple[Path, 
             yield path, False
         return
     kind, before_parts, after_parts = old[0], old[1], new[1]
-    if kind == "list" and len(before_parts) != len(after_parts):
-        yield (*path, ("index", min(len(before_parts), len(after_parts)))), True
+    if kind == "list" and len(before_parts) > len(after_parts):
+        yield (*path, ("index", len(after_parts))), True
+        return
+    if kind == "list" and len(before_parts) < len(after_parts):
+        yield path, False
         return
     for key in sorted({**before_parts, **after_parts}):
         step = (after_parts.get(key) or before_parts[key])[0]
@@ -311,6 +314,26 @@ def _differing(before: Value, after: Value, path: Path) -> Iterator[tuple[Path, 
             yield (*path, step), True
         else:
             yield from _differing(before_parts[key][1], after_parts[key][1], (*path, step))
+
+
+def gained_and_lost(before: Value, after: Value) -> tuple[Sequence[Value], Sequence[Value]] | None:
+    """The elements that a list or set has gained, and those that it has lost; None for other values, and for a list
+    whose elements only differ."""
+    before, after = unmark(before)[0], unmark(after)[0]
+    old, new = (
+        value if value.__class__ is tuple else value.items if value.__class__ in (List, Set) else None
+        for value in (before, after)
+    )
+    if old is None or new is None or (len(old) == len(new) and before.__class__ is not Set):
+        return None
+    rest, gained = [*old], []
+    for item in new:
+        same = next((at for at, one in enumerate(rest) if same_parts(one, item)), None)
+        if same is None:
+            gained.append(item)
+        else:
+            del rest[same]
+    return gained, rest
 
 
 def _named_parts(value: Value) -> tuple[str, dict[Any, tuple[tuple[str, Any], Value]]] | None:

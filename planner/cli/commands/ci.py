@@ -108,8 +108,9 @@ def _report(arguments: Arguments, terminal: Terminal, files: dict[str, str], pla
         if path:
             _, problems = reported(name, report_text(path), os.environ)
         else:
-            detail = "It was interrupted." if code < 0 else f"It failed with exit code {code}: see its log."
-            problems = cut(name, os.environ, detail)
+            ended = f"failed with exit code {code}" if code >= 0 else f"was killed by signal {-code}"
+            ended = "was cancelled" if code in (-2, -15) else ended
+            problems = cut(name, os.environ, ended)
         _warn(problems, terminal)
     if path.endswith(".json"):
         _annotate(path, terminal)

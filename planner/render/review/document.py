@@ -247,6 +247,7 @@ def _cause(group: RootCause, number: int, causes: Causes, subject: ReviewSubject
         "note": KINDS.get(root.kind, "") if root.kind != "variable" else origin_of(root),
         "before": before,
         "after": after,
+        **({"elements": True} if root.has_elements else {}),
         "certain": group.is_certain,
         "sets_off": _sets_off(group.changes),
         "stateful": _sets_off(

@@ -181,13 +181,18 @@ def _cause(cause: Mapping[str, Any]) -> str:
     place = f" ({code(where, in_table=True)})" if where else ""
     note = f", {prose(cause['note'])}" if cause["note"] and not (where and cause["kind"] == "variable") else ""
     candidate = "" if cause["certain"] else " (a candidate)"
-    values = _difference(cause["before"], cause["after"], in_table=True)
+    values = _difference(cause["before"], cause["after"], in_table=True, is_list=bool(cause.get("elements")))
     return f"[{cause['number']}] {name}{values}{note}{place}{candidate}"
 
 
-def _difference(before: str, after: str, in_table: bool = False) -> str:
+def _difference(before: str, after: str, in_table: bool = False, is_list: bool = False) -> str:
+    """` `1` → `2``; of the elements of a list `: added `"d"``."""
     if not before and not after:
         return ""
+    if is_list:
+        sides = (("added", after), ("removed", before))
+        shown = (f"{word} {code(shortened(side, side, _LONGEST_VALUE)[0], in_table)}" for word, side in sides if side)
+        return f": {', '.join(shown)}"
     before, after = shortened(before, after, _LONGEST_VALUE)
     return f" {' → '.join(code(side, in_table) if side else '(none)' for side in (before, after))}"
 

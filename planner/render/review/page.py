@@ -107,7 +107,8 @@ def _causes(document: Mapping[str, Any]) -> Iterator[str]:
         hops = f"<pre>{_text(chr(10).join(one['hops']))}</pre>" if one["hops"] else ""
         sets_off = ", ".join(f"{verb} {number:,}" for verb, number in one["sets_off"].items())
         effects = f"<details><summary>{_text(sets_off)}</summary>{hops}<ul>{names}</ul></details>"
-        cause = f"{_label(one, 'what')}{note}{_place(one)}{candidate}"
+        elements = ": elements removed and added" if one.get("elements") else ""
+        cause = f"{_label(one, 'what')}{elements}{note}{_place(one)}{candidate}"
         rows.append((str(one["number"]), cause, *_sides(one), effects))
     if rows:
         yield f"<h2>Causes</h2>{_table(('', 'cause', 'before', 'after', 'sets off'), rows)}"

@@ -27,6 +27,7 @@ _CAUSE = {
     **dict.fromkeys(("what", "kind", "note", "before", "after"), str),
     **_WHERE,
     "place": Maybe(str),
+    "elements": Maybe(bool),
     "number": int,
     "certain": bool,
     "sets_off": {str: int},

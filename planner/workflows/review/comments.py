@@ -9,7 +9,13 @@ from urllib.parse import quote
 from planner.workflows.review.hosts import CodeReview, Comment
 
 _LEFT = "\n\n*The rest has no room in a comment.*\n"
-_NOTE = "> \N{HOURGLASS WITH FLOWING SAND} "
+_UNDER_WAY, _CUT = "> \N{HOURGLASS WITH FLOWING SAND} ", "> \N{OCTAGONAL SIGN} "
+"""the beginnings of first lines about a run without a report"""
+_OLDER = re.compile(
+    r"(?:<details><summary>)?(?:Plan|Report) of an (?:older commit, [0-9a-f]{7,10}|earlier run)(?:</summary>)?\n+"
+)
+"""the line above an older report, which is folded"""
+_REVISION = re.compile(r"revision `([0-9a-f]{7,10})`")
 _TAGS = re.compile(r"</?(?:details|summary|sub)[^>]*>")
 
 
@@ -32,24 +38,38 @@ def annotate_start(review: CodeReview, name: str, revision: str, address: str) -
     ServiceError."""
     existing = _existing(review, name)
     if existing:
-        _put_note(
-            review, name, existing[-1], f"A run{_of(revision, address)} is under way. Below is an earlier report."
-        )
+        run = _run(revision)
+        note = f"A run{f' of {run}' if run else ''}{_log(address)} is under way. The report below is not about it."
+        _put_note(review, name, existing[-1], f"{_UNDER_WAY}{note}", revision)
 
 
-def annotate_cut(review: CodeReview, name: str, revision: str, address: str, detail: str = "") -> None:
-    """State in the comment that a run ended without a report. Raises ServiceError."""
+def annotate_cut(
+    review: CodeReview, name: str, revision: str, address: str, ended: str = "ended without a report"
+) -> None:
+    """State in the comment that a run ended without a report. `ended`: how, as in `was cancelled`. Raises
+    ServiceError."""
     existing = _existing(review, name)
-    text = f"**The run{_of(revision, address)} ended without a report.** {detail}".rstrip()
-    if existing:
-        _put_note(review, name, existing[-1], f"{text} Below is an earlier report.")
+    run = _run(revision) or "this commit"
+    if name.split()[:1] == ["apply"]:
+        text = (
+            f"**No report exists of the apply of {run}: its run {ended}{_log(address)}. It may have changed objects: "
+        )
+        text += "plan again to see what is left.**"
     else:
-        review.create(_fitting(review, f"{_marker(review, name)}\n{_NOTE}{text}\n"))
+        text = f"**No plan exists for {run}: its run {ended}{_log(address)}. Do not approve on this comment; run it "
+        text += "again.**"
+    if existing:
+        _put_note(review, name, existing[-1], f"{_CUT}{text}", revision)
+    else:
+        review.create(_fitting(review, f"{_marker(review, name)}\n{_CUT}{text}\n"))
 
 
-def _of(revision: str, address: str) -> str:
-    words = f" of `{revision[:10]}`" if re.fullmatch(r"[0-9a-f]{7,64}", revision) else ""
-    return f"{words} ([log]({address}))" if address else words
+def _run(revision: str) -> str:
+    return f"`{revision[:10]}`" if re.fullmatch(r"[0-9a-f]{7,64}", revision) else ""
+
+
+def _log(address: str) -> str:
+    return f" ([log]({address}))" if address else ""
 
 
 def _existing(review: CodeReview, name: str) -> list[Comment]:
@@ -63,12 +83,21 @@ def _marker(review: CodeReview, name: str, kind: str = "report") -> str:
     return f"<!-- {text} -->" if review.hides_html else f"[//]: # ({text.replace(':', '')})\n"
 
 
-def _put_note(review: CodeReview, name: str, comment: Comment, note: str) -> None:
+def _put_note(review: CodeReview, name: str, comment: Comment, note: str, revision: str) -> None:
+    """Put a line about the run of a commit above the report of an older run, which is folded."""
     start = _marker(review, name)
     rest = comment.body[len(start) :].lstrip("\n")
-    if rest.startswith(_NOTE):
+    if rest.startswith((_UNDER_WAY, _CUT)):
         rest = rest.partition("\n")[2].lstrip("\n")
-    review.update(comment.id, _fitting(review, f"{start}\n{_NOTE}{note}\n\n{rest}"))
+        if older := _OLDER.match(rest):
+            rest = rest[older.end() :].rstrip().removesuffix("</details>").rstrip()
+    if rest:
+        known = _REVISION.findall(rest)
+        is_other = known and known[-1] != revision[: len(known[-1])]
+        of = f"older commit, {known[-1]}" if is_other else "earlier run"
+        kind = "Report" if name.split()[:1] == ["apply"] else "Plan"
+        rest = f"\n<details><summary>{kind} of an {of}</summary>\n\n{rest}\n\n</details>\n"
+    review.update(comment.id, _fitting(review, f"{start}\n{note}\n{rest}"))
 
 
 def _folded(review: CodeReview, name: str, comment: Comment) -> str:

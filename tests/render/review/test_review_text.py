@@ -139,3 +139,9 @@ def test_alike_changes_share_a_fold() -> None:
     assert text.count("<details>") == 3
     assert "(4) updated" in text
     assert "| `port` | `a`, `b`, `c` and 1 more | `a1`, `b1`, `c1` and 1 more |" in text
+
+
+def test_elements_that_a_list_gained_or_lost() -> None:
+    row = cause("var.zones", [change("a.b")], before='"a"', after='"d", "e"', elements=True)
+    assert '`var.zones`: added `"d", "e"`, removed `"a"`' in markdown(document(causes=[row]))
+    assert "elements removed and added" in page(document(causes=[row]))
