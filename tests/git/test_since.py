@@ -66,7 +66,7 @@ CAUSES = {
     "terraform_data.local": ['var.image "v1" "v2" terraform.tfvars:1'],
     "terraform_data.file": ["file motd.txt   main.tf:4"],
     'terraform_data.set["b"]': ["file set/b   main.tf:5"],
-    "module.m.terraform_data.x": ["the text of module.m.terraform_data.x.input   m/main.tf:1"],
+    "module.m.terraform_data.x": ['the text of module.m.terraform_data.x.input "one" "two" m/main.tf:1'],
 }
 
 
