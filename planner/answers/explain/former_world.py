@@ -246,10 +246,11 @@ class FormerWorld:
     def new_call(self, module: ModuleInstance) -> ModuleConfig | None:
         """The outermost module around a place that nothing called; None where all were called."""
         outer = self.new_call(module.parent) if module.parent is not None else None
-        was = self.names.module(module.text).path
-        if self.lacks(module):
+        # of a new key of a moved module only the path has a former name
+        paths = (self.names.module(module.text).path, self.names.path(module.config.path))
+        if self.lacks(module) or any(self.context.config.root.descendant(was) is not None for was in paths):
             return outer
-        return outer or (module.config if self.context.config.root.descendant(was) is None else None)
+        return outer or module.config
 
     def declaration(self, module: ModuleInstance, name: str) -> ResourceDecl | None:
         """The former block of a resource; None where there was none."""
