@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
 from planner.foundation.vocabulary.records import evolve, frozen
+from planner.foundation.vocabulary.span import Span
 from planner.language.config.model import Config
 from planner.language.config.variables import RawVariables
 from planner.operations.encryption import Encryption
@@ -48,6 +49,7 @@ class BackendRequest:
     type: str
     settings: dict[str, Any]
     written: dict[str, Any]
+    span: Span | None = None
 
     @property
     def hash(self) -> int:
@@ -86,7 +88,7 @@ def _configured_request(
         settings, problems = backend_settings(config, given, schema, workspace, overrides)
     if has_errors(problems):
         return None, problems
-    return BackendRequest(kind, settings, written), problems
+    return BackendRequest(kind, settings, written, config.root.backend.span if config.root.backend else None), problems
 
 
 def data_folder(directory: str) -> str:
@@ -330,7 +332,13 @@ def _open(
 ) -> tuple[Backend | None, Backend | None, list[Diagnostic]]:
     old, problems = saved_backend(pointer, how.seal)
     new, item = open_backend(wanted.type, wanted.settings, how.seal)
-    return old, new, [*problems, *item]
+    return old, new, [*problems, *(_placed(d, wanted) for d in item)]
+
+
+def _placed(diagnostic: Diagnostic, wanted: BackendRequest) -> Diagnostic:
+    """A problem of the settings, with the place of the block."""
+    is_setting = diagnostic.code == "state.backend_setting" and diagnostic.subject is None
+    return evolve(diagnostic, subject=wanted.span) if is_setting else diagnostic
 
 
 def _remember(

@@ -50,6 +50,15 @@ def shown(expression: str) -> str:
         (shown("max([1, 2])"), "write ... after the last argument."),
         (shown('lookup({ a = 1 }, "b")'), "the call has no default as its third argument."),
         (shown('file("man.tf")'), 'Did you mean "main.tf"?'),
+        # references in lists and blocks
+        (WEB + 'resource "terraform_data" "b" { depends_on = terraform_data.web }\n', "Write [terraform_data.web]."),
+        (WEB + 'moved {\n  from = "terraform_data.a"\n  to = terraform_data.web\n}\n', "are written without quotes."),
+        (WEB + 'import {\n  to = "terraform_data.web"\n  id = "x"\n}\n', "names a resource instance without quotes"),
+        (WEB + 'import {\n  to = terraform_data.wbe\n  id = "x"\n}\n', 'Did you mean "terraform_data.web"?'),
+        (
+            WEB + 'resource "terraform_data" "b" {\n  lifecycle { replace_triggered_by = [terraform_data.wbe] }\n}\n',
+            'does not declare it. Did you mean "terraform_data.web"?',
+        ),
         # blocks
         ('output "o" { value = 1 }\noutput "o" { value = 2 }\n', "There is already an output definition for o"),
         ('provider "terraform" {}\nprovider "terraform" {}\n', "give each further one an alias."),

@@ -25,6 +25,7 @@ from planner.foundation.values.value import (
 from planner.foundation.vocabulary.address import AddressError, ResourceAddress, address_of
 from planner.foundation.vocabulary.address import TraversalStep as AddressStep
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.foundation.vocabulary.nearest import did_you_mean
 from planner.foundation.vocabulary.records import frozen
 from planner.foundation.vocabulary.span import Span
 from planner.language.config.model import Config, Expr, ImportDecl
@@ -189,12 +190,14 @@ def check_imports(config: Config) -> list[Diagnostic]:
         if decl.target is not None:
             module = config.root.descendant(decl.target.path)
             if module is None or decl.target.relative not in module.resources:
-                problems.append(_without_config(str(decl.target), decl))
+                known = () if module is None else module.resources
+                hint = did_you_mean(decl.target.relative, known)
+                problems.append(_without_config(str(decl.target), decl, hint))
     return problems
 
 
-def _without_config(address: str, decl: ImportDecl | None) -> Diagnostic:
-    detail = f"{address} is to be imported, but nothing declares it: write a resource block for it."
+def _without_config(address: str, decl: ImportDecl | None, hint: str = "") -> Diagnostic:
+    detail = f"{address} is to be imported, but nothing declares it: write a resource block for it.{hint}"
     summary = "Configuration for import target does not exist"
     return error("plan.import_without_config", summary, detail, decl.span if decl else None)
 

@@ -309,7 +309,10 @@ class ValidateWalk(VertexWalk):
                 continue
             target = module.config.resources.get(ref.name)
             if target is None:
-                detail = f"{decl.key} names {ref.name} in replace_triggered_by, but this module does not declare it."
+                hint = did_you_mean(ref.name, module.config.resources)
+                detail = (
+                    f"{decl.key} names {ref.name} in replace_triggered_by, but this module does not declare it.{hint}"
+                )
                 summary = "Undeclared resource in replace_triggered_by"
                 problems.append(error("plan.undeclared_trigger", summary, detail, expr.span))
                 continue

@@ -175,7 +175,11 @@ def elements(expr: ExpressionPiece, problems: Problems) -> list[ExpressionPiece]
     """The items of a list written out; None when it is none (reported)."""
     if isinstance(expr.node, nodes.Tuple):
         return [ExpressionPiece(item, expr.source, expr.json) for item in expr.node.items]
-    problems.error("list_required", "Invalid expression", "Expected a list in brackets.", expr.start_span)
+    written = expr.source.text[expr.node.start : expr.node.end]
+    is_item = isinstance(expr.node, (nodes.Variable, nodes.Traversal, nodes.Literal)) and "\n" not in written
+    hint = f" Write [{written}]." if is_item and not expr.source.is_secret else ""
+    detail = f"Expected a list in brackets.{hint}"
+    problems.error("list_required", "Invalid expression", detail, expr.start_span)
     return None
 
 
@@ -277,6 +281,8 @@ def reference(expr: ExpressionPiece, problems: Problems, unquote: bool = False) 
         "A single static variable reference is required: only attribute access and indexing with constant keys. No "
         "calculations, function calls, template expressions, etc are allowed here."
     )
+    if isinstance(expr.node, nodes.Template | nodes.Literal):
+        detail = "A reference is required here, and references are written without quotes."
     problems.error("reference_required", "Invalid expression", detail, expr.span)
     return None
 

@@ -219,7 +219,10 @@ def import_target(expr: ExpressionPiece, problems: Problems) -> tuple[ResourceAd
     """The resource block that an import names, and the instance when all keys are constants (errors reported)."""
     steps = _without_dynamic_keys(expr.node)
     if steps is None:
-        detail = "An import names a resource instance; its keys, and those of modules, may be expressions."
+        detail = (
+            "An import names a resource instance without quotes, such as aws_instance.web or "
+            "module.m[0].aws_instance.web; keys may be expressions."
+        )
         problems.error("import_address", "Invalid import address expression", detail, expr.span)
         return None, None
     address = _resource(steps, expr.source, problems)
