@@ -96,6 +96,7 @@ def init(
             told.check(d for d in problems if d not in told)
         names = named_providers(tests, whole.config) - {BUILTIN}
         is_all = not names and all(needed_providers(other).all <= {BUILTIN} for other in others)
+        is_all = is_all and not (upgrade and lockfile)  # which is refused
         if is_all and _needs_nothing(whole.config, options.directory, state):  # so nothing of installing is loaded
             told += _only_builtin(whole.config, state, say)
             return told

@@ -108,8 +108,21 @@ def _override_warnings() -> list[Diagnostic]:
 def selection_problems(config: Config, directory: str) -> list[Diagnostic]:
     """Problems of the dependency lock file: it must select every provider of the configuration."""
     if (addresses := needed_providers(config).all) <= {BUILTIN}:
-        return []
+        return damaged_selections(directory)
     return _unselected(config, directory, set(addresses))
+
+
+def damaged_selections(directory: str) -> list[Diagnostic]:
+    """The error about a dependency lock file that cannot be read, whether or not any provider needs it."""
+    if not os.path.lexists(os.path.join(directory, ".terraform.lock.hcl")):  # so nothing of locking is loaded
+        return []
+    from planner.world.provider.lock_file import read_locks
+
+    try:
+        read_locks(directory)
+    except Failure as failure:
+        return failure.diagnostics
+    return []
 
 
 def _unselected(config: Config, directory: str, addresses: set[str]) -> list[Diagnostic]:

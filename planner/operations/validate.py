@@ -9,7 +9,7 @@ from planner.language.config.module_calls import check_module_arguments
 from planner.operations.graphs import SchemaTable, build
 from planner.operations.load import Loaded, load
 from planner.operations.options import Options
-from planner.operations.providers_needed import missing_providers, override_warnings
+from planner.operations.providers_needed import damaged_selections, missing_providers, override_warnings
 from planner.world.state.model import State
 
 if TYPE_CHECKING:
@@ -31,7 +31,8 @@ def validate_loaded(loaded: Loaded[Any], graph: Graph | None = None) -> list[Dia
     from planner.engine.validate.walk import validate_walk
 
     config, schemas = loaded.config, loaded.schemas
-    problems = missing_providers(config, schemas) or list(check_module_arguments(config))
+    problems = damaged_selections(loaded.options.directory) or missing_providers(config, schemas)
+    problems = problems or list(check_module_arguments(config))
     if has_errors(problems):
         return problems
     try:

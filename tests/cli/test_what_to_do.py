@@ -153,3 +153,41 @@ def test_addresses_in_states(
     ran = planner(*command)
     assert ran.code == 1
     assert words in " ".join((ran.out + ran.err).split())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<<<<<<< HEAD\n",
+        'provider "registry.opentofu.org/hashicorp/http" {\n  version = "~> 2.0"\n}\n',
+        'provider "http" {\n  version = "2.0.0"\n}\n',
+        2 * 'provider "registry.opentofu.org/hashicorp/http" {\n  version = "2.0.0"\n}\n',
+    ],
+)
+@pytest.mark.parametrize("command", ["plan", "validate", "init"])
+def test_a_damaged_lock_file_is_refused_by_configurations_that_need_no_provider(
+    text: str, command: str, planner: Callable[..., Any], tmp_path: Path, monkeypatch: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("main.tf").write_text(WEB)
+    Path(".terraform.lock.hcl").write_text(text)
+    ran = planner(command, "-no-color")
+    assert ran.code == 1
+    assert ".terraform.lock.hcl" in ran.out + ran.err
+
+
+def test_new_selections_that_may_not_be_recorded(planner: Callable[..., Any], tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("main.tf").write_text(WEB)
+    ran = planner("init", "-upgrade", "-lockfile=readonly", "-no-color")
+    assert ran.code == 1 and "Conflicting options" in ran.out + ran.err
+
+
+@pytest.mark.parametrize("value", ['[for x in ["a"] x]', 'local.l."k"', "var.a?.b", '{ for x in ["a"] : x = 1 }'])
+def test_a_mistake_on_one_line_is_one_error(
+    value: str, planner: Callable[..., Any], tmp_path: Path, monkeypatch: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("main.tf").write_text(shown(value))
+    ran = planner("validate", "-no-color")
+    assert (ran.out + ran.err).count("Error: ") == 1

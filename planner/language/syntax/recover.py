@@ -382,10 +382,9 @@ class ParseRecovery:
         if place == "body":
             return self._bad_item(index)
         if above[:2] == ["NAME", "EQUAL"]:
-            _, name, at = self.values[base]
-            value = _unknown(at + len(name))
+            attribute = self._unknown_attribute(*self.values[base][1:])
             self._cut(base + 1)
-            self._push("attribute", Attribute(name, at + len(name), value, self.builder.source, at, value.end))
+            self._push("attribute", attribute)
         elif above == ["header"]:
             header = self.values[base]
             self._cut(base + 1)
@@ -400,10 +399,17 @@ class ParseRecovery:
             self.tokens.insert(index, ("NEWLINE", "", self.tokens[index][2]))
         return index
 
+    def _unknown_attribute(self, name: str, at: int) -> Attribute:
+        """An argument whose value holds the mistake."""
+        value = _unknown(at + len(name))
+        return Attribute(name, at + len(name), value, self.builder.source, at, value.end)
+
     def _end_line_block(self, base: int, index: int) -> int:
         """A block on one line that does not hold one argument: skip to its brace."""
         opening = self.values[base - 1]
         items = [v for v in self.values[base:] if v.__class__ is Attribute]
+        if [row[SYMBOL] for row in self.states[base + 1 : base + 3]] == ["NAME", "EQUAL"]:
+            items = [self._unknown_attribute(*self.values[base][1:])]
         index, _ = self._skip(index, "LBODY")
         header = self.values[base - 2]
         self._cut(base - 1)
