@@ -173,8 +173,8 @@ def _moves(
         return
     for trial in try_blocks(options, made, plan_file) if sure_moves(made.plan, made.loaded.config) else ():
         for old in (old for old, new in trial.block.pairs if asked.name in (old, new)):
-            block = f"moved {{ from = {trial.block.from_}, to = {trial.block.to} }}"
-            text = f"add a block {block} to {trial.block.file}: planner suggest -write"
+            block = f"a moved block from {trial.block.from_} to {trial.block.to}"
+            text = f"add {block} to {trial.block.file}: planner suggest -write"
             how = "does not change" if old in trial.kept else "is updated in place instead"
             place = FixLocation("moved", trial.block.to, text)
             yield Fix((place,), True, f"checked: with it {old} moves and {how}")

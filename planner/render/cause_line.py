@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import Any
 
 from planner.answers.explain.causes import Because, CauseStep
-from planner.foundation.values.expression_text import common_start
+from planner.foundation.values.expression_text import common_start, literal
 from planner.foundation.vocabulary.address import quote
 from planner.foundation.vocabulary.records import evolve
 from planner.foundation.vocabulary.span import Span
@@ -19,8 +19,10 @@ from planner.render.alike import alike
 
 MOST_ROOTS = 3
 """roots that a sentence names"""
+MOST_WHOLE = 72
+"""characters of two values up to which both are shown whole"""
 MOST_VALUES = 48
-"""characters of two values up to which both are shown whole, and of each part that differs"""
+"""characters of each part that differs"""
 MOST_AROUND = 16
 """characters shown on either side of a difference"""
 _WORD = re.compile(r"[\w.]")
@@ -105,7 +107,7 @@ def hops_of(because: Because, address: str, actions: Mapping[str, str]) -> list[
     kept = [
         step
         for before, step, after in zip([None, *steps], steps, [*steps[1:], None], strict=False)
-        if not _is_part(step, after) and not _is_part(step, before)
+        if not _is_part(step, after) and not _is_part(step, before) and not is_each_value(step)
     ]
     return [step for before, step in zip([root, *kept], kept, strict=False) if name_of(step) != name_of(before)]
 
@@ -130,10 +132,16 @@ def folded(steps: Sequence[CauseStep]) -> list[CauseStep]:
 
 
 def inside_text(steps: Iterable[CauseStep]) -> str:
-    """`(9 steps inside module.label: -full)`, of alike steps together."""
+    """`, through 9 steps in module.label`, of alike steps together, for the line of the step before them."""
     members = list(steps)
     number = max(int(step.note) for step in members)
-    return f"({number} steps inside {', '.join(one.text for one in alike(step.what for step in members))}: -full)"
+    return f", through {number} steps in {', '.join(one.text for one in alike(step.what for step in members))}"
+
+
+def is_each_value(step: CauseStep) -> bool:
+    """Whether a step is part of a value of for_each, which only passes on a part of what the next step names."""
+    key = _NEW_KEY.fullmatch(step.what)
+    return key is not None and not step.kind and bool(key[3])
 
 
 def _without_repeats(words: Iterable[str]) -> list[str]:
@@ -210,14 +218,14 @@ def difference_of(step: CauseStep) -> str:
     if step.has_elements:
         return f": {elements_text(step.before, step.value)}"
     if step.before and step.value == "nothing":
-        return f" removed, was {step.before}"
+        return f" removed, was {_as_written(step.before)}"
     if step.before == "nothing":
-        return f" added: {step.value}"
+        return f" added: {_as_written(step.value)}"
     if not step.before or not step.value:
         return ""
     line, own = _LINE.match(step.before), _LINE.match(step.value)
     if line is None or own is None:
-        return f" {difference(step.before, step.value)}"
+        return f" {difference(_as_written(step.before), _as_written(step.value))}"
     return f", {line.group()}{difference(step.before[line.end() :], step.value[own.end() :])}"
 
 
@@ -227,10 +235,15 @@ def elements_text(lost: str, gained: str) -> str:
     return "; ".join(f"{word} {_shortened(text)}" for word, text in sides if text not in ("", "nothing"))
 
 
+def _as_written(text: str) -> str:
+    """A value as it is shown: objects and lists as a configuration has them."""
+    return literal(text) if text.startswith(("{", "[")) else text
+
+
 def difference(before: str, value: str) -> str:
     """Two values with an arrow; long ones around the place where they differ: `"...image=web:[1.4 -> 1.5]..."`."""
     whole = f"{before} -> {value}"
-    if len(whole) <= MOST_VALUES:
+    if len(whole) <= MOST_WHOLE:
         return whole
     begin = common_start(before, value)
     end = common_start(before[begin:][::-1], value[begin:][::-1])
@@ -239,7 +252,7 @@ def difference(before: str, value: str) -> str:
         begin -= 1
     while end and any(_WORD.match(last) for _, last in outer) and _WORD.match(before[len(before) - end]):
         end -= 1
-    ends = end, end
+    len_of_end, ends = end, (end, end)
     if len(before) + len(value) - 2 * (begin + end) > MOST_VALUES:
         ends = _ends_of_first(before[begin : len(before) - end], value[begin : len(value) - end], end)
     old, new = (_shortened(text[begin : len(text) - at]) for text, at in zip((before, value), ends, strict=True))
@@ -252,7 +265,8 @@ def difference(before: str, value: str) -> str:
         head = f"{quoted}...{near[start + near[:start].endswith(BACKSLASH) :]}"
     if len(tail) > MOST_AROUND:
         tail = f"{tail.removesuffix('...')[:MOST_AROUND]}...{tail[-1] if tail.endswith(chr(34)) else ''}"
-    return f"{head}[{old} -> {new}]{tail}" if head or tail else f"{old} -> {new}"
+    more = ", the first of several differences" if ends != (len_of_end, len_of_end) else ""
+    return f"{head}[{old} -> {new}]{tail}{more}" if head or tail else f"{old} -> {new}"
 
 
 def _ends_of_first(before: str, value: str, end: int) -> tuple[int, int]:

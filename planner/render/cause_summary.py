@@ -150,13 +150,13 @@ class Causes:
     # ---- once
 
     def headline(self, pending: str) -> str:
-        """`Plan: 4 to add, 8 to change, 2 to destroy (2 replaced), 1 output changes.`"""
+        """`Plan: 4 to add, 8 to change, 2 to destroy (2 replaced), 1 output to change.`"""
         count_of_changes = ChangeCount.of(self.planned)
         replaced = count_of_changes.by_verb.get("replace", 0)
         also = f" ({replaced} replaced)" if replaced else ""
         also += f", {len(self.moves)} moved" if self.moves else ""
         if count_of_changes.outputs:
-            also += f", {count_of_changes.outputs} output{' changes' if count_of_changes.outputs == 1 else 's change'}"
+            also += f", {count_of_changes.outputs} output{'' if count_of_changes.outputs == 1 else 's'} to change"
         return f"Plan: {pending}{also}."
 
     def foot(self) -> list[str]:
@@ -196,12 +196,13 @@ class Causes:
         changes = [(name, self.planned[name]) for name in names]
         roots = {root.what: root for root in (self.chains[name].steps[0] for name in names)}
         sentence = roots_sentence([words_of(root, self.planned) for root in roots.values()], False)
-        share = ChangeCount.of(dict(changes)).share(ChangeCount.of(self.planned))
+        single = _in_words(changes[0]) if len(changes) == 1 else ""
+        share = ChangeCount.of(dict(changes)).share(ChangeCount.of(self.planned), "", single)
         return [
             *(paint(line, "bold") for line in fold(title, self.width)),
             *fold(f"    changes {sentence}", self.width),
             *fold(f"    causes {share}", self.width),
-            *self._object_lines(changes, everything),
+            *(() if single else self._object_lines(changes, everything)),
         ]
 
     def summary(
@@ -225,12 +226,17 @@ class Causes:
             counted = ChangeCount.of(dict(group.changes))
             if group.root.what:
                 number += 1
-                title = fold(f"[{number}] {title_of(group)}", self.width, "    ")
+                mark = "" if only is not None and len(whole or self.groups) == 1 else f"[{number}] "
+                title = fold(f"{mark}{title_of(group)}", self.width, "    ")
                 lines += [paint(line, "bold") for line in title]
                 lines += [line[2:] for line in self._hop_lines(number, everything)]
                 verb = "causes" if group.is_certain else "may be a cause of"
-                share = self._share_of(group, module, whole) if whole else counted.share(total)
+                single = _in_words(group.changes[0]) if len(group.changes) == 1 else ""
+                share = self._share_of(group, module, whole, single) if whole else counted.share(total, "", single)
                 lines += fold(f"    {verb} {share}", self.width)
+                if single:
+                    lines.append("")
+                    continue
             else:
                 lines.append(f"{paint(title_of(group), 'bold')}: {counted.text}")
             lines += self._object_lines(group.changes, everything)
@@ -253,13 +259,17 @@ class Causes:
             lines += self._object_lines(sorted(rest.items()), everything)
         return lines if not lines or lines[-1] else lines[:-1]
 
-    def _share_of(self, group: RootCause, module: str, whole: Sequence[RootCause]) -> str:
-        """The share of a cause in some of the changes, and in all."""
+    def _share_of(self, group: RootCause, module: str, whole: Sequence[RootCause], only: str) -> str:
+        """The share of a cause in some of the changes, and its changes besides them."""
         some = ChangeCount.of({name: self.planned[name] for name in self.chains if name in self.planned})
-        text = ChangeCount.of(dict(group.changes)).share(some, f" in {module}" if module else "")
+        own = ChangeCount.of(dict(group.changes))
+        text = own.share(some, f" in {module}" if module else " of this kind", only)
         objects = sum(ChangeCount.of(dict(one.changes)).objects for one in whole if one.parts & group.parts)
-        total = ChangeCount.of(self.planned).objects
-        return text if total == some.objects else f"{text} ({objects} of {total} in the plan)"
+        return (
+            text
+            if objects <= own.objects
+            else f"{text} (and {objects - own.objects} {'elsewhere' if module else 'more'})"
+        )
 
     def _with_number(self) -> list[RootCause]:
         return [group for group in self.groups if group.root.what]
@@ -290,12 +300,19 @@ class Causes:
         shown = entries if everything or len(entries) <= MOST_LISTED + 1 else entries[:MOST_LISTED]
         lines: list[str] = []
         for verb, text, count in shown:
-            more = f"  ({count})" if count > 2 else ""
+            more = f"  ({count})" if ", ... " in text else ""
             lines += fold(f"    {verb:<{width}}  {text}{more}", self.width, " " * (width + 4))
         if len(shown) < len(entries):
             hidden = sum(count for *_, count in entries[len(shown) :])
             lines.append(f"    ... {hidden} more (planner why {self.options}-full)")
         return lines
+
+
+def _in_words(change: tuple[str, str]) -> str:
+    """A change in words: `update terraform_data.web`."""
+    name, action = change
+    verb = "change" if name.startswith(OUTPUT) else verb_of(action).replace("delete", "destroy")
+    return f"{verb} {name}"
 
 
 def _nearest(hops: Sequence[str]) -> Sequence[str]:
@@ -329,6 +346,11 @@ class _Hop:
         self.steps: dict[str, CauseStep] = {}
         self.below: dict[tuple[str, str], _Hop] = {}
 
+    @property
+    def is_inside(self) -> bool:
+        """Whether the steps are inside an installed module."""
+        return any(step.kind == INSIDE for step in self.steps.values())
+
 
 def _hops(
     group: RootCause, chains: Mapping[str, Because], planned: Mapping[str, str], folds: bool = False
@@ -353,17 +375,22 @@ def _hop_texts(hop: _Hop, lead: str, module: str, planned: Mapping[str, str]) ->
     for below in hop.below.values():
         first = next(iter(below.steps.values()))
         names = alike(name_of(step) for step in below.steps.values())
-        if first.kind == INSIDE and not below.below:
-            continue  # nothing of the user's follows
-        if first.kind == INSIDE:
-            yield f"{lead}-> {inside_text(below.steps.values())}"
-            yield from _hop_texts(below, f"{lead}  ", "", planned)
+        if below.is_inside:
+            if below.below:  # something of the user's follows
+                yield f"{lead}-> {inside_text(below.steps.values()).removeprefix(', ')}"
+                yield from _hop_texts(below, f"{lead}  ", "", planned)
             continue
-        notes = words_of(first, planned)[len(name_of(first)) :]
+        inside = [inner for inner in below.below.values() if inner.below and inner.is_inside]
+        others = _Hop()
+        others.below = {key: inner for key, inner in below.below.items() if not inner.is_inside}
+        for inner in inside:
+            others.below |= inner.below
+        through = inside_text(step for inner in inside for step in inner.steps.values()) if inside else ""
+        notes = words_of(first, planned)[len(name_of(first)) :] + through
         texts = [one.text for one in names]
         shown = [without_module(text, module) for text in texts]
         yield f"{lead}-> {', '.join(shown)}{notes}"
-        yield from _hop_texts(below, f"{lead}  ", module_of(texts[0]), planned)
+        yield from _hop_texts(others, f"{lead}  ", "" if inside else module_of(texts[0]), planned)
 
 
 def without_module(text: str, module: str) -> str:
@@ -413,14 +440,18 @@ class ChangeCount:
     def _outputs(self) -> str:
         return f"{self.outputs} output{'s' if self.outputs != 1 else ''}"
 
-    def share(self, total: ChangeCount, of: str = "") -> str:
-        """`9 of 11 changes: 2 replacements, 7 updates; and 1 output`. `of`: the module that the changes are in."""
+    def share(self, total: ChangeCount, of: str = "", only: str = "") -> str:
+        """`9 of 11 changes: 2 replacements, 7 updates; and 1 output`. `of`: the module that the changes are in, `only`:
+        the single change in words."""
         if not self.objects:
-            return self._outputs
-        several = "s" if total.objects != 1 else ""
+            return only or self._outputs
         nouns = ", ".join(f"{n} {words_for(verb).noun[n != 1]}" for verb, n in self.by_verb.items())
         also = f"; and {self._outputs}" if self.outputs else ""
-        return f"{self.objects} of {total.objects} change{several}{of}: {nouns}{also}"
+        if self.objects != total.objects:
+            part = f"{self.objects} of {total.objects} changes"
+        else:
+            part = f"all {self.objects} changes" if self.objects > 1 else "the only change"
+        return f"{part}{of}: {only or f'{nouns}{also}'}"
 
 
 def summary_json(groups: Sequence[RootCause], planned: Mapping[str, str]) -> dict[str, Any]:

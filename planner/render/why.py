@@ -13,7 +13,6 @@ from typing import Any
 from planner.answers.explain.why import more_causes
 from planner.logic.programs.actions import does, words_for
 from planner.render.alike import alike
-from planner.render.cause_summary import module_of, without_module
 from planner.render.proof import fact_text, own_rule_text, proof_text, source_text
 from planner.render.terminal import Paint, fold
 from planner.render.value import quoted
@@ -44,12 +43,19 @@ def answer_text(
     for group in (proof, *proof.get("also", ())):
         names = ", ".join(one.text for one in alike(group["instances"]))
         number = len(group["instances"])
+        first = group["instances"][0]
         several = f" ({number} instances, the answer for the first)" if number > 1 else ""
+        longer = len(names) - len(first) + 1
         text = (
-            _answer_text(group, paint, width, full, depth, expand)
+            _answer_text(group, paint, width and width - longer, full, depth, expand)
             if "proofs" in group
-            else f"  planner why {group['instances'][0]}"
+            else f"  planner why {first}"
         )
+        head, _, rest = text.partition("\n")
+        if f"{first} is " in head and number > 1:
+            note = f"  ({number} instances, for the same cause; values of the first)"
+            parts.append("\n".join(filter(None, (head.replace(f"{first} is ", f"{names} are ", 1), note, rest))))
+            continue
         parts.append(f"{paint(names, 'bold')}{several}:\n{text}")
     return "\n\n".join(parts)
 
@@ -69,7 +75,7 @@ def _answer_text(proof: dict[str, Any], paint: Paint, width: int, full: bool, de
         if kind == "explained" and (text := change_text(proof, paint, width)):
             known = more_causes(proof["goal"][1])
             rest = [chain for chain in proof.get("chains", ()) if chain["text"] != known]
-            return "\n".join(filter(None, (text, chains_text({"chains": rest}, paint))))
+            return "\n".join(filter(None, (text, chains_text({"chains": rest}, paint, width))))
     text = proof_text(proof, paint, full, depth, expand)
     if not full and not depth and not expand and kind == "explained":
         text = in_words(text)
@@ -92,7 +98,7 @@ def unknown_text(document: dict[str, Any], paint: Paint, width: int) -> str:
     own = [proofs[entry["proof"]] for entry in proofs[at].get("body", ()) if "proof" in entry]
     place = next((source_text(one.get("source")) for one in own if one["tuple"][0] == "unknown_value"), "")
     lines = [f"{document['goal'][1]} is not known before the apply{_in_brackets(place)}:"]
-    module, shown = "", str(document["goal"][1])
+    goal = shown = str(document["goal"][1])
     while True:
         inner = [proofs[entry["proof"]] for entry in proofs[at].get("body", ()) if "proof" in entry]
         further = [
@@ -109,17 +115,20 @@ def unknown_text(document: dict[str, Any], paint: Paint, width: int) -> str:
             lines.append(f"  <- {shown}: assigned by the provider when {when}")
             if action != "create":
                 reason = CODE.sub("", in_words(decided["reason"]))
-                lines.append(f"  <- {reason.replace(name, without_module(name, module), 1)}")
+                lines.append(f"  <- {reason}")
                 if not decided["rule"].endswith("tainted"):
                     lines.append(f"  To see its causes: planner why {document.get('options', '')}{shlex.quote(name)}")
         elif not further:
             lines.append(f"  {CODE.sub('', proofs[at]['reason'])}{f' ({places[-1]})' if places else ''}")
         if not further:
             return folded_text(lines, paint, width)
-        what = proofs[further[0]]["tuple"][1]
-        shown = without_module(what, module)
-        lines.append(f"  <- {shown}{f' ({places[-1]})' if places else ''}")
-        module, at = module_of(what), further[0]
+        shown = proofs[further[0]]["tuple"][1]
+        at_place = f" ({places[-1]})" if places else ""
+        if len(lines) == 1 and shown.startswith((f"{goal}.", f"{goal}[")):  # other parts may be known
+            lines = [f"{shown} is not known before the apply{at_place}:"]
+        else:
+            lines.append(f"  <- {shown}{at_place}")
+        at = further[0]
 
 
 def _in_brackets(place: str) -> str:
@@ -165,12 +174,12 @@ def _hop(proof: dict[str, Any], name: str, paint: Paint) -> list[str]:
     return [f"  -> {_spoken(str(proof['proofs'][name]['tuple'][2]))}{end}"]
 
 
-def chains_text(document: dict[str, Any], paint: Paint) -> str:
+def chains_text(document: dict[str, Any], paint: Paint, width: int = 0) -> str:
     """The decisions along the edges of a graph, step by step; empty when there were none."""
     lines: list[str] = []
     for chain in document.get("chains", ()):
         if (single := _replaced_first(chain)) is not None:
-            lines.append(single)
+            lines += fold(single, width)
             continue
         first = chain["steps"][0]
         if len(chain["steps"]) == 1 and not first["sources"]:

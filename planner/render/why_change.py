@@ -14,8 +14,7 @@ from typing import Any
 from planner.answers.explain.causes import CauseStep
 from planner.foundation.vocabulary.records import evolve
 from planner.logic.programs.actions import actions, does, words_for
-from planner.render.cause_line import INSIDE, difference_of, folded, inside_text, name_of, words_of
-from planner.render.cause_summary import module_of, without_module
+from planner.render.cause_line import INSIDE, difference_of, folded, inside_text, is_each_value, name_of, words_of
 from planner.render.terminal import Paint, fold
 
 MOST_ALSO = 3
@@ -137,19 +136,19 @@ def _hops(document: dict[str, Any]) -> Iterator[str]:
     kept = [
         hop for hop, own, after in zip(kept, names, [*names[1:], ""], strict=True) if own != after or hop is kept[-1]
     ]
-    module = ""
+    kept = [hop for hop in kept if not is_each_value(hop)]
+    inside = ""
     for number, step in enumerate(folded(list(_with_renewals(kept, name, known)))):
         if step.kind == INSIDE:
-            yield inside_text([step])
-            module = ""
+            inside = inside_text([step])
             continue
         what, words = name_of(step), words_of(step, {name: action})
         own = what.startswith((f"{name}.", f"{name}[")) and step.kind in ("", *_WRITTEN)
         if own and step.what in unknown and not difference_of(step):
-            words = f"{what} -> (known after apply){words[len(what) :]}"
-        text = what[len(name) :].lstrip(".") if own else without_module(what, module)
-        module = "" if own else module_of(what)
-        yield f"{'  ' if own and not number else ''}{text}{words[len(what) :]}"
+            words = f"{what} becomes (known after apply){words[len(what) :]}"
+        text = what[len(name) :].lstrip(".") if own else what
+        yield f"{'  ' if own and not number else ''}{text}{words[len(what) :]}{inside}"
+        inside = ""
 
 
 def _with_renewals(hops: list[CauseStep], name: str, known: Mapping[str, str]) -> Iterator[CauseStep]:

@@ -66,10 +66,10 @@ def test_all_instances_are_explained_alike_ones_together(planner: Run) -> None:
 
 
 EFFECTS = {
-    "var.image": """[1] var.image "v1" -> "v2" (-var=image)
+    "var.image": """var.image "v1" -> "v2" (-var=image)
       -> local.name (main.tf:4)
         -> module.m["a", "b"].var.name (main.tf:9)
-    causes 4 of 4 changes: 1 replacement, 3 updates; and 1 output
+    causes all 4 changes: 1 replacement, 3 updates; and 1 output
     replace  terraform_data.web[1]
     update   module.m["a", "b"].terraform_data.x
     update   terraform_data.web[0]
@@ -77,19 +77,17 @@ EFFECTS = {
 """,
     'module.m["b"].var.name': """module.m["b"].var.name (main.tf:9)
     changes because var.image "v1" -> "v2" (-var=image)
-    causes 1 of 4 changes: 1 update
-    update  module.m["b"].terraform_data.x
+    causes 1 of 4 changes: update module.m["b"].terraform_data.x
 """,
-    "module.m": """[1] var.image "v1" -> "v2" (-var=image)
+    "module.m": """var.image "v1" -> "v2" (-var=image)
       -> local.name (main.tf:4)
         -> module.m["a", "b"].var.name (main.tf:9)
-    causes 2 of 2 changes in module.m: 2 updates (4 of 4 in the plan)
+    causes all 2 changes in module.m: 2 updates (and 2 elsewhere)
     update  module.m["a", "b"].terraform_data.x
 """,
     "var.unused": "var.unused has no effect: no change of this plan follows from it.\n",
-    "replace": """[1] var.image "v1" -> "v2" (-var=image)
-    causes 1 of 1 change: 1 replacement (4 of 4 in the plan)
-    replace  terraform_data.web[1]
+    "replace": """var.image "v1" -> "v2" (-var=image)
+    causes the only change of this kind: replace terraform_data.web[1] (and 3 more)
 """,
 }
 
@@ -102,9 +100,7 @@ def test_the_effects_of_a_value(planner: Run, source: str) -> None:
 def test_the_effects_of_a_file(planner: Run, applied: Path) -> None:
     (applied / "note.txt").write_text("two")
     told = planner("why", "file", "note.txt").out
-    assert told.startswith("[1] note.txt was edited (read at main.tf:17)") and told.endswith(
-        "    update  terraform_data.new\n"
-    )
+    assert told == ("note.txt was edited (read at main.tf:17)\n    causes the only change: update terraform_data.new\n")
     document = json.loads(planner("why", "-json", "file", "note.txt").out)
     assert [change["address"] for change in document["causes"][0]["changes"]] == ["terraform_data.new"]
 

@@ -121,7 +121,7 @@ def test_an_encrypted_record_has_sensitive_values(
     (tmp_path / "terraform.tfvars").write_text('given = "hunter3"\n', "utf-8")
     ran = planner("why")
     assert ran.code == 0 and "hunter" not in ran.out
-    assert "var.given" in ran.out and "causes 1 of 1 change" in ran.out and "var.other" not in ran.out
+    assert "var.given" in ran.out and "causes the only change" in ran.out and "var.other" not in ran.out
     monkeypatch.delenv("PLANNER_RECORD_KEY", raising=False)
     if how != "encryption":
         assert "causes" not in planner("why").out
@@ -144,7 +144,7 @@ def test_unknown_beside_known(unchanged: bool, tmp_path: Path, planner: Run, mon
     (tmp_path / "main.tf").write_text(main.replace("SECRET", secret).replace("= 1", "= 2"), "utf-8")
     (tmp_path / "n/main.tf").write_text(inner.replace("SECRET", secret), "utf-8")
     out = planner("why").out
-    assert ("causes 2 of 2 changes" if unchanged else "may be a cause of 2 of 2 changes") in out
+    assert ("causes all 2 changes" if unchanged else "may be a cause of all 2 changes") in out
     assert "var.size 1 -> 2" in out and "hunter" not in out
 
 

@@ -108,7 +108,7 @@ def edit(work: Path, edits: dict[str, str], run: Callable[..., object]) -> None:
             "-var=tag=1.5 terraform_data.backup",
             [
                 "terraform_data.backup is updated in place: input differs",
-                "  input -> (known after apply) (main.tf:16)",
+                "  input becomes (known after apply) (main.tf:16)",
                 "  <- terraform_data.release is replaced, so its id changes (main.tf:6)",
                 *BY_NEW_TAG,
             ],
@@ -135,7 +135,7 @@ def edit(work: Path, edits: dict[str, str], run: Callable[..., object]) -> None:
             "terraform_data.backup",
             [
                 "terraform_data.backup is updated in place: input differs",
-                "  input -> (known after apply) (main.tf:16)",
+                "  input becomes (known after apply) (main.tf:16)",
                 "  <- terraform_data.release is tainted, so it is replaced and its id changes (main.tf:6)",
                 "  To keep the tainted object: planner untaint terraform_data.release",
             ],
@@ -197,8 +197,7 @@ def edit(work: Path, edits: dict[str, str], run: Callable[..., object]) -> None:
             "-fix module.store.terraform_data.index",
             [
                 "module.store.terraform_data.index will be destroyed. To keep it, do one of these:",
-                "  1. add a block moved { from = module.store, to = module.database } to main.tf: planner "
-                "suggest -write",
+                "  1. add a moved block from module.store to module.database to main.tf: planner suggest -write",
                 "     [checked: with it module.store.terraform_data.index moves and does not change]",
                 "  2. call module.store again",
                 "     [not checked: planner cannot try that]",
@@ -210,8 +209,7 @@ def edit(work: Path, edits: dict[str, str], run: Callable[..., object]) -> None:
             "-fix module.database.terraform_data.disk",
             [
                 "module.database.terraform_data.disk will be created. To avoid that, do one of these:",
-                "  1. add a block moved { from = module.store, to = module.database } to main.tf: planner "
-                "suggest -write",
+                "  1. add a moved block from module.store to module.database to main.tf: planner suggest -write",
                 "     [checked: with it module.store.terraform_data.disk moves and is updated in place instead]",
                 "  2. remove the call of module.database (main.tf:21)",
                 "     [not checked: planner cannot try that]",

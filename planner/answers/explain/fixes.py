@@ -7,10 +7,8 @@ again checks them.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Collection, Iterator, Mapping
-from decimal import Decimal
 from typing import Any
 
 from planner.answers.explain.causes import Because
@@ -19,7 +17,8 @@ from planner.answers.explain.verdicts import Culprits
 from planner.answers.explain.why import Explainer
 from planner.answers.policy.model import Finding
 from planner.answers.policy.two_valued import Culprit, PlainProofs
-from planner.foundation.vocabulary.address import quote, valid_identifier
+from planner.foundation.values.expression_text import literal
+from planner.foundation.vocabulary.address import valid_identifier
 from planner.foundation.vocabulary.records import frozen
 from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.fact_base import FactBase
@@ -254,26 +253,8 @@ def _set_back(what: str, before: str, value: str) -> str:
         key, whole = last[2] or last[3], last[1]
         key = key[1:-1] if valid_identifier(key[1:-1]) else key
         return (
-            f"remove {key} from {whole}" if before == "nothing" else f"add {key} = {_literal(before)} to {whole} again"
+            f"remove {key} from {whole}" if before == "nothing" else f"add {key} = {literal(before)} to {whole} again"
         )
     if before in ("", "nothing"):
         return f"set {what} back to its former value"
-    return f"set {what} back to {_literal(before)}"
-
-
-def _literal(text: str) -> str:
-    """A value as it is written in a configuration, on one line; what is not JSON, because it is shortened or sensitive,
-    unchanged."""
-    try:
-        return _expression(json.loads(text, parse_float=Decimal))
-    except ValueError:
-        return text
-
-
-def _expression(value: Any) -> str:
-    if isinstance(value, dict):
-        items = ((key if valid_identifier(key) else quote(key), _expression(inner)) for key, inner in value.items())
-        return f"{{ {', '.join(f'{key} = {inner}' for key, inner in items)} }}" if value else "{}"
-    if isinstance(value, list):
-        return f"[{', '.join(map(_expression, value))}]"
-    return quote(value) if isinstance(value, str) else str(value) if isinstance(value, Decimal) else json.dumps(value)
+    return f"set {what} back to {literal(before)}"

@@ -28,7 +28,7 @@ from planner.foundation.values.json_codec import simple_json
 from planner.foundation.values.value import Unknown, unmark_deep
 from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.foundation.vocabulary.nearest import did_you_mean, word
-from planner.render.terminal import Terminal
+from planner.render.terminal import Terminal, fold, is_terminal
 from planner.render.value import format_value
 
 if TYPE_CHECKING:
@@ -265,8 +265,10 @@ def suggest(arguments: Arguments, terminal: Terminal) -> int:
         written = {"written": result.written} if arguments["write"] else {}
         terminal.data(dumps({"format_version": "1.0", "advice": items, **written}).decode())
     elif is_known:
-        for line in _lines(result.remarks):
-            terminal.out(line)
+        width = terminal.width - 1 if is_terminal(terminal.stdout) else 0
+        for part in _lines(result.remarks):
+            for line in part.split("\n"):
+                terminal.out("\n".join(fold(line, width, "") if line.startswith("  ") else [line]))
         if not result.remarks:
             terminal.out("No advice.")
         if arguments["write"]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
-from planner.foundation.support.exact_json import dumps
+from planner.foundation.support.exact_json import dumps, loads
 from planner.foundation.values.json_codec import CodecError, simple_json
 from planner.foundation.values.numbers import number_to_text
 from planner.foundation.values.value import (
@@ -208,3 +209,21 @@ def whole_text(value: Value, hidden: bool = False) -> str:
 def _cut(text: str, start: int = 0) -> str:
     end = start + LONGEST
     return f"{'...' if start else ''}{text[start:end]}{'...' if len(text) > end else ''}"
+
+
+def literal(text: str) -> str:
+    """A value as it is written in a configuration, on one line; what is not JSON, because it is shortened or sensitive,
+    unchanged."""
+    try:
+        return _one_line(loads(text.encode()))
+    except ValueError:
+        return text
+
+
+def _one_line(value: Any) -> str:
+    if isinstance(value, dict):
+        items = ((key if valid_identifier(key) else quote(key), _one_line(inner)) for key, inner in value.items())
+        return f"{{ {', '.join(f'{key} = {inner}' for key, inner in items)} }}" if value else "{}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_one_line, value))}]"
+    return quote(value) if isinstance(value, str) else dumps(value).decode()
