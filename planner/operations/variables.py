@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from planner.foundation.values.types import DYNAMIC, type_text
+from planner.foundation.values.types import constraint_text
 from planner.foundation.values.value import Value
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure
 from planner.foundation.vocabulary.records import frozen
@@ -71,10 +71,9 @@ def _report(
         supplied.append(GivenValue(value, raw.source))
         raw = raw.overridden
     supplied += given
-    type = "any" if decl.constraint.type is DYNAMIC else type_text(decl.constraint.type)
     return VariableReport(
         decl.name,
-        " ".join(type.split()).replace(", }", " }").replace(", ]", " ]"),
+        constraint_text(decl.constraint.type),
         decl.description,
         decl.sensitive,
         supplied[0] if supplied else None,

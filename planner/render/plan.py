@@ -13,7 +13,7 @@ from planner.foundation.values.value import SENSITIVE, mark
 from planner.foundation.vocabulary.address import format_key, parse_resource_instance
 from planner.foundation.vocabulary.release import follows_next
 from planner.logic.model.plan import OutputChange, Plan, ResourceChange, change_name
-from planner.logic.programs.actions import Counts, does, step_words
+from planner.logic.programs.actions import Counts, does, step_words, verb_of
 from planner.render.diff import diff_dynamic, null_is_missing
 from planner.render.diff_block import diff_object
 from planner.render.diff_model import EVERYWHERE, Diff, Paths, ValueChange
@@ -44,8 +44,11 @@ class PlanText:
         terminal: Terminal,
         show_sensitive: bool = False,
         causes: Causes | None = None,
+        only: frozenset[str] = frozenset(),
     ) -> None:
         self.plan = plan
+        self.only = only
+        """the actions to show, as verbs; all where there are none. The numbers are always those of the whole plan"""
         self.schema_of = schema_of
         self.terminal = terminal
         self.paint = terminal.paint
@@ -61,7 +64,11 @@ class PlanText:
     def show(self) -> None:
         """Everything, in the order: drift, actions, summary, outputs."""
         plan, out = self.plan, self.terminal.out
-        changes = [c for c in plan.changes if is_shown(c)]
+        everything = [c for c in plan.changes if is_shown(c)]
+        changes = [c for c in everything if not self.only or verb_of(c.action) in self.only]
+        if everything and not changes:
+            out(f"Changes in this plan: {len(everything)}; none is one of {', '.join(sorted(self.only))}.")
+            return
         outputs = self.outputs()
         drifted = self._drift(bool(changes or outputs))
         if not changes and not outputs:
@@ -81,6 +88,8 @@ class PlanText:
             self.bodies(changes)
             out()
             out(f"{self.paint('Plan:', 'bold')} {pending(self.counts())}.")
+            if len(changes) < len(everything):
+                out(f"Shown are {len(changes)} of {len(everything)} changes (-only={','.join(sorted(self.only))}).")
             if not self.begins and (line := rename_line(plan, self.causes)):
                 out(line)
         if outputs:

@@ -133,6 +133,10 @@ def test_part_of_a_saved_plan(planner: Run) -> None:
     assert lines == ["terraform_data.gone", 'terraform_data.more["b"]', "terraform_data.web[0]"]
     document = json.loads(planner("show", "-json", "-only=create", "saved").out)
     assert [c["address"] for c in document["resource_changes"]] == ['terraform_data.more["c"]', "terraform_data.new"]
+    total = next(line for line in planner("show", "saved").out.splitlines() if line.startswith("Plan: "))
+    assert total in shown and "Shown are 3 of " in shown
+    shown = planner("show", "-only=forget", "saved").out
+    assert "none is one of forget" in shown and "No changes" not in shown
     assert planner("show", "-only=nothing", "saved").code == 1
     assert planner("show", "-only=create").code == 1
 

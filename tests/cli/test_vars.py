@@ -72,7 +72,7 @@ def test_the_document(module: Path, planner: Callable[..., Ran]) -> None:
     Draft202012Validator(schema("vars")).validate(document)
     by_name = {one["name"]: one for one in document["variables"]}
     assert by_name["zones"]["value"] == {"count": 3, "names": ["a"]}
-    assert by_name["zones"]["type"] == "object({ count: number, names: list(string) })"
+    assert by_name["zones"]["type"] == "object({ count = number, names = list(string) })"
     assert by_name["image"]["read_by"] == [{"address": "local.release", "place": "main.tf:17"}]
     assert "value" not in by_name["password"]
 

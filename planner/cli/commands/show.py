@@ -74,19 +74,14 @@ def _show(arguments: Arguments, path: str | None, terminal: Terminal) -> int:
         return show_there(calls, saved, terminal, bool(arguments["json"]))
     only = _only(arguments["only"]) if arguments["only"] else frozenset()
     shown, problems = calls.state_or_plan(path)
-    if only:
-        if isinstance(shown, ShownState):
-            raise UsageError("Option -only is for plans", "Name a plan file.")
-        from planner.logic.programs.actions import verb_of
-
-        plan = shown.plan
-        shown = evolve(shown, plan=evolve(plan, changes=tuple(c for c in plan.changes if verb_of(c.action) in only)))
+    if only and isinstance(shown, ShownState):
+        raise UsageError("Option -only is for plans", "Name a plan file.")
     if review:
         if isinstance(shown, ShownState):
             raise UsageError("A review is about a plan", "Name a plan file.")
-        problems = [*problems, *_write_review(review, shown, problems, path, bool(only))]
+        problems = [*problems, *_write_review(review, _part(shown, only), problems, path, bool(only))]
     if arguments["json"] or stream is not None:
-        document = shown_json(shown)
+        document = shown_json(shown if isinstance(shown, ShownState) else _part(shown, only))
         if arguments["explain"] in ("line", "full") and not isinstance(shown, ShownState):
             _add_causes(document, shown, arguments, terminal)
         text = dumps(document).decode("utf-8")
@@ -97,7 +92,7 @@ def _show(arguments: Arguments, path: str | None, terminal: Terminal) -> int:
             print(text, file=stream)
     with paged(arguments, terminal):
         if not isinstance(shown, ShownState):
-            _show_plan(shown, arguments, terminal)
+            _show_plan(shown, only, arguments, terminal)
         elif shown.state is None:
             terminal.out("No state.")
         else:
@@ -141,14 +136,24 @@ def _only(words: str) -> frozenset[str]:
     return wanted
 
 
-def _show_plan(shown: MadePlan[Any], arguments: Arguments, terminal: Terminal) -> None:
+def _part(shown: MadePlan[Any], only: frozenset[str]) -> MadePlan[Any]:
+    """The plan with the changes of these actions; the whole plan where none are named."""
+    from planner.logic.programs.actions import verb_of
+
+    if not only:
+        return shown
+    plan = shown.plan
+    return evolve(shown, plan=evolve(plan, changes=tuple(c for c in plan.changes if verb_of(c.action) in only)))
+
+
+def _show_plan(shown: MadePlan[Any], only: frozenset[str], arguments: Arguments, terminal: Terminal) -> None:
     from planner.cli.views import told_causes
     from planner.render.diff_block import SchemaLookup
     from planner.render.plan import PlanText
 
     lookup = SchemaLookup(shown.loaded.schemas)
     told = told_causes(shown, arguments, terminal)
-    PlanText(shown.plan, lookup.resource_schema, terminal, arguments["show-sensitive"], told).show()
+    PlanText(shown.plan, lookup.resource_schema, terminal, arguments["show-sensitive"], told, only).show()
 
 
 def _show_configuration(arguments: Arguments, terminal: Terminal) -> int:

@@ -209,6 +209,19 @@ def _are_names(data: Any) -> bool:
 # Types as text: what the console's `type()` prints, and type constraints as one would write them.
 
 
+def constraint_text(t: Type) -> str:
+    """A type in one line, as the `type` argument of a variable is written."""
+    if isinstance(t, Primitive):
+        return "any" if t is DYNAMIC else t.name
+    if isinstance(t, ObjectType):
+        texts = {name: constraint_text(a) for name, a in t.attributes.items()}
+        inner = ", ".join(f"{k} = {f'optional({v})' if k in t.optional else v}" for k, v in texts.items())
+        return f"object({{ {inner} }})" if inner else "object({})"
+    if isinstance(t, TupleType):
+        return f"tuple([{', '.join(map(constraint_text, t.elements))}])"
+    return f"{t.kind}({constraint_text(t.element)})"
+
+
 def type_text(t: Type, depth: int = 0) -> str:
     """A type over several lines, as `type()` prints it."""
     pad, end = "    " * (depth + 1), "    " * depth

@@ -12,7 +12,7 @@ from attrs import evolve, field, frozen
 
 from planner.foundation.support.disk import read_whole
 from planner.foundation.values.json_codec import simple_json
-from planner.foundation.values.types import type_text
+from planner.foundation.values.types import constraint_text
 from planner.foundation.values.value import SENSITIVE, is_null, unmark_deep
 from planner.foundation.vocabulary.address import format_key, parse_module
 from planner.foundation.vocabulary.diagnostic import Failure
@@ -134,7 +134,7 @@ class _StackWriter:
         body = _native(block.body)
         name = block.labels[0].value
         recorded = self.state.outputs.get(name)
-        lines = [f"type = {type_text(recorded.type).replace(chr(10), ' ') if recorded is not None else 'any'}"]
+        lines = [f"type = {constraint_text(recorded.type) if recorded is not None else 'any'}"]
         kept = ("value", "description", "sensitive", "ephemeral")
         lines += [self.argument(body.attributes[word]) for word in kept if word in body.attributes]
         for inner in body.blocks:
