@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from planner.answers.explain.why import more_causes
-from planner.logic.programs.actions import does, words_for
+from planner.logic.programs.actions import does, verb_of, words_for
 from planner.render.alike import alike
 from planner.render.proof import fact_text, own_rule_text, proof_text, source_text
 from planner.render.terminal import Paint, fold
@@ -427,12 +427,15 @@ def _finding(document: dict[str, Any], paint: Paint, full: bool) -> str:
 def _culprit(culprit: dict[str, Any], paint: Paint) -> list[str]:
     what = culprit["what"]
     if "action" in culprit:
-        return [f"  the planned action of {what} is {culprit['action']} (reason: planner why {what})"]
+        action = verb_of(culprit["action"])
+        return [f"  the planned action of {what} is {action} (reason: planner why {shlex.quote(what)})"]
     if culprit.get("is_missing"):
-        said = f"{what} is not there"
+        said = "not there"
     else:
-        said = f"{what} is {_value(culprit['value'])}" if "value" in culprit else f"{what} is a sensitive value"
-    lines = [f"  {said}{_at(culprit, paint)}"]
+        said = _value(culprit["value"]) if "value" in culprit else "a sensitive value"
+    if culprit.get("is_prior"):
+        return [f"  {what} was {said} (state)"]
+    lines = [f"  {what} is {said}{_at(culprit, paint)}"]
     for step in culprit.get("from", ()):
         origin = f" ({step['origin']})" if step.get("origin") else ""
         lines.append(f"    which is {step['what']}{origin}{_at(step, paint)}")

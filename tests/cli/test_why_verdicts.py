@@ -161,3 +161,57 @@ def test_what_holds_in_all_cases_is_said_with_its_rules(planner, work: Path):
     assert "in all cases, of which this is one:" in planner("policy", "check", "-policy=p.dl", "-proofs").out
     refused = planner("why", "-fix", "-policy=p.dl", "deny", "either", "terraform_data.b")
     assert refused.code == 1 and "No single result to fix" in refused.err
+
+
+STORE = """variable "engine" { type = string }
+variable "size" { default = 1 }
+resource "terraform_data" "store" {
+  input            = { engine = var.engine, size = var.size }
+  triggers_replace = var.engine
+}
+"""
+_STORE = "terraform_data.store"
+_ACTION = f"  the planned action of {_STORE} is replace (reason: planner why {_STORE})"
+_ENGINE = [
+    f'  {_STORE}.input.engine is "16": main.tf:4: input            = {{ engine = var.engine, size = var.size }}',
+    "    which is var.engine (command line): command line -var=engine",
+]
+
+
+@pytest.mark.parametrize(
+    ("body", "told", "fixes"),
+    [
+        (
+            'acts(A, "replace"), prior(A, "input.engine", W), planned(A, "input.engine", V), V != W',
+            [f'  {_STORE}.input.engine was "15" (state)', *_ENGINE, _ACTION],
+            [f'  1. set var.engine back to "15" ({_STORE}.input.engine copies it): command line -var=engine [checked]'],
+        ),
+        (
+            'acts(A, "replace"), not prior(A, "input.owner", _), planned(A, "input.engine", "16")',
+            [f"  {_STORE}.input.owner was not there (state)", *_ENGINE, _ACTION],
+            [f'  1. set var.engine back to "15" ({_STORE}.input.engine copies it): command line -var=engine [checked]'],
+        ),
+        (  # the former value is denied, too
+            'planned(A, "input.engine", V), V >= "15"',
+            _ENGINE,
+            [f'  1. another value of var.engine, which {_STORE}.input.engine copies: command line -var=engine [checked]'],
+        ),
+        (
+            'acts(A, "replace"), prior(A, "input.engine", "15")',
+            [f'  {_STORE}.input.engine was "15" (state)', _ACTION],
+            [f"  1. avoid the replacement of {_STORE}: planner why -fix {_STORE} [checked]"],
+        ),
+        (
+            'acts(A, "replace"), change(A, _, _, _, _, _)',
+            [_ACTION],
+            [f"  1. avoid the replacement of {_STORE}: planner why -fix {_STORE} [checked]"],
+        ),
+    ],
+)
+def test_premises_about_the_state_and_the_action(planner, work: Path, body: str, told: list[str], fixes: list[str]):
+    """A value in the state has no line of the configuration; the planned action is told beside values."""
+    work.joinpath("main.tf").write_text(STORE, encoding="utf-8")
+    assert planner("apply", "-auto-approve", "-var=engine=15").code == 0
+    work.joinpath("p.dl").write_text(f'deny("store", A, "changes") :- {body}.\n', encoding="utf-8")
+    assert lines(planner, "-var=engine=16", "deny", "store")[1:-1] == told
+    assert lines(planner, "-fix", "-var=engine=16", "deny", "store")[1:] == fixes

@@ -8,6 +8,7 @@ again checks them.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
@@ -16,17 +17,20 @@ from planner.answers.explain.causes import CauseStep as Root
 from planner.answers.explain.verdicts import Culprits
 from planner.answers.explain.why import Explainer
 from planner.answers.policy.model import Finding
+from planner.answers.policy.planned_values import ValueRows
 from planner.answers.policy.two_valued import Culprit, PlainProofs
 from planner.foundation.values.expression_text import literal
-from planner.foundation.vocabulary.address import valid_identifier
-from planner.foundation.vocabulary.records import frozen
+from planner.foundation.vocabulary.address import quote, valid_identifier
+from planner.foundation.vocabulary.records import evolve, frozen
 from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.fact_base import FactBase
 from planner.logic.datalog.explain.search import Proof, Prover
-from planner.logic.datalog.language.values import Row
+from planner.logic.datalog.language.values import Row, decode
 from planner.logic.graph.fixes import Fixes, FixLocation, order, place_of
 from planner.logic.graph.hitting_sets import proofs_for, smallest_sets
 from planner.logic.model.graph import source_json
+from planner.logic.model.plan import change_name
+from planner.logic.programs.actions import words_for
 from planner.logic.programs.rule_programs import product_program
 
 # ---------------------------------------------------------------- unknown values
@@ -140,7 +144,8 @@ def denial_fixes(finding: Finding, plain: PlainProofs, explainer: Explainer) -> 
     """Fixes after which a policy has no finding about an object: values to change or to set."""
     search = _Denial(finding, plain, Culprits(plain, explainer))
     stuck = "It rests on no value of the plan."
-    return Fixes.of(smallest_sets(search.proof_without, order, most_proofs=proofs_for(len(plain.facts))), stuck)
+    found = smallest_sets(search.proof_without, order, most_proofs=proofs_for(len(plain.facts)))
+    return Fixes.of(evolve(found, sets=tuple(map(search.with_former_values, found.sets))), stuck)
 
 
 class _Denial:
@@ -158,7 +163,8 @@ class _Denial:
         if proved is None:
             return None
         places = set()
-        for culprit in self.plain.culprits(*proved):
+        culprits = [culprit for culprit in self.plain.culprits(*proved) if not culprit.is_prior]
+        for culprit in [culprit for culprit in culprits if not culprit.is_action] or culprits:
             if culprit not in changed:
                 place = self._place(culprit)
                 self.of_place.setdefault(place, set()).add(culprit)
@@ -168,9 +174,9 @@ class _Denial:
     def _place(self, culprit: Culprit) -> FixLocation:
         told = self.culprits.told(culprit)
         if culprit.is_action:
-            return FixLocation(
-                "action", culprit.address, f"{culprit.address}: {culprit.value} (planner why -fix {culprit.address})"
-            )
+            (noun, _), address = words_for(culprit.value).noun, culprit.address
+            text = f"avoid the {noun} of {address}: planner why -fix {shlex.quote(address)}"
+            return FixLocation("action", address, text)
         steps = told.get("from") or []
         last = steps[-1] if steps else told
         source = last.get("source") or told.get("source")
@@ -179,6 +185,38 @@ class _Denial:
         name = last["what"]
         what = f"{name}, which {culprit.what} copies" if name != culprit.what else name
         return FixLocation("variable" if name.startswith("var.") else "value", name, f"another value of {what}", source)
+
+    def with_former_values(self, places: tuple[FixLocation, ...]) -> tuple[FixLocation, ...]:
+        """The places, with the values that are in the state where the finding would not hold with these."""
+        culprits = {place: sorted(self.of_place[place], key=lambda c: c.what) for place in places}
+        changed = [culprit for place in places for culprit in culprits[place]]
+        if any(c.is_missing or c.is_action or c.is_secret for c in changed):
+            return places
+        former = {c: self._former(c.address).get((c.address, c.path)) for c in changed}
+        if None in former.values() or any(len({former[c] for c in copies}) > 1 for copies in culprits.values()):
+            return places
+        rows = [(c.address, c.path, value) for c, value in former.items()]
+        if self.plain.proof_of(self.predicate, self.finding.code, self.finding.address, changed, rows) is not None:
+            return places
+        return tuple(self._set_to(place, culprits[place], former[culprits[place][0]]) for place in places)
+
+    def _set_to(self, place: FixLocation, copies: list[Culprit], value: Any) -> FixLocation:
+        what = self.culprits.explainer.find(copies[0].address)
+        known = dict(self.culprits.explainer.what_was(what)["former_value"])
+        plain = decode(value)
+        text = quote(plain) if isinstance(plain, str) else str(plain).lower()
+        back = " back" if place.kind == "value" or literal(known.get(place.key, "")) == text else ""
+        owners = [c.what for c in copies if c.what != place.key]
+        copied = f" ({', '.join(owners)} cop{'y' if len(owners) > 1 else 'ies'} it)" if owners else ""
+        return evolve(place, text=f"set {place.key}{back} to {text}{copied}")
+
+    def _former(self, address: str) -> dict[tuple[str, str], Any]:
+        """The values of an object in the state that are not sensitive, as policies read them, by address and path."""
+        rows = ValueRows(structure=False)
+        for change in self.culprits.explainer.plan.changes:
+            if change_name(change) == address:
+                rows.add_object(address, change.before)
+        return {row[:2]: row[2] for row in rows.values if row[:2] not in rows.hidden}
 
 
 # ---------------------------------------------------------------- changes

@@ -19,7 +19,7 @@ from planner.language.syntax.nodes import Traversal, Variable
 from planner.language.syntax.rule_syntax import Constant
 from planner.logic.datalog.language.link import has_own_reason
 from planner.logic.datalog.language.model import Rule
-from planner.logic.model.graph import source_json
+from planner.logic.model.graph import StateEntry, source_json
 
 _FARTHEST = 8
 """references that are followed"""
@@ -46,6 +46,8 @@ class Culprits:
             told["is_missing"] = True
         elif not culprit.is_secret:
             told["value"] = culprit.value
+        if culprit.is_prior:
+            return told | {"is_prior": True, "source": source_json(StateEntry(culprit.address))}
         place = self.place(culprit.address, culprit.path)
         span = self.span(place) or self.plain.facts.owners.span(culprit.address, culprit.path)
         told |= self.source(span, culprit.is_secret)

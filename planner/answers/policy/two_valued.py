@@ -48,6 +48,11 @@ class Culprit:
         """The culprit in the notation of the configuration: `terraform_data.a.input.size`."""
         return join_path(self.address, self.path)
 
+    @property
+    def is_prior(self) -> bool:
+        """Whether it is about the object in the state, which no edit of the configuration changes."""
+        return self.fact is not None and self.fact[0] == "prior"
+
 
 class PlainProofs:
     """Proofs of one verdict's findings by the rules as written."""
@@ -69,11 +74,11 @@ class PlainProofs:
         return None
 
     def proof_of(
-        self, predicate: str, code: str, address: str, changed: Collection[Culprit]
+        self, predicate: str, code: str, address: str, changed: Collection[Culprit], values: Collection[Row] = ()
     ) -> tuple[Proof, Prover] | None:
         """The proof of a verdict with this code and address when some of what it depends on is otherwise: values and
-        actions are not there, and what is missing has some value."""
-        facts = _changed_facts(self.facts, changed)
+        actions are not there, and what is missing has some value. `values`: rows of `planned` that hold instead."""
+        facts = _changed_facts(self.facts, changed, values)
         prover = self.prover
         if changed:
             prover = Prover(self.policies.program, evaluate(self.policies.program, facts, [predicate]))
@@ -100,20 +105,23 @@ class PlainProofs:
         return self.curtain.proof(proof)
 
     def culprits(self, proof: Proof, prover: Prover | None = None) -> list[Culprit]:
-        """The values that a verdict depends on, missing ones first; or else the planned actions. Values that only have
-        to exist, whatever they are, count where there is nothing else."""
+        """The values that a verdict depends on, missing ones first, then the planned actions. Of the values, those that
+        only have to exist, whatever they are, count where there are no others."""
         items = list(dict.fromkeys(self._all(proof, prover or self.prover)))
-        values = [culprit for culprit, _ in items if not culprit.is_action]
-        telling = [culprit for culprit, is_telling in items if is_telling and not culprit.is_action]
-        kept = telling or values or [culprit for culprit, _ in items]
-        return sorted(dict.fromkeys(kept), key=lambda culprit: not culprit.is_missing)
+        values = [(culprit, is_telling) for culprit, is_telling in items if not culprit.is_action]
+        telling = [culprit for culprit, is_telling in values if is_telling] or [culprit for culprit, _ in values]
+        acting = [culprit for culprit, _ in items if culprit.is_action]
+        return [*sorted(dict.fromkeys(telling), key=lambda culprit: not culprit.is_missing), *dict.fromkeys(acting)]
 
     def read_by(self, finding: Finding) -> list[Culprit]:
         """The values that the proof of any finding reads, also of one that is broken."""
         leaves = (step["tuple"] for step in finding.proof["proofs"].values() if step.get("input"))
-        read = [(str(row[1]), str(row[2]), row[-1]) for row in leaves if row[0] in READ]
-        told = [Culprit(a, p, None if v == MASK else v, is_secret=v == MASK) for a, p, v in read]
-        return sorted(set(told), key=lambda culprit: culprit.what)
+        read = [(row[0], str(row[1]), str(row[2]), row[-1]) for row in leaves if row[0] in READ]
+        told = [
+            Culprit(a, p, None if v == MASK else v, is_secret=v == MASK, fact=_prior_fact(name, a, p))
+            for name, a, p, v in read
+        ]
+        return sorted(set(told), key=lambda culprit: (culprit.what, not culprit.is_prior))
 
     def _all(self, proof: Proof, prover: Prover) -> Iterator[tuple[Culprit, bool]]:
         stack: list[tuple[Proof, Literal | None]] = [(proof, None)]
@@ -165,17 +173,26 @@ def _missing(prover: Prover, predicate: str, pattern: tuple[Any, ...]) -> Iterat
             yield from _absent(literal.predicate, tuple(values))
 
 
-def _changed_facts(facts: FactBase, changed: Collection[Culprit]) -> FactBase:
+def _prior_fact(predicate: str, address: str, path: str) -> tuple[str, Row] | None:
+    return (predicate, (address, path)) if predicate == "prior" else None
+
+
+def _changed_facts(facts: FactBase, changed: Collection[Culprit], values: Collection[Row]) -> FactBase:
     """The facts of a plan in which some values are otherwise."""
     gone = {c.fact[1][:2] for c in changed if c.fact is not None and not c.is_action}
     removed = {
-        name: {row for row in facts.relation(name) if (row[0], row[1]) in gone} for name in READ if facts.relation(name)
+        name: {row for row in facts.relation(name) if (row[0], row[1]) in gone}
+        for name in READ
+        if name != "prior" and facts.relation(name)
     }
     parts = facts.relation("part")
     removed["part"] = {row for row in parts if (row[0], row[3]) in gone}
     acting = {c.address for c in changed if c.is_action}
     removed["action"] = {row for row in facts.relation("action") if row[0] in acting}
     builder = FactBuilder(FactBase.without(facts, removed))
+    for row in values:
+        builder.add("planned", *row)
+        builder.add("configured", *row)
     for culprit in changed:
         if culprit.is_missing:
             builder.add("planned", culprit.address, culprit.path, "something")
@@ -206,7 +223,7 @@ def _absent(predicate: str, pattern: tuple[Any, ...]) -> Iterator[Culprit]:
         path = member(path, key)
     elif key is not None:
         path = f"{path}[{decode(key)}]"
-    yield Culprit(address, path, is_missing=True)
+    yield Culprit(address, path, is_missing=True, fact=_prior_fact(predicate, address, path))
 
 
 def join_path(address: str, path: str) -> str:
