@@ -17,6 +17,8 @@ from planner.logic.programs.actions import actions, does, words_for
 from planner.render.cause_line import INSIDE, difference_of, folded, inside_text, is_each_value, name_of, words_of
 from planner.render.terminal import Paint, fold
 
+MOST_LINES = 12
+"""lines of an answer with the chains of several causes"""
 MOST_ALSO = 3
 """other parts of the object that change"""
 CODE = re.compile(r" \((?:[a-z]+(?:_[a-z]+)+|create|update|read|delete|[a-z]+-then-[a-z]+)\)")
@@ -39,7 +41,7 @@ def in_words(text: str) -> str:
 def change_text(document: dict[str, Any], paint: Paint, width: int) -> str:
     """The text of a change that has causes, or of an object that does not change; "" where the proof is more
     informative: with mere candidates, and without causes but the change itself."""
-    _, name, action = document["goal"]
+    _, _, action = document["goal"]
     if action == "no-op":
         lines = list(_unchanged(document))
     elif _is_followed(document) or _is_tainted(document):
@@ -47,13 +49,35 @@ def change_text(document: dict[str, Any], paint: Paint, width: int) -> str:
         for line in _hops(document) if _is_followed(document) else ():
             if not lines[-1].endswith((f" {line}", f": {line}")):  # the text of a value has its name and place
                 lines.append(line if line.startswith("  ") else f"  <- {line}")
-        lines += _also(document)
-        known = {name: action}
-        lines += [f"  and because of {words_of(cause_step(one), known)}" for one in document["root_causes"][1:]]
+        also = list(_also(document))
+        lines += [*_others(document, lines, MOST_LINES - len(also)), *also]
         lines += [f"  To keep the tainted object: planner untaint {shlex.quote(one)}" for one in _tainted(document)]
     else:
         return ""
     return folded_text(lines, paint, width)
+
+
+def _others(document: dict[str, Any], first: list[str], most: int) -> Iterator[str]:
+    """The chains of the further roots, without what they have in common with the first; in few words where there are
+    more lines than `most`."""
+    _, name, action = document["goal"]
+    others = document.get("other_causes", ())
+    left = most - len(first)
+    for number, steps in enumerate(others, 1):
+        hops = list(_hops({**document, "because": steps})) if _is_followed(document) else []
+        hops = [hop.strip() for hop in hops if f"  <- {hop}" not in first and hop not in first]
+        root = words_of(cause_step(steps[0]), {name: action})
+        if len(hops) > 1 and len(hops) <= left - (len(others) - number):
+            yield f"  and {hops[0]}"
+            yield from (f"  <- {hop}" for hop in hops[1:])
+            left -= len(hops)
+            continue
+        if left <= 1 and number < len(others):
+            yield f"  and because of {len(others) - number + 1} more: planner why -json {shlex.quote(name)}"
+            return
+        what = f" {hops[0].rpartition(' (')[0] or hops[0]}" if len(hops) > 1 else ""
+        yield f"  and{what} because of {root}"
+        left -= 1
 
 
 def folded_text(lines: list[str], paint: Paint, width: int) -> str:
@@ -112,7 +136,8 @@ def _parts(document: dict[str, Any]) -> list[str]:
 
 def _also(document: dict[str, Any]) -> Iterator[str]:
     """The other parts that differ."""
-    name, shown = document["goal"][1], {step["what"] for step in document.get("because", ())}
+    chains = [document.get("because", ()), *document.get("other_causes", ())]
+    name, shown = document["goal"][1], {step["what"] for chain in chains for step in chain}
     also = [cause_step(part) for part in document.get("differences", ()) if part["what"] not in shown]
     for part in also[:MOST_ALSO]:
         yield f"  also {part.what[len(name) :].lstrip('.')}{difference_of(part)}"
@@ -127,8 +152,9 @@ def _hops(document: dict[str, Any]) -> Iterator[str]:
     """The hops from a change to its cause: those of the object itself indented, as they are printed."""
     _, name, action = document["goal"]
     rows = [step["tuple"] for step in document["proofs"].values()]
-    known = {row[1]: row[2] for row in rows if row[0] == "explained"}
+    known = {row[1]: row[2] for row in rows if row[0] == "explained"} | document.get("actions", {})
     unknown = {row[1] for row in rows if row[0] == "unknown"}
+    unknown |= {step["what"] for step in document["because"] if step.get("is_unknown")}
     hops = [cause_step(one) for one in reversed(document["because"])]
     wholes = [after.what.startswith((f"{hop.what}.", f"{hop.what}[")) for hop, after in pairwise(hops)]
     kept = [hop for hop, is_whole in zip(hops, [*wholes, False], strict=True) if not is_whole]

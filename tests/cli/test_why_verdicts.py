@@ -171,6 +171,7 @@ resource "terraform_data" "store" {
 }
 """
 _STORE = "terraform_data.store"
+_COPIED = f"which {_STORE}.input.engine copies: command line -var=engine"
 _ACTION = f"  the planned action of {_STORE} is replace (reason: planner why {_STORE})"
 _ENGINE = [
     f'  {_STORE}.input.engine is "16": main.tf:4: input            = {{ engine = var.engine, size = var.size }}',
@@ -194,7 +195,7 @@ _ENGINE = [
         (  # the former value is denied, too
             'planned(A, "input.engine", V), V >= "15"',
             _ENGINE,
-            [f'  1. another value of var.engine, which {_STORE}.input.engine copies: command line -var=engine [checked]'],
+            [f"  1. another value of var.engine, {_COPIED} [checked]"],
         ),
         (
             'acts(A, "replace"), prior(A, "input.engine", "15")',

@@ -81,6 +81,9 @@ class Because:
     roots: tuple[CauseStep, ...]
     is_guess: bool = False
     is_checked: bool = False
+    others: tuple[tuple[CauseStep, ...], ...] = ()
+    """of each further root the steps, as `steps`, or that root alone where none lead to it; empty where only the
+    nearest chain was requested"""
 
     def is_itself(self, name: str) -> bool:
         """Whether a change has no cause but itself."""
@@ -94,6 +97,7 @@ class Because:
             "root_causes": [root.json for root in self.roots],
             "because_is_certain": not self.is_guess,
             "checked": self.is_checked,
+            **({"other_causes": [[step.json for step in steps] for steps in self.others]} if self.others else {}),
         }
 
 
@@ -135,15 +139,15 @@ class Checks(Protocol):
         and gained, and the place of the first."""
 
 
-def chains_of(derived: Sequence[Derivation]) -> dict[str, Because]:
+def chains_of(derived: Sequence[Derivation], has_others: bool = False) -> dict[str, Because]:
     """The causes by name of the change or output. Where changes are compared with several former worlds, `derived`
-    has an entry for each: they differ in what they have of a value."""
-    return _Chains(derived).answers()
+    has an entry for each: they differ in what they have of a value. `has_others`: with the chains of all roots."""
+    return _Chains(derived, has_others).answers()
 
 
 class _Chains:
-    def __init__(self, derived: Sequence[Derivation]) -> None:
-        self._derived = derived
+    def __init__(self, derived: Sequence[Derivation], has_others: bool) -> None:
+        self._derived, self._has_others = derived, has_others
         self._worlds = _Worlds(derived)
         self._ways = _Ways(self._worlds.relations)
         self._places = [_FactLocations(one.facts) for one in derived]
@@ -197,13 +201,14 @@ class _Chains:
         # what is compared with several former worlds is one root, as it was in that of the change
         nearest = sorted(roots, key=lambda root: self._worlds.of(root, number) != number)
         roots = [root for root in roots if next(one for one in nearest if plain(one) == plain(root)) == root]
-        steps = list(dict.fromkeys(self._whole_list(self._root(name, root, number), number) for root in roots))
-        inner = [
-            self._step(step, before, self._worlds.of(step, number), number)
-            for before, step in pairwise((name, *chain))
-            if plain(step) not in (steps[0].what, plain(roots[0]))
-        ]
-        inner.reverse()
+        whole = [self._whole_list(self._root(name, root, number), number) for root in roots]
+        steps = list(dict.fromkeys(whole))
+        inner = self._inner(name, chain, steps[0], roots[0], number)
+        others: list[tuple[CauseStep, ...]] = []
+        for step in steps[1:] if self._has_others else ():
+            root = roots[whole.index(step)]
+            path = self._checked.path(name, {root}) or _to_part(self._ways.chain(name), [root])
+            others.append((step, *self._inner(name, path, step, root, number)))
         # nothing is certain about what should not differ, unless that was found by trying
         if is_checked:
             # an object that the state lost may have been applied later than the others that are compared with its world
@@ -214,7 +219,16 @@ class _Chains:
             # of several that could not be tried some may not matter
             is_guess = self._ways.is_guess(name) or (confirmed is None and len(steps) > 1) or bool(beside)
             is_guess = is_guess or any(s.kind == "as-before" for s in steps)
-        return Because((steps[0], *inner), tuple(steps), is_guess, is_checked)
+        return Because((steps[0], *inner), tuple(steps), is_guess, is_checked, tuple(others))
+
+    def _inner(self, name: str, chain: Sequence[str], first: CauseStep, root: str, number: int) -> list[CauseStep]:
+        """The steps between a root and a change, without those that are the root."""
+        inner = [
+            self._step(step, before, self._worlds.of(step, number), number)
+            for before, step in pairwise((name, *chain))
+            if plain(step) not in (first.what, plain(root))
+        ]
+        return inner[::-1]
 
     def _step(self, step: str, reader: str, world: int, number: int) -> CauseStep:
         """A step of a chain, and what it leads to: of several parts that one mention means their whole."""
@@ -489,6 +503,8 @@ class _Ways:
         for what, kind in sorted(relations["leaf"], reverse=True):
             self.leaves[what] = kind
         self._next: dict[str, str] = {}
+        self._depths: dict[str, int] = {}
+        """the number of steps to the nearest leaf"""
         self._guesses: set[str] = set()
         self.further: dict[str, list[str]] = {}
         backwards: dict[str, list[str]] = {}
@@ -520,6 +536,7 @@ class _Ways:
                 if what not in seen and what not in closed:
                     seen.add(what)
                     self._next[what] = at
+                    self._depths[what] = self._depths.get(at, 0) + 1
                     waiting.append(what)
 
     def is_guess(self, name: str) -> bool:
@@ -527,17 +544,19 @@ class _Ways:
         return name in self._guesses
 
     def chain(self, name: str) -> list[str]:
-        """The steps between a change and its nearest root, from the change on, the root included; of a replacement by
-        what forces it."""
-        forced = [step for step in self.forces.get(name, ()) if step in self._next or step in self.leaves]
-        steps: list[str] = []
-        if forced and self._next.get(name, *forced[:1]) not in forced:
-            name = min(forced, key=lambda step: (self.is_guess(step), len(self.chain(step)), step))
-            steps.append(name)
-        while name in self._next:
-            name = self._next[name]
-            steps.append(name)
-        return steps
+        """The steps between a change and its nearest root, from the change on, the root included; of a replacement,
+        also of one that renews a value, by what forces it."""
+        steps = [name]
+        while (at := steps[-1]) in self._next:
+            after = self._next[at]
+            known = self.forces.get(at, ()) if len(steps) == 1 or steps[-2] in self.renewed else ()
+            forced = [step for step in known if (step in self._next or step in self.leaves) and step not in steps]
+            if forced and after not in forced:
+                after = min(forced, key=lambda step: (self.is_guess(step), self._depths.get(step, 0), step))
+            if after in steps:
+                break
+            steps.append(after)
+        return steps[1:]
 
     def roots(self, name: str) -> list[str]:
         """All leaves behind a name, that of its chain first; none where it is one itself, but for itself."""

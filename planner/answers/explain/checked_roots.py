@@ -229,7 +229,11 @@ class CheckedRoots:
         return next((owner for at in ends if (owner := self._owner(value[:at])) is not None), None)
 
     def path(self, name: str, roots: Collection[str]) -> list[str]:
-        """The steps from a change to the nearest of its roots, the root included; none where no chain leads there."""
+        """The steps from a change to the nearest of its roots, the root included, by what forces replacements where
+        such a chain leads there; none where no chain does."""
+        return self._path(name, roots, True) or self._path(name, roots, False)
+
+    def _path(self, name: str, roots: Collection[str], is_forced: bool) -> list[str]:
         before: dict[str, str] = {name: ""}
         waiting = deque([name])
         while waiting:
@@ -239,7 +243,9 @@ class CheckedRoots:
                 while before[steps[-1]] != name:
                     steps.append(before[steps[-1]])
                 return steps[::-1]
-            for step in self._further.get(at, ()):
+            is_replaced = is_forced and (before[at] == "" or before[at] in self._steps.renewed)
+            forced = self._steps.forces.get(at, ()) if is_replaced else ()
+            for step in forced or self._further.get(at, ()):
                 if step not in before:
                     before[step] = at
                     waiting.append(step)

@@ -131,9 +131,16 @@ class Explainer:
             raise Failure(error("why.no_facts", "Nothing to explain", detail))
         document = proof_json(proof, base, source_json)
         relations = evaluate(product_program("causes"), base, RELATIONS)
-        because = chains_of([Derivation(relations, base, [name], trace)]).get(name)
+        because = chains_of([Derivation(relations, base, [name], trace)], has_others=True).get(name)
         if because is not None:
             document |= because.json
+            unknown = {row[0] for row in base.relation("unknown_value")}
+            others = [step for steps in document.get("other_causes", ()) for step in steps]
+            for step in others:
+                step.update({"is_unknown": True} if step["what"] in unknown else {})
+            owners = {step["what"].rpartition(".")[0] for step in others}
+            actions = {change_name(c): c.action for c in self.plan.changes if change_name(c) in owners}
+            document |= {"actions": actions} if actions else {}
         parts = sorted(row for row in base.relation("planned_change") if row[0].startswith((f"{name}.", f"{name}[")))
         if len(parts) > 1:
             document["differences"] = [{"what": what, "before": old, "value": new} for what, old, new in parts]

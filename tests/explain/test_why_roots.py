@@ -1,0 +1,96 @@
+"""`why` about a change of several causes, and about one behind a replacement: each cause has its own chain."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+CONFIGURATION = """variable "engine" { default = "15" }
+variable "major" { default = "15" }
+variable "release" { default = "1" }
+variable "a" { default = "1" }
+variable "b" { default = "1" }
+variable "c" { default = "1" }
+variable "d" { default = "1" }
+resource "terraform_data" "database" {
+  input            = { engine = var.engine }
+  triggers_replace = { engine = var.engine, major = var.major }
+}
+resource "terraform_data" "server" {
+  input = {
+    database = terraform_data.database.id
+    release  = var.release
+    both     = "${var.release}-${var.engine}"
+    a        = var.a
+    b        = var.b
+    c        = var.c
+    d        = var.d
+  }
+}
+"""
+UPDATED = "terraform_data.server is updated in place: input differs"
+MANY = "terraform_data.server is updated in place: {} parts of input differ"
+BY_MAJOR = [
+    "  <- terraform_data.database is replaced, so its id changes (main.tf:8)",
+    '  <- terraform_data.database.triggers_replace.major "15" -> "16" (main.tf:10)',
+    '  <- var.major "15" -> "16" (-var=major)',
+]
+
+
+@pytest.mark.parametrize(
+    ("changed", "lines"),
+    [
+        pytest.param(
+            "major=16", [UPDATED, "  input.database -> (known after apply) (main.tf:14)", *BY_MAJOR], id="what-forces"
+        ),
+        pytest.param(
+            "major=16 a=2",
+            [
+                UPDATED,
+                '  input.a "1" -> "2" (main.tf:17)',
+                '  <- var.a "1" -> "2" (-var=a)',
+                "  and input.database -> (known after apply) (main.tf:14)",
+                *BY_MAJOR,
+            ],
+            id="two",
+        ),
+        pytest.param(
+            "engine=16 release=2",
+            [
+                MANY.format(2),
+                '  input.both "1-15" -> "2-16" (main.tf:16)',
+                '  <- var.engine "15" -> "16" (-var=engine)',
+                '  and because of var.release "1" -> "2" (-var=release)',
+                '  also input.release "1" -> "2"',
+            ],
+            id="of-one-attribute",
+        ),
+        pytest.param(
+            "engine=16 major=16 release=2 a=2 b=2 c=2 d=2",
+            [
+                MANY.format(6),
+                '  input.a "1" -> "2" (main.tf:17)',
+                '  <- var.a "1" -> "2" (-var=a)',
+                '  and input.b "1" -> "2" (main.tf:18)',
+                '  <- var.b "1" -> "2" (-var=b)',
+                '  and input.c "1" -> "2" (main.tf:19)',
+                '  <- var.c "1" -> "2" (-var=c)',
+                '  and input.d "1" -> "2" because of var.d "1" -> "2" (-var=d)',
+                '  and input.both "1-15" -> "2-16" because of var.engine "15" -> "16" (-var=engine)',
+                '  and input.database -> (known after apply) because of var.major "15" -> "16" (-var=major)',
+                '  and input.both "1-15" -> "2-16" because of var.release "1" -> "2" (-var=release)',
+                '  also input.release "1" -> "2"',
+            ],
+            id="many",
+        ),
+    ],
+)
+def test_each_cause_has_its_chain(
+    changed: str, lines: list[str], tmp_path: Path, planner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("main.tf").write_text(CONFIGURATION)
+    assert planner("apply", "-auto-approve").code == 0
+    ran = planner("why", *(f"-var={one}" for one in changed.split()), "terraform_data.server")
+    assert ran.out.splitlines() == lines
