@@ -42,7 +42,9 @@ BY_MAJOR = [
     ("changed", "lines"),
     [
         pytest.param(
-            "major=16", [UPDATED, "  input.database -> (known after apply) (main.tf:14)", *BY_MAJOR], id="what-forces"
+            "major=16",
+            [UPDATED, "  input.database becomes (known after apply) (main.tf:14)", *BY_MAJOR],
+            id="what-forces",
         ),
         pytest.param(
             "major=16 a=2",
@@ -50,7 +52,7 @@ BY_MAJOR = [
                 UPDATED,
                 '  input.a "1" -> "2" (main.tf:17)',
                 '  <- var.a "1" -> "2" (-var=a)',
-                "  and input.database -> (known after apply) (main.tf:14)",
+                "  and input.database becomes (known after apply) (main.tf:14)",
                 *BY_MAJOR,
             ],
             id="two",
@@ -78,7 +80,7 @@ BY_MAJOR = [
                 '  <- var.c "1" -> "2" (-var=c)',
                 '  and input.d "1" -> "2" because of var.d "1" -> "2" (-var=d)',
                 '  and input.both "1-15" -> "2-16" because of var.engine "15" -> "16" (-var=engine)',
-                '  and input.database -> (known after apply) because of var.major "15" -> "16" (-var=major)',
+                '  and input.database becomes (known after apply) because of var.major "15" -> "16" (-var=major)',
                 '  and input.both "1-15" -> "2-16" because of var.release "1" -> "2" (-var=release)',
                 '  also input.release "1" -> "2"',
             ],

@@ -144,8 +144,8 @@ def denial_fixes(finding: Finding, plain: PlainProofs, explainer: Explainer) -> 
     """Fixes after which a policy has no finding about an object: values to change or to set."""
     search = _Denial(finding, plain, Culprits(plain, explainer))
     stuck = "It rests on no value of the plan."
-    found = smallest_sets(search.proof_without, order, most_proofs=proofs_for(len(plain.facts)))
-    return Fixes.of(evolve(found, sets=tuple(map(search.with_former_values, found.sets))), stuck)
+    smallest = smallest_sets(search.proof_without, order, most_proofs=proofs_for(len(plain.facts)))
+    return Fixes.of(evolve(smallest, sets=tuple(map(search.with_former_values, smallest.sets))), stuck)
 
 
 class _Denial:
