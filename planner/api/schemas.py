@@ -135,6 +135,7 @@ REVIEW_CAUSE = _object(
         **LINE,
         "place": TEXT,
         "unit": _with_text(TEXT, "Of a fleet."),
+        "label": _with_text(TEXT, "Its name for a reader, where that is not `what`."),
         "elements": _with_text(
             FLAG, "Whether the sides are elements: those that a list lost, and those that it gained."
         ),
@@ -314,7 +315,10 @@ SCHEMAS: dict[str, Schema] = {
             "policies": _object(
                 {
                     "findings": _list(
-                        _object({"kind": TEXT, "code": TEXT, "address": TEXT, "message": TEXT, "reason": TEXT}, LINE)
+                        _object(
+                            {"kind": TEXT, "code": TEXT, "address": TEXT, "message": TEXT, "reason": TEXT},
+                            {**LINE, "would": {"enum": ["deny", "warn"]}, "rule": _object(LINE, LINE)},
+                        )
                     ),
                     "judged": _list(TEXT),
                 }

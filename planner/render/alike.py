@@ -27,6 +27,42 @@ def alike(names: Iterable[str]) -> list[AlikeNames]:
     return [one for pieces, keys in groups.items() for one in _products(pieces, keys)]
 
 
+_NUMBERED = re.compile(r"([^:]*?)([0-9]+)([^0-9:]*(?::.*)?)", re.DOTALL)
+
+
+def numbered(names: Iterable[str]) -> list[AlikeNames]:
+    """The names, those that differ in the last number of their first part alone together: `live/u0002..u0050`, or
+    `live/u0002..u0050: a.b` of objects in units."""
+    runs: dict[tuple[str, str, int], list[list[int]]] = {}
+    texts: dict[str | tuple[str, str, int], int] = {}
+    for name in dict.fromkeys(names):
+        match = _NUMBERED.fullmatch(name)
+        if match is None or len(match[2]) > 18:
+            texts[name] = 1
+            continue
+        key = match[1], match[3], len(match[2])
+        texts.setdefault(key, 0)
+        runs.setdefault(key, []).append([int(match[2])])
+    result: list[AlikeNames] = []
+    for entry in texts:
+        if isinstance(entry, str):
+            result.append(AlikeNames(entry, 1))
+            continue
+        (head, tail, width), numbers = entry, sorted(number for (number,) in runs[entry])
+        start = 0
+        for at in range(1, len(numbers) + 1):
+            if at < len(numbers) and numbers[at] == numbers[at - 1] + 1:
+                continue
+            first, last, count = numbers[start], numbers[at - 1], at - start
+            start = at
+            if count < 3:
+                result += [AlikeNames(f"{head}{n:0{width}}{tail}", 1) for n in (first, last)[:count]]
+            else:
+                text = f"{head}{first:0{width}}..{head.rpartition('/')[2]}{last:0{width}}{tail}"
+                result.append(AlikeNames(text, count))
+    return result
+
+
 def _products(pieces: tuple[str, ...], rows: list[tuple[str, ...]]) -> Iterator[AlikeNames]:
     """The rows as texts, each for all combinations of its keys."""
     columns = [list(dict.fromkeys(column)) for column in zip(*rows, strict=True)]

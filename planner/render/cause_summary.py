@@ -171,8 +171,8 @@ class Causes:
         return lines
 
     def hops(self, number: int) -> list[str]:
-        """All hops between the cause of a number and its changes, one a line."""
-        return list(_hops(self._with_number()[number - 1], self.chains, self.planned))
+        """All hops between the cause of a number and its changes, one a line, with whole names."""
+        return list(_hops(self._with_number()[number - 1], self.chains, self.planned, is_whole=True))
 
     def note_lines(self) -> list[str]:
         """Lines about missing former values."""
@@ -275,7 +275,8 @@ class Causes:
         return [group for group in self.groups if group.root.what]
 
     def _hop_lines(self, number: int, everything: bool = False) -> list[str]:
-        hops = self.hops(number) if everything else self._hops[number]
+        group = self._with_number()[number - 1]
+        hops = list(_hops(group, self.chains, self.planned)) if everything else self._hops[number]
         shown = hops if everything or len(hops) <= MOST_HOPS + 1 else _nearest(hops)
         lines = [line for hop in shown for line in fold(f"        {hop}", self.width, "     ")]
         if len(shown) < len(hops):
@@ -353,10 +354,15 @@ class _Hop:
 
 
 def _hops(
-    group: RootCause, chains: Mapping[str, Because], planned: Mapping[str, str], folds: bool = False
+    group: RootCause,
+    chains: Mapping[str, Because],
+    planned: Mapping[str, str],
+    folds: bool = False,
+    is_whole: bool = False,
 ) -> Iterator[str]:
     """The hops between a cause and its changes, one a line: those of alike instances are one, and each is indented
-    below the one before. `folds`: those inside an installed module are one."""
+    below the one before. `folds`: those inside an installed module are one; `is_whole`: names have their modules, also
+    below a name in the same module."""
     root = _Hop()
     for name, _ in group.changes:
         because = chains[name]
@@ -368,17 +374,17 @@ def _hops(
             key = (_KEYS.sub("[*]", step.what), f"{place_of(step.source)}{presence(step, planned)}")
             at = at.below.setdefault(key, _Hop())
             at.steps[step.what] = step
-    yield from _hop_texts(root, "", "", planned)
+    yield from _hop_texts(root, "", "", planned, is_whole)
 
 
-def _hop_texts(hop: _Hop, lead: str, module: str, planned: Mapping[str, str]) -> Iterator[str]:
+def _hop_texts(hop: _Hop, lead: str, module: str, planned: Mapping[str, str], is_whole: bool = False) -> Iterator[str]:
     for below in hop.below.values():
         first = next(iter(below.steps.values()))
         names = alike(name_of(step) for step in below.steps.values())
         if below.is_inside:
             if below.below:  # something of the user's follows
                 yield f"{lead}-> {inside_text(below.steps.values()).removeprefix(', ')}"
-                yield from _hop_texts(below, f"{lead}  ", "", planned)
+                yield from _hop_texts(below, f"{lead}  ", "", planned, is_whole)
             continue
         inside = [inner for inner in below.below.values() if inner.below and inner.is_inside]
         others = _Hop()
@@ -390,7 +396,8 @@ def _hop_texts(hop: _Hop, lead: str, module: str, planned: Mapping[str, str]) ->
         texts = [one.text for one in names]
         shown = [without_module(text, module) for text in texts]
         yield f"{lead}-> {', '.join(shown)}{notes}"
-        yield from _hop_texts(others, f"{lead}  ", "" if inside else module_of(texts[0]), planned)
+        inner_module = "" if inside or is_whole else module_of(texts[0])
+        yield from _hop_texts(others, f"{lead}  ", inner_module, planned, is_whole)
 
 
 def without_module(text: str, module: str) -> str:

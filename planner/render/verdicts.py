@@ -12,7 +12,9 @@ def count_verdicts(verdict: Verdict) -> str:
     kinds = ("deny", "broken", "undecided", "warn", "overridden", "waived", "info")
     counts = {kind: sum(f.kind == kind for f in verdict.findings) for kind in kinds}
     parts = [f"{count} {words.get(kind, kind)}" for kind, count in counts.items() if count]
-    return f"Policies: {', '.join(parts) if parts else 'nothing to object'}."
+    number = len(verdict.codes)
+    passed = f"{number} polic{'y' if number == 1 else 'ies'} checked, none denied" if number else "none denied"
+    return f"Policies: {', '.join(parts) if parts else passed}."
 
 
 def table(verdict: Verdict, paint: Paint, proofs: bool) -> str:
@@ -39,12 +41,9 @@ def table(verdict: Verdict, paint: Paint, proofs: bool) -> str:
 
 
 def judged(verdict: Verdict) -> list[str]:
-    """`Judged: 3 objects by encryption, none by required_tags.`, of the policies that declare their subject."""
-    told: list[str] = []
-    for code, count in verdict.judged.items():
-        what = "none" if not count else f"{count}" if told else f"{count} object{'s' if count > 1 else ''}"
-        told.append(f"{what} by {code}")
-    return [f"Judged: {', '.join(told)}."] if told else []
+    """`Objects checked: encryption 3, required_tags 0.`, of the policies that declare their subject."""
+    counts = [f"{code} {count:,}" for code, count in verdict.judged.items()]
+    return [f"Objects checked: {', '.join(counts)}."] if counts else []
 
 
 def _line(text: str) -> str:

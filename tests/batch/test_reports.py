@@ -60,13 +60,13 @@ def test_junit(fleet: Path) -> None:
 def test_markdown(fleet: Path) -> None:
     reports(fleet)
     text = (fleet / "r.md").read_text()
-    assert "### Batch plan: 2 changes, 2 incomplete, 1 skipped, 1 failed." in text
-    assert "| 1 | `b` | incomplete | 1 |  |  | because of a |" in text
-    assert "`x&<y>\\|z`" in text and "<code>x&amp;&lt;y>|z</code>" in text
+    assert "### Batch plan: 2 units change, 2 incomplete, 1 skipped, 1 failed." in text
+    assert "| 1 (after 0) | `b` | incomplete | 1 |  |  | because of a |" in text
+    assert "`x&<y>\\|z`" in text and "x&amp;&lt;y>|z</code>" in text
     assert "<details open><summary><code>bad</code>: failed</summary>" in text
     assert text.count("```") % 2 == 0 and text.count("<details") == text.count("</details>")
-    rows = re.findall(r"^\| \d+ \| `(.*?)` \|", text, re.MULTILINE)
-    assert rows == ["bad", "worse", "a", "x&<y>\\|z", "b", "c"]  # what failed, causes, what is so because of them
+    rows = re.findall(r"^\| \d+(?: \(after \d+\))? \| `(.*?)`(?: \(\d+\))? \|", text, re.MULTILINE)
+    assert rows == ["bad", "worse", "a`, `x&<y>\\|z", "b", "c"]  # what failed, causes, what is so because of them
 
 
 def test_markdown_has_changes_only_and_fits(fleet: Path) -> None:
@@ -89,7 +89,7 @@ def test_markdown_has_changes_only_and_fits(fleet: Path) -> None:
     rows = re.findall(r"^\| 0 \| `(.*?)` \| (\S+) \|.*\| (.*) \|$", text, re.MULTILINE)
     assert [row[0] for row in rows[:3]] == ["live/eu/u0500", "live/eu/u0000", "live/eu/u0002"]
     assert rows[0][1] == "**failed**"
-    assert "s0" not in text and "3000 units are unchanged." in text
+    assert "s0" not in text and "3,000 units are unchanged." in text
     (cut,) = re.findall(r"\*\*Cut:\*\* (\d+) more units", text)
     assert int(cut) + len(rows) == 1000
     assert re.search(r"\*\*Cut:\*\* the changes of the last \d+ units", text)

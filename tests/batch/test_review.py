@@ -127,8 +127,8 @@ def test_the_comment_of_a_thousand_units_fits() -> None:
         for n in range(1000)
     ]
     changes = [
-        change(f"a.b[{n}]", unit=unit["unit"], attributes=[attribute(f"x{n}", "y" * 500, "z" * 500)])
-        for unit in units
+        change(f"a.b[{n}]", unit=unit["unit"], causes=[number], attributes=[attribute(f"x{n}", "y" * 500, "z" * 500)])
+        for number, unit in enumerate(units, 1)
         for n in range(20)
     ]
     causes = [cause(f"var.a{n}", changes[:1], n, unit=unit["unit"]) for n, unit in enumerate(units, 1)]
@@ -144,3 +144,8 @@ def test_the_comment_of_a_thousand_units_fits() -> None:
     rows = len(re.findall(r"^\| 0 \|", text, re.MULTILINE))
     assert f"**Cut:** {1000 - rows} more units" in text
     assert text.count("<details") == text.count("</details>") > 1
+    for one in changes:
+        one["causes"] = [1]
+    text = markdown(report, {}, document(causes=causes[:1], changes=changes))
+    assert "| 0 | `live/u0000..u0999` (1,000) | changes | 7,000 | 7,000 | 7,000 |" in text and len(text) < 30_000
+    assert text.count("1,000 units change") == 1 and "<code>live/u0000..u0999</code> (1,000): changes" in text

@@ -70,7 +70,7 @@ def test_what_drifted_and_what_an_apply_makes_of_it(
     change("kept", tags={"t": "two"})
     state = (tmp_path / "terraform.tfstate").read_bytes()
     ran = planner("drift", "-markdown=r.md", "-html=r.html", "-review=r.json")
-    assert ran.code == 2 and ran.out.startswith("Drift: 2 objects changed outside since state serial ")
+    assert ran.code == 2 and ran.out.startswith("Drift: 2 changed outside since state serial ")
     lines = " ".join(ran.out.split())
     assert (
         'tags["t"]: "one" -> "two" (an apply restores it)' in lines and "size: 1 -> 7 (an apply restores it)" in lines
@@ -83,7 +83,7 @@ def test_what_drifted_and_what_an_apply_makes_of_it(
     assert outcomes["test_thing.kept"] == "kept" and outcomes["test_thing.a"] in ("restored", "changed")
     assert {one["kind"] for one in document["decisions"]} >= {"drift_kept"}
     text = (tmp_path / "r.md").read_text()
-    assert text.startswith("### Drift: 2 objects changed outside") and "restores it" in text
+    assert text.startswith("### Drift: 2 changed outside") and "restores it" in text
     assert "restores it" in (tmp_path / "r.html").read_text()
     assert (tmp_path / "terraform.tfstate").read_bytes() == state  # nothing is recorded
 

@@ -191,7 +191,7 @@ def fleet(outputs: Outputs, folder: Path) -> None:
     assert "monitoring waits for network, through 2 others:" in why
     assert "planner.batch.hcl:" in why and "live/monitoring/main.tf:12" in why
     assert "Batch apply: 9 applied." in outputs["planner batch apply -auto-approve"][0]
-    assert "Policies: nothing to object." in outputs["planner batch policy -policy=policies"][0]
+    assert "none denied." in outputs["planner batch policy -policy=policies"][0]
     (chosen,) = [json.loads(out) for command, (out, _) in outputs.items() if "-json 'rdeps(queue)'" in command]
     assert [unit["unit"] for unit in chosen["units"]] == ["queue", "service/orders", "service/users", "monitoring"]
     (part,) = [json.loads(out) for command, (out, _) in outputs.items() if "graph -json tag:core" in command]

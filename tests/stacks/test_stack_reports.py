@@ -176,8 +176,8 @@ def test_markdown_has_changes_and_causes_first(stack: Stack) -> None:
     stack.run("init")
     stack.run("plan", "-markdown=r.md")
     text = (stack.folder / "r.md").read_text()
-    assert text.startswith("### Stack plan: 2 changes, 1 deferred.\n\nObjects: **2** to add.\n")
-    rows = [line.split(" | ")[1:3] for line in text.splitlines() if re.match(r"\| \d+ \|", line)]
+    assert text.startswith("### Stack plan: 2 components change, 1 deferred.\n\nObjects: **2** to add.\n")
+    rows = [line.split(" | ")[1:3] for line in text.splitlines() if re.match(r"\| \d+(?: \(after \d+\))? \|", line)]
     assert rows[0] == ["`component.net`", "changes"]
     assert rows[-1] == ["`component.late[*]`", "deferred"]
     assert "because of component.net" in text
@@ -197,7 +197,7 @@ def test_reports_say_what_was_left_out(stack: Stack) -> None:
     stack.run("init")
     stack.run("plan", "-component=component.net", "-markdown=r.md", "-html=r.html", "-report=r.json")
     text = (stack.folder / "r.md").read_text()
-    assert text.startswith("### Stack plan: 1 changes.") and 'Left out: `component.web["eu"]`.' in text
+    assert text.startswith("### Stack plan: 1 component changes.") and 'Left out: `component.web["eu"]`.' in text
     (deployment,) = json.loads((stack.folder / "r.json").read_text())["deployments"]
     assert deployment["left_out"] == ['component.web["eu"]']
     assert len(data_of(stack.folder / "r.html")["changes"]) == 1
@@ -348,7 +348,7 @@ def test_reports_say_the_same_of_deployments_in_processes(stack: Stack) -> None:
     for words in (("-workers=1", "-markdown=1.md", "-html=1.html"), ("-workers=2", "-markdown=2.md", "-html=2.html")):
         stack.run("plan", *words)
     one, two = ((stack.folder / f"{n}.md").read_text() for n in (1, 2))
-    assert one == two and "`d3: component.net`" in one
+    assert one == two and "`d0..d3: component.net` (4)" in one
     pages = [data_of(stack.folder / f"{n}.html") for n in (1, 2)]
     for page in pages:
         page["summary"] = page["summary"][:1]  # the second line has seconds

@@ -297,20 +297,25 @@ class Judging:
             rests += [f"which instances of {_shortened_list(names[True])} are referred to"] if names[True] else []
             rest = ", and on ".join(rests)
             message = f"{message}, and depends on {rest}" if what else f"depends on {rest}"
-        yield self._finding("undecided", could, row, (code, address, message), would=name, waits_for=waited_for)
+        more: dict[str, Any] = {"would": name, "waits_for": waited_for, "meaning": self._only_message(name, code)}
+        yield self._finding("undecided", could, row, (code, address, message), **more)
 
     def _in_all_cases(self, name: str, row: Row, code: str, what: str) -> list[str]:
         """The messages of what holds in all cases: those that are given in each; where there is none, or it might hold
         what is sensitive, that of its rules, if they have one."""
-        heads = [rule.head.arguments for rule in self.policies.program.rules_for(name)]
-        written = {str(m): m for c, _, m in heads if not isinstance(c, Constant) or c.value == code}
-        only = next(iter(written.values())) if len(written) == 1 else None
-        if isinstance(only, Constant):
-            return [str(only.value)]
+        if only := self._only_message(name, code):
+            return [only]
         messages = self.cases.messages.get((name, *row), frozenset()) if self.cases is not None else frozenset()
         if messages and not self.facts.hidden:
             return sorted(messages)
         return [f"is refused, however {what or 'what is not known yet'} turns out"]
+
+    def _only_message(self, name: str, code: str) -> str:
+        """The message of the rules for a code, if they have only one, and it is written as a constant."""
+        heads = [rule.head.arguments for rule in self.policies.program.rules_for(name)]
+        written = {str(m): m for c, _, m in heads if not isinstance(c, Constant) or c.value == code}
+        only = next(iter(written.values())) if len(written) == 1 else None
+        return str(only.value) if isinstance(only, Constant) else ""
 
     def _path(self, wait: tuple[str, str]) -> tuple[str, str]:
         return wait[0], self.facts.hidden.get(wait, wait[1])

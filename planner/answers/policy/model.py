@@ -51,6 +51,8 @@ class Finding:
     """metadata of the policy from its pack: level, severity, title, links, controls"""
     said: Kind | None = None
     """the verdict of the policy itself, before levels, overrides or waivers"""
+    meaning: str = ""
+    """of an undecided one, the message of the policy, where that is the same in all cases"""
     by_cases: bool = False
     """whether it holds however the values in `waits_for` turn out, for one reason or another"""
     is_organisations: bool = False

@@ -396,6 +396,8 @@ def _key_problems(decl: ResourceDecl, ref: Ref, span: Span) -> list[Diagnostic]:
     return []
 
 
+_ROOTS = ("var", "local", "module", "data", "ephemeral", "each", "count", "path", "terraform", "self")
+"""the first words of references that are not to resources"""
 _MISSPELT_ROOTS = {
     "locals": "local",
     "modules": "module",
@@ -417,7 +419,7 @@ def _undeclared(module: ModuleConfig, ref: Ref, span: Span) -> Diagnostic:
         key = f"{ref.type}.{ref.label}" if other == "managed" else f"{other}.{ref.type}.{ref.label}"
         if other != ref.mode and key in module.resources:
             hint = f' Did you mean "{key}"?'
-    root = _MISSPELT_ROOTS.get(ref.type, "")
+    root = _MISSPELT_ROOTS.get(ref.type) or ("" if hint or alike else nearest(ref.type, _ROOTS) or "")
     if ref.mode == "managed" and root:
         hint = f' Did you mean "{root}.{ref.label}"?'
     detail = f'There is no {ref.mode} resource "{ref.type}" "{ref.label}" definition in {place}.{hint}'

@@ -7,11 +7,11 @@ All forms of the report are made of it: Markdown (markdown.py), the page (page.p
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from planner.foundation.vocabulary.diagnostic import Diagnostic
-from planner.foundation.vocabulary.records import field, frozen
+from planner.foundation.vocabulary.records import evolve, field, frozen
 from planner.foundation.vocabulary.span import Span
 from planner.logic.model.plan import OutputChange, Plan, ResourceChange, change_name
 from planner.logic.programs.actions import NO_OP, Counts, does, verb_of, words_for
@@ -19,7 +19,7 @@ from planner.render.cause_line import KINDS, name_of, origin_of, place_of
 from planner.render.cause_summary import OUTPUT, Causes, title_of
 from planner.render.diagnostics_json import sort_diagnostics
 from planner.render.plan import PlanText, SchemaOf, is_shown, output_diff, pending
-from planner.render.review.attributes import UNKEPT, changed_attributes, shortened, sides
+from planner.render.review.attributes import UNKEPT, UNKNOWN, changed_attributes, shortened, sides
 from planner.render.review.links import Links
 from planner.render.terminal import Terminal
 
@@ -29,8 +29,11 @@ if TYPE_CHECKING:
 
 FORMAT = "1.0"
 _NUMBER = re.compile(r"[0-9]{1,8}")
+_KEY = re.compile(r'\["(?:[^"\\]|\\.)*"\]|\[[0-9]+\]')
 _FEW_ATTRIBUTES = 400
 """attributes of one object in the document"""
+_LONGEST_LINE = 200
+"""characters of a line of a file"""
 _LONGEST_DETAIL = 4_000
 """characters of the detail of a diagnostic"""
 
@@ -51,6 +54,8 @@ class ReviewSubject:
     diagnostics: Sequence[Diagnostic] = ()
     declared: Callable[[str], Span | None] = field(default=lambda address: None)
     """the declaration of an object, by its address"""
+    written: Callable[[str, str], str] = field(default=lambda address, path: "")
+    """the expression of an attribute, by the address of the object and its path; "" where it is not written"""
     hide: Callable[[str], str] = field(default=lambda text: text)
     """replaces sensitive strings"""
     result: Mapping[str, Any] | None = None
@@ -75,16 +80,18 @@ def review_document(plan: Plan, schema_of: SchemaOf, causes: Causes, subject: Re
         title = f"Drift: {len(drifted)} object{'s' if len(drifted) > 1 else ''} changed outside."
     if plan.errored:
         title = "Planning failed half-way."
+    roots = [_with_sides(_cause(group, n, causes, subject), attributes) for n, group in enumerate(groups, 1)]
+    roots += _removed_blocks(causes.groups, len(roots) + 1, changes, subject)
     document = {
         **bare_document(title, subject),
         "mode": plan.mode,
         "counts": _counts(plan, counts, causes, outputs),
         "decisions": _decisions(plan, changes, subject),
-        "causes": [_with_sides(_cause(group, n, causes, subject), attributes) for n, group in enumerate(groups, 1)],
+        "causes": roots,
         "uncaused": [
             {"text": title_of(group), "changes": _change_list(group.changes)}
             for group in causes.groups
-            if not group.root.what
+            if not group.root.what and group.root.kind not in _REMOVED
         ],
         "changes": sorted(changes, key=_risk),
         "outputs": outputs,
@@ -175,12 +182,12 @@ def _decisions(plan: Plan, changes: Sequence[Mapping[str, Any]], subject: Review
         ),
         *_reasons(
             ("destroys_stateful", "destroyed, holding data", (c["address"] for c in removed if c["stateful"])),
-            ("replaces_stateful", "replaced, holding data", (c["address"] for c in replaced if c["stateful"])),
+            *_by_order("replaces_stateful", ", holding data", [c for c in replaced if c["stateful"]]),
         ),
         *_finding_decisions(subject.findings, ("deny", "broken")),
         *_reasons(
             ("destroys", "destroyed", (c["address"] for c in removed if not c["stateful"])),
-            ("replaces", "replaced", (c["address"] for c in replaced if not c["stateful"])),
+            *_by_order("replaces", "", [c for c in replaced if not c["stateful"]]),
             ("deferred", "left for a later plan", (block for block, _, _ in plan.deferred)),
             ("unresolved", "undecided without its provider", (c["address"] for c in changes if c["undecided"])),
         ),
@@ -188,13 +195,19 @@ def _decisions(plan: Plan, changes: Sequence[Mapping[str, Any]], subject: Review
     ]
 
 
+def _by_order(kind: str, more: str, changes: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str, list[str]]]:
+    """Replaced objects by the order of the steps."""
+    for order, starts in (("destroyed first", ("delete", "forget")), ("created first", ("create",))):
+        yield kind, f"replaced, {order}{more}", [c["address"] for c in changes if c["action"].startswith(starts)]
+
+
 def _finding_decisions(
     findings: Sequence[Finding], kinds: Sequence[str] = ("deny", "broken", "undecided", "warn")
 ) -> list[dict[str, Any]]:
     words = {
-        "deny": "denied by policy",
-        "broken": "not decidable by policy",
-        "undecided": "undecided until apply",
+        "deny": "denied by policy, so the apply is blocked",
+        "broken": "not decidable by policy, so the apply is blocked",
+        "undecided": "not decided before the apply",
         "warn": "warned of by policy",
     }
     named = [(one.kind, f"{one.code}: {one.address or 'the plan'}") for one in findings]
@@ -216,20 +229,28 @@ def _diagnostic(one: Diagnostic, links: Links) -> dict[str, Any]:
         "summary": one.summary,
         "detail": one.detail[:_LONGEST_DETAIL],
         "address": one.address or "",
+        **({"snippet": _line_of(one.subject)} if one.subject is not None and not one.subject.source.is_secret else {}),
         **place,
     }
 
 
+def _line_of(span: Span) -> str:
+    """The first line of a span."""
+    return span.source.line_text(span.line).strip()[:_LONGEST_LINE]
+
+
 def _finding(finding: Finding, links: Links) -> dict[str, Any]:
-    place = {}
+    place, rule = {}, finding.rule_span
     if finding.span is not None:
         place = _place(finding.span.filename, finding.span.start_position.line, links)
     return {
         "kind": finding.kind,
         "code": finding.code,
         "address": finding.address,
-        "message": finding.message,
+        "message": f"{finding.meaning}: {finding.message}" if finding.meaning else finding.message,
         "reason": finding.reason,
+        **({"would": finding.would} if finding.kind == "undecided" else {}),
+        **({"rule": _place(rule.filename, rule.start_position.line, links)} if rule is not None else {}),
         **place,
     }
 
@@ -249,13 +270,18 @@ def _cause(group: RootCause, number: int, causes: Causes, subject: ReviewSubject
         "after": after,
         **({"elements": True} if root.has_elements else {}),
         "certain": group.is_certain,
-        "sets_off": _sets_off(group.changes),
-        "stateful": _sets_off(
-            [(name, action) for name, action in group.changes if name in subject.stateful and does(action, "destroys")]
-        ),
-        "changes": _change_list(group.changes),
+        **_effects(group, subject),
         "hops": causes.hops(number),
         **_source(root, subject.links),
+    }
+
+
+def _effects(group: RootCause, subject: ReviewSubject) -> dict[str, Any]:
+    held = [(name, action) for name, action in group.changes if name in subject.stateful and does(action, "destroys")]
+    return {
+        "sets_off": _sets_off(group.changes),
+        "stateful": _sets_off(held),
+        "changes": _change_list(group.changes),
     }
 
 
@@ -264,7 +290,36 @@ def _with_sides(cause: dict[str, Any], attributes: Mapping[str, Mapping[str, Any
     item = attributes.get(cause["what"])
     if item is None or cause["before"] or cause["after"]:
         return cause
-    return {**cause, "before": item["before"], "after": item["after"]}
+    after = f"{item['expression']} {UNKNOWN}" if item.get("expression") else item["after"]
+    return {**cause, "before": item["before"], "after": after}
+
+
+_REMOVED = {"delete_because_no_resource_config": False, "delete_because_no_module": True}
+"""kinds of changes without another cause than that their block is no longer declared: whether that is a module's"""
+
+
+def _removed_blocks(
+    groups: Iterable[RootCause], start: int, changes: list[dict[str, Any]], subject: ReviewSubject
+) -> Iterator[dict[str, Any]]:
+    """A cause for each block that is no longer declared."""
+    entries = {one["address"]: one for one in changes}
+    for group in groups:
+        if group.root.what or group.root.kind not in _REMOVED:
+            continue
+        blocks: dict[str, list[tuple[str, str]]] = {}
+        for name, action in group.changes:
+            module = entries[name]["module"] if name in entries else ""
+            is_module = _REMOVED[group.root.kind] and module
+            blocks.setdefault(_KEY.sub("", module if is_module else name.partition(" (")[0]), []).append((name, action))
+        for number, (block, listed) in enumerate(blocks.items(), start):
+            for name, _ in listed:
+                if name in entries:
+                    entries[name]["causes"].append(number)
+            root = evolve(group.root, what=block, source=None)
+            made = _effects(evolve(group, root=root, changes=tuple(listed)), subject)
+            sides = {"before": "", "after": "", "note": "", "hops": [], "certain": group.is_certain}
+            yield {"number": number, "what": block, "kind": "removed_block", **sides, **made}
+            start += 1
 
 
 def _side(side: str) -> str:
@@ -308,6 +363,9 @@ def _change(
     attributes = list(changed_attributes(text.difference(change, is_drift), subject.hide))
     if is_drift:
         attributes = [item for item in attributes if item["after"] != UNKEPT]
+    for item in attributes[:_FEW_ATTRIBUTES] if change.action != "create" else ():
+        if item["after"] == UNKNOWN and (expression := subject.hide(subject.written(change.address, item["path"]))):
+            item["expression"] = expression
     place = subject.declared(change.address)
     return {
         "address": name,

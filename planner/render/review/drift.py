@@ -48,7 +48,9 @@ def drift_review(drifted: MadePlan[Any], planned: MadePlan[Any] | None, subject:
         if planned is not None:
             _judge(entry, change, answer, text, hide)
     number = len(document["changes"])
-    document["title"] = f"Drift: {number:,} object{'s' * (number != 1)} changed outside." if number else "No drift."
+    gone = sum(one["action"] == "delete" for one in document["changes"])
+    parts = [f"{n:,} {word} outside" for n, word in ((gone, "destroyed"), (number - gone, "changed")) if n]
+    document["title"] = f"Drift: {', '.join(parts)}." if parts else "No drift."
     document["decisions"] = [*document["decisions"], *_decisions(document["changes"])]
     return document
 
@@ -90,6 +92,8 @@ def _is_within(path: str, outer: str) -> bool:
 
 
 def _decisions(changes: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    gone = [one for one in changes if one["action"] == "delete"]
+    changes = [one for one in changes if one["action"] != "delete"]
     kinds = (
         (RESTORED, "changed outside; the configuration restores what was applied"),
         (KEPT, "changed outside; the configuration leaves it so"),
@@ -99,7 +103,10 @@ def _decisions(changes: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     named = (
         (kind, text, [one["address"] for one in changes if one["drift"]["outcome"] == kind]) for kind, text in kinds
     )
-    return [{"kind": f"drift_{kind}", "text": text, "objects": objects} for kind, text, objects in named if objects]
+    lost = [{"kind": "drift_gone", "text": "destroyed outside", "objects": [one["address"] for one in gone]}]
+    return (lost if gone else []) + [
+        {"kind": f"drift_{kind}", "text": text, "objects": objects} for kind, text, objects in named if objects
+    ]
 
 
 def modification(value: Value) -> tuple[str, str]:

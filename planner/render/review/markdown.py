@@ -9,8 +9,8 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from planner.logic.programs.actions import NO_OP, does, words_for
-from planner.render.alike import alike
-from planner.render.review.attributes import UNKNOWN, shortened
+from planner.render.alike import AlikeNames, alike, numbered
+from planner.render.review.attributes import HIDDEN, UNKNOWN, shortened
 from planner.render.review.drift_words import FATES, remark
 from planner.render.review.literal import address, code, prose, tag_text
 
@@ -41,6 +41,12 @@ _VERBS = {
 }
 
 
+_AT_APPLY = {
+    "deny": "The apply judges it again when the value is known: before the object is changed where its configuration "
+    "has the value, afterwards where only the provider returns it. A denial stops the apply there",
+    "warn": "It can only warn: the apply goes on",
+}
+"""what an apply does about an undecided verdict, by what that may become"""
 SECTIONS = ("problems", "causes", "objects", "notes", "outputs", "verdicts", "policies", "changes", "hops")
 
 
@@ -56,20 +62,21 @@ def sections(document: Mapping[str, Any], room: int, names: Container[str] = SEC
     """The parts of the report with these names, within so many characters."""
     lines: list[str] = []
     readers = {_output_address(one): one["read_by"] for one in document["outputs"]}
+    verdicts = {one["address"]: one["kind"] for one in document["policies"]["findings"][::-1]}
     edited = frozenset(one["what"] for one in document["causes"])
     for name, head, pieces, share in (
         ("problems", [], ((1, partial(_problem, one)) for one in _problems(document)), 0.3),
         (
             "causes",
             ["| | cause | sets off |", "| --- | --- | --- |"],
-            ((1, partial(_cause_row, one, readers)) for one in document["causes"]),
+            ((1, partial(_cause_row, one, readers, verdicts)) for one in document["causes"]),
             0.5,
         ),
         ("objects", [], ((len(one["changes"]), partial(_uncaused, one)) for one in document["uncaused"]), 0.5),
         ("notes", [], ((1, partial(_note, one)) for one in document["notes"]), 0.5),
         ("outputs", [], ((1, partial(_output, one)) for one in document["outputs"]), 0.5),
         ("verdicts", [], ((len(group), partial(_findings, group)) for group in _alike_findings(document)), 0.5),
-        ("policies", [], ((1, partial(_line, one)) for one in document["policies"]["judged"]), 0.5),
+        ("policies", [], ((1, partial(_line, one)) for one in _judged(document)), 0.5),
         ("changes", [], ((len(group), partial(_fold, group, edited)) for group in _groups(document["changes"])), 0.9),
         ("hops", [], _hops(document), 1.0),
     ):
@@ -125,14 +132,30 @@ def decisions(document: Mapping[str, Any]) -> Iterator[str]:
         sign = GRAVE if one["kind"] in _GRAVE else REMOVES
         yield f"{sign} **{len(one['objects']):,} {prose(one['text'])}**: {_name_list(one['objects'])}  "
     if not document["decisions"] and (document["changes"] or document["outputs"]) and document["mode"] == "normal":
-        agree = ", and no policy objects" if document["policies"]["judged"] else ""
-        yield f"{ADDS} Nothing is destroyed or replaced{agree}."
+        yield f"{ADDS} Nothing is destroyed or replaced."
+    kinds = {one["kind"] for one in document["decisions"]}
+    if kinds & {"destroys", "replaces"} and not kinds & {"destroys_stateful", "replaces_stateful"}:
+        yield f"None of these holds data, as far as the rules of {code('protect_stateful')} know.  "
+    yield from _renames(document["changes"])
     yield ""
+
+
+def _renames(changes: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """A line about imported objects, and one about those that moved."""
+    imported = [one["address"] for one in changes if one["imported"]]
+    moved = [(one["previous_address"], one["address"]) for one in changes if one["previous_address"]]
+    if imported:
+        yield f"imported: {_name_list(imported)}  "
+    if moved:
+        shown = ", ".join(f"{code(old)} → {code(new)}" for old, new in moved[:_MOST_NAMED])
+        left = len(moved) - _MOST_NAMED
+        yield f"moved: {shown}{f' and {left:,} more' if left > 0 else ''}  "
 
 
 def _name_list(names: Iterable[str]) -> str:
     """The names, alike ones together, the first few."""
-    items = alike(names)
+    counts = {one.text: one.number for one in alike(names)}
+    items = [AlikeNames(one.text, counts.get(one.text, one.number)) for one in numbered(counts)]
     shown = [code(item.text) + (f" ({item.number:,})" if item.number > 2 else "") for item in items[:_MOST_NAMED]]
     left = sum(item.number for item in items[_MOST_NAMED:])
     return ", ".join(shown) + (f" and {left:,} more" if left else "")
@@ -146,7 +169,8 @@ def _problems(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 def _problem(one: Mapping[str, Any]) -> str:
     sign = f"{GRAVE} " if one["severity"] == "error" else ""
     detail = f": {prose(one['detail'])}" if one["detail"] else ""
-    return f"{sign}**{one['severity'].title()}**{_place(one)} {prose(one['summary'])}{detail}  "
+    line = f"  \n{code(one['snippet'])}" if one.get("snippet") else ""
+    return f"{sign}**{one['severity'].title()}**{_place(one)} {prose(one['summary'])}{detail}{line}  "
 
 
 def _place(one: Mapping[str, Any], before: str = " ") -> str:
@@ -160,26 +184,36 @@ def _place(one: Mapping[str, Any], before: str = " ") -> str:
 # ---------------------------------------------------------------- causes
 
 
-def _cause_row(cause: Mapping[str, Any], readers: Mapping[str, Sequence[str]]) -> str:
-    return f"| {_sign(cause)} | {_cause(cause)} | {_effects(cause, readers)} |"
+def _cause_row(cause: Mapping[str, Any], readers: Mapping[str, Sequence[str]], verdicts: Mapping[str, str]) -> str:
+    return f"| {_sign(cause, verdicts)} | {_cause(cause)} | {_effects(cause, readers)} |"
 
 
-def _sign(cause: Mapping[str, Any]) -> str:
+def _sign(cause: Mapping[str, Any], verdicts: Mapping[str, str]) -> str:
+    """The worst effect, verdicts of policies (by address) included."""
     verbs = cause["sets_off"].keys()
-    if cause["stateful"]:
+    kinds = {verdicts[one["address"]] for one in cause["changes"] if one["address"] in verdicts}
+    if cause["stateful"] or kinds & {"deny", "broken"}:
         return GRAVE
-    if verbs & {"delete", "replace", "forget"}:
+    if verbs & {"delete", "replace", "forget"} or kinds & {"undecided", "warn"}:
         return REMOVES
     return ADDS if verbs <= {"create", "read"} else CHANGES
 
 
 def _cause(cause: Mapping[str, Any]) -> str:
-    name = code(f"{cause['unit']}: {cause['what']}" if cause.get("unit") else cause["what"], in_table=True)
+    if cause["kind"] == "removed_block":
+        cause = {**cause, "what": f"block {cause['what']} removed"}
+    what = cause.get("label") or (f"{cause['unit']}: {cause['what']}" if cause.get("unit") else cause["what"])
+    name = code(what, in_table=True)
     if cause.get("link"):
         name = f"[{name}]({address(cause['link'])})"
     where = f"{cause['file']}:{cause['line']}" if cause.get("file") else cause.get("place", "")
     place = f" ({code(where, in_table=True)})" if where else ""
-    note = f", {prose(cause['note'])}" if cause["note"] and not (where and cause["kind"] == "variable") else ""
+    note = f", {prose(cause['note'])}" if cause["note"] else ""
+    if where and cause["kind"] == "variable":
+        origin = cause["note"].removesuffix(f"{cause['file']}:{cause['line']}" if cause.get("file") else where)
+        origin, note = origin.rstrip(", "), ""
+        origin = "" if "." in origin else origin
+        place = f" ({f'{prose(origin)}, ' if origin else ''}{code(where, in_table=True)})"
     candidate = "" if cause["certain"] else " (a candidate)"
     values = _difference(cause["before"], cause["after"], in_table=True, is_list=bool(cause.get("elements")))
     return f"[{cause['number']}] {name}{values}{note}{place}{candidate}"
@@ -204,8 +238,7 @@ def _effects(cause: Mapping[str, Any], readers: Mapping[str, Sequence[str]]) -> 
         if verb == "output":
             read = [unit for one in cause["changes"] for unit in readers.get(one["address"], ())]
             units = list(dict.fromkeys(read))
-            named = ", ".join(code(unit, in_table=True) for unit in units[:_MOST_READERS])
-            left = f" and {len(units) - _MOST_READERS:,} more" if len(units) > _MOST_READERS else ""
+            named, left = _readers(units, in_table=True)
             parts.append(f"{number:,} output{'s' if number > 1 else ''}{f' → {named}{left}' if units else ''}")
             continue
         held = cause["stateful"].get(verb, 0)
@@ -225,11 +258,20 @@ def _note(note: str) -> str:
 
 def _hops(document: Mapping[str, Any]) -> Iterator[Piece]:
     """The values between each cause and its changes, folded."""
-    lines = [tag_text(f"[{cause['number']}] {hop}") for cause in document["causes"] for hop in cause["hops"]]
+    lines = [tag_text(f"[{one['number']}] {hop}") for one in document["causes"] for hop in _telling(one)]
     if lines:
         text = "\n".join(lines)
         head = "<details><summary>How the causes reach the changes</summary>"
         yield len(lines), lambda: f"{head}\n<pre>{text}</pre>\n</details>"
+
+
+def _telling(cause: Mapping[str, Any]) -> Sequence[str]:
+    """The hops of a cause; none where they only name its changes again."""
+    again = tuple(f"-> {one.text} " for one in alike(change["address"] for change in cause["changes"]))
+    hops: Sequence[str] = cause["hops"]
+    return (
+        [] if again and all(f"{hop.rpartition(': ->')[2] and hop}".lstrip().startswith(again) for hop in hops) else hops
+    )
 
 
 # ---------------------------------------------------------------- the rest
@@ -237,10 +279,17 @@ def _hops(document: Mapping[str, Any]) -> Iterator[Piece]:
 
 def output_text(one: Mapping[str, Any], in_table: bool = False) -> str:
     """`output port 5432 → 5433, read by svc5`."""
-    readers = [code(unit, in_table) for unit in one["read_by"][:_MOST_READERS]]
-    left = len(one["read_by"]) - len(readers)
-    read = f", read by {', '.join(readers)}{f' and {left:,} more' if left else ''}" if readers else ""
+    named, left = _readers(one["read_by"], in_table)
+    read = f", read by {named}{left}" if named else ""
     return f"output {code(one['name'], in_table)}{_difference(one['before'], one['after'], in_table)}{read}"
+
+
+def _readers(units: Iterable[str], in_table: bool) -> tuple[str, str]:
+    """The first units, numbered ones together, and ` and 3 more`."""
+    items = numbered(units)
+    shown = (f"{code(i.text, in_table)}{f' ({i.number:,})' if i.number > 1 else ''}" for i in items[:_MOST_READERS])
+    left = sum(item.number for item in items[_MOST_READERS:])
+    return ", ".join(shown), f" and {left:,} more" if left else ""
 
 
 def _output(one: Mapping[str, Any]) -> str:
@@ -260,7 +309,18 @@ def _findings(group: Sequence[Mapping[str, Any]]) -> str:
     reason = f"; {prose(first['reason'])}" if first["reason"] else ""
     objects = f" {_name_list(one['address'] for one in group)}" if first["address"] else ""
     place = _place(first) if len(group) == 1 else ""
-    return f"**{first['kind']}** {code(first['code'])}{objects}: {prose(first['message'])}{reason}{place}  "
+    rule = f" (rule: {_place(first['rule'], '')})" if first.get("rule") else ""
+    later = f". {_AT_APPLY[first['would']]}" if first.get("would") in _AT_APPLY else ""
+    return (
+        f"**{first['kind']}** {code(first['code'])}{objects}: {prose(first['message'])}{reason}{later}{place}{rule}  "
+    )
+
+
+def _judged(document: Mapping[str, Any]) -> Sequence[str]:
+    """The lines about what was checked; the number of findings only where no line above has them."""
+    findings = document["policies"]["findings"]
+    judged: Sequence[str] = document["policies"]["judged"]
+    return [line for line in judged if not (findings and line.startswith("Policies: "))]
 
 
 def _line(text: str) -> str:
@@ -310,27 +370,39 @@ def _body(group: Sequence[Mapping[str, Any]], edited: Container[str]) -> str:
     lines = []
     if len(group) > 1 and first["previous_address"]:
         lines += [f"They were {_name_list(one['previous_address'] for one in group)}.", ""]
-    if first.get("import_id") and not first["attributes"]:
+    if (first.get("import_id") or first["previous_address"]) and not first["attributes"]:
         lines += ["Nothing in it changes.", ""]
     if first.get("file"):
-        lines += [_place(first, ""), ""]
+        lines += [_place(first, "")]
+        keep = first["is_drift"] and first["action"] != "delete"
+        lines += [f"To keep this, write it in {_place(first, '')}."] if keep else []
+        lines += [""]
     later = [
         one["path"]
         for one in first["attributes"]
         if one["after"] == UNKNOWN
         and not one["forces_replacement"]
+        and not one.get("expression")
         and f"{first['address']}.{one['path']}" not in edited
     ]
     rows = [row for row in zip(*(one["attributes"] for one in group), strict=True) if row[0]["path"] not in later]
+    if first["is_drift"]:
+        rows = [row for row in rows if any(side != HIDDEN for i in row for side in (i["before"], i["after"]) if side)]
     sides = [side for side in ("before", "after") if any(item[side] for row in rows for item in row)]
     forces = any(row[0]["forces_replacement"] for row in rows)
     fates = any("outcome" in row[0] for row in rows)
     if rows:
-        titles = ["attribute", *(sides if len(sides) == 2 else ["value"] * len(sides)), *([""] * (forces + fates))]
+        words = {"before": "last applied", "after": "now"} if fates else {"before": "before", "after": "after"}
+        titles = [
+            "attribute",
+            *(map(words.__getitem__, sides) if len(sides) == 2 else ["value"] * len(sides)),
+            *[""] * forces,
+            *["after an apply"] * fates,
+        ]
         lines += [f"| {' | '.join(titles)} |", f"|{' --- |' * len(titles)}"]
     for row in rows[:_MOST_ROWS]:
         pairs = [
-            dict(zip(("before", "after"), shortened(i["before"], i["after"], _LONGEST_VALUE), strict=True)) for i in row
+            dict(zip(("before", "after"), shortened(i["before"], _after(i), _LONGEST_VALUE), strict=True)) for i in row
         ]
         cells = [code(row[0]["path"], in_table=True), *(_values([pair[side] for pair in pairs]) for side in sides)]
         cells += ["forces replacement" if row[0]["forces_replacement"] else ""] if forces else []
@@ -340,8 +412,14 @@ def _body(group: Sequence[Mapping[str, Any]], edited: Container[str]) -> str:
     if left:
         lines += ["", f"and {left:,} more attributes"]
     if later:
-        lines += ["", f"Known after apply: {', '.join(code(path) for path in later[:_MOST_ROWS])}"]
+        lines += ["" for _ in lines[-1:] if _]
+        lines += [f"Known after apply: {', '.join(code(path) for path in later[:_MOST_ROWS])}"]
     return "\n".join(lines) or "No attribute changes."
+
+
+def _after(item: Mapping[str, Any]) -> str:
+    """The value of an attribute after the change; of an unknown one with the expression that gives it."""
+    return f"{item['expression']} {UNKNOWN}" if item.get("expression") else str(item["after"])
 
 
 def _values(values: Sequence[str]) -> str:
@@ -359,8 +437,6 @@ def foot_lines(document: Mapping[str, Any]) -> list[str]:
         parts.append(f"[page]({address(document['page'])})")
     if about.get("plan_file"):
         parts.append(f"plan file {code(about['plan_file'])} {code('sha256:' + about['plan_digest'])}")
-    if about.get("serial"):
-        parts.append(f"state serial {about['serial']}")
     if about.get("since"):
         commit = about.get("since_commit", "")[:10]
         parts.append(f"compared with {code(about['since'])}" + (f" @ {code(commit)}" if commit else ""))

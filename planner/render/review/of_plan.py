@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from planner.answers.explain.mention_trace import WrittenValues
 from planner.foundation.vocabulary.address import AddressError, ResourceAddress, parse_address
 from planner.foundation.vocabulary.records import evolve
-from planner.foundation.vocabulary.span import Span
-from planner.language.config.model import Config
+from planner.language.config.model import Config, ResourceDecl
 from planner.operations.explanations import Chains, causes, changed_actions
 from planner.operations.moves import moves
 from planner.operations.policies import holding_data
@@ -39,7 +39,8 @@ def plan_review(made: MadePlan[Any], subject: ReviewSubject, chains: Chains | No
         subject,
         about={**about, **subject.about},
         stateful=holding_data(made),
-        declared=lambda address: places.get(_block(address)),
+        declared=lambda address: one.span if (one := places.get(_block(address))) is not None else None,
+        written=lambda address, path: _expression(places.get(_block(address)), path),
         hide=hiding(plan),
     )
     return review_document(plan, SchemaLookup(made.loaded.schemas).resource_schema, shown, subject)
@@ -77,13 +78,23 @@ def failed_review(subject: ReviewSubject) -> dict[str, Any]:
     return bare_document("Drift is not known." if subject.kind == "drift" else title, subject)
 
 
-def _declarations(config: Config) -> Mapping[str, Span]:
+def _expression(decl: ResourceDecl | None, path: str) -> str:
+    """The expression that gives a part of an object, on one line; "" where it is not written as such."""
+    name, *steps = path.partition("[")[0].split(".")
+    given = decl.body.just_attributes()[0].get(name) if decl is not None else None
+    if given is None or given.is_json:
+        return ""
+    span, is_written = WrittenValues().part(given.expr_span, tuple(("attr", step) for step in steps))
+    return " ".join(span.source.text[span.start : span.end].split()) if is_written else ""
+
+
+def _declarations(config: Config) -> Mapping[str, ResourceDecl]:
     """The declaration of each resource, by its address without keys."""
     places = {}
     for module in config.root.walk():
         prefix = "".join(f"module.{name}." for name in module.path)
         for key, resource in module.resources.items():
-            places[f"{prefix}{key}"] = resource.span
+            places[f"{prefix}{key}"] = resource
     return places
 
 

@@ -108,7 +108,10 @@ def _causes(document: Mapping[str, Any]) -> Iterator[str]:
         sets_off = ", ".join(f"{verb} {number:,}" for verb, number in one["sets_off"].items())
         effects = f"<details><summary>{_text(sets_off)}</summary>{hops}<ul>{names}</ul></details>"
         elements = ": elements removed and added" if one.get("elements") else ""
-        cause = f"{_label(one, 'what')}{elements}{note}{_place(one)}{candidate}"
+        if one["kind"] == "removed_block":
+            one = {**one, "what": f"block {one['what']} removed"}
+        label = _code(one["label"]) if one.get("label") else _label(one, "what")
+        cause = f"{label}{elements}{note}{_place(one)}{candidate}"
         rows.append((str(one["number"]), cause, *_sides(one), effects))
     if rows:
         yield f"<h2>Causes</h2>{_table(('', 'cause', 'before', 'after', 'sets off'), rows)}"
@@ -151,7 +154,7 @@ def _changes(document: Mapping[str, Any]) -> Iterator[str]:
         rows = [
             (
                 _code(item["path"]),
-                *_sides(item),
+                *_sides({**item, "after": f"{item['expression']} {item['after']}"} if item.get("expression") else item),
                 "forces replacement" if item["forces_replacement"] else FATES.get(item.get("outcome"), ""),
             )
             for item in one["attributes"]

@@ -29,4 +29,8 @@ def recorded_review(record: Any, subject: ReviewSubject) -> dict[str, Any] | Non
     for one in (*document["causes"], *document["changes"], *document["policies"]["findings"]):
         if link := subject.links.to(one.get("file") or "", one.get("line") or 0) if one.get("file") else "":
             one["link"] = link
+    for one in document["policies"]["findings"]:
+        rule = one.get("rule")
+        if rule and (link := subject.links.to(rule.get("file") or "", rule.get("line") or 0)):
+            one["rule"] = {**rule, "link": link}
     return document

@@ -20,6 +20,7 @@ _ATTRIBUTE = {
     **dict.fromkeys(("path", "action", "before", "after"), str),
     "forces_replacement": bool,
     "outcome": Maybe(tuple(FATES)),
+    "expression": Maybe(str),
 }
 _WHERE = {"file": Maybe(str), "line": Maybe(int)}
 _CHANGED = {"address": str, "action": str}
@@ -28,6 +29,7 @@ _CAUSE = {
     **_WHERE,
     "place": Maybe(str),
     "elements": Maybe(bool),
+    "label": Maybe(str),
     "number": int,
     "certain": bool,
     "sets_off": {str: int},
@@ -57,7 +59,12 @@ REVIEW = {
     "changes_left_out": int,
 }
 """the review of a unit, as short_review makes it"""
-_FINDING = {**dict.fromkeys(("kind", "code", "address", "message", "reason"), str), **_WHERE}
+_FINDING = {
+    **dict.fromkeys(("kind", "code", "address", "message", "reason"), str),
+    **_WHERE,
+    "would": Maybe(str),
+    "rule": Maybe(_WHERE),
+}
 RECORDED = {
     **{name: shape for name, shape in REVIEW.items() if name != "changes_left_out"},
     "title": str,

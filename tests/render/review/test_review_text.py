@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from render.review.documents import attribute, cause, change, document, document_of_text
 
+from planner.render.alike import numbered
 from planner.render.review.markdown import markdown
 from planner.render.review.page import page
 
@@ -145,3 +146,44 @@ def test_elements_that_a_list_gained_or_lost() -> None:
     row = cause("var.zones", [change("a.b")], before='"a"', after='"d", "e"', elements=True)
     assert '`var.zones`: added `"d", "e"`, removed `"a"`' in markdown(document(causes=[row]))
     assert "elements removed and added" in page(document(causes=[row]))
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (["live/u02", "live/u03", "live/u04", "live/u09"], ["live/u02..u04", "live/u09"]),
+        (["u1: a.b", "u2: a.b", "u3: a.b", "u2: a.c"], ["u1..u3: a.b", "u2: a.c"]),
+        (["a.b", "a.b[1]"], ["a.b", "a.b[1]"]),
+    ],
+)
+def test_numbered_names_are_ranges(names: list[str], expected: list[str]) -> None:
+    assert [one.text for one in numbered(names)] == expected
+
+
+def test_the_colour_of_a_cause_is_its_worst_effect_policies_included() -> None:
+    one = document(
+        causes=[cause("var.a", [change("a.b")])],
+        policies={"judged": ["Policies: 1 denied."], "findings": [finding("deny"), finding("undecided", "a.c")]},
+    )
+    text = markdown(one)
+    assert "| \N{LARGE RED CIRCLE} | [1] `var.a`" in text and "Policies: 1 denied." not in text
+    assert "(rule: `p.dl:3`)" in text and "The apply judges it again when the value is known" in text
+
+
+def finding(kind: str, address: str = "a.b") -> dict[str, object]:
+    known = {"code": "c", "message": "m", "reason": "", "rule": {"file": "p.dl", "line": 3}}
+    return {"kind": kind, "address": address, **known, **({"would": "deny"} if kind == "undecided" else {})}
+
+
+def test_moves_and_imports_have_a_line_each() -> None:
+    changes = [change("a.n", "no-op", previous_address="a.o", attributes=[]), change("a.i", "no-op", imported=True)]
+    text = markdown(document(changes=changes))
+    assert "imported: `a.i`  \nmoved: `a.o` → `a.n`  " in text and "Nothing in it changes." in text
+
+
+def test_hops_that_repeat_the_changes_are_left_out() -> None:
+    row = cause("var.a", [change('a.b["x"]'), change('a.b["y"]')])
+    shown = [
+        markdown(document(causes=[{**row, "hops": [hop]}])) for hop in ('-> a.b["x", "y"] added (m)', "-> local.z")
+    ]
+    assert ["How the causes reach" in text for text in shown] == [False, True]

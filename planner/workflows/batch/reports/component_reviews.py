@@ -34,8 +34,11 @@ def component_reviews(plan: DeploymentPlan, stack: StackConfig) -> UnitReviews:
     read = _ComponentReads(stack.root, [step.name for step in steps.values()], given)
     for name, review in reviews.items():
         for cause in review["causes"]:
-            written = read.place_of(steps[name].name, cause["what"].removeprefix("var."))
-            if cause["kind"] == "variable" and written is not None:
+            place = read.place_of(steps[name].name, cause["what"].removeprefix("var."))
+            if cause["kind"] == "variable" and place is not None:
+                written, of_deployment = place
+                if of_deployment:
+                    cause["label"] = f"deployment {plan.deployment}: input {of_deployment}"
                 cause |= {"file": written.filename, "line": written.start_position.line}
     return UnitReviews(reviews, {name: read.inputs(steps[name].name) for name in reviews})
 
@@ -46,8 +49,9 @@ class _ComponentReads:
     def __init__(self, stack: StackModule, names: list[PromiseName], given: Expr | None) -> None:
         self.stack, self.names, self.given = stack, names, given
 
-    def place_of(self, name: PromiseName, variable: str) -> Span | None:
-        """The place where the value of an input is written: of the stack's own inputs in the deployment."""
+    def place_of(self, name: PromiseName, variable: str) -> tuple[Span, str] | None:
+        """The place where the value of an input is written: of the stack's own inputs in the deployment, with the name
+        of the input there, "" elsewhere."""
         module = self._module(name.path)
         call = module.components.get(f"component.{name.name}") if module is not None else None
         path, inputs = name.path, call.inputs if call is not None else None
@@ -56,13 +60,13 @@ class _ComponentReads:
             if inputs is None or node is None:
                 return None
             if not (isinstance(node, Traversal) and node.root == "var" and isinstance(node.steps[0], GetAttr)):
-                return Span(inputs.source, node.start, node.end)
+                return Span(inputs.source, node.start, node.end), variable if inputs is self.given else ""
             variable, found = node.steps[0].name, Span(inputs.source, node.start, node.end)
             outside = self._module(path[:-1]) if path else None
             call = outside.components.get(f"stack.{path[-1][0]}") if outside is not None else None
             inputs = call.inputs if call is not None else self.given
             if variable not in dict(_items(inputs)):
-                return found
+                return found, ""
             path = path[:-1]
         return None
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from planner.logic.programs.actions import words_for
+from planner.render.alike import numbered
 from planner.render.review.document import ReviewSubject, bare_document
 from planner.render.review.literal import code, prose
 from planner.render.review.markdown import decisions, foot_lines, output_text, sections
@@ -41,7 +42,7 @@ def markdown(document: dict[str, Any], texts: dict[str, str], review: Mapping[st
     """A table of the units that are not as they were, then the changes of each, folded. `review`: the review of the
     fleet (review.py), whose decisions, causes and outputs come first, and whose attributes are in the folds."""
     shown = ordered(document)
-    lines = [f"### {summary_line(document)}", "", _totals(document), "", *_problems(document)]
+    lines = [f"### {_title(document)}", "", _totals(document), "", *_problems(document)]
     foot: list[str] = []
     if review is not None:
         lines += decisions(review)
@@ -52,22 +53,25 @@ def markdown(document: dict[str, Any], texts: dict[str, str], review: Mapping[st
     outputs: dict[str, list[Mapping[str, Any]]] = {}
     for one in review["outputs"] if review is not None else ():
         outputs.setdefault(one["unit"], []).append(one)
+    reviewed: dict[str, list[Mapping[str, Any]]] = {}
+    for change in review["changes"] if review is not None else ():
+        reviewed.setdefault(change["unit"], []).append(change)
+    groups = _groups(shown, reviewed, outputs)
     rows, left = _fitting(
-        [_row(unit, () if unit["changes"] else outputs.get(unit["unit"], ())) for unit in shown], int(room * TABLE)
+        [_row(group, () if group[0]["changes"] else outputs.get(group[0]["unit"], ())) for group in groups],
+        int(room * TABLE),
     )
     room -= int(room * TABLE) - left
     if len(rows) > MOST_OPEN:
-        lines += [f"<details><summary>{len(rows):,} {noun_of(document)}s</summary>", ""]
+        lines += [f"<details><summary>{sum(map(len, groups[: len(rows)])):,} {noun_of(document)}s</summary>", ""]
     if rows:
         lines += [HEAD[0].format(noun_of(document)), *HEAD[1:], *rows]
     if len(rows) > MOST_OPEN:
         lines += ["", "</details>"]
-    reviewed: dict[str, list[Mapping[str, Any]]] = {}
-    for change in review["changes"] if review is not None else ():
-        reviewed.setdefault(change["unit"], []).append(change)
-    folds, _ = _fitting([fold for unit in shown[: len(rows)] if (fold := _fold(unit, reviewed, outputs))], room - 120)
+    made = [fold for group in groups[: len(rows)] if (fold := _fold(group, reviewed, outputs))]
+    folds, _ = _fitting(made, room - 120)
     lines += folds
-    lines += _rest(document, shown, len(rows), len(folds))
+    lines += _rest(document, groups, len(rows), len(folds))
     lines += ["", *foot] if foot else []
     return "\n".join(lines) + "\n"
 
@@ -91,6 +95,49 @@ def _problems(document: dict[str, Any]) -> list[str]:
     return [*_fenced(said, "problems"), ""] if said else []
 
 
+def _title(document: dict[str, Any]) -> str:
+    """`Batch plan: 100 units change, 900 unchanged.`"""
+    number = document["outcomes"].get("changes", 0)
+    noun = f"{noun_of(document)}s change" if number != 1 else f"{noun_of(document)} changes"
+    return (
+        summary_line(document).replace(f": {number} changes", f": {number:,} {noun}", 1)
+        if number
+        else summary_line(document)
+    )
+
+
+def _groups(
+    units: Sequence[dict[str, Any]],
+    reviewed: Mapping[str, list[Mapping[str, Any]]],
+    outputs: Mapping[str, list[Mapping[str, Any]]],
+) -> list[list[dict[str, Any]]]:
+    """The units, those with the same changes for the same causes together."""
+    groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for unit in units:
+        name = unit["unit"]
+        changes = tuple(
+            (
+                *(one[part] for part in ("address", "action", "stateful", "reason", "previous_address", "is_drift")),
+                *one["causes"],
+                *((item["path"], item["forces_replacement"]) for item in one["attributes"]),
+            )
+            for one in reviewed.get(name, ())
+        )
+        own = tuple((o["name"], o["before"], o["after"], *o["read_by"]) for o in outputs.get(name, ()))
+        about = (unit["wave"], unit["outcome"], note(unit), *unit["counts"].values())
+        alone = name if unit["diagnostics"] or not changes or any(one["is_drift"] for one in reviewed[name]) else ""
+        groups.setdefault((about, changes, own, alone), []).append(unit)
+    return [*groups.values()]
+
+
+def _names(group: Sequence[dict[str, Any]]) -> list[tuple[str, int]]:
+    """The names of the units of a group, numbered ones together."""
+    items = numbered(unit["unit"] for unit in group)
+    shown = [(item.text, item.number) for item in items[:MOST_NAMED]]
+    left = sum(item.number for item in items[MOST_NAMED:])
+    return [*shown, *([(f"and {left:,} more", 1)] if left else [])]
+
+
 def _totals(document: dict[str, Any]) -> str:
     return f"Objects: {totals_text(document, '**') or 'none'}."
 
@@ -106,34 +153,47 @@ def _fitting(texts: list[str], room: int) -> tuple[list[str], int]:
     return items, room
 
 
-def _rest(document: dict[str, Any], shown: list[dict[str, Any]], rows: int, folds: int) -> Iterable[str]:
+def _rest(document: dict[str, Any], groups: list[list[dict[str, Any]]], rows: int, folds: int) -> Iterable[str]:
     """The parts left out of the text, in words."""
     said, noun = [], noun_of(document)
     unchanged = Counter(u["outcome"] for u in document["units"])["unchanged"]
+    if noun == "component":
+        quiet = Counter(unit["unit"].partition(": ")[0] for unit in document["units"] if unit["outcome"] == "unchanged")
+        busy = {unit["unit"].partition(": ")[0] for group in groups for unit in group}
+        alone = {
+            name: number for name, number in quiet.items() if name not in busy and ": " in document["units"][0]["unit"]
+        }
+        said += [f"{code(name)}: unchanged ({n:,} component{'s' * (n != 1)})." for name, n in alone.items()]
+        unchanged -= sum(alone.values())
     if unchanged:
-        said.append(f"{unchanged} {f'{noun} is' if unchanged == 1 else f'{noun}s are'} unchanged.")
+        said.append(f"{unchanged:,} {f'{noun} is' if unchanged == 1 else f'{noun}s are'} unchanged.")
     if document.get("left_out"):
         names, more = document["left_out"][:MOST_NAMED], len(document["left_out"]) - MOST_NAMED
         rest = f" and {more} more" if more > 0 else ""
         said.append(f"Left out: {', '.join(map(code, names))}{rest}.")
-    if rows < len(shown):
-        outcomes = Counter(unit["outcome"] for unit in shown[rows:])
+    if rows < len(groups):
+        outcomes = Counter(unit["outcome"] for group in groups[rows:] for unit in group)
         what = ", ".join(f"{number} {outcome}" for outcome, number in sorted(outcomes.items()))
-        said.append(f"**Cut:** {len(shown) - rows} more {noun}s ({what}) have no room in a comment.")
-    silent = sum(1 for unit in shown[:rows] if _fold(unit)) - folds
+        said.append(f"**Cut:** {sum(outcomes.values())} more {noun}s ({what}) have no room in a comment.")
+    silent = sum(len(group) for group in [g for g in groups[:rows] if _fold(g)][folds:])
     if silent:
         said.append(f"**Cut:** the changes of the last {silent} {noun}s in the table have no room in a comment.")
     return ["", " ".join(said)] if said else []
 
 
-def _row(unit: dict[str, Any], outputs: Sequence[Mapping[str, Any]] = ()) -> str:
-    """`outputs`: those of a unit where nothing else changes."""
+def _row(group: Sequence[dict[str, Any]], outputs: Sequence[Mapping[str, Any]] = ()) -> str:
+    """A row for units that change alike. `outputs`: those of a unit where nothing else changes."""
+    unit = group[0]
+    names = ", ".join(text if text.startswith("and ") else code(text, in_table=True) for text, _ in _names(group))
     named = [output_text(one, in_table=True) for one in outputs[:MOST_OUTPUTS]]
     named += [f"and {len(outputs) - MOST_OUTPUTS:,} more outputs"] if len(outputs) > MOST_OUTPUTS else []
-    counts = [str(unit["counts"][name] or "") for name in ("add", "change", "remove")]
+    counts = [
+        f"{number:,}" if (number := sum(one["counts"][name] for one in group)) else ""
+        for name in ("add", "change", "remove")
+    ]
     cells = [
-        str(unit["wave"]),
-        code(unit["unit"], in_table=True),
+        f"{unit['wave']} (after {unit['wave'] - 1})" if unit["wave"] else "0",
+        f"{names} ({len(group):,})" if len(group) > 1 else names,
         _mark(unit["outcome"]),
         *counts,
         "; ".join(filter(None, (prose(note(unit)), *named))),
@@ -142,12 +202,13 @@ def _row(unit: dict[str, Any], outputs: Sequence[Mapping[str, Any]] = ()) -> str
 
 
 def _fold(
-    unit: dict[str, Any],
+    group: Sequence[dict[str, Any]],
     reviewed: Mapping[str, list[Mapping[str, Any]]] = {},
     outputs: Mapping[str, list[Mapping[str, Any]]] = {},
 ) -> str:
-    """The changes and diagnostics of a unit, folded; "" for none. `reviewed`: the changes of units, attribute by
-    attribute, and `outputs`."""
+    """The changes and diagnostics of a unit, or of several that change alike, folded; "" for none. `reviewed`:
+    the changes of units, attribute by attribute, and `outputs`."""
+    unit = group[0]
     shown = [
         f"{_sign(c['action'])} {c['address']}" + (f"  ({c['reason']})" if c["reason"] else "") for c in unit["changes"]
     ]
@@ -155,9 +216,10 @@ def _fold(
     if not shown and not problems:
         return ""
     is_open = " open" if any(d["severity"] == "error" for d in unit["diagnostics"]) else ""
-    title = unit["unit"].replace("&", "&amp;").replace("<", "&lt;").replace("\n", " ")
-    head = f"\n<details{is_open}><summary><code>{title}</code>: {unit['outcome']}</summary>\n"
-    changes = reviewed.get(unit["unit"])
+    titles = [text.replace("&", "&amp;").replace("<", "&lt;").replace("\n", " ") for text, _ in _names(group)]
+    title = f"<code>{', '.join(titles)}</code>{f' ({len(group):,})' if len(group) > 1 else ''}"
+    head = f"\n<details{is_open}><summary>{title}: {unit['outcome']}</summary>\n"
+    changes = [change for one in group for change in reviewed.get(one["unit"], ())]
     if not changes:
         return "\n".join([head, *_fenced([*problems, *shown]), "</details>"])
     parts = {"changes": changes, "outputs": outputs.get(unit["unit"], [])}
