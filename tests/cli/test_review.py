@@ -120,7 +120,7 @@ def test_a_verdict(folder: Path, planner: Callable[..., Ran]) -> None:
     document = review(folder)
     assert document["kind"] == "policy"
     assert document["decisions"] == [
-        {"kind": "deny", "text": "denied by policy", "objects": ["mine: terraform_data.db"]}
+        {"kind": "deny", "text": "denied by policy, so the apply is blocked", "objects": ["mine: terraform_data.db"]}
     ]
 
 
