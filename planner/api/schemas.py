@@ -385,7 +385,18 @@ SCHEMAS: dict[str, Schema] = {
     "what-if": _document(
         "planner what-if -json",
         {
-            "differences": _list(_object({"address": TEXT, "without": TEXT, "with": TEXT}, BECAUSE)),
+            "differences": _list(
+                _object(
+                    {"address": TEXT, "without": TEXT, "with": TEXT},
+                    {
+                        "values": _list(
+                            _object({"what": TEXT}, {"without": TEXT, "with": TEXT}),
+                            "The values that differ where the action does not; an unknown one is left out.",
+                        ),
+                        **BECAUSE,
+                    },
+                )
+            ),
             "without": COUNTS,
             "with": COUNTS,
         },

@@ -6,12 +6,14 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from planner.answers.explain.causes import Because
+from planner.answers.explain.plan_difference import ValueDifference, cause_between, value_differences
+from planner.answers.explain.why import Explainer
 from planner.foundation.values.value import Value, identical, unmark_deep
 from planner.foundation.vocabulary.diagnostic import Diagnostic
 from planner.foundation.vocabulary.limits import UNLIMITED
 from planner.foundation.vocabulary.records import evolve, field, frozen
 from planner.logic.model.plan import OutputChange, ResourceChange, change_name
-from planner.operations.explanations import causes
+from planner.operations.explanations import causes, explainer_of
 from planner.operations.options import OperationOptions
 from planner.operations.plan import MadePlan
 from planner.operations.plan_files import open_or_make_plan
@@ -20,13 +22,15 @@ from planner.operations.plan_files import open_or_make_plan
 @frozen(eq=False)
 class Difference:
     """One object or output: its action without and with the options, "no-op" where nothing is planned. `because`: the
-    cause of the action that is not a no-op, of the one with the options if both are not."""
+    cause of the action that is not a no-op, of the one with the options if both are not. Where the actions are the
+    same, `values` are the parts that differ, and `because` is the cause of that."""
 
     name: str
     without: str
     within: str
     because: Because | None = None
     """the cause of what is planned with it, else of what is planned without it"""
+    values: tuple[ValueDifference, ...] = ()
 
 
 @frozen(eq=False)
@@ -77,6 +81,7 @@ def _differences(
     before, after = _changes_by_name(without), _changes_by_name(within)
     old_causes: CausesOf | None = None
     new_causes: CausesOf | None = None
+    explainers: tuple[Explainer, Explainer] | None = None
     differences = []
     for name in sorted(before.keys() | after.keys()):
         old, new = before.get(name), after.get(name)
@@ -84,6 +89,12 @@ def _differences(
             continue
         old_action, new_action = (c.action if c is not None else "no-op" for c in (old, new))
         if old_action == new_action and (old is None or new is None or _same(old.after, new.after)):
+            continue
+        if old is not None and new is not None and old_action == new_action:
+            explainers = explainers or (explainer_of(without), explainer_of(within))
+            values = value_differences(name, old.after, new.after)
+            because = cause_between([value.what for value in values], *explainers)
+            differences.append(Difference(name, old_action, new_action, because, values))
             continue
         if new_action != "no-op":
             new_causes = causes_of(within) if new_causes is None else new_causes

@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from planner.logic.programs.actions import Counts, verb_of
+from planner.answers.explain.plan_difference import ValueDifference
+from planner.logic.programs.actions import Counts, verb_of, words_for
+from planner.operations.explanations import changed_actions
 from planner.operations.what_if import Difference, PlanComparison
 from planner.render.cause_line import root_lines
 from planner.render.plan import pending
 from planner.render.terminal import Paint
+
+MOST_VALUES = 3
+"""values of one object that are shown"""
 
 
 def what_if_text(comparison: PlanComparison, actions: Mapping[str, str], paint: Paint) -> str:
@@ -26,17 +31,31 @@ def what_if_text(comparison: PlanComparison, actions: Mapping[str, str], paint: 
 def differences_lines(comparison: PlanComparison, actions: Mapping[str, str], paint: Paint) -> list[str]:
     """Each difference with its cause."""
     lines = []
+    within = {**dict.fromkeys(actions, ""), **changed_actions(comparison.within)}
     for difference in comparison.differences:
         lines.append(f"{paint(difference.name, 'bold')}: {_change(difference)}")
+        known = within if difference.values else actions
         if difference.because is not None:
-            lines += [f"  {line}" for line in root_lines(difference.because, difference.name, actions)]
+            lines += [f"  {line}" for line in root_lines(difference.because, difference.name, known)]
     return lines
 
 
 def _change(difference: Difference) -> str:
     if difference.without == difference.within:
-        return f"{_word(difference.within)} to other values"
+        verb = words_for(difference.within).done or "planned"
+        parts = [_part(value, difference.name) for value in difference.values[:MOST_VALUES]]
+        more = len(difference.values) - len(parts)
+        return f"{verb} with {', '.join([*parts, *([f'{more} more'] if more > 0 else [])]) or 'different values'}"
     return f"{_word(difference.within)} instead of {_word(difference.without)}"
+
+
+def _part(value: ValueDifference, name: str) -> str:
+    what = value.what.removeprefix(name).lstrip(".") or "value"
+    if not value.without:
+        return f"a known {what}"
+    if not value.within:
+        return f"{what} known only after the apply"
+    return f"another {what}" if value.without == value.within else f"{what} {value.within} instead of {value.without}"
 
 
 def _word(action: str) -> str:
@@ -52,6 +71,7 @@ def what_if_json(comparison: PlanComparison) -> dict[str, Any]:
                 "address": d.name,
                 "without": "no-op" if d.without == "no-op" else verb_of(d.without),
                 "with": "no-op" if d.within == "no-op" else verb_of(d.within),
+                **({"values": [_value_json(value) for value in d.values]} if d.values else {}),
                 **(d.because.json if d.because is not None else {}),
             }
             for d in comparison.differences
@@ -59,6 +79,12 @@ def what_if_json(comparison: PlanComparison) -> dict[str, Any]:
         "without": _counts(comparison.without.plan),
         "with": _counts(comparison.within.plan),
     }
+
+
+def _value_json(value: ValueDifference) -> dict[str, str]:
+    """A value that differs; the side on which it is not known is not there."""
+    sides = {"without": value.without, "with": value.within}
+    return {"what": value.what, **{side: text for side, text in sides.items() if text}}
 
 
 def _counts(plan: Any) -> dict[str, int]:

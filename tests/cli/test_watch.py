@@ -68,7 +68,9 @@ def test_each_plan_is_compared_with_the_one_before(folder: Path, watching: Watch
     assert "terraform_data.x" not in said and "Plan: 2 to add" in said
     (folder / "said.txt").write_text("bye")
     said = watching.until("Waiting")
-    assert "said.txt changed." in said and "terraform_data.x: create to other values" in said
+    assert (
+        "said.txt changed." in said and 'terraform_data.x: created with input "one-bye" instead of "one-hello"' in said
+    )
     (folder / "main.tf").write_text('resource "half')
     # what cannot be planned is told, on the other stream, and compared with nothing
     assert "Plan:" not in watching.until("Waiting")
@@ -116,15 +118,15 @@ def test_all_that_functions_have_looked_at_is_watched(tmp_path: Path) -> None:
     for name in ("deep/in/a", "more/there", ".hidden"):
         (tmp_path / name).write_text("one")
         said = watching.until("Waiting")
-        assert f"{name} changed." in said and "terraform_data.reads: create to other values" in said
+        assert f"{name} changed." in said and "terraform_data.reads: created with input" in said
     (tmp_path / "deep" / "new").mkdir()
     (tmp_path / "deep" / "new" / "b").write_text("one")
     said = watching.until("Waiting")
-    said += "" if "other values" in said else watching.until("Waiting")
-    assert "terraform_data.reads: create to other values" in said
+    said += "" if "created with" in said else watching.until("Waiting")
+    assert "terraform_data.reads: created with input" in said
     (tmp_path / "main.tf").write_text(READS.replace("= 1", "= 2"))
     said = watching.until("Waiting")
-    assert "terraform_data.other: create to other values" in said and "reads" not in said
+    assert "terraform_data.other: created with input 2 instead of 1" in said and "reads" not in said
     assert watching.end() == 0
 
 

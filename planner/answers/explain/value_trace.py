@@ -61,6 +61,12 @@ class ValueTrace(MentionTrace):
             results += self.value(gone)
         return results
 
+    def mentioned(self, place: ValueLocation) -> None:
+        """Add all that a known value refers to, whether it differs from that in the state or not."""
+        for at, value in self.places.found(place):
+            if value is not None and is_wholly_known(value):
+                self._mentions(at, unknown=False, after=value)
+
     def _gone(self, place: ValueLocation) -> list[ValueLocation]:
         """The places in all former instances of a resource or module for one in all of them."""
         keys: set[InstanceKey] = set()

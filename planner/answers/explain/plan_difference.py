@@ -1,0 +1,105 @@
+"""Values of one object that differ between two plans, and the root variables behind them that differ."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+from planner.answers.explain.causes import Because, CauseStep
+from planner.answers.explain.origins import differing
+from planner.answers.explain.places import place_name
+from planner.answers.explain.value_trace import part_at
+from planner.answers.explain.why import Explainer
+from planner.foundation.values.expression_text import short_text, short_texts
+from planner.foundation.values.value import Unknown, Value, identical, unmark_deep
+from planner.foundation.vocabulary.records import frozen
+from planner.logic.datalog.engine.fact_base import FactBase
+
+
+@frozen
+class ValueDifference:
+    """A part of an object that has a different value in each of two plans; the values as they may be shown, "" for one
+    that is not known yet."""
+
+    what: str
+    without: str
+    within: str
+
+
+def value_differences(name: str, before: Value, after: Value) -> tuple[ValueDifference, ...]:
+    """The parts in which the planned values of an object, or of an output, differ."""
+    differences = []
+    for path, _ in differing(before, after):
+        old, new = part_at(before, path), part_at(after, path)
+        texts = [
+            "" if v.__class__ is Unknown else text for v, text in zip((old, new), short_texts(old, new), strict=True)
+        ]
+        if any(texts):
+            differences.append(ValueDifference(place_name(name, path), *texts))
+    return tuple(differences)
+
+
+def cause_between(names: Sequence[str], without: Explainer, within: Explainer) -> Because | None:
+    """The root variables that differ between two plans, among those that these values depend on in one of them, with
+    the chain to the first; None where there are none."""
+    chains: dict[str, tuple[CauseStep, ...]] = {}
+    for explainer in (within, without):
+        trace = explainer.trace()
+        places = [place for name in names if (place := explainer.places.read(name)) is not None]
+        starts = [str(at) for place in places for at, _ in trace.value(place)]
+        for place in places:
+            trace.mentioned(place)
+        facts = trace.build()
+        for name in sorted({str(row[0]) for row in facts.relation("root_variable")} - chains.keys()):
+            root = _variable(name, without, within)
+            if root is not None:
+                chains[name] = (root, *_steps(facts, starts, name))
+    parts = {name for name in chains if not any(other.startswith((f"{name}.", f"{name}[")) for other in chains)}
+    ordered = [chains[name] for name in sorted(parts)]
+    return Because(ordered[0], tuple(steps[0] for steps in ordered)) if ordered else None
+
+
+def _variable(name: str, without: Explainer, within: Explainer) -> CauseStep | None:
+    """A root variable that differs, with both values; None for one that does not."""
+    values: list[Value] = []
+    texts: list[str] = []
+    source: Any = None
+    for explainer in (without, within):
+        place, trace = explainer.places.read(name), explainer.trace()
+        read = trace.value(place) if place is not None else []
+        is_hidden = place is not None and explainer.places.is_sensitive(place)
+        values.append(unmark_deep(read[0][1])[0] if read else None)
+        texts.append(short_text(read[0][1], is_hidden) if read else "nothing")
+        facts = trace.build()
+        source = next((facts.source("root_variable", row) for row in facts.relation("root_variable")), source)
+    before, after = values
+    is_same = before is after if before is None or after is None else identical(before, after)
+    return None if is_same else CauseStep(name, "variable", source, texts[0], texts[1])
+
+
+def _steps(facts: FactBase, starts: Sequence[str], root: str) -> list[CauseStep]:
+    """The shortest way from a root to one of the values that depend on it."""
+    further: dict[str, dict[str, Any]] = {}
+    for predicate in ("refers_value", "value_part"):
+        for row in sorted(facts.relation(predicate)):
+            further.setdefault(row[0], {})[row[1]] = facts.source(predicate, row)
+    for value, instance in sorted(facts.relation("object_value")):
+        if value not in further:
+            further[value] = {instance: facts.source("object_value", (value, instance))}
+    for value, instance, path in sorted(facts.relation("attribute_place")):
+        if (instance, path) in facts.relation("requires_replace") or not facts.relation("requires_replace"):
+            further.setdefault(instance, {})[value] = facts.source("attribute_place", (value, instance, path))
+    before: dict[str, str] = dict.fromkeys(starts, "")
+    waiting = deque(starts)
+    while waiting and root not in before:
+        at = waiting.popleft()
+        for step in further.get(at, ()):
+            if step not in before:
+                before[step] = at
+                waiting.append(step)
+    steps, below, at = [], root, before.get(root, "")
+    while at and before[at]:
+        steps.append(CauseStep(at, "", facts.source("desired", (at,)) or further[at][below]))
+        below, at = at, before[at]
+    return steps

@@ -1,0 +1,62 @@
+"""`what-if` about objects of which both plans have the same action: the values that differ, and the cause of that."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+CONFIGURATION = """variable "engine" { default = "15" }
+variable "size" { default = "1" }
+variable "name" { default = "a" }
+variable "secret" {
+  default   = "s"
+  sensitive = true
+}
+resource "terraform_data" "database" {
+  triggers_replace = var.engine
+}
+resource "terraform_data" "server" {
+  count = var.size
+  input = {
+    database = terraform_data.database.id
+    name     = var.name
+    secret   = var.secret
+  }
+}
+"""
+BY_ENGINE = [
+    "    -> terraform_data.database (main.tf:8)",
+]
+
+
+@pytest.mark.parametrize(
+    ("tried", "lines"),
+    [
+        pytest.param(
+            "engine=15",
+            ["created with a known input.database", 'because var.engine "16" -> "15" (-var=engine)', *BY_ENGINE],
+            id="known",
+        ),
+        pytest.param(
+            "name=b",
+            ['created with input.name "b" instead of "a"', 'because var.name "a" -> "b" (-var=name)'],
+            id="value",
+        ),
+        pytest.param(
+            "secret=t", ["created with another input.secret", "because var.secret (-var=secret)"], id="sensitive"
+        ),
+    ],
+)
+def test_values_that_differ(
+    tried: str, lines: list[str], tmp_path: Path, planner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("main.tf").write_text(CONFIGURATION)
+    assert planner("apply", "-auto-approve").code == 0
+    Path("terraform.tfvars").write_text('engine = "16"\nsize = "2"\n')
+    head, *rest = lines
+    ran = planner("what-if", f"-var={tried}").out.splitlines()
+    start = ran.index(f"terraform_data.server[1]: {head}")
+    assert [line.strip() for line in ran[start + 1 : start + 1 + len(rest)]] == [line.strip() for line in rest]
+    assert ran[start + 1 + len(rest)] == ""
