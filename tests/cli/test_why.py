@@ -195,7 +195,9 @@ def test_cut(planner, work):
     (work / "main.tf").write_text("locals {\n  a = local.b\n  b = local.a\n}\n", encoding="utf-8")
     ran = planner("cycles")
     assert ran.code == 1 and ran.out.endswith(
-        "To break it, remove the reference from local.a to local.b (main.tf:2: a = local.b).\n"
+        "To break it, remove one of these:\n"
+        "  - the reference from local.a to local.b (main.tf:2: a = local.b)\n"
+        "  - the reference from local.b to local.a (main.tf:3: b = local.a)\n"
     )
     document = json.loads(planner("cycles", "-json").out)
     assert document["format_version"] == "1.0"
@@ -209,6 +211,7 @@ def test_cut(planner, work):
             "sources": [{"file": "main.tf", "line": 2, "column": 7, "snippet": "  a = local.b"}],
         }
     ]
+    assert [one["object"] for one in cycle["alternatives"]] == ["local.a", "local.b"]
     assert (cycle["smallest"], cycle["stuck"]) == (True, [])
     assert cycle["edges"][0]["rule"].startswith("graph/references.")
     assert planner("cycles", "-type=nothing").code == 1

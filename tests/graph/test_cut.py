@@ -56,6 +56,8 @@ def test_smallest_among_all_sets(graph: dict[Edge, int]) -> None:
     )
     assert found.is_exact
     assert len(found.statements) == next(sizes)
+    single = {n for n in numbers if not has_cycle([edge for edge, of in graph.items() if of != n])}
+    assert {*found.alternatives} == (set(map(statement, single)) if len(found.statements) == 1 else set())
     assert not has_cycle([edge for edge, n in graph.items() if statement(n) not in found.statements])
 
 

@@ -119,9 +119,14 @@ def cycles(arguments: Arguments, terminal: Terminal) -> int:
     return int(bool(knots))
 
 
+def _removal_json(removal: Any) -> dict[str, Any]:
+    lists = {name: list(getattr(removal, name)) for name in ("targets", "paths", "sources")}
+    return {"object": removal.object, **lists}
+
+
 def knot_json(knot: Any) -> dict[str, Any]:
     """Format 1.0 of one knot. `size` counts its vertices; `stuck` is a cycle that nothing which could be removed
-    belongs to, when there is one."""
+    belongs to, when there is one; `alternatives` are single removals, each of which is enough."""
     return {
         "cycle": list(knot.cycle),
         "size": knot.size,
@@ -129,10 +134,8 @@ def knot_json(knot: Any) -> dict[str, Any]:
             {"from": e.dependent, "to": e.dependency, "rule": e.rule, "reason": e.reason, "source": e.source}
             for e in knot.edges
         ],
-        "cut": [
-            {"object": r.object, "targets": list(r.targets), "paths": list(r.paths), "sources": list(r.sources)}
-            for r in knot.removals
-        ],
+        "cut": list(map(_removal_json, knot.removals)),
+        "alternatives": list(map(_removal_json, knot.alternatives)),
         "smallest": knot.cut.is_exact,
         "stuck": list(knot.cut.stuck),
     }

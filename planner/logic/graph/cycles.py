@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Collection, Mapping
+from itertools import islice
 from typing import Any, TypeAlias
 
 from planner.foundation.vocabulary.diagnostic import Diagnostic, error
@@ -51,6 +52,8 @@ class Knot:
     size: int
     removals: tuple[EdgeRemoval, ...]
     cut: Cut
+    alternatives: tuple[EdgeRemoval, ...] = ()
+    """where one removal is enough, all of which any is, at most MOST_ALTERNATIVES"""
 
     @property
     def cycle(self) -> tuple[str, ...]:
@@ -79,7 +82,11 @@ def _knot(graph: Graph, prover: Prover, owned: Owned, members: set[str]) -> Knot
     cycle = shortest_cycle(within)
     cut = smallest_cut(graph.edges, members, owned.statements)
     edges = tuple(_edge(graph, prover, a, b) for a, b in zip(cycle, cycle[1:] + cycle[:1], strict=True))
-    return Knot(edges, len(members), tuple(_removal(graph, prover, owned, s) for s in cut.statements), cut)
+    removals, alternatives = (
+        tuple(_removal(graph, prover, owned, s) for s in statements)
+        for statements in (cut.statements, cut.alternatives)
+    )
+    return Knot(edges, len(members), removals, cut, alternatives)
 
 
 def _edge(graph: Graph, prover: Prover, dependent: str, dependency: str) -> CycleEdge:
@@ -209,6 +216,8 @@ def cut_lines(knot: Knot) -> list[str]:
             + ", ".join(knot.cut.stuck)
             + "."
         ]
+    if len(knot.alternatives) > 1:
+        return ["To break it, remove one of these:", *(f"  - {removal_text(r)}" for r in knot.alternatives)]
     if len(knot.removals) == 1:
         return [f"To break it, remove {removal_text(knot.removals[0])}."]
     note = "" if knot.cut.is_exact else " (perhaps not the smallest set)"
@@ -232,6 +241,8 @@ def cycle_problems(graph: Graph) -> list[Diagnostic]:
 # statements of one short cycle after the other and deepens by one statement at a time; large ones greedily.
 
 
+MOST_ALTERNATIVES = 6
+"""single removals that are listed"""
 MOST_STEPS = 20_000
 """steps of the exact search before it gives up"""
 LARGE = 400
@@ -246,11 +257,13 @@ Edges: TypeAlias = Mapping[str, Collection[str]]
 @frozen
 class Cut:
     """`statements` to take away, sorted; `is_exact`: no smaller set would do. `stuck` is a cycle on which nothing is
-    owned: then there is no set at all, and the statements are empty."""
+    owned: then there is no set at all, and the statements are empty. `alternatives`: where one statement is enough, all
+    of which each is, along the cycle, at most MOST_ALTERNATIVES."""
 
     statements: tuple[Statement, ...] = ()
     is_exact: bool = True
     stuck: tuple[str, ...] = ()
+    alternatives: tuple[Statement, ...] = ()
 
 
 @frozen(eq=False)
@@ -288,7 +301,9 @@ def smallest_cut(edges: Edges, knot: Collection[str], owned: Mapping[Edge, State
         return Cut(stuck=tuple(stuck))
     search = _CycleSearch(within, owned)
     result = search.exact()
-    return Cut(tuple(sorted(result)), True) if result is not None else Cut(tuple(sorted(search.greedy())), False)
+    if result is None:
+        return Cut(tuple(sorted(search.greedy())), False)
+    return Cut(tuple(sorted(result)), True, alternatives=tuple(search.alternatives()) if len(result) == 1 else ())
 
 
 def shortest_cycle(edges: Edges) -> list[str]:
@@ -340,6 +355,13 @@ class _CycleSearch:
     def statements(self, cycle: list[str]) -> list[Statement]:
         pairs = zip(cycle, cycle[1:] + cycle[:1], strict=True)
         return sorted({self.owned[pair] for pair in pairs if pair in self.owned})
+
+    def alternatives(self) -> list[Statement]:
+        """The single statements whose removal leaves no cycle: they are all on the first one."""
+        cycle = self.cycle(())
+        on_it = [self.owned[pair] for pair in zip(cycle, cycle[1:] + cycle[:1], strict=True) if pair in self.owned]
+        breaking = (statement for statement in dict.fromkeys(on_it) if not self.cycle((statement,)))
+        return list(islice(breaking, MOST_ALTERNATIVES))
 
     def exact(self) -> set[Statement] | None:
         """A smallest set; None when the search takes too long."""
