@@ -11,6 +11,7 @@ from planner.foundation.values.value import Value
 from planner.foundation.vocabulary.diagnostic import Failure, has_errors
 from planner.foundation.vocabulary.limits import UNLIMITED, Limits, Walk, walk_of
 from planner.logic.model.plan import Plan, ResourceChange
+from planner.operations.edited_lines import edited_since_commit
 from planner.operations.load import Loaded
 from planner.world.state.model import State
 
@@ -88,7 +89,7 @@ def walkable(facts: FactBase, loaded: Loaded[Any]) -> Graph:
     from planner.logic.graph.build import build_graph, graph_problems
 
     graph = build_graph(facts, own=loaded.rules)
-    problems = graph_problems(graph)
+    problems = graph_problems(graph, edited_since_commit(loaded.options.directory))
     if has_errors(problems):
         raise Failure(problems)
     return graph

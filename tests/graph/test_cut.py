@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import subprocess
 from collections.abc import Collection
 from pathlib import Path
 
@@ -203,3 +204,32 @@ def write_apply_cycle(work: Path) -> None:
         "check_results": None,
     }
     (work / "terraform.tfstate").write_text(json.dumps(state), encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("edit", "advice"),
+    [
+        (
+            "c = local.a",
+            ["To break it, remove the reference from local.c to local.a (main.tf:4: c = local.a), which was "],
+        ),
+        (
+            "",
+            ["To break it, remove one of these:", "  - the reference from local.a to local.b (main.tf:2: a = local.b)"],
+        ),
+    ],
+)
+def test_the_edited_reference_is_named(edit: str, advice: list[str], work: Path, planner) -> None:
+    """Of removals that are each enough, the one in a line that the last commit does not have."""
+    text = "locals {\n  a = local.b\n  b = local.c\n  c = local.a\n}\n"
+    (work / "main.tf").write_text(text.replace(edit, "c = 1") if edit else text, encoding="utf-8")
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@example.com"]
+    for words in (["init", "-q"], ["add", "main.tf"], ["commit", "-qm", "first"]):
+        subprocess.run([*git, *words], cwd=work, check=True)
+    (work / "main.tf").write_text(text, encoding="utf-8")
+    lines = planner("cycles").out.splitlines()
+    start = next(at for at, line in enumerate(lines) if line.startswith("To break it"))
+    for line, expected in zip(lines[start:], advice, strict=False):
+        assert line.startswith(expected)
+    errors = " ".join(planner("plan").err.split())
+    assert ("edited since the last commit" in errors) == bool(edit)

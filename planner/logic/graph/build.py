@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import cache
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -246,16 +246,16 @@ def read_nodes(database: Database) -> dict[str, Node]:
 # Reasons why a graph cannot be walked: cycles, and missing provider configurations.
 
 
-def graph_problems(graph: Graph) -> list[Diagnostic]:
-    """All of them, sorted."""
+def graph_problems(graph: Graph, is_edited: Callable[[dict[str, Any]], bool] | None = None) -> list[Diagnostic]:
+    """All of them, sorted. `is_edited`: whether the line of a source differs from the last commit."""
     others = [*missing_providers(graph), *missing_functions(graph), *unknown_orders(graph)]
-    return [*_cycles(graph), *others] if graph.database["in_cycle"] else others
+    return [*_cycles(graph, is_edited), *others] if graph.database["in_cycle"] else others
 
 
-def _cycles(graph: Graph) -> list[Diagnostic]:
+def _cycles(graph: Graph, is_edited: Callable[[dict[str, Any]], bool] | None) -> list[Diagnostic]:
     from planner.logic.graph.cycles import cycle_problems
 
-    return cycle_problems(graph)
+    return cycle_problems(graph, is_edited)
 
 
 # ---------------------------------------------------------------- providers

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from itertools import islice
 from typing import Any, TypeAlias
 
@@ -54,6 +54,8 @@ class Knot:
     cut: Cut
     alternatives: tuple[EdgeRemoval, ...] = ()
     """where one removal is enough, all of which any is, at most MOST_ALTERNATIVES"""
+    edited: tuple[EdgeRemoval, ...] = ()
+    """the alternatives that were edited, unless all were"""
 
     @property
     def cycle(self) -> tuple[str, ...]:
@@ -64,7 +66,11 @@ _EXPAND = " (expand)"
 """the end of the name of the vertex that a reference to a whole object means"""
 
 
-def knots(graph: Graph) -> list[Knot]:
+IsEdited: TypeAlias = Callable[[dict[str, Any]], bool]
+"""whether the line of a source differs from the last commit"""
+
+
+def knots(graph: Graph, is_edited: IsEdited | None = None) -> list[Knot]:
     """All knots of a graph, by the first name of their shortest cycle."""
     members: dict[str, set[str]] = {}
     for node, representative in graph.database["in_cycle"]:
@@ -73,11 +79,11 @@ def knots(graph: Graph) -> list[Knot]:
         return []
     prover = Prover(graph.program, graph.database)
     owned = owned_edges(graph)
-    knotted = [_knot(graph, prover, owned, members[name]) for name in sorted(members)]
+    knotted = [_knot(graph, prover, owned, members[name], is_edited) for name in sorted(members)]
     return sorted(knotted, key=lambda knot: knot.cycle)
 
 
-def _knot(graph: Graph, prover: Prover, owned: Owned, members: set[str]) -> Knot:
+def _knot(graph: Graph, prover: Prover, owned: Owned, members: set[str], is_edited: IsEdited | None) -> Knot:
     within = {a: [b for b in graph.edges[a] if b in members] for a in members}
     cycle = shortest_cycle(within)
     cut = smallest_cut(graph.edges, members, owned.statements)
@@ -86,7 +92,9 @@ def _knot(graph: Graph, prover: Prover, owned: Owned, members: set[str]) -> Knot
         tuple(_removal(graph, prover, owned, s) for s in statements)
         for statements in (cut.statements, cut.alternatives)
     )
-    return Knot(edges, len(members), removals, cut, alternatives)
+    edited = tuple(r for r in alternatives if is_edited is not None and any(map(is_edited, r.sources)))
+    edited = edited if len(edited) < len(alternatives) else ()
+    return Knot(edges, len(members), removals, cut, alternatives, edited)
 
 
 def _edge(graph: Graph, prover: Prover, dependent: str, dependency: str) -> CycleEdge:
@@ -216,6 +224,11 @@ def cut_lines(knot: Knot) -> list[str]:
             + ", ".join(knot.cut.stuck)
             + "."
         ]
+    if len(knot.edited) == 1:
+        return [f"To break it, remove {removal_text(knot.edited[0])}, which was edited since the last commit."]
+    if knot.edited:
+        head = "To break it, remove one of these, which were edited since the last commit:"
+        return [head, *(f"  - {removal_text(r)}" for r in knot.edited)]
     if len(knot.alternatives) > 1:
         return ["To break it, remove one of these:", *(f"  - {removal_text(r)}" for r in knot.alternatives)]
     if len(knot.removals) == 1:
@@ -224,10 +237,10 @@ def cut_lines(knot: Knot) -> list[str]:
     return [f"To break it, remove all of these{note}:", *(f"  - {removal_text(r)}" for r in knot.removals)]
 
 
-def cycle_problems(graph: Graph) -> list[Diagnostic]:
+def cycle_problems(graph: Graph, is_edited: IsEdited | None = None) -> list[Diagnostic]:
     """One error for each knot."""
     problems = []
-    for knot in knots(graph):
+    for knot in knots(graph, is_edited):
         lines = [*map(_edge_line, knot.edges), *_others(knot), *cut_lines(knot)]
         detail = "\n".join(["Each of these needs the next, and the last one the first:", *lines])
         problems.append(error("graph.cycle", f"Cycle: {', '.join(knot.cycle)}", detail, None))
