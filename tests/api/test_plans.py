@@ -167,7 +167,7 @@ def test_forms_are_those_of_the_command_line(root: Path, capfd: pytest.CaptureFi
     again = planner.read_plan(root / "kept.tfplan", root)
     assert [c.address for c in again.changes] == [c.address for c in plan.changes]
     assert again.apply().added == 3
-    with pytest.raises(Failure, match="applied already"):
+    with pytest.raises(Failure, match="already applied"):
         planner.read_plan(root / "kept.tfplan", root).apply()
 
 

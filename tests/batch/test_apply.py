@@ -143,7 +143,7 @@ class TestResume:
         assert [found["reused"] for found in ran.json["units"]] == [False, True]
 
     def test_nothing_to_resume(self, tmp_path: Path) -> None:
-        assert "has no record of a run" in batch(tmp_path, "resume").errors
+        assert "has no record of a run" in " ".join(batch(tmp_path, "resume").errors.split())
         assert "nonsense is not a valid name of a run" in batch(tmp_path, "resume", "nonsense").errors
 
     def test_a_named_run(self, tmp_path: Path) -> None:

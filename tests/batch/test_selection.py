@@ -75,7 +75,7 @@ def test_selectors(fleet: Path, words: list[str], expected: dict[str, str]) -> N
 
 def test_a_word_that_names_nothing(fleet: Path) -> None:
     ran = batch(fleet, "plan", "dbb")
-    assert ran.code == 1 and 'No unit is called dbb. Did you mean "db"?' in ran.errors
+    assert ran.code == 1 and 'No unit matches dbb. Did you mean "db"?' in ran.errors
 
 
 WRONG = {

@@ -505,7 +505,7 @@ WRONG = {
     'inputs = { x = get_aws_account_id() }\n': "calls AWS",
     'include "x" {\n  path = "nowhere.hcl"\n}\n': "nowhere.hcl to include",
     'include "x" {\n  path = "../env.hcl"\n  merge_strategy = "deeep"\n}\n': 'Did you mean "deep"?',
-    'inputs = ["x"]\n': "An object is required",
+    'inputs = ["x"]\n': "Inputs must be an object",
     'terraform {\n  source = "../nowhere"\n}\n': "There is no directory {root}/live/nowhere",
     'terraform {\n  source = "../../modules//../live"\n}\n': "leads out of ../../modules",
     'generate "x" {\n  path = "x.tf"\n  if_exists = "sometimes"\n  contents = ""\n}\n': "if_exists is one of",

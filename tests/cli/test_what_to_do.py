@@ -52,7 +52,6 @@ def shown(expression: str) -> str:
         (shown('file("man.tf")'), 'Did you mean "main.tf"?'),
         # references in lists and blocks
         (WEB + 'resource "terraform_data" "b" { depends_on = terraform_data.web }\n', "Write [terraform_data.web]."),
-        (WEB + 'moved {\n  from = "terraform_data.a"\n  to = terraform_data.web\n}\n', "are written without quotes."),
         (WEB + 'import {\n  to = "terraform_data.web"\n  id = "x"\n}\n', "names a resource instance without quotes"),
         (WEB + 'import {\n  to = terraform_data.wbe\n  id = "x"\n}\n', 'Did you mean "terraform_data.web"?'),
         (

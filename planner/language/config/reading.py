@@ -281,8 +281,6 @@ def reference(expr: ExpressionPiece, problems: Problems, unquote: bool = False) 
         "A single static variable reference is required: only attribute access and indexing with constant keys. No "
         "calculations, function calls, template expressions, etc are allowed here."
     )
-    if isinstance(expr.node, nodes.Template | nodes.Literal):
-        detail = "A reference is required here, and references are written without quotes."
     problems.error("reference_required", "Invalid expression", detail, expr.span)
     return None
 
