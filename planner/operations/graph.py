@@ -17,7 +17,6 @@ from planner.logic.graph.edge_sources import RELATIONS
 from planner.logic.model.graph import Graph
 from planner.logic.model.plan import Plan
 from planner.operations import graphs
-from planner.operations.edited_lines import edited_since_commit
 from planner.operations.explanations import causes, changed_actions
 from planner.operations.load import load_values
 from planner.operations.options import OperationOptions
@@ -59,7 +58,7 @@ def graph(
                     state = refreshed
         facts = graphs.graph_facts(walk, start, state, options.limits, (), queried_address, imports=as_planned)
         built = build_graph(facts, own=start.rules, more=ASKED if as_planned else ())
-        return evolve(built, diagnostics=(*told, *graph_problems(built, edited_since_commit(options.directory))))
+        return evolve(built, diagnostics=(*told, *graph_problems(built, graphs.edited_since_commit(options.directory))))
     return _none(told)
 
 
@@ -79,7 +78,7 @@ def _of_plan(
         state = made.plan.prior_state
         facts = graphs.graph_facts(walk, made.loaded, state, options.limits, (), queried_address, imports=as_planned)
     built = build_graph(facts, own=made.loaded.rules, more=ASKED)
-    return evolve(built, diagnostics=tuple(graph_problems(built, edited_since_commit(options.directory))))
+    return evolve(built, diagnostics=tuple(graph_problems(built, graphs.edited_since_commit(options.directory))))
 
 
 def with_vertices(graph: Graph) -> Graph:
@@ -112,7 +111,7 @@ def cut(
         built = graph(options, kind or ("apply" if plan_file else "plan"), plan_file, as_planned=True)
         if not built.nodes:
             return None, list(built.diagnostics)
-        tied = knots(built, edited_since_commit(options.directory))
+        tied = knots(built, graphs.edited_since_commit(options.directory))
         if tied or plan_file is not None or kind:
             return tied, []
     answer = open_or_make_plan(options)
@@ -120,7 +119,7 @@ def cut(
     if made is None:
         return None, list(answer.diagnostics)
     built = build_graph(graphs.apply_facts(made.plan, made.loaded), own=made.loaded.rules)
-    return knots(built, edited_since_commit(options.directory)), []
+    return knots(built, graphs.edited_since_commit(options.directory)), []
 
 
 # `explore`: a plan with its graphs and the sources of their edges, for a page.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+import re
+from collections.abc import Callable, Collection, Iterable
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from planner.foundation.support.trace import as_step
@@ -11,7 +13,6 @@ from planner.foundation.values.value import Value
 from planner.foundation.vocabulary.diagnostic import Failure, has_errors
 from planner.foundation.vocabulary.limits import UNLIMITED, Limits, Walk, walk_of
 from planner.logic.model.plan import Plan, ResourceChange
-from planner.operations.edited_lines import edited_since_commit
 from planner.operations.load import Loaded
 from planner.world.state.model import State
 
@@ -161,3 +162,27 @@ class SchemaTable:
         from planner.engine.apply.provisioners import validate_connection
 
         return validate_connection(type, connection)
+
+
+# The lines of files that differ from the last commit.
+
+_DIFF = ("diff", "--no-ext-diff", "--no-textconv", "--no-color", "-U0", "HEAD", "--")
+_HUNK = re.compile(r"^@@ -\S+ \+(\d+)(?:,(\d+))? @@", re.MULTILINE)
+
+
+def edited_since_commit(directory: str) -> Callable[[dict[str, Any]], bool]:
+    """Whether the line of a source (in the format of proofs) differs from the last commit; never where there is no
+    repository. Git runs once for each file."""
+
+    @cache
+    def lines(file: str) -> frozenset[int]:
+        from planner.world.git.revisions import GitError, run
+
+        try:
+            text, _ = run(directory, [*_DIFF, file])
+        except (GitError, Failure):
+            return frozenset()
+        hunks = ((int(hunk[1]), int(hunk[2] or 1)) for hunk in _HUNK.finditer(text))
+        return frozenset(line for start, number in hunks for line in range(start, start + number))
+
+    return lambda source: "line" in source and source["line"] in lines(str(source["file"]))

@@ -13,9 +13,8 @@ from planner.logic.programs.actions import NO_OP, verb_of
 from planner.render.diff_block import SchemaLookup
 from planner.render.page.page import hiding
 from planner.render.plan import PlanText
-from planner.render.review.attributes import UNKNOWN, changed_attributes
+from planner.render.review.attributes import CHANGED, FATES, KEPT, OPEN, RESTORED, UNKNOWN, changed_attributes, remark
 from planner.render.review.document import ReviewSubject
-from planner.render.review.drift_words import CHANGED, FATES, KEPT, OPEN, RESTORED, remark
 from planner.render.review.of_plan import plan_review
 from planner.render.terminal import Paint, Terminal
 

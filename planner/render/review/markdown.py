@@ -10,8 +10,7 @@ from typing import Any, TypeAlias
 
 from planner.logic.programs.actions import NO_OP, does, words_for
 from planner.render.alike import AlikeNames, alike, numbered
-from planner.render.review.attributes import HIDDEN, UNKNOWN, shortened
-from planner.render.review.drift_words import FATES, remark
+from planner.render.review.attributes import FATES, HIDDEN, UNKNOWN, remark, shortened
 from planner.render.review.literal import address, code, prose, tag_text
 
 MOST = 65_000

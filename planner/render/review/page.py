@@ -10,7 +10,7 @@ from html import escape
 from typing import Any
 
 from planner.logic.programs.actions import NO_OP, does, words_for
-from planner.render.review.drift_words import FATES, remark
+from planner.render.review.attributes import FATES, remark
 from planner.render.terminal import visible
 
 _STYLE = """

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from planner.foundation.vocabulary.records import frozen
-from planner.render.review.drift_words import FATES
+from planner.render.review.attributes import FATES
 
 
 @frozen
