@@ -133,7 +133,9 @@ def bare_document(title: str, subject: ReviewSubject) -> dict[str, Any]:
 def _result_title(result: Mapping[str, Any]) -> str:
     """`Applied: 2 added, 1 changed, 0 destroyed.`"""
     numbers = ", ".join(f"{result[name]} {name}" for name in ("added", "changed", "destroyed"))
-    return f"Applied: {numbers}." if result["succeeded"] else f"Apply failed: {numbers} before that."
+    if result["succeeded"]:
+        return f"Applied: {numbers}."
+    return f"Apply failed: {numbers} before that. Below is the plan; planner plan shows what is left of it."
 
 
 def _without_secrets(value: Any, hide: Callable[[str], str]) -> Any:
