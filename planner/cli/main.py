@@ -91,10 +91,10 @@ def dispatch(argv: list[str], terminal: Terminal) -> int:
         name, equals, directory = word.lstrip("-").partition("=")
         if name == "cpu-profile":
             return _profiled(directory, words, terminal)
-        if name in ("install-autocomplete", "uninstall-autocomplete") and not HELP.intersection(words):
+        if name in ("install-autocomplete", "uninstall-autocomplete"):
+            if HELP.intersection(words):
+                return _help([], terminal)
             return _install_completion(name.startswith("un"), terminal)
-        if HELP.intersection(words) and name.endswith("install-autocomplete"):
-            return _help([], terminal)
         if name != "chdir":
             code = _usage_error(terminal, UsageError(f"Unknown global option {word}", "See planner -help."))
             return code if words else 127

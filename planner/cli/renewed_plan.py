@@ -154,7 +154,7 @@ def _renewed(known: KeptPlan, texts: dict[str, str], settings: OperationOptions)
 def _tell_renewed(known: KeptPlan, renewed: Renewed, terminal: Terminal, arguments: Arguments) -> int | None:
     """The exit code, when all output is known; else nothing is printed."""
     from planner.render.diff_block import SchemaLookup
-    from planner.workflows.renew.renewal import hides_causes, hides_rename
+    from planner.workflows.renew.renewal import hides_rename, shown_causes
     from planner.workflows.renew.splice import SplicedText
 
     parts = known.parts
@@ -165,9 +165,10 @@ def _tell_renewed(known: KeptPlan, renewed: Renewed, terminal: Terminal, argumen
     text = SplicedText(renewed, parts, known.output, lookup, terminal)
     how = how_told(text.changed, arguments, terminal)
     if how != "none":
-        if text.repeats or hides_causes(renewed, parts):
+        chains = None if text.repeats else shown_causes(renewed, parts)
+        if chains is None:
             return None  # repeated output has no causes, or not those of now
-        text.causes = causes_told(renewed.made, how, terminal)
+        text.causes = causes_told(renewed.made, how, terminal, chains)
     terminal.stdout.write(known.output[: parts.told])
     text.show()
     if text.plan.can_apply:

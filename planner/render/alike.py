@@ -33,7 +33,7 @@ _NUMBERED = re.compile(r"([^:]*?)([0-9]+)([^0-9:]*(?::.*)?)", re.DOTALL)
 def numbered(names: Iterable[str]) -> list[AlikeNames]:
     """The names, those that differ in the last number of their first part alone together: `live/u0002..u0050`, or
     `live/u0002..u0050: a.b` of objects in units."""
-    runs: dict[tuple[str, str, int], list[list[int]]] = {}
+    runs: dict[tuple[str, str, int], list[int]] = {}
     texts: dict[str | tuple[str, str, int], int] = {}
     for name in dict.fromkeys(names):
         match = _NUMBERED.fullmatch(name)
@@ -42,13 +42,13 @@ def numbered(names: Iterable[str]) -> list[AlikeNames]:
             continue
         key = match[1], match[3], len(match[2])
         texts.setdefault(key, 0)
-        runs.setdefault(key, []).append([int(match[2])])
+        runs.setdefault(key, []).append(int(match[2]))
     result: list[AlikeNames] = []
     for entry in texts:
         if isinstance(entry, str):
             result.append(AlikeNames(entry, 1))
             continue
-        (head, tail, width), numbers = entry, sorted(number for (number,) in runs[entry])
+        (head, tail, width), numbers = entry, sorted(runs[entry])
         start = 0
         for at in range(1, len(numbers) + 1):
             if at < len(numbers) and numbers[at] == numbers[at - 1] + 1:

@@ -221,7 +221,6 @@ def explore(arguments: Arguments, terminal: Terminal) -> int:
 
 
 MOST_SHOWN = 10
-
 """moved blocks for one file, or commands, that are shown"""
 
 

@@ -16,7 +16,7 @@ from planner.language.syntax.parse import parse_config
 from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.fact_base import FactBuilder
 from planner.logic.programs.rule_programs import product_program
-from planner.operations.explanations import causes
+from planner.operations.explanations import Chains, causes
 from planner.operations.options import OperationOptions
 from planner.operations.plan import MadePlan, Start, may_have_cycle
 from planner.workflows.renew.kept import KeptPlan, RenewableParts
@@ -187,10 +187,11 @@ def _is_expression(name: str) -> bool:
     return name.startswith(("local.", "var."))
 
 
-def hides_causes(renewed: Renewed, parts: RenewableParts) -> bool:
-    """Whether the part alone does not have all that is shown of why something in it changes."""
+def shown_causes(renewed: Renewed, parts: RenewableParts) -> Chains | None:
+    """The causes of the changes of the part; None where it does not have all that is shown of them."""
     facts = FactBuilder()
-    for name, because in causes(renewed.made).items():
+    chains = causes(renewed.made)
+    for name, because in chains.items():
         for root in because.roots:
             if root.kind == "text" and "local." in root.what and not root.value:
                 facts.add("unshown_root", name, root.what)
@@ -200,7 +201,8 @@ def hides_causes(renewed: Renewed, parts: RenewableParts) -> bool:
     for address, resource, _, action, _, _ in parts.changes:
         if resource in settled:
             facts.add("settled_action", address, action)
-    return bool(evaluate(product_program("renewal"), facts.build(), ["hides_cause"])["hides_cause"])
+    hides = evaluate(product_program("renewal"), facts.build(), ["hides_cause"])["hides_cause"]
+    return None if hides else chains
 
 
 def hides_rename(renewed: Renewed, parts: RenewableParts) -> bool:

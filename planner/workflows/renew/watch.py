@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 from planner.foundation.support.disk import read_whole
 from planner.foundation.vocabulary.records import evolve
-from planner.operations.explanations import causes
 from planner.operations.options import OperationOptions
 from planner.operations.plan import MadePlan
 from planner.render.diff_block import SchemaLookup
 from planner.render.plan import PlanText
 from planner.render.terminal import Terminal
 from planner.workflows.renew.keep import Printed, gathered, keep_plan
-from planner.workflows.renew.renewal import Renewal, Renewed, hides_causes
+from planner.workflows.renew.renewal import Renewal, Renewed, shown_causes
 
 if TYPE_CHECKING:
     from planner.answers.explain.causes import Because
+    from planner.operations.explanations import Chains
 
 
 class Standing:
@@ -45,15 +45,16 @@ class Standing:
             except (OSError, ValueError):
                 return None
         renewed = Renewal(self._kept, parts, texts, options).renewed()
-        if renewed is None or hides_causes(renewed, parts):
+        chains = shown_causes(renewed, parts) if renewed is not None else None
+        if renewed is None or chains is None:
             return None
-        return Changed(self.made, renewed)
+        return Changed(self.made, renewed, chains)
 
 
 class Changed:
     """The plan of a whole, of which a part was planned anew."""
 
-    def __init__(self, whole: MadePlan[Any], renewed: Renewed) -> None:
+    def __init__(self, whole: MadePlan[Any], renewed: Renewed, chains: Chains) -> None:
         part = renewed.made.plan
         touched = renewed.anew | renewed.gone
         outputs = {one.name for one in part.outputs} | {name.removeprefix("output.") for name in renewed.gone}
@@ -63,7 +64,7 @@ class Changed:
             changes=stay + part.changes,
             outputs=tuple(one for one in whole.plan.outputs if one.name not in outputs) + part.outputs,
         )
-        self.part = renewed.made
+        self._chains = chains
         self.names = frozenset(
             [change.address for change in part.changes] + [f"output.{one.name}" for one in part.outputs]
         )
@@ -71,4 +72,4 @@ class Changed:
 
     def get(self, name: str) -> Because | None:
         """The cause of a change, if it is in the part: places of the others may have moved since they were planned."""
-        return causes(self.part).get(name) if name in self.names else None
+        return self._chains.get(name) if name in self.names else None
