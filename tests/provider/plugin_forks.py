@@ -1,4 +1,5 @@
-"""A process that has imported what plugin_server.py needs, and forks for each plugin that a test starts.
+"""A process that has imported what plugin_server.py and probe_server.py need, and forks for each plugin that a test
+starts.
 
 Most of what a plugin costs is the import of gRPC. The program that the tests call a provider is plugin_client.py: it
 passes its streams, its environment and its directory to this process, and ends as the fork does; when it is killed, the
@@ -21,7 +22,7 @@ from typing import Any
 
 def serve(path: str) -> None:
     sys.argv[1:] = ["6"]
-    importlib.import_module("plugin_server")
+    importlib.import_module("probe_server")
     gc.freeze()
     woken, wake = socket.socketpair()
     wake.setblocking(False)
@@ -69,7 +70,7 @@ def _play(client: socket.socket) -> None:
     size, data = int.from_bytes(head, "little"), b""
     while len(data) < size:
         data += client.recv(size - len(data))
-    pid, directory, version, *variables = data.decode("utf-8", "surrogateescape").split("\0")
+    pid, directory, program, version, *variables = data.decode("utf-8", "surrogateescape").split("\0")
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
         os.close(stream)
@@ -79,10 +80,10 @@ def _play(client: socket.socket) -> None:
     os.environ["TEST_PROVIDER_PID"] = pid
     threading.Thread(target=_follow, args=(client,), daemon=True).start()
     sys.argv[1:] = [version]
-    del sys.modules["plugin_server"]
+    del sys.modules["plugin_server"], sys.modules["probe_server"]
     code: Any = 0
     try:
-        importlib.import_module("plugin_server").main()
+        importlib.import_module(program).main()
     except SystemExit as end:
         code = end.code
     if isinstance(code, str):

@@ -24,7 +24,7 @@ from planner.foundation.values.schema import implied_type
 from planner.foundation.values.types import NUMBER, STRING, ObjectType
 from planner.foundation.values.value import Null, Unknown
 from planner.world.provider.plugin.codec import decode, encode
-from planner.world.provider.plugin.messages import CALLS, messages
+from planner.world.provider.plugin.messages import CALLS, STREAMS, messages
 from planner.world.provider.plugin.process import COOKIE
 from planner.world.provider.plugin.schemas import block_schema
 
@@ -468,7 +468,8 @@ def own_certificate() -> tuple[str, Any]:
     return base64.b64encode(made.public_bytes(Encoding.DER)).decode().rstrip("="), credentials
 
 
-def main() -> None:
+def serve(answers: Any) -> None:
+    """Be the plugin that answers each call with the method of its name."""
     if os.environ.get(COOKIE[0]) != COOKIE[1]:
         sys.exit("This is a plugin: it is not meant to be run by hand.")
     start = os.environ.get("TEST_PROVIDER_START", "")
@@ -487,14 +488,16 @@ def main() -> None:
         print("hello, world", flush=True)
         time.sleep(600)
     server = grpc.server(futures.ThreadPoolExecutor(8), options=[("grpc.max_send_message_length", -1)])
-    answers = Provider()
     handlers = {}
     for call, (old, asked, answered) in CALLS.items():
-        handlers[old if VERSION == 5 else call] = grpc.unary_unary_rpc_method_handler(
-            killed if call == os.environ.get("TEST_PROVIDER_KILL") else getattr(answers, call),
-            request_deserializer=getattr(M, asked).FromString,
-            response_serializer=getattr(M, answered).SerializeToString,
-        )
+        answer = killed if call == os.environ.get("TEST_PROVIDER_KILL") else getattr(answers, call, None)
+        if answer is not None:
+            made = grpc.unary_stream_rpc_method_handler if call in STREAMS else grpc.unary_unary_rpc_method_handler
+            handlers[old if VERSION == 5 else call] = made(
+                answer,
+                request_deserializer=getattr(M, asked).FromString,
+                response_serializer=getattr(M, answered).SerializeToString,
+            )
     stop = futures.Future[None]()
 
     def shutdown(request: bytes, context: Any) -> bytes:
@@ -522,6 +525,10 @@ def main() -> None:
     print(f"1|{VERSION}|unix|{path}|grpc|{certificate}", flush=True)
     stop.result()
     server.stop(0.2).wait()
+
+
+def main() -> None:
+    serve(Provider())
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Makes the tests' provider plugins available to a test, as programs on the disk.
 
-There are three: plugin_server.py, which this Python runs, and with_tf.py and with_pyvider.py, each run by a Python of
-its own with the package from PyPI that it is made with.
+There are four: plugin_server.py and probe_server.py, which this Python runs, and with_tf.py and with_pyvider.py, each
+run by a Python of its own with the package from PyPI that it is made with.
 """
 
 from __future__ import annotations
@@ -33,18 +33,20 @@ PINS = {
     "tf": ("tf==1.2.0",),
     "pyvider": ("pyvider==0.8.1", "pyvider-cty==0.6.3", "pyvider-rpcplugin==0.5.5", "provide-foundation==0.4.10"),
 }
-SOURCES = {name: f"example.com/test/{name}" for name in ("test", "other", "tf", "pyvider")}
+SOURCES = {name: f"example.com/test/{name}" for name in ("test", "other", "probe", "tf", "pyvider")}
 """local name of each provider -> source address; `other` is `test` once more"""
 
 
 def write_plugin(folder: Path, protocol: int = 6, name: str = "test", is_alone: bool = False) -> Path:
-    """A program that runs the plugin: a script, as its Python and its path are only known here. `is_alone`: in a
+    """A program that runs a plugin of ours: a script, as its Python and its path are only known here. `is_alone`: in a
     process of its own, for tests of processes; otherwise it is forked, which takes a tenth of the time."""
     folder.mkdir(parents=True, exist_ok=True)
     program = folder / f"terraform-provider-{name}"
-    command = f'PYTHONPATH="{ROOT}" exec "{sys.executable}" "{SERVER}" {protocol}'
+    server = SERVER.with_name("probe_server.py") if name == "probe" else SERVER
+    command = f'PYTHONPATH="{ROOT}" exec "{sys.executable}" "{server}" {protocol}'
     if not is_alone:
-        command = f'exec "{sys.executable}" -I -S "{SERVER.with_name("plugin_client.py")}" "{_forks()}" {protocol}'
+        client = SERVER.with_name("plugin_client.py")
+        command = f'exec "{sys.executable}" -I -S "{client}" "{_forks()}" {server.stem} {protocol}'
     program.write_text(f"#!/bin/sh\n{command}\n")
     program.chmod(0o755)
     return program
@@ -92,7 +94,7 @@ def write_made_with(package: str, folder: Path) -> Path:
 
 def write(name: str, folder: Path, protocol: int = 6, is_alone: bool = False) -> Path:
     """A program that runs the plugin of the provider with a name in SOURCES."""
-    if name in ("test", "other"):
+    if name in ("test", "other", "probe"):
         return write_plugin(folder, protocol, name, is_alone)
     return write_made_with(name, folder)
 

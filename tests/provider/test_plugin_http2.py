@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -16,7 +17,14 @@ from hypothesis import strategies as st
 from random_tests import examples
 
 from planner.world.provider.plugin import http2
-from planner.world.provider.plugin.http2 import CallReply, Connection, decode_headers, encode_headers, request_headers
+from planner.world.provider.plugin.http2 import (
+    CallReply,
+    Connection,
+    Replies,
+    decode_headers,
+    encode_headers,
+    request_headers,
+)
 
 HEADERS = request_headers("/tfplugin6.Provider/PlanResourceChange", False)
 GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
@@ -431,3 +439,167 @@ def test_headers_that_go_on_for_ever_with_nothing(start: Start) -> None:
     with pytest.raises(ConnectionError, match="go on wrongly"):
         connection.call(HEADERS, b"")
     connection.close()
+
+
+# ---------------------------------------------------------------- streams
+
+
+def plain(*bodies: bytes) -> bytes:
+    return b"".join(pack(">BI", 0, len(body)) + body for body in bodies)
+
+
+def everything(replies: Replies) -> tuple[list[bytes], CallReply]:
+    found = []
+    while True:
+        try:
+            found.append(next(replies))
+        except StopIteration as end:
+            return found, end.value
+
+
+GOOD_END = encode_headers((("grpc-status", "0"),))
+ALL = plain(b"first", b"", b"x" * 20_000)
+SHORT = (2, "its last message has no end")
+STREAMS: dict[str, tuple[list[bytes], bytes, list[bytes], tuple[int, str]]] = {
+    # frames of data, trailer -> messages, status
+    "each in a frame": ([plain(b"a"), plain(b"b")], GOOD_END, [b"a", b"b"], (0, "")),
+    "none": ([], GOOD_END, [], (0, "")),
+    "several in a frame": ([plain(b"a", b"b", b"c")], GOOD_END, [b"a", b"b", b"c"], (0, "")),
+    "in any parts": (
+        [ALL[i : i + 7] for i in range(0, 70, 7)] + [ALL[70:10_000], ALL[10_000:]],
+        GOOD_END,
+        [b"first", b"", b"x" * 20_000],
+        (0, ""),
+    ),
+    "a byte at a time": ([bytes([b]) for b in plain(b"ab", b"c")], GOOD_END, [b"ab", b"c"], (0, "")),
+    "an error at the end": (
+        [plain(b"a")],
+        encode_headers((("grpc-status", "13"), ("grpc-message", "no%21"))),
+        [b"a"],
+        (13, "no!"),
+    ),
+    "a head cut short": ([plain(b"a"), b"\0\0"], GOOD_END, [b"a"], SHORT),
+    "a message cut short": ([plain(b"a"), plain(b"long")[:-1]], GOOD_END, [b"a"], SHORT),
+    "cut short, with an error": ([plain(b"long")[:-1]], encode_headers((("grpc-status", "5"),)), [], (5, "")),
+    "no status": (
+        [plain(b"a")],
+        encode_headers((("other", "x"),)),
+        [b"a"],
+        (2, "it answered with the HTTP status 200 and without a status of gRPC"),
+    ),
+    "a packed message": (
+        [plain(b"a"), b"\1\0\0\0\1b"],
+        GOOD_END,
+        [b"a"],
+        (2, "it answered with something else than plain messages"),
+    ),
+    "a message that would be too long": (
+        [plain(b"a"), pack(">BI", 0, 1 << 31)],
+        GOOD_END,
+        [b"a"],
+        (2, "a message of the answer is longer than 50000 bytes"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", STREAMS)
+def test_streams(start: Start, name: str) -> None:
+    frames, trailer, messages, status = STREAMS[name]
+
+    def act(peer: Peer) -> None:
+        for i in range(2):
+            stream, body = peer.request(i == 0)
+            assert body == b"request"
+            with suppress(OSError):  # our end leaves at the first fault
+                peer.send(HEADER, 4, stream, STATUS)
+                for data in frames:
+                    for at in range(0, len(data), 16_384):
+                        peer.send(DATA, 0, stream, data[at : at + 16_384])
+                peer.send(HEADER, 5, stream, trailer)
+            if status[1].startswith(("it answered with something", "a message")):
+                return
+
+    connection = start(act, longest=50_000)
+    assert everything(connection.stream(HEADERS, b"request")) == (messages, CallReply(*status, b""))
+    if connection.is_usable:  # for another call, of either kind
+        assert everything(connection.stream(HEADERS, b"request"))[0] == messages
+    connection.close()
+
+
+def test_messages_arrive_one_by_one(start: Start) -> None:
+    """A peer that sends the next message only when the one before was read."""
+    read = threading.Semaphore(0)
+
+    def act(peer: Peer) -> None:
+        stream, _ = peer.request()
+        peer.send(HEADER, 4, stream, STATUS)
+        for i in range(5):
+            peer.send(DATA, 0, stream, plain(b"%d" % i))
+            assert read.acquire(timeout=10)
+        peer.send(HEADER, 5, stream, GOOD_END)
+
+    connection = start(act)
+    found = []
+    for message in connection.stream(HEADERS, b""):
+        found.append(message)
+        read.release()
+    assert found == [b"0", b"1", b"2", b"3", b"4"] and connection.is_usable
+    connection.close()
+
+
+def test_a_stream_without_end_is_broken_off(start: Start) -> None:
+    told: list[Any] = []
+
+    def act(peer: Peer) -> None:
+        stream, _ = peer.request()
+        peer.send(HEADER, 4, stream, STATUS)
+        with suppress(OSError):  # until our end is gone
+            while True:
+                peer.send(DATA, 0, stream, plain(b"m" * 1000) * 16)
+        told.append(peer.read())
+
+    connection = start(act)
+    replies = connection.stream(HEADERS, b"")
+    assert [next(replies) for _ in range(3)] == [b"m" * 1000] * 3
+    replies.close()
+    assert not connection.is_usable
+    connection.close()
+    for _ in range(100):
+        if told:
+            break
+        time.sleep(0.05)
+    assert told == [(RESET, 0, 1, pack(">I", 8))]
+
+
+def test_a_stream_that_is_broken_off_ends_its_wait(start: Start) -> None:
+    def act(peer: Peer) -> None:
+        stream, _ = peer.request()
+        peer.send(HEADER, 4, stream, STATUS)
+        peer.send(DATA, 0, stream, plain(b"a"))
+        peer.stream.read()
+
+    connection = start(act)
+    replies = connection.stream(HEADERS, b"", 0.2)
+    assert next(replies) == b"a"
+    with pytest.raises(TimeoutError):
+        next(replies)
+    assert not connection.is_usable
+    connection.close()
+
+
+@given(st.lists(FRAMES, max_size=6), st.integers(0, 3), st.binary(max_size=30), st.integers(0, 200))
+@settings(max_examples=examples(100))
+def test_any_frames_end_a_stream(frames: list[tuple[int, int, int, bytes]], place: int, rest: bytes, cut: int) -> None:
+    ours, theirs = socket.socketpair()
+    with theirs, pytest.MonkeyPatch.context() as patched:
+        patched.setattr(http2, "_connect", lambda target, seconds: ours)
+        connection = Connection("unix:/nowhere")
+        sent = b"".join(
+            len(payload).to_bytes(3, "big") + bytes((kind, flags)) + pack(">I", stream) + payload
+            for kind, flags, stream, payload in (*GOOD[:place], *frames, *GOOD[place:])
+        )
+        theirs.sendall((sent + rest)[: -cut or None])
+        theirs.shutdown(socket.SHUT_WR)
+        with suppress(ConnectionError):
+            assert isinstance(everything(connection.stream(HEADERS, b"body"))[1], CallReply)
+        connection.close()

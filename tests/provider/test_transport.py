@@ -32,11 +32,13 @@ from provider.grpc_transport import GrpcTransport
 from provider.plugins import SOURCE, attached, override, write_plugin
 
 from planner.foundation.values.schema import empty_value, implied_type
+from planner.foundation.values.types import STRING, ObjectType
 from planner.foundation.values.value import Null
 from planner.world.provider.interface import ApplyRequest, PlanRequest
 from planner.world.provider.plugin import base
 from planner.world.provider.plugin.client import LONGEST_MESSAGE, Connections, PluginClient
-from planner.world.provider.plugin.http2 import UNIMPLEMENTED, UNKNOWN, CallReply, Open, Transport
+from planner.world.provider.plugin.codec import encode
+from planner.world.provider.plugin.http2 import UNIMPLEMENTED, UNKNOWN, CallReply, Open, Replies, Transport
 from planner.world.provider.plugin.messages import messages, method
 from planner.world.provider.plugin.process import PluginError
 from planner.world.provider.plugin.provider import PluginProvider
@@ -52,6 +54,9 @@ class Listening:
     def __init__(self, transport: Transport, heard: Heard) -> None:
         self._transport, self._heard = transport, heard
         self.close = transport.close
+
+    def stream(self, path: str, body: bytes, seconds: float | None) -> Replies:
+        return (yield from self._transport.stream(path, body, seconds))
 
     def call(self, path: str, body: bytes, seconds: float | None) -> CallReply:
         try:
@@ -131,9 +136,9 @@ def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield where
 
 
-def plugin(folder: Path, **environment: str) -> Any:
+def plugin(folder: Path, name: str = "test", **environment: str) -> Any:
     """A running plugin, and where it listens."""
-    return _listening(attached({"test": write_plugin(folder)}, TEST_PROVIDER_WORLD=str(folder), **environment))
+    return _listening(attached({name: write_plugin(folder, name=name)}, TEST_PROVIDER_WORLD=str(folder), **environment))
 
 
 class _listening:  # noqa: N801
@@ -187,6 +192,36 @@ def test_many_threads(target: str) -> None:
 
     ours, theirs = answers(target, ask)
     assert [(a.code, len(a.body)) for a in ours] == [(a.code, len(a.body)) for a in theirs]
+
+
+@pytest.mark.parametrize(("mode", "most"), [("twocomplete", 9), ("nocomplete", 9), ("endless", 3), ("absent", 9)])
+def test_streams(tmp_path: Path, mode: str, most: int) -> None:
+    """Messages and status of streams, and that a stream which is left early ends at the plugin, too."""
+    log = tmp_path / "calls"
+    with plugin(tmp_path, "probe", PROBE_LOG=str(log)) as target:
+        config = encode({"mode": mode}, ObjectType({"mode": STRING}))
+        m = messages(6)
+        invoke = m.Invoke(action_type="probe_faulty", config=m.DynamicValue(msgpack=config)).SerializeToString()
+        path = method(6, "InvokeAction") if mode != "absent" else "/no.Service/Call"
+
+        def ask(transport: Transport) -> tuple[list[bytes], Any]:
+            replies, found = transport.stream(path, invoke, 60.0), []
+            while len(found) < most:
+                try:
+                    found.append(next(replies))
+                except StopIteration as end:
+                    return found, end.value
+            replies.close()
+            return found, "left"
+
+        ours, theirs = answers(target, ask)
+        assert ours[0] == theirs[0] and len(ours[0]) <= 3
+        assert ours[1] == theirs[1] or (mode == "absent" and ours[1][0] == theirs[1][0] == UNIMPLEMENTED)
+        if mode == "endless":
+            limit = time.monotonic() + 10
+            while log.read_text().count("left after") < 2:
+                assert time.monotonic() < limit
+                time.sleep(0.02)
 
 
 @pytest.mark.parametrize(("how", "kind"), [("nobody", ConnectionError), ("silent", TimeoutError)])

@@ -27,6 +27,8 @@ def provider_json(schema: ProviderSchema) -> dict[str, Any]:
         **_present("resource_schemas", _resources(schema.resources)),
         **_present("data_source_schemas", _resources(schema.data_sources)),
         **_present("ephemeral_resource_schemas", _resources(schema.ephemeral)),
+        **_present("action_schemas", _resources(schema.actions)),
+        **_present("list_resource_schemas", _resources(schema.list_resources)),
         **_present("functions", {name: _function(schema.functions[name]) for name in sorted(schema.functions)}),
         **_present("resource_identity_schemas", _identities(schema.resources)),
     }

@@ -149,6 +149,17 @@ class BuiltinProvider(interface.InlineProvider):
     def close_ephemeral(self, type: str, private: bytes | None) -> list[interface.AttributeDiagnostic]:
         return [_unknown(type)]
 
+    def validate_action(self, type: str, config: Value) -> list[interface.AttributeDiagnostic]:
+        return [_unknown(type)]
+
+    def plan_action(self, type: str, config: Value) -> interface.ActionPlan:
+        return interface.ActionPlan(diagnostics=(_unknown(type),))
+
+    def invoke_action(
+        self, type: str, config: Value, progress: Callable[[str], None]
+    ) -> list[interface.AttributeDiagnostic]:
+        return [_unknown(type)]
+
     def function(self, name: str) -> Any:
         return SCHEMA.functions.get(name)
 

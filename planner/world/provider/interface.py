@@ -6,7 +6,7 @@ diagnostic may carry an attribute path in `values` terms: see AttributeDiagnosti
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from planner.foundation.values.schema import BlockSchema
@@ -54,12 +54,23 @@ class ProviderSchema:
     """whether there is a schema of its provider blocks at all"""
     functions_are_all: bool = False
     """whether `functions` are all that there are; a plugin may register others when it is configured"""
+    actions: Mapping[str, ResourceSchema] = field(factory=dict)
+    """the configurations of actions"""
+    list_resources: Mapping[str, ResourceSchema] = field(factory=dict)
+    """the configurations of searches for objects of the managed types with these names"""
+    generates_config: bool = False
+    """whether the provider writes configurations for existing objects"""
 
     def resource(self, mode: str, type: str) -> ResourceSchema | None:
         """The schema of a name, None if there is none. Only managed objects have versions: others are made anew."""
         if mode == "managed":
             return self.resources.get(type)
-        table = {"data": self.data_sources, "ephemeral": self.ephemeral}[mode]
+        table = {
+            "data": self.data_sources,
+            "ephemeral": self.ephemeral,
+            "action": self.actions,
+            "list": self.list_resources,
+        }[mode]
         schema = table.get(type)
         return evolve(schema, version=0) if schema is not None and schema.version else schema
 
@@ -163,6 +174,15 @@ class OpenedEphemeral:
     diagnostics: tuple[AttributeDiagnostic, ...] = ()
 
 
+@frozen
+class ActionPlan:
+    """The answer to a planned invocation. `deferred` is the reason, such as "provider_config_unknown", why a provider
+    cannot plan it yet, "" where it can."""
+
+    deferred: str = ""
+    diagnostics: tuple[AttributeDiagnostic, ...] = ()
+
+
 class Provider(Protocol):
     """The interface of a provider for walks. Calls may come from several threads at once."""
 
@@ -192,6 +212,11 @@ class Provider(Protocol):
     def open(self, type: str, config: Value) -> OpenedEphemeral: ...
     def renew(self, type: str, private: bytes | None) -> OpenedEphemeral: ...
     def close_ephemeral(self, type: str, private: bytes | None) -> list[AttributeDiagnostic]: ...
+    def validate_action(self, type: str, config: Value) -> list[AttributeDiagnostic]: ...
+    def plan_action(self, type: str, config: Value) -> ActionPlan: ...
+    def invoke_action(self, type: str, config: Value, progress: Callable[[str], None]) -> list[AttributeDiagnostic]:
+        """Run an action to its end; `progress` gets its messages as they arrive. The configuration must be known."""
+
     def function(self, name: str) -> Any:
         """The planner.language.expressions Function of that name, of the schema or registered by configuring; None for
         none. Raises Failure."""
@@ -215,6 +240,15 @@ class InlineProvider:
         self, type: str, current: Value, private: str | None, identity: Value = None, meta: Value = None
     ) -> ReadAnswer:
         return ReadAnswer(current, private, identity=identity)
+
+    def validate_action(self, type: str, config: Value) -> list[AttributeDiagnostic]:
+        return []
+
+    def plan_action(self, type: str, config: Value) -> ActionPlan:
+        return ActionPlan()
+
+    def invoke_action(self, type: str, config: Value, progress: Callable[[str], None]) -> list[AttributeDiagnostic]:
+        return []
 
     def stop(self) -> None:
         """Nothing to stop: every call ends at once."""

@@ -101,6 +101,9 @@ class MockedProvider(interface.StandIn):
         value, problems = compose(type, self.schema().ephemeral[type].block, config, self.values)
         return interface.OpenedEphemeral(value, diagnostics=tuple(problems))
 
+    def validate_action(self, type: str, config: Value) -> list[interface.AttributeDiagnostic]:
+        return self.of.validate_action(type, config)
+
     def function(self, name: str) -> Any:
         return self.of.function(name)
 

@@ -134,6 +134,11 @@ class OfflineProvider(interface.StandIn):
             Null(DYNAMIC), diagnostics=(_refusal("Nothing can be opened without its provider."),)
         )
 
+    def invoke_action(
+        self, type: str, config: Value, progress: Callable[[str], None]
+    ) -> list[interface.AttributeDiagnostic]:
+        return [_refusal("An action can only be invoked by its provider.")]
+
     def function(self, name: str) -> Any:
         """Of those that only a configured provider has, nothing is known."""
         return self.schema().functions.get(name) or unknown_function(name)

@@ -7,7 +7,7 @@ So each configuration has a process of its own, started by the first call that t
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
 from threading import RLock, Thread
@@ -36,7 +36,7 @@ from planner.world.provider.plugin.schema_parts import (
     general_part,
     take_apart,
 )
-from planner.world.provider.plugin.schemas import Converted, ephemeral_schema, read_type, resource_schema
+from planner.world.provider.plugin.schemas import Converted, action_schema, ephemeral_schema, read_type, resource_schema
 
 _NOTHING = b"\xc0"  # null in MessagePack
 
@@ -46,6 +46,8 @@ class PluginBase:
     `keep_schema`: the file whose identity is the cache key of its schema; None when it must be requested each time."""
 
     is_inline = False
+    deferral_allowed = False
+    """whether the plugin may defer objects and actions; see `abilities`"""
 
     def __init__(
         self,
@@ -103,6 +105,13 @@ class PluginBase:
             with suppress(ClientClosedError):
                 return client.call(name, getattr(client.messages, request)(**fields), quick)
 
+    def _stream(self, name: str, request: str, /, **fields: Any) -> Generator[Any, None, None]:
+        """Send a message of the named kind, and yield the answers as they arrive. Raises PluginError."""
+        while True:
+            client = self._started()
+            with suppress(ClientClosedError):
+                return (yield from client.stream(name, getattr(client.messages, request)(**fields)))
+
     def stop(self) -> None:
         """Request the plugin to end its work soon; this does not wait, because it may run in a signal handler."""
         if self._client is not None:
@@ -151,6 +160,9 @@ class PluginBase:
             else None,
             answer.provider.version,
             answer.HasField("provider"),
+            actions=Converted(tables["action_schemas"], self._readable(action_schema)),
+            list_resources=Converted(tables["list_resource_schemas"], self._readable(resource_schema)),
+            generates_config=answer.server_capabilities.generate_resource_config,
         )
 
     def _call_function(self, name: str, arguments: list[tuple[Value, Type]], result: Type) -> Value:
@@ -226,9 +238,7 @@ class PluginBase:
 
     def _resource(self, mode: str, type: str) -> ResourceSchema:
         """Raises PluginError when there is no such type."""
-        schema = self.schema()
-        tables = {"managed": schema.resources, "data": schema.data_sources, "ephemeral": schema.ephemeral}
-        known: ResourceSchema | None = tables[mode].get(type)
+        known = self.schema().resource(mode, type)
         if known is None:
             raise PluginError(f"It has nothing named {type}.")
         return known
@@ -285,6 +295,19 @@ class PluginBase:
             return {"provider_meta": messages.DynamicValue(msgpack=_NOTHING)}
         return {"provider_meta": self._dynamic(meta, implied_type(wanted))}
 
+    def _deferred(self, answer: Any, type: str) -> tuple[str, list[AttributeDiagnostic]]:
+        """The word for the reason why an answer defers its object or action, "" where it does not; and the fault of a
+        provider that must not."""
+        if not answer.HasField("deferred"):
+            return "", []
+        reason = DEFERRALS.get(answer.deferred.reason, "")
+        what = f"without a valid reason ({answer.deferred.reason})" if not reason else f"for the reason {reason}"
+        if reason and self.deferral_allowed:
+            return reason, []
+        detail = f"{self._who} deferred {type} {what}"
+        detail += ", although deferral was not allowed" if not self.deferral_allowed else ""
+        return reason, [failure("Invalid provider response", f"{detail}. This is a bug in the provider.")]
+
     def _write_only(self, block: BlockSchema, value: Value, type: str) -> list[AttributeDiagnostic]:
         return [
             failure(
@@ -300,6 +323,10 @@ class PluginBase:
             return []
         detail = f"{self._who} left parts of an existing {type} unknown. This is a bug in the provider."
         return [failure("Provider produced invalid object", detail)]
+
+
+DEFERRALS = {1: "resource_config_unknown", 2: "provider_config_unknown", 3: "absent_prereq"}
+"""reasons for deferral: number in the protocol -> word in plans"""
 
 
 def abilities(client: PluginClient) -> Any:

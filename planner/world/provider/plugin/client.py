@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from contextlib import suppress
+from collections.abc import Generator, Iterator
+from contextlib import closing, contextmanager, suppress
 from threading import Lock
 from time import monotonic
 from typing import Any
 
 from planner.foundation.support.trace import span
-from planner.world.provider.plugin.http2 import OK, UNIMPLEMENTED, CallReply, Connection, Open, request_headers
+from planner.world.provider.plugin.http2 import OK, UNIMPLEMENTED, CallReply, Connection, Open, Replies, request_headers
 from planner.world.provider.plugin.messages import CALLS, messages, method
 from planner.world.provider.plugin.process import (
     END_SECONDS,
@@ -43,18 +44,25 @@ class Connections:
     def call(self, path: str, body: bytes, seconds: float | None) -> CallReply:
         connection = self._connection(seconds)
         try:
-            answer = connection.call(request_headers(path, bool(self._certificate)), body, seconds)
-        except BaseException:
-            connection.close()
-            raise
+            return connection.call(request_headers(path, bool(self._certificate)), body, seconds)
         finally:
-            with self._lock:
-                self._busy.discard(connection)
-                if connection.is_usable:
-                    self._resting.append((monotonic(), connection))
-        if not connection.is_usable:
-            connection.close()
-        return answer
+            self._release(connection)
+
+    def stream(self, path: str, body: bytes, seconds: float | None) -> Replies:
+        connection = self._connection(seconds)
+        try:
+            return (yield from connection.stream(request_headers(path, bool(self._certificate)), body, seconds))
+        finally:
+            self._release(connection)
+
+    def _release(self, connection: Connection) -> None:
+        """Keep a connection for another call, or close it where it is of no use."""
+        with self._lock:
+            self._busy.discard(connection)
+            if connection.is_usable:
+                self._resting.append((monotonic(), connection))
+                return
+        connection.close()
 
     def _connection(self, seconds: float | None) -> Connection:
         with self._lock:
@@ -119,17 +127,46 @@ class PluginClient:
         try:
             return self._readers[name](data)
         except DecodeError as problem:
-            raise PluginError(f"Its answer to the call {name} cannot be read: {problem}.") from None
+            raise _unreadable(name, problem) from None
 
     def call_bytes(self, name: str, request: Any, quick: bool = False) -> bytes:
         """Make a call and return the response as bytes."""
+        with self._under_way(name):
+            seconds = time_limit() or (QUICK_SECONDS if quick else None)
+            with self._faults(name, seconds):
+                reply = self._transport.call(self._paths[name], request.SerializeToString(), seconds)
+            self._check(name, reply)
+            return reply.body
+
+    def stream(self, name: str, request: Any) -> Generator[Any, None, None]:
+        """The answers to a call (of STREAMS), each as it arrives. Raises PluginError, and ClientClosedError after
+        `close`. A consumer that closes this before the end cancels the call."""
+        from google.protobuf.message import DecodeError
+
+        with self._under_way(name):
+            seconds = time_limit()
+            replies = self._transport.stream(self._paths[name], request.SerializeToString(), seconds)
+            with closing(replies), self._faults(name, seconds):
+                while True:
+                    try:
+                        message = self._readers[name](next(replies))
+                    except StopIteration as end:
+                        self._check(name, end.value)
+                        return
+                    except DecodeError as problem:
+                        raise _unreadable(name, problem) from None
+                    yield message
+
+    @contextmanager
+    def _under_way(self, name: str) -> Iterator[None]:
+        """Keep the plugin running during a call. Raises ClientClosedError."""
         with self._lock:
             if self._closed:
                 raise ClientClosedError
             self._calls += 1
         try:
             with span(f"provider call {name}", "TRACE", provider=self.name):
-                return self._answer(name, request, quick)
+                yield
         finally:
             with self._lock:
                 self._calls -= 1
@@ -137,10 +174,11 @@ class PluginClient:
             if is_last:
                 self._end()
 
-    def _answer(self, name: str, request: Any, quick: bool) -> bytes:
-        seconds = time_limit() or (QUICK_SECONDS if quick else None)
+    @contextmanager
+    def _faults(self, name: str, seconds: float | None) -> Iterator[None]:
+        """Turns errors of connections into PluginError."""
         try:
-            answer = self._transport.call(self._paths[name], request.SerializeToString(), seconds)
+            yield
         except TimeoutError:
             self._process.end()
             raise PluginError(
@@ -153,11 +191,13 @@ class PluginClient:
             raise PluginError(
                 f"It broke off while it answered the call {name}: {how}.{self._process.last_output()}"
             ) from None
-        if answer.code == OK:
-            return answer.body
-        if answer.code == UNIMPLEMENTED:
+
+    def _check(self, name: str, reply: CallReply) -> None:
+        """Raises PluginError when a call failed."""
+        if reply.code == UNIMPLEMENTED:
             raise UnknownCall(f"It does not know the call {name}.")
-        raise PluginError(f"The call {name} failed: {answer.message}.{self._process.last_output()}")
+        if reply.code != OK:
+            raise PluginError(f"The call {name} failed: {reply.message}.{self._process.last_output()}")
 
     def close(self) -> None:
         """Let the plugin end, or end it, as soon as no call is under way: others may use it, too."""
@@ -173,6 +213,10 @@ class PluginClient:
                 self._transport.call(_SHUTDOWN, b"", END_SECONDS)
         self._transport.close()
         self._process.end(END_SECONDS)
+
+
+def _unreadable(name: str, problem: Exception) -> PluginError:
+    return PluginError(f"Its answer to the call {name} cannot be read: {problem}.")
 
 
 def message_limit() -> int:

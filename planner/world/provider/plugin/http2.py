@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import socket
 from base64 import b64decode
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager, suppress
 from functools import cache, lru_cache
 from struct import pack, unpack_from
 from typing import NamedTuple, Protocol
@@ -19,6 +19,7 @@ from urllib.parse import unquote
 _DATA, _HEADERS, _RESET, _SETTINGS, _PING, _GOAWAY, _WINDOW, _CONTINUATION = 0, 1, 3, 4, 6, 7, 8, 9
 _END_STREAM = _ACK = 1
 _END_HEADERS, _PADDED, _PRIORITY = 4, 8, 32
+_CANCEL = 8
 _HEADER_TABLE, _PUSH, _INITIAL_WINDOW = 1, 2, 4
 _FRAME = 9  # bytes before the payload
 _MOST = (1 << 31) - 1
@@ -103,6 +104,8 @@ class Connection:
         self._window = self._first_window = _LEAST_WINDOW  # what the peer takes: of all, and of one call at first
         self._stream_window = 0
         self._received = 0
+        self._body = b""  # of the request: what is not sent yet
+        self._is_leaving = False
         self.is_usable = True
         """whether another call can be made"""
 
@@ -121,6 +124,24 @@ class Connection:
     def call(self, headers: bytes, body: bytes, seconds: float | None = None) -> CallReply:
         """The answer to a call. Raises TimeoutError when the peer is silent for so many seconds, ConnectionError when
         it ends the connection or does not keep to the protocol, OSError; then the connection is of no use any more."""
+        with _faults():
+            self._begin(headers, body, seconds)
+            return self._answer()
+
+    def stream(self, headers: bytes, body: bytes, seconds: float | None = None) -> Replies:
+        """The messages of a call that is answered with several, each as it arrives. Raises the errors of `call`; a
+        consumer that closes this before the end cancels the call."""
+        with _faults():
+            self._begin(headers, body, seconds)
+            try:
+                return (yield from self._messages())
+            except GeneratorExit:
+                with suppress(OSError):
+                    self._socket.sendall(_frame(_RESET, 0, self._stream, pack(">I", _CANCEL)))
+                raise
+
+    def _begin(self, headers: bytes, body: bytes, seconds: float | None) -> None:
+        """Send a request, as far as the peer takes it now."""
         usable, self.is_usable = self.is_usable, False
         if not usable:
             raise ConnectionError("the connection is closed")
@@ -136,64 +157,88 @@ class Connection:
             self._window -= size
             data = pack(">I", size << 8 | _DATA) + pack(">BIBI", _END_STREAM, self._stream, 0, len(body))
             start += data + body
-            body = b""
+            self._body = b""
         else:
-            body = pack(">BI", 0, len(body)) + body
-        try:
-            self._socket.sendall(start)
-            return self._answer(body)
-        except ValueError as problem:
-            raise ConnectionError(f"the answer is not gRPC: {problem}") from None
-        except BlockingIOError:
-            raise TimeoutError from None
+            self._body = pack(">BI", 0, len(body)) + body
+        self._socket.sendall(start)
 
-    def _answer(self, unsent: bytes) -> CallReply:
-        """Send what is unsent as the peer takes it, and read until the answer is complete."""
+    def _answer(self) -> CallReply:
+        """Read until the answer is complete."""
         chunks: list[bytes] = []
         size = 0
         fields: dict[str, str] = {}
-        reusable = True
         while True:
-            if unsent:
-                unsent = self._send_some(unsent)
-            kind, flags, stream, payload = self._read_frame()
-            if kind == _GOAWAY:
-                reusable = False
-                if _word(payload) & _MOST < self._stream:
-                    raise ConnectionError("the plugin takes no calls any more")
-            elif stream != self._stream:
-                self._control(kind, flags, stream, payload)
-                continue
-            elif kind == _DATA:
-                self._refill(len(payload))
-                payload = _unpadded(flags, payload)
+            kind, flags, payload = self._part()
+            if kind == _HEADERS:
+                self._add_headers(fields, flags, payload)
+            else:
                 size += len(payload)
                 chunks.append(payload)
                 if size > self._longest + 5:
                     return CallReply(UNKNOWN, f"the answer is longer than {self._longest} bytes", b"")
+            if flags & _END_STREAM:
+                self.is_usable = not (self._is_leaving or self._body)
+                return _complete(fields, chunks)
+
+    def _messages(self) -> Replies:
+        """Read messages until the answer is complete."""
+        received = bytearray()
+        fields: dict[str, str] = {}
+        while True:
+            kind, flags, payload = self._part()
+            if kind == _HEADERS:
+                self._add_headers(fields, flags, payload)
+            else:
+                received += payload
+            while len(received) >= 5:
+                is_packed, size = unpack_from(">BI", received)
+                if is_packed:
+                    return CallReply(UNKNOWN, "it answered with something else than plain messages", b"")
+                if size > self._longest:
+                    return CallReply(UNKNOWN, f"a message of the answer is longer than {self._longest} bytes", b"")
+                if len(received) < size + 5:
+                    break
+                message = bytes(received[5 : size + 5])
+                del received[: size + 5]
+                yield message
+            if flags & _END_STREAM:
+                self.is_usable = not (self._is_leaving or self._body)
+                reply = _status(fields)
+                return reply if reply.code or not received else CallReply(UNKNOWN, "its last message has no end", b"")
+
+    def _part(self) -> tuple[int, int, bytes]:
+        """The kind (headers or data), flags and payload of the next frame of the answer. What is unsent of the request
+        is sent as the peer takes it."""
+        while True:
+            if self._body:
+                self._send_some()
+            kind, flags, stream, payload = self._read_frame()
+            if kind == _GOAWAY:
+                self._is_leaving = True
+                if _word(payload) & _MOST < self._stream:
+                    raise ConnectionError("the plugin takes no calls any more")
+            elif stream != self._stream:
+                self._control(kind, flags, stream, payload)
+            elif kind == _DATA:
+                self._refill(len(payload))
+                return kind, flags, _unpadded(flags, payload)
             elif kind == _HEADERS:
-                fields.update(self._headers(flags, payload))
-                if len(fields) > _MOST_FIELDS:
-                    raise ValueError("more headers than any answer has")
+                return kind, flags, payload
             elif kind == _RESET:
                 raise ConnectionError(f"the plugin gave up the call (HTTP/2 error {_word(payload)})")
             elif kind == _WINDOW:
                 self._stream_window = _widened(self._stream_window, payload)
-            if flags & _END_STREAM and kind in (_DATA, _HEADERS):
-                self.is_usable = reusable and not unsent
-                return _complete(fields, chunks)
 
-    def _send_some(self, data: bytes) -> bytes:
-        """Send as much as the peer takes now; the rest."""
-        while data:
-            size = min(len(data), _LONGEST_FRAME, self._window, self._stream_window)
+    def _send_some(self) -> None:
+        """Send as much of the request as the peer takes now."""
+        while self._body:
+            size = min(len(self._body), _LONGEST_FRAME, self._window, self._stream_window)
             if size <= 0:
-                return data
+                return
             self._window -= size
             self._stream_window -= size
-            part, data = data[:size], data[size:]
-            self._socket.sendall(_frame(_DATA, 0 if data else _END_STREAM, self._stream, part))
-        return data
+            part, self._body = self._body[:size], self._body[size:]
+            self._socket.sendall(_frame(_DATA, 0 if self._body else _END_STREAM, self._stream, part))
 
     # ---------------------------------------------------------------- frames
 
@@ -244,6 +289,11 @@ class Connection:
             self._socket.sendall(_frame(_WINDOW, 0, 0, pack(">I", self._received)))
             self._received = 0
 
+    def _add_headers(self, fields: dict[str, str], flags: int, payload: bytes) -> None:
+        fields.update(self._headers(flags, payload))
+        if len(fields) > _MOST_FIELDS:
+            raise ValueError("more headers than any answer has")
+
     def _headers(self, flags: int, payload: bytes) -> dict[str, str]:
         payload = _unpadded(flags, payload)
         if flags & _PRIORITY:
@@ -289,13 +339,30 @@ def _decoded(payload: bytes) -> dict[str, str]:
     return decode_headers(payload)
 
 
-def _complete(fields: dict[str, str], chunks: list[bytes]) -> CallReply:
+@contextmanager
+def _faults() -> Iterator[None]:
+    """Turns what is wrong with an answer, and the end of a wait, into errors of connections."""
+    try:
+        yield
+    except ValueError as problem:
+        raise ConnectionError(f"the answer is not gRPC: {problem}") from None
+    except BlockingIOError:
+        raise TimeoutError from None
+
+
+def _status(fields: dict[str, str]) -> CallReply:
+    """The status with which an answer ends."""
     code = fields.get("grpc-status")
     if code is None or not code.isdecimal() or len(code) > 9:
         status = fields.get(":status", "none")
         return CallReply(UNKNOWN, f"it answered with the HTTP status {status} and without a status of gRPC", b"")
-    if code != "0":
-        return CallReply(int(code), unquote(fields.get("grpc-message", ""), errors="replace"), b"")
+    return CallReply(int(code), unquote(fields.get("grpc-message", ""), errors="replace") if int(code) else "", b"")
+
+
+def _complete(fields: dict[str, str], chunks: list[bytes]) -> CallReply:
+    reply = _status(fields)
+    if reply.code:
+        return reply
     data = chunks[0] if len(chunks) == 1 else b"".join(chunks)
     if len(data) < 5 or data[0] or unpack_from(">I", data, 1)[0] != len(data) - 5:
         return CallReply(UNKNOWN, "it answered with something else than one plain message", b"")
@@ -369,12 +436,21 @@ class CallReply(NamedTuple):
     body: bytes
 
 
+Replies = Generator[bytes, None, CallReply]
+"""The messages of a stream of responses; its result is the status, without a body."""
+
+
 class Transport(Protocol):
     """Calls to one plugin, which may come from several threads at once."""
 
     def call(self, path: str, body: bytes, seconds: float | None) -> CallReply:
         """The answer to the method of that path (`/tfplugin6.Provider/PlanResourceChange`). Raises TimeoutError when
         the plugin is silent for so many seconds, other OSErrors when the connection breaks or was never made."""
+        ...
+
+    def stream(self, path: str, body: bytes, seconds: float | None) -> Replies:
+        """The messages with which the method answers, each as it arrives. Raises the errors of `call`; a consumer that
+        closes this before the end cancels the call."""
         ...
 
     def close(self) -> None:

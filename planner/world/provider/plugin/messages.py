@@ -1,4 +1,4 @@
-"""The messages of the plugin protocols 5 and 6 (up to 5.10 and 6.10) as far as they are used, as one table.
+"""The messages of the plugin protocols 5 and 6 (up to 5.11 and 6.11) as far as they are used, as one table.
 
 The facts are those of the published protocol definitions. On the wire the protocols differ only in a few field numbers
 and names of calls, so both are built from this table, each into a descriptor pool of its own: nothing here meets other
@@ -38,6 +38,7 @@ NestedBlock type_name=1:string block=2:Block nesting=3:int32 min_items=4:int64 m
 Object attributes=1:*Attribute nesting=3:int32
 Function parameters=1:*Parameter variadic_parameter=2:Parameter return=3:Return summary=4:string \
   description=5:string description_kind=6:int32 deprecation_message=7:string
+ActionSchema schema=1:Schema
 IdentitySchema version=1:int64 identity_attributes=2:*IdentityAttribute
 IdentityAttribute name=1:string type=2:bytes required_for_import=3:bool optional_for_import=4:bool description=5:string
 IdentityData identity_data=1:DynamicValue
@@ -45,12 +46,13 @@ Deferred reason=1:int32
 Parameter name=1:string type=2:bytes allow_null_value=3:bool allow_unknown_values=4:bool description=5:string \
   description_kind=6:int32
 Return type=1:bytes
-ServerCapabilities plan_destroy=1:bool get_provider_schema_optional=2:bool move_resource_state=3:bool
+ServerCapabilities plan_destroy=1:bool get_provider_schema_optional=2:bool move_resource_state=3:bool \
+  generate_resource_config=4:bool
 ClientCapabilities deferral_allowed=1:bool write_only_attributes_allowed=2:bool
 
 SchemaAnswer provider=1:Schema resource_schemas=2:%Schema data_source_schemas=3:%Schema diagnostics=4:*Diagnostic \
   provider_meta=5:Schema server_capabilities=6:ServerCapabilities functions=7:%Function \
-  ephemeral_resource_schemas=8:%Schema
+  ephemeral_resource_schemas=8:%Schema list_resource_schemas=9:%Schema action_schemas=11:%ActionSchema
 IdentitySchemasAnswer identity_schemas=1:%IdentitySchema diagnostics=2:*Diagnostic
 ProviderConfig config=1:DynamicValue
 ProviderConfigAnswer prepared_config=1/-:DynamicValue diagnostics=2:*Diagnostic
@@ -83,15 +85,26 @@ Move source_provider_address=1:string source_type_name=2:string source_schema_ve
 MoveAnswer target_state=1:DynamicValue diagnostics=2:*Diagnostic target_private=3:bytes target_identity=4:IdentityData
 DataSource type_name=1:string config=2:DynamicValue provider_meta=3:DynamicValue \
   client_capabilities=4:ClientCapabilities
-DataSourceAnswer state=1:DynamicValue diagnostics=2:*Diagnostic
+DataSourceAnswer state=1:DynamicValue diagnostics=2:*Diagnostic deferred=3:Deferred
 FunctionsAnswer functions=1:%Function diagnostics=2:*Diagnostic
 FunctionCall name=1:string arguments=2:*DynamicValue
 FunctionAnswer result=1:DynamicValue error=2:FunctionError
 Open type_name=1:string config=2:DynamicValue client_capabilities=3:ClientCapabilities
-OpenAnswer diagnostics=1:*Diagnostic renew_at=2:?Timestamp result=3:DynamicValue private=4:?bytes
+OpenAnswer diagnostics=1:*Diagnostic renew_at=2:?Timestamp result=3:DynamicValue private=4:?bytes deferred=5:Deferred
 Renew type_name=1:string private=2:?bytes
 RenewAnswer diagnostics=1:*Diagnostic renew_at=2:?Timestamp private=3:?bytes
 Close type_name=1:string private=2:?bytes
+ActionConfig action_type=1:string config=2:DynamicValue
+ActionPlan action_type=1:string config=2:DynamicValue client_capabilities=3:ClientCapabilities
+ActionPlanAnswer diagnostics=1:*Diagnostic deferred=2:Deferred
+Invoke action_type=1:string config=2:DynamicValue client_capabilities=3:ClientCapabilities
+InvokeEvent progress=1:^Progress completed=2:^Diagnostics
+Progress message=1:string
+ListConfig type_name=1:string config=2:DynamicValue include_resource_object=3:DynamicValue limit=4:DynamicValue
+List type_name=1:string config=2:DynamicValue include_resource_object=3:bool limit=4:int64
+ListEvent identity=1:IdentityData display_name=2:string resource_object=3:?DynamicValue diagnostic=4:*Diagnostic
+Generate type_name=1:string state=2:DynamicValue
+GeneratedConfig config=1:DynamicValue diagnostics=2:*Diagnostic
 StopAnswer Error=1:string
 """
 
@@ -117,8 +130,16 @@ CALLS: dict[str, tuple[str, str, str]] = {
     "OpenEphemeralResource": ("OpenEphemeralResource", "Open", "OpenAnswer"),
     "RenewEphemeralResource": ("RenewEphemeralResource", "Renew", "RenewAnswer"),
     "CloseEphemeralResource": ("CloseEphemeralResource", "Close", "Diagnostics"),
+    "ValidateActionConfig": ("ValidateActionConfig", "ActionConfig", "Diagnostics"),
+    "PlanAction": ("PlanAction", "ActionPlan", "ActionPlanAnswer"),
+    "InvokeAction": ("InvokeAction", "Invoke", "InvokeEvent"),
+    "ValidateListResourceConfig": ("ValidateListResourceConfig", "ListConfig", "Diagnostics"),
+    "ListResource": ("ListResource", "List", "ListEvent"),
+    "GenerateResourceConfig": ("GenerateResourceConfig", "Generate", "GeneratedConfig"),
     "StopProvider": ("Stop", "Empty", "StopAnswer"),
 }
+STREAMS = frozenset({"InvokeAction", "ListResource"})
+"""the calls that are answered with a stream of messages"""
 
 
 def method(version: int, call: str) -> str:

@@ -17,6 +17,7 @@ from planner.foundation.vocabulary.release import COMPATIBLE_VERSION
 from planner.language.functions.protocol import Function, FunctionError
 from planner.world.provider import interface
 from planner.world.provider.conformity import without_removed
+from planner.world.provider.plugin.actions import ActionCalls
 from planner.world.provider.plugin.answers import diagnostics, path
 from planner.world.provider.plugin.base import PluginBase, abilities, functions, private_bytes, private_text
 from planner.world.provider.plugin.process import PluginError, UnknownCall
@@ -79,7 +80,7 @@ def _renew_at(answer: Any) -> float | None:
     return seconds + float(answer.renew_at.nanos) / 1e9
 
 
-class PluginProvider(EphemeralCalls):
+class PluginProvider(EphemeralCalls, ActionCalls):
     """A plugin as a Provider; see PluginBase for what it is made from."""
 
     # ---------------------------------------------------------------- validate, configure

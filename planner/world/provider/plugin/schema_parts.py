@@ -17,11 +17,20 @@ TABLES = {
     "resource_schemas": "Schema",
     "data_source_schemas": "Schema",
     "ephemeral_resource_schemas": "Schema",
+    "list_resource_schemas": "Schema",
+    "action_schemas": "ActionSchema",
     "functions": "Function",
     "identity_schemas": "IdentitySchema",
 }
 """table -> the kind of message that its values are"""
-_ANSWER_TABLES = {2: "resource_schemas", 3: "data_source_schemas", 7: "functions", 8: "ephemeral_resource_schemas"}
+_ANSWER_TABLES = {
+    2: "resource_schemas",
+    3: "data_source_schemas",
+    7: "functions",
+    8: "ephemeral_resource_schemas",
+    9: "list_resource_schemas",
+    11: "action_schemas",
+}
 _IDENTITY_TABLES = {1: "identity_schemas"}
 
 Place = tuple[int, int, str]

@@ -62,6 +62,11 @@ def ephemeral_schema(name: str, schema: Any) -> ResourceSchema:
     return ResourceSchema(evolve(converted.block, ephemeral=True), converted.version)
 
 
+def action_schema(name: str, given: Any) -> ResourceSchema:
+    """The schema of an action's configuration."""
+    return resource_schema(name, given.schema)
+
+
 def identity_schema(schema: Any) -> BlockSchema:
     """The identity of an object, as a body of attributes."""
     return BlockSchema(
