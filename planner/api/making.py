@@ -15,7 +15,7 @@ from planner.foundation.vocabulary.records import evolve
 if TYPE_CHECKING:
     from planner.answers.explain.causes import Because
     from planner.answers.policy.model import Verdict
-    from planner.operations.apply import Applied
+    from planner.operations.apply import Applied as Applied
     from planner.operations.explanations import Chains as Chains
     from planner.operations.plan import L as L
     from planner.operations.plan import MadePlan as MadePlan
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from planner.operations.required_signatures import Approval
     from planner.operations.what_if import PlanComparison
     from planner.render.cause_summary import Causes
-    from planner.render.review.document import ReviewSubject
+    from planner.render.review.subject import ReviewSubject
 
 
 class Making(Work):
@@ -78,9 +78,9 @@ class Making(Work):
     def drift(self, subject: ReviewSubject | None = None) -> tuple[dict[str, Any], list[Diagnostic]]:
         """The review of the changes made outside since the last apply, with what a plan makes of each."""
         from planner.operations.plan_files import open_or_make_plan
-        from planner.render.review.document import ReviewSubject
         from planner.render.review.drift import drift_review
         from planner.render.review.of_plan import failed_review
+        from planner.render.review.subject import ReviewSubject
 
         subject = subject or ReviewSubject("drift")
         with self._session():

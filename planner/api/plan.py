@@ -252,8 +252,8 @@ class Plan:
     def review(self) -> dict[str, Any]:
         """The review of the plan (`planner schema review`): decisions, causes with what each sets off, and changes,
         attribute by attribute, without sensitive values."""
-        from planner.render.review.document import ReviewSubject
         from planner.render.review.of_plan import plan_review
+        from planner.render.review.subject import ReviewSubject
 
         with self._session():
             document: dict[str, Any] = cleared(plan_review(self._made, ReviewSubject(), self._chains), self.secrets)

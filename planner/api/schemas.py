@@ -135,6 +135,8 @@ REVIEW_CAUSE = _object(
         **LINE,
         "place": TEXT,
         "unit": _with_text(TEXT, "Of a fleet."),
+        "commit": _with_text(TEXT, "Of a removed block: the commit that has it at the line."),
+        "unsettles": _list(COUNT, "The edits whose values are unknown because of it, by their numbers."),
         "label": _with_text(TEXT, "Its name for a reader, where that is not `what`."),
         "elements": _with_text(
             FLAG, "Whether the sides are elements: those that a list lost, and those that it gained."
@@ -155,13 +157,33 @@ DRIFT = _object(
         "modified_by": TEXT,
     }
 )
+WAIT = _object(
+    {
+        "address": TEXT,
+        "path": TEXT,
+        "expression": TEXT,
+        "known": _with_text(
+            {"enum": ["before", "after", ""]}, "Whether it is known before its object is changed, or only after that."
+        ),
+    }
+)
+RESULT = _object(
+    {
+        "outcome": _with_text(
+            {"enum": ["done", "unmet", "tainted", "lost", "left", "failed", "not_reached"]},
+            "Done; done, but a condition does not hold; created, but tainted; destroyed, and not created again; "
+            "created, but the former object still exists; failed; not begun.",
+        ),
+        "error": _with_text(TEXT, "The first error."),
+    }
+)
 REVIEW_CHANGE = _object(
     {
         "address": TEXT,
         "action": TEXT,
         "verb": _with_text(TEXT, "The action, or `replace` for the actions that replace."),
         "stateful": _with_text(
-            FLAG, "Whether it holds data, by the policy protect_stateful; where a plan destroys anything."
+            FLAG, "Whether it is destroyed or replaced, and holds data by the rules of the policy protect_stateful."
         ),
         "previous_address": TEXT,
         "causes": _list(COUNT, "Numbers of causes."),
@@ -171,7 +193,16 @@ REVIEW_CHANGE = _object(
         ),
         "attributes_left_out": COUNT,
     },
-    {**LINE, "drift": DRIFT, "import_id": _with_text(TEXT, "Of an imported object.")},
+    {
+        **LINE,
+        "drift": DRIFT,
+        "import_id": _with_text(TEXT, "Of an imported object."),
+        "data": _with_text(
+            {"enum": ["holds", "none", "unknown", ""]},
+            "Of an object that is destroyed or replaced: whether it holds data; unknown where no rule knows its type.",
+        ),
+        "result": _with_text(RESULT, "Of an apply."),
+    },
 )
 UNIT = _object(
     {
@@ -317,7 +348,12 @@ SCHEMAS: dict[str, Schema] = {
                     "findings": _list(
                         _object(
                             {"kind": TEXT, "code": TEXT, "address": TEXT, "message": TEXT, "reason": TEXT},
-                            {**LINE, "would": {"enum": ["deny", "warn"]}, "rule": _object(LINE, LINE)},
+                            {
+                                **LINE,
+                                "would": {"enum": ["deny", "warn"]},
+                                "waits_for": _list(WAIT, "The unknown values that an undecided verdict depends on."),
+                                "rule": _object(LINE, LINE),
+                            },
                         )
                     ),
                     "judged": _list(TEXT),

@@ -14,6 +14,8 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic, ServiceError, e
 if TYPE_CHECKING:
     from planner.workflows.review.hosts import CodeReview
 
+CUT_OFF = "was cancelled, or lost its runner, before it had a report"
+"""how a run ended of which nothing else is known"""
 ABOUT = (Flag("name", "string", "The name of the comment, if a pull request has several.", "plan", "NAME"),)
 
 
@@ -56,7 +58,7 @@ def started(name: str, environ: Mapping[str, str]) -> list[Diagnostic]:
     return _on_pull_request(environ, write)[1]
 
 
-def cut(name: str, environ: Mapping[str, str], ended: str = "ended without a report") -> list[Diagnostic]:
+def cut(name: str, environ: Mapping[str, str], ended: str = CUT_OFF) -> list[Diagnostic]:
     """State that the run ended without a report. `ended`: how, as in `was cancelled`."""
 
     def write(review: CodeReview) -> str:

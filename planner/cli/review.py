@@ -7,13 +7,13 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from planner.cli.flags import Arguments, Flag, UsageError
-from planner.foundation.vocabulary.diagnostic import Diagnostic, error
+from planner.foundation.vocabulary.diagnostic import Diagnostic, error, has_errors
 from planner.foundation.vocabulary.records import evolve
 
 if TYPE_CHECKING:
     from planner.answers.policy.model import Verdict
-    from planner.api.making import Chains, MadePlan
-    from planner.render.review.document import ReviewSubject
+    from planner.api.making import Applied, Chains, MadePlan
+    from planner.render.review.subject import ReviewSubject
 
 FORMS = ("markdown", "html", "review")
 LINKS = (
@@ -66,7 +66,9 @@ class Review:
         from planner.render.review.of_plan import plan_review
         from planner.render.review.recorded import recordable
 
-        return recordable(plan_review(made, _judged(self.subject, problems, verdict), chains))
+        subject = _judged(self.subject, problems, verdict)
+        subject = subject if made.loaded.options.judges else evolve(subject, checked=())
+        return recordable(plan_review(made, subject, chains))
 
     def _file_review(self, made: MadePlan[Any], plan_file: str) -> Any:
         """The review in a plan file, unless the command compares with another version."""
@@ -79,6 +81,27 @@ class Review:
         return self._read[plan_file]
 
     def write(
+        self, made: MadePlan[Any] | None, problems: Iterable[Diagnostic], verdict: Verdict | None = None, **known: Any
+    ) -> list[Diagnostic]:
+        """Write the files; the problems with that. `known`: as for _document."""
+        document = self._document(made, problems, verdict, **known)
+        return self.write_document(document) if document is not None else []
+
+    def write_applied(
+        self, made: MadePlan[Any], applied: Applied, problems: Iterable[Diagnostic], **known: Any
+    ) -> list[Diagnostic]:
+        """Write the files about a plan that was applied; the problems with that. `known`: as for _document."""
+        counts, succeeded = applied.counts, not has_errors(applied.diagnostics)
+        result = {"succeeded": succeeded, "added": counts.add, "changed": counts.change, "destroyed": counts.remove}
+        document = self._document(made, [*problems, *applied.diagnostics], result=result, **known)
+        if document is None:
+            return []
+        from planner.render.page.page import hiding
+        from planner.render.review.results import with_results
+
+        return self.write_document(with_results(document, succeeded, applied.outcomes, hiding(made.plan)))
+
+    def _document(
         self,
         made: MadePlan[Any] | None,
         problems: Iterable[Diagnostic],
@@ -87,23 +110,25 @@ class Review:
         plan_file: str = "",
         is_part: bool = False,
         **more: Any,
-    ) -> list[Diagnostic]:
-        """Write the files; the problems with that. `plan_file`: the file that the plan is in, whose review is used if
-        it has one, but not for a part of the plan; `more`: further fields of the subject."""
+    ) -> dict[str, Any] | None:
+        """The document, where a file is wanted. `plan_file`: the file that the plan is in, whose review is used if it
+        has one, but not for a part of the plan; `more`: further fields of the subject."""
         if self.subject is None:
-            return []
+            return None
         from planner.render.review.of_plan import failed_review, plan_review
 
         about = {**self.subject.about, **(_plan_file(plan_file) if plan_file else {})}
         subject = _judged(evolve(self.subject, about=about, **more), problems, verdict)
         if made is None:
-            return self.write_document(failed_review(subject))
+            return failed_review(subject)
+        if not made.loaded.options.judges and made.plan.policy is None:
+            subject = evolve(subject, checked=())
         if not is_part and (record := self._file_review(made, plan_file)) is not None:
             from planner.render.review.recorded import recorded_review
 
             if (document := recorded_review(record, subject)) is not None:
-                return self.write_document(document)
-        return self.write_document(plan_review(made, subject, chains))
+                return document
+        return plan_review(made, subject, chains)
 
     def write_verdict(self, verdict: Verdict, problems: Iterable[Diagnostic]) -> list[Diagnostic]:
         """Write the files about a verdict alone; the problems with that."""
@@ -143,8 +168,8 @@ def _text(form: str, document: dict[str, Any]) -> str:
 
 def _subject(arguments: Arguments, kind: str, directory: str) -> ReviewSubject:
     from planner.cli.options import revision
-    from planner.render.review.document import ReviewSubject
     from planner.render.review.links import links
+    from planner.render.review.subject import ReviewSubject
 
     page = arguments.get("page", "")
     if page and not page.startswith(("https://", "http://")):
@@ -160,12 +185,13 @@ def _judged(subject: ReviewSubject, problems: Iterable[Diagnostic], verdict: Ver
     if verdict is None:
         return evolve(subject, diagnostics=list(problems))
     from planner.answers.policy.model import TITLES
-    from planner.render.verdicts import count_verdicts, judged
+    from planner.render.verdicts import judged
 
     codes = {code for code, _ in TITLES.values()}
     others = [one for one in problems if one.code not in codes]  # the review has the findings as such
-    lines = (count_verdicts(verdict), *judged(verdict))
-    return evolve(subject, diagnostics=others, findings=verdict.findings, judged=lines)
+    return evolve(
+        subject, diagnostics=others, findings=verdict.findings, judged=judged(verdict), checked=tuple(verdict.codes)
+    )
 
 
 def _plan_file(path: str) -> dict[str, str]:

@@ -185,6 +185,20 @@ def reviews_of(arguments: Arguments, plan: DeploymentPlan, work: StackWork) -> U
     return component_reviews(plan, work.session.stack)
 
 
+def applied_reviews(
+    plans: Sequence[DeploymentPlan], reviews: Sequence[UnitReviews | None]
+) -> Sequence[UnitReviews | None]:
+    """The reviews of plans, with the outcome of each change where one was applied."""
+    if not any(one is not None for one in reviews):
+        return reviews
+    from planner.workflows.batch.reports.component_reviews import applied
+
+    return [
+        applied(plan, one) if one is not None and any(step.applied for step in plan.steps) else one
+        for plan, one in zip(plans, reviews, strict=True)
+    ]
+
+
 def report_of(
     arguments: Arguments,
     deployment: str,

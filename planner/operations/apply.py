@@ -9,7 +9,7 @@ from planner.engine.walk.hooks import Hooks
 from planner.foundation.support.signals import current_stop
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure, error, has_errors, warning
 from planner.foundation.vocabulary.provider_address import parse_provider_configuration
-from planner.foundation.vocabulary.records import evolve, frozen
+from planner.foundation.vocabulary.records import evolve, field, frozen
 from planner.logic.programs.actions import Counts
 from planner.operations.graphs import apply_graph
 from planner.operations.options import OperationOptions, provider_limits
@@ -20,7 +20,10 @@ from planner.operations.state_access import locked
 from planner.world.state.model import State, same_managed
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from planner.answers.policy.apply_guard import PolicyGuard
+    from planner.engine.apply.outcomes import Outcome
     from planner.logic.model.graph import Graph
 
 
@@ -33,6 +36,8 @@ class Applied:
     diagnostics: tuple[Diagnostic, ...] = ()
     unsaved: bytes = b""
     """the state file to be printed, when no file took the state"""
+    outcomes: Mapping[str, Outcome] = field(factory=dict)
+    """the outcome of each change, by its name; empty where all were done, or none was begun"""
 
 
 def apply(options: OperationOptions, planned: Planned[Start] | str, hooks: Hooks) -> Applied:
@@ -130,13 +135,13 @@ def _apply(
 
         more, unsaved = rescue(store, state)
         told += more
-        return Applied(state, outcome.counts, unsaved=unsaved)
+        return Applied(state, outcome.counts, unsaved=unsaved, outcomes=outcome.outcomes)
     if plan.mode != "refresh-only":  # nothing was made of what the values are now
         told += keep_record(made, stored or State(), state, whole, dict(approval))
     else:
         told += keep_moves(store, state, moves_of(plan))
     told += keep_taints(store, state, outcome.taints)
-    return Applied(state, outcome.counts, unsaved=unsaved)
+    return Applied(state, outcome.counts, unsaved=unsaved, outcomes=outcome.outcomes)
 
 
 def _not_available(graph: Graph, start: Start) -> list[Diagnostic]:

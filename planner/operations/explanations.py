@@ -29,6 +29,7 @@ from planner.operations.state_access import load_stored
 
 if TYPE_CHECKING:
     from planner.answers.explain.causes import Because
+    from planner.answers.explain.former_world import FormerWorldsOf
     from planner.answers.explain.why import Explainer
     from planner.world.state.taint_record import TaintOrigin
 
@@ -362,9 +363,10 @@ def _as_warning(problem: Diagnostic) -> Diagnostic:
 
 class Chains(dict[str, "Because"]):
     """The causes of each change and each changing output, by name. `notes`: remarks on missing former values, for
-    the user."""
+    the user. `worlds`: what they were compared with, where that is still at hand."""
 
     notes: tuple[str, ...] = ()
+    worlds: FormerWorldsOf | None = None
 
 
 def causes(made: MadePlan[Any]) -> Chains:
@@ -374,6 +376,7 @@ def causes(made: MadePlan[Any]) -> Chains:
     worlds = explainer.worlds
     if worlds is not None and (worlds.origin or any(because.is_guess for because in chains.values())):
         chains.notes = tuple(worlds.notes)
+    chains.worlds = worlds
     return chains
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -92,14 +93,15 @@ def judged(made: MadePlan[L]) -> tuple[MadePlan[L], Verdict | None, list[Diagnos
 
 STATEFUL = "protect_stateful"
 """the policy of the library that knows which objects hold data"""
+DATA_HELD = "planner.changes.data_held"
 
 
-def holding_data(made: MadePlan[L]) -> frozenset[str]:
-    """The addresses of the objects of a plan that hold data: those that the policy protect_stateful looks at, with the
-    parameters that the configuration sets. None where nothing is destroyed, and where the settings are wrong, which
-    judging reports."""
+def data_held(made: MadePlan[L]) -> Mapping[str, str]:
+    """Whether destroying an object loses data, by its address: `holds`, or `none`, as the rules of the policy
+    protect_stateful derive it, with the parameters that the configuration sets. An object that no rule knows has no
+    entry; nor has any where nothing is destroyed, and where the settings are wrong, which judging reports."""
     if not any(does(change.action, "destroys") for change in made.plan.changes):
-        return frozenset()
+        return {}
     options, record = made.loaded.options, made.plan.policy
     words = (*(word for word in (*options.standing_policies, *own(options.directory)) if word.endswith(".toml")),)
     try:
@@ -108,11 +110,11 @@ def holding_data(made: MadePlan[L]) -> frozenset[str]:
             files |= {name: text for name, text in record.files if name.endswith("policy.toml")}
         policies, _ = load_policies(tuple(files.items()), workspace=made.loaded.workspace)
         if policies is None:
-            return frozenset()
-        rows = evaluate(policies.modal_program, facts_of(made, policies.reads), ["judged"])["judged"]
+            return {}
+        rows = evaluate(policies.modal_program, facts_of(made, policies.reads), [DATA_HELD])[DATA_HELD]
     except Failure:
-        return frozenset()
-    return frozenset(str(address) for code, address in rows if code == STATEFUL)
+        return {}
+    return {str(address): str(held) for address, held in rows}
 
 
 def apply_guard(made: MadePlan[L]) -> tuple[PolicyGuard | None, list[Diagnostic]]:

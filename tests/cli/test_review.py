@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from cli.conftest import Ran
-from planner.render.review.document import ReviewSubject
 from planner.render.review.recorded import recordable, recorded_review
+from planner.render.review.subject import ReviewSubject
 
 MODULE = """
 variable "image" {}

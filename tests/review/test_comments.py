@@ -37,12 +37,14 @@ def test_one_comment_is_updated_in_place(host: Host, planner: Callable[..., Ran]
     assert "A run of `abcdef0123` ([log](" in host.texts()[-1] and "is under way" in host.texts()[-1]
     assert "Plan: 1 to change." in host.texts()[-1]
     assert planner("comment", "-cut").code == 0
-    assert "its run ended without a report" in host.texts()[-1] and "under way" not in host.texts()[-1]
+    assert "its run was cancelled, or lost its runner" in host.texts()[-1] and "under way" not in host.texts()[-1]
     assert host.texts()[-1].count("of an earlier run") == 1 and "Plan: 1 to change." in host.texts()[-1]
     (tmp_path / "report.md").write_text("### Plan: 2 to change.\n")
     assert "updated" in planner("comment", "report.md").out
     assert (
-        "2 to change" in host.texts()[-1] and "ended" not in host.texts()[-1] and "1 to change" not in host.texts()[-1]
+        "2 to change" in host.texts()[-1]
+        and "cancelled" not in host.texts()[-1]
+        and "1 to change" not in host.texts()[-1]
     )
     assert len(host.comments) == 151
     assert "created" in planner("comment", "-name=apply", "report.md").out and len(host.comments) == 152
@@ -79,7 +81,11 @@ def test_what_is_too_long_is_cut(host: Host, planner: Callable[..., Ran], tmp_pa
 def test_a_comment_on_a_cut_run_without_a_report(host: Host, planner: Callable[..., Ran]) -> None:
     planner("comment", "-cut")
     (text,) = host.texts()
-    assert "No plan exists for `abcdef0123`" in text and "its run ended without a report" in text and "99" in text
+    assert (
+        "No plan exists for `abcdef0123`" in text
+        and "its run was cancelled, or lost its runner" in text
+        and "99" in text
+    )
     assert "Do not approve" in text
 
 

@@ -123,7 +123,7 @@ def _approve_and_carry_out(
     if not failed and not must_ask:
         problems = [d for d in problems if not d.is_check]  # applying checks again, and there is no decision in between
     if made is None or failed:
-        view.diagnostics([*problems, *review.write(made, problems, verdict, chains)])
+        view.diagnostics([*problems, *review.write(made, problems, verdict, chains=chains)])
         return 1
     view.diagnostics(problems)
     if must_ask and not approved(made.plan.mode, made.loaded, terminal, may_ask(arguments)):
@@ -146,11 +146,9 @@ def carry_out(
     applied = calls.carry_out(planned, view.hooks)
     if applied.unsaved:
         view.unsaved_state(applied.unsaved.decode())
-    succeeded, counts = not has_errors(applied.diagnostics), applied.counts
-    result = {"succeeded": succeeded, "added": counts.add, "changed": counts.change, "destroyed": counts.remove}
-    unwritten = review.write(planned.made, [*problems, *applied.diagnostics], result=result, **known)
+    unwritten = review.write_applied(planned.made, applied, problems, **known) if planned.made is not None else []
     view.diagnostics([*applied.diagnostics, *unwritten])
-    if not succeeded or unwritten:
+    if has_errors(applied.diagnostics) or unwritten:
         return 1
     view.finished(applied.counts, destroyed)
     if not destroyed and applied.state is not None:

@@ -149,7 +149,7 @@ def _run(arguments: Arguments, terminal: Terminal, calls: Making, review: Review
     if made is not None and arguments["out"] and may_save:
         problems += save(made, arguments["out"], review.record(made, problems, verdict, chains))
     saved = arguments["out"] if made is not None and not has_errors(problems) else ""
-    problems += review.write(made, problems, verdict, chains, plan_file=saved)
+    problems += review.write(made, problems, verdict, chains=chains, plan_file=saved)
     view.diagnostics(problems)
     if made is None or has_errors(problems):
         return 1

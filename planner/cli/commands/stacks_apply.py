@@ -9,7 +9,7 @@ from planner.cli.approval import ask
 from planner.cli.flags import Arguments, Flag, UsageError, command
 from planner.cli.options import DESTROY, INPUT, JSON_LINES, SINCE, may_ask
 from planner.cli.stack_options import REPORTS, SHARED, WORKERS
-from planner.cli.stack_work import DeploymentResult, StackWork, Turn, report_of, reviews_of, work_on
+from planner.cli.stack_work import DeploymentResult, StackWork, Turn, applied_reviews, report_of, reviews_of, work_on
 from planner.foundation.vocabulary.diagnostic import Diagnostics, error, has_errors
 from planner.foundation.vocabulary.limits import Mode
 from planner.foundation.vocabulary.records import evolve
@@ -198,7 +198,8 @@ def _deploy(deployment: Deployment, arguments: Arguments, work: StackWork) -> De
         if deployed.is_done and not deployed.is_partial:
             tell_applied(deployment.name, done, deployed.plans[-1].mode, whole, terminal)
             tell_outputs(deployment.name, deployed.outputs, whole, arguments["show-sensitive"])
-    report = report_of(arguments, deployment.name, plans, reviews) if plans or turn is None else None
+    shown = applied_reviews(plans, reviews)
+    report = report_of(arguments, deployment.name, plans, shown) if plans or turn is None else None
     return evolve(result, diagnostics=tuple(diagnostics), report=report)
 
 

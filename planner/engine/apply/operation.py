@@ -57,6 +57,7 @@ class OperationProgress:
             hooks.apply_errored(it.address, self.action, elapsed, it.deposed)
         else:
             self.walk.record.count(self.action)
+            self.walk.record.operated.add(it.node)
             hooks.apply_complete(it.address, self.action, object_id(value), elapsed, it.deposed)
 
 

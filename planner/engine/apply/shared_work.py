@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from threading import Event, Lock
 from typing import Protocol
 
@@ -133,6 +133,10 @@ class ApplyRecord:
         self.counts = {"create": 0, "update": 0, "delete": 0}
         self.taints: dict[str, TaintOrigin] = {}
         """what tainted objects, by address"""
+        self.ends: dict[str, Sequence[Diagnostic]] = {}
+        """the diagnostics of each vertex that did, or tried, a step of a planned change"""
+        self.operated: set[str] = set()
+        """the vertices whose operation succeeded, even where a condition on the result does not hold"""
 
     def write(self, it: Instance, record: ObjectState | None, deposed: str = "") -> None:
         """Put the object's record into the state, or take it out."""

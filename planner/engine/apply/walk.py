@@ -21,6 +21,7 @@ from planner.engine.apply.changes import (
     forget_deposed,
     forget_instance,
 )
+from planner.engine.apply.outcomes import STEPS, Outcome, outcomes
 from planner.engine.apply.shared_work import ApplyOptions, ApplyWork
 from planner.engine.evaluation.conditions import check_rule
 from planner.engine.evaluation.configuration_walk import ConfigurationWalk, module_path
@@ -62,6 +63,8 @@ class ApplyResult:
     """whether any operation was begun, or any instance changed"""
     taints: Mapping[str, TaintOrigin] = field(factory=dict)
     """what tainted objects, by address"""
+    outcomes: Mapping[str, Outcome] = field(factory=dict)
+    """the outcome of each change, by its name; empty where all were done"""
 
 
 @as_step("walk apply")
@@ -164,6 +167,7 @@ class ApplyWalk(ApplyWork):
             Counts(counts["create"], counts["update"], counts["delete"], imports, forgotten),
             self.record.has_begun,
             self.record.taints,
+            outcomes(self) if has_errors(problems) else {},
         )
 
     # ---------------------------------------------------------------- work on vertices
@@ -191,8 +195,17 @@ class ApplyWalk(ApplyWork):
             return ""
 
     def run(self, node: str) -> WorkResult:
-        opening = self._opening.get(node)
-        return super().run(node) if opening is None else WorkResult(tuple(apply_ephemeral(self, opening)))
+        if (opening := self._opening.get(node)) is not None:
+            return WorkResult(tuple(apply_ephemeral(self, opening)))
+        if self.graph.nodes[node].kind not in STEPS:
+            return super().run(node)
+        try:
+            result = super().run(node)
+        except Failure as failure:
+            self.record.ends[node] = failure.diagnostics
+            raise
+        self.record.ends[node] = result.diagnostics
+        return result
 
     def output(self, node: Node) -> list[Diagnostic]:
         if self.destroys and not node.module:

@@ -19,12 +19,19 @@ from planner.render.diff_model import (
     UnknownDiff,
     WriteOnlyDiff,
 )
+from planner.render.review.links import Links
 from planner.render.value import format_value, quoted
 
 UNKNOWN = "(known after apply)"
 HIDDEN = "(sensitive value)"
 UNKEPT = "(write-only)"
 ABSENT = ""
+
+
+def place_of_line(filename: str, line: int, links: Links) -> dict[str, Any]:
+    """A line as documents have it, with its address where there is one."""
+    link = links.to(filename, line)
+    return {"file": filename, "line": line, **({"link": link} if link else {})}
 
 
 LONGEST = 1_000

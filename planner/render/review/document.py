@@ -10,22 +10,32 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from planner.foundation.values.value import Null
 from planner.foundation.vocabulary.diagnostic import Diagnostic
-from planner.foundation.vocabulary.records import evolve, field, frozen
+from planner.foundation.vocabulary.records import evolve
 from planner.foundation.vocabulary.span import Span
 from planner.logic.model.plan import OutputChange, Plan, ResourceChange, change_name
 from planner.logic.programs.actions import NO_OP, Counts, does, verb_of, words_for
+from planner.operations.removed_blocks import REMOVED
 from planner.render.cause_line import KINDS, name_of, origin_of, place_of
 from planner.render.cause_summary import OUTPUT, Causes, title_of
 from planner.render.diagnostics_json import sort_diagnostics
 from planner.render.plan import PlanText, SchemaOf, is_shown, output_diff, pending
-from planner.render.review.attributes import UNKEPT, UNKNOWN, changed_attributes, shortened, sides
-from planner.render.review.links import Links
+from planner.render.review.attributes import (
+    UNKEPT,
+    UNKNOWN,
+    changed_attributes,
+    place_of_line,
+    shortened,
+    sides,
+)
+from planner.render.review.decisions import data_notes, decisions, finding_decisions, finding_entry, policy_lines
+from planner.render.review.links import REMOVED_BLOCK, Links
+from planner.render.review.subject import ReviewSubject
 from planner.render.terminal import Terminal
 
 if TYPE_CHECKING:
     from planner.answers.explain.causes import CauseStep, RootCause
-    from planner.answers.policy.model import Finding
 
 FORMAT = "1.0"
 _NUMBER = re.compile(r"[0-9]{1,8}")
@@ -36,30 +46,6 @@ _LONGEST_LINE = 200
 """characters of a line of a file"""
 _LONGEST_DETAIL = 4_000
 """characters of the detail of a diagnostic"""
-
-
-@frozen(eq=False)
-class ReviewSubject:
-    """The parts of a report besides the plan: `kind` is plan, apply or policy; `about` names the workspace, the state,
-    the revision and the file of the plan, as far as they are known."""
-
-    kind: str = "plan"
-    about: Mapping[str, Any] = field(factory=dict)
-    links: Links = field(factory=Links)
-    findings: Sequence[Finding] = ()
-    judged: Sequence[str] = ()
-    """lines about the objects that policies looked at"""
-    stateful: frozenset[str] = frozenset()
-    """addresses of objects that hold data"""
-    diagnostics: Sequence[Diagnostic] = ()
-    declared: Callable[[str], Span | None] = field(default=lambda address: None)
-    """the declaration of an object, by its address"""
-    written: Callable[[str, str], str] = field(default=lambda address, path: "")
-    """the expression of an attribute, by the address of the object and its path; "" where it is not written"""
-    hide: Callable[[str], str] = field(default=lambda text: text)
-    """replaces sensitive strings"""
-    result: Mapping[str, Any] | None = None
-    """of an apply: `succeeded`, and the numbers `added`, `changed` and `destroyed`"""
 
 
 def review_document(plan: Plan, schema_of: SchemaOf, causes: Causes, subject: ReviewSubject) -> dict[str, Any]:
@@ -82,20 +68,23 @@ def review_document(plan: Plan, schema_of: SchemaOf, causes: Causes, subject: Re
         title = "Planning failed half-way."
     roots = [_with_sides(_cause(group, n, causes, subject), attributes) for n, group in enumerate(groups, 1)]
     roots += _removed_blocks(causes.groups, len(roots) + 1, changes, subject)
+    decided = decisions(plan, changes, subject)
+    bare = bare_document(title, subject)
     document = {
-        **bare_document(title, subject),
+        **bare,
+        "policies": {**bare["policies"], "judged": policy_lines(subject, decided)},
         "mode": plan.mode,
         "counts": _counts(plan, counts, causes, outputs),
-        "decisions": _decisions(plan, changes, subject),
-        "causes": roots,
+        "decisions": decided,
+        "causes": [_with_unsettled(one, roots, changes) for one in roots],
         "uncaused": [
             {"text": title_of(group), "changes": _change_list(group.changes)}
             for group in causes.groups
-            if not group.root.what and group.root.kind not in _REMOVED
+            if not group.root.what and group.root.kind not in REMOVED
         ],
         "changes": sorted(changes, key=_risk),
         "outputs": outputs,
-        "notes": [*causes.notes],
+        "notes": [*causes.notes, *data_notes(changes)],
         "deferred": [{"address": a, "argument": b, "place": c} for a, b, c in plan.deferred],
     }
     return dict(_without_secrets(document, subject.hide))
@@ -114,14 +103,14 @@ def bare_document(title: str, subject: ReviewSubject) -> dict[str, Any]:
         "page": subject.links.page,
         "counts": {},
         "result": dict(subject.result) if subject.result is not None else None,
-        "decisions": _finding_decisions(subject.findings),
+        "decisions": finding_decisions(subject.findings),
         "causes": [],
         "uncaused": [],
         "changes": [],
         "outputs": [],
         "policies": {
-            "findings": [_finding(one, subject.links) for one in subject.findings],
-            "judged": [*subject.judged],
+            "findings": [finding_entry(one, subject) for one in subject.findings],
+            "judged": policy_lines(subject),
         },
         "notes": [],
         "deferred": [],
@@ -135,7 +124,7 @@ def _result_title(result: Mapping[str, Any]) -> str:
     numbers = ", ".join(f"{result[name]} {name}" for name in ("added", "changed", "destroyed"))
     if result["succeeded"]:
         return f"Applied: {numbers}."
-    return f"Apply failed: {numbers} before that. Below is the plan; planner plan shows what is left of it."
+    return f"Apply failed: {numbers} before that."
 
 
 def _without_secrets(value: Any, hide: Callable[[str], str]) -> Any:
@@ -163,69 +152,16 @@ def _counts(plan: Plan, counts: Counts, causes: Causes, outputs: Sequence[Any]) 
 def _risk(change: Mapping[str, Any]) -> tuple[bool, int, str]:
     risk = words_for(change["action"]).risk if change["action"] != NO_OP else 99
     ordered = _NUMBER.sub(lambda found: found[0].zfill(9), change["address"])
-    return not (change["stateful"] and does(change["action"], "destroys")), risk, ordered
+    return not change["stateful"], risk, ordered
 
 
-# ---------------------------------------------------------------- what needs a decision
-
-
-def _decisions(plan: Plan, changes: Sequence[Mapping[str, Any]], subject: ReviewSubject) -> list[dict[str, Any]]:
-    """The reasons to look closely, the gravest first: each with its objects."""
-    # decided in Python: the order and grouping in a review -- rules derived the actions, verdicts and undecided values
-    removed = [c for c in changes if does(c["action"], "removes") and not does(c["action"], "replaces")]
-    replaced = [c for c in changes if does(c["action"], "replaces")]
-    if plan.mode == "refresh-only":  # what is gone is gone
-        removed = replaced = []
-    outside = [] if subject.kind == "drift" else [c for c in changes if c["is_drift"]]
-    return [
-        *_reasons(
-            ("drift_gone", "destroyed outside", (c["address"] for c in outside if c["action"] == "delete")),
-            ("drift_changed", "changed outside", (c["address"] for c in outside if c["action"] != "delete")),
-        ),
-        *_reasons(
-            ("destroys_stateful", "destroyed, holding data", (c["address"] for c in removed if c["stateful"])),
-            *_by_order("replaces_stateful", ", holding data", [c for c in replaced if c["stateful"]]),
-        ),
-        *_finding_decisions(subject.findings, ("deny", "broken")),
-        *_reasons(
-            ("destroys", "destroyed", (c["address"] for c in removed if not c["stateful"])),
-            *_by_order("replaces", "", [c for c in replaced if not c["stateful"]]),
-            ("deferred", "left for a later plan", (block for block, _, _ in plan.deferred)),
-            ("unresolved", "undecided without its provider", (c["address"] for c in changes if c["undecided"])),
-        ),
-        *_finding_decisions(subject.findings, ("undecided", "warn")),
-    ]
-
-
-def _by_order(kind: str, more: str, changes: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str, list[str]]]:
-    """Replaced objects by the order of the steps."""
-    for order, starts in (("destroyed first", ("delete", "forget")), ("created first", ("create",))):
-        yield kind, f"replaced, {order}{more}", [c["address"] for c in changes if c["action"].startswith(starts)]
-
-
-def _finding_decisions(
-    findings: Sequence[Finding], kinds: Sequence[str] = ("deny", "broken", "undecided", "warn")
-) -> list[dict[str, Any]]:
-    words = {
-        "deny": "denied by policy, so the apply is blocked",
-        "broken": "not decidable by policy, so the apply is blocked",
-        "undecided": "not decided before the apply",
-        "warn": "warned of by policy",
-    }
-    named = [(one.kind, f"{one.code}: {one.address or 'the plan'}") for one in findings]
-    return _reasons(*((kind, words[kind], [name for other, name in named if other == kind]) for kind in kinds))
-
-
-def _reasons(*kinds: tuple[str, str, Iterable[str]]) -> list[dict[str, Any]]:
-    return [
-        {"kind": kind, "text": text, "objects": objects}
-        for kind, text, given in kinds
-        if (objects := list(dict.fromkeys(given)))
-    ]
+# ---------------------------------------------------------------- problems
 
 
 def _diagnostic(one: Diagnostic, links: Links) -> dict[str, Any]:
-    place = _place(one.subject.filename, one.subject.start_position.line, links) if one.subject is not None else {}
+    place = (
+        place_of_line(one.subject.filename, one.subject.start_position.line, links) if one.subject is not None else {}
+    )
     return {
         "severity": one.severity,
         "summary": one.summary,
@@ -239,22 +175,6 @@ def _diagnostic(one: Diagnostic, links: Links) -> dict[str, Any]:
 def _line_of(span: Span) -> str:
     """The first line of a span."""
     return span.source.line_text(span.line).strip()[:_LONGEST_LINE]
-
-
-def _finding(finding: Finding, links: Links) -> dict[str, Any]:
-    place, rule = {}, finding.rule_span
-    if finding.span is not None:
-        place = _place(finding.span.filename, finding.span.start_position.line, links)
-    return {
-        "kind": finding.kind,
-        "code": finding.code,
-        "address": finding.address,
-        "message": f"{finding.meaning}: {finding.message}" if finding.meaning else finding.message,
-        "reason": finding.reason,
-        **({"would": finding.would} if finding.kind == "undecided" else {}),
-        **({"rule": _place(rule.filename, rule.start_position.line, links)} if rule is not None else {}),
-        **place,
-    }
 
 
 # ---------------------------------------------------------------- causes
@@ -279,12 +199,19 @@ def _cause(group: RootCause, number: int, causes: Causes, subject: ReviewSubject
 
 
 def _effects(group: RootCause, subject: ReviewSubject) -> dict[str, Any]:
-    held = [(name, action) for name, action in group.changes if name in subject.stateful and does(action, "destroys")]
+    held = [(name, action) for name, action in group.changes if _data(name, action, subject) == "holds"]
     return {
         "sets_off": _sets_off(group.changes),
         "stateful": _sets_off(held),
         "changes": _change_list(group.changes),
     }
+
+
+def _data(name: str, action: str, subject: ReviewSubject) -> str:
+    """Whether an object that is destroyed holds data: holds, none, or unknown; "" of another."""
+    if name.startswith(OUTPUT) or not does(action, "destroys"):
+        return ""
+    return subject.data.get(name) or subject.data.get(name.partition(" (")[0], "unknown")
 
 
 def _with_sides(cause: dict[str, Any], attributes: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
@@ -296,22 +223,18 @@ def _with_sides(cause: dict[str, Any], attributes: Mapping[str, Mapping[str, Any
     return {**cause, "before": item["before"], "after": after}
 
 
-_REMOVED = {"delete_because_no_resource_config": False, "delete_because_no_module": True}
-"""kinds of changes without another cause than that their block is no longer declared: whether that is a module's"""
-
-
 def _removed_blocks(
     groups: Iterable[RootCause], start: int, changes: list[dict[str, Any]], subject: ReviewSubject
 ) -> Iterator[dict[str, Any]]:
     """A cause for each block that is no longer declared."""
     entries = {one["address"]: one for one in changes}
     for group in groups:
-        if group.root.what or group.root.kind not in _REMOVED:
+        if group.root.what or group.root.kind not in REMOVED:
             continue
         blocks: dict[str, list[tuple[str, str]]] = {}
         for name, action in group.changes:
             module = entries[name]["module"] if name in entries else ""
-            is_module = _REMOVED[group.root.kind] and module
+            is_module = REMOVED[group.root.kind] and module
             blocks.setdefault(_KEY.sub("", module if is_module else name.partition(" (")[0]), []).append((name, action))
         for number, (block, listed) in enumerate(blocks.items(), start):
             for name, _ in listed:
@@ -320,8 +243,35 @@ def _removed_blocks(
             root = evolve(group.root, what=block, source=None)
             made = _effects(evolve(group, root=root, changes=tuple(listed)), subject)
             sides = {"before": "", "after": "", "note": "", "hops": [], "certain": group.is_certain}
-            yield {"number": number, "what": block, "kind": "removed_block", **sides, **made}
+            place = _former_place(next((name for name, _ in listed if name in subject.removed), ""), subject)
+            yield {"number": number, "what": block, "kind": REMOVED_BLOCK, **sides, **made, **place}
             start += 1
+
+
+def _with_unsettled(
+    cause: dict[str, Any], causes: Sequence[Mapping[str, Any]], changes: Iterable[Mapping[str, Any]]
+) -> dict[str, Any]:
+    """A cause with the numbers of the edits whose values are unknown because of it: of an object that it changes, too,
+    an argument was edited to an expression of another object."""
+    edits = {one["what"]: one["number"] for one in causes if one["after"].endswith(UNKNOWN)}
+    numbers = [
+        edits[what]
+        for change in changes
+        if cause["number"] in change["causes"]
+        for item in change["attributes"]
+        if (what := f"{change['address']}.{item['path']}") in edits and edits[what] != cause["number"]
+    ]
+    return {**cause, "unsettles": numbers} if numbers else cause
+
+
+def _former_place(name: str, subject: ReviewSubject) -> dict[str, Any]:
+    """The line of a removed block at the commit that has it, as a link."""
+    block = subject.removed.get(name)
+    if block is None:
+        return {}
+    at = {"file": block.file, "line": block.line, "commit": block.commit}
+    link = subject.links.of({**at, "kind": REMOVED_BLOCK})
+    return {**at, **({"link": link} if link else {})}
 
 
 def _side(side: str) -> str:
@@ -334,13 +284,8 @@ def _source(root: CauseStep, links: Links) -> dict[str, Any]:
     if source is None:
         return {}
     if isinstance(source, Span):
-        return _place(source.filename, source.start_position.line, links)
+        return place_of_line(source.filename, source.start_position.line, links)
     return {"place": place_of(source)}
-
-
-def _place(filename: str, line: int, links: Links) -> dict[str, Any]:
-    link = links.to(filename, line)
-    return {"file": filename, "line": line, **({"link": link} if link else {})}
 
 
 def _sets_off(changes: Sequence[tuple[str, str]]) -> dict[str, int]:
@@ -365,10 +310,14 @@ def _change(
     attributes = list(changed_attributes(text.difference(change, is_drift), subject.hide))
     if is_drift:
         attributes = [item for item in attributes if item["after"] != UNKEPT]
+    if change.importing is not None and change.action == NO_OP:  # what becomes of the configuration's is shown whole
+        now = text.difference(evolve(change, action="create", before=Null()), False)
+        attributes = [{**item, "action": NO_OP} for item in changed_attributes(now, subject.hide)]
     for item in attributes[:_FEW_ATTRIBUTES] if change.action != "create" else ():
         if item["after"] == UNKNOWN and (expression := subject.hide(subject.written(change.address, item["path"]))):
             item["expression"] = expression
     place = subject.declared(change.address)
+    data = "" if is_drift or change.mode != "managed" else _data(name, change.action, subject)
     return {
         "address": name,
         "action": change.action,
@@ -376,7 +325,8 @@ def _change(
         "reason": change.reason,
         "type": change.type,
         "module": change.module,
-        "stateful": change.address in subject.stateful,
+        "stateful": data == "holds",
+        "data": data,
         "previous_address": change.previous_address if change.previous_address != change.address else "",
         "imported": change.importing is not None,
         "import_id": (change.importing.id or "") if change.importing is not None else "",
@@ -385,7 +335,7 @@ def _change(
         "attributes": attributes[:_FEW_ATTRIBUTES],
         "attributes_left_out": max(0, len(attributes) - _FEW_ATTRIBUTES),
         "undecided": list(change.undecided),
-        **(_place(place.filename, place.start_position.line, subject.links) if place is not None else {}),
+        **(place_of_line(place.filename, place.start_position.line, subject.links) if place is not None else {}),
     }
 
 

@@ -14,8 +14,8 @@ from planner.render.diff_block import SchemaLookup
 from planner.render.page.page import hiding
 from planner.render.plan import PlanText
 from planner.render.review.attributes import CHANGED, FATES, KEPT, OPEN, RESTORED, UNKNOWN, changed_attributes, remark
-from planner.render.review.document import ReviewSubject
 from planner.render.review.of_plan import plan_review
+from planner.render.review.subject import ReviewSubject
 from planner.render.terminal import Paint, Terminal
 
 if TYPE_CHECKING:
@@ -102,9 +102,18 @@ def _decisions(changes: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     named = (
         (kind, text, [one["address"] for one in changes if one["drift"]["outcome"] == kind]) for kind, text in kinds
     )
-    lost = [{"kind": "drift_gone", "text": "destroyed outside", "objects": [one["address"] for one in gone]}]
-    return (lost if gone else []) + [
-        {"kind": f"drift_{kind}", "text": text, "objects": objects} for kind, text, objects in named if objects
+    lost = (
+        ("gone", f"destroyed outside{text}", [one["address"] for one in gone if one["drift"]["outcome"] in outcomes])
+        for text, outcomes in (
+            ("; an apply creates it again", (RESTORED,)),
+            ("; an apply forgets it", (KEPT,)),
+            ("", (CHANGED, OPEN)),
+        )
+    )
+    return [
+        {"kind": f"drift_{kind}", "text": text, "objects": objects}
+        for kind, text, objects in (*lost, *named)
+        if objects
     ]
 
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from typing import Any
 from urllib.parse import quote, urlsplit
 
 from planner.foundation.support.disk import repository_of
 from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.foundation.vocabulary.records import frozen
 
+REMOVED_BLOCK = "removed_block"
+"""kind of a cause in a document: a block that is no longer declared"""
 NAMES = ("file", "line", "revision")
 
 
@@ -23,16 +26,24 @@ class Links:
     base: str = ""
     page: str = ""
 
-    def to(self, file: str, line: int) -> str:
-        """The address of a line, "" for none: files outside the repository have none."""
+    def to(self, file: str, line: int, revision: str = "") -> str:
+        """The address of a line, at another revision if one is named; "" for none: files outside the repository have
+        none."""
         path = os.path.normpath(os.path.join(self.base, file))
         if not self.template or path.startswith("..") or os.path.isabs(path):
             return ""
-        parts = {"file": quote(path), "line": str(line), "revision": quote(self.revision)}
+        parts = {"file": quote(path), "line": str(line), "revision": quote(revision or self.revision)}
         address = self.template
         for name, text in parts.items():
             address = address.replace(f"{{{name}}}", text)
         return address
+
+    def of(self, place: Mapping[str, Any]) -> str:
+        """The address of a place in a document, "" for none: a removed block has one where a commit is known that has
+        it."""
+        if not place.get("file") or (place.get("kind") == REMOVED_BLOCK and not place.get("commit")):
+            return ""
+        return self.to(place["file"], place.get("line") or 0, place.get("commit") or "")
 
 
 def links(template: str, directory: str, environ: Mapping[str, str], page: str = "") -> Links:

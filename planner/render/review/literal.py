@@ -28,6 +28,11 @@ def prose(text: str, most: int = LONGEST_TEXT) -> str:
     return re.sub(r"([\\`*_{}\[\]<>()#|~!&$])", r"\\\1", _LINKS.sub(_GAP, plain(text, most)))
 
 
+def line(text: str) -> str:
+    """Text at the beginning of a line, where it would begin a list or underline a title."""
+    return _GAP + prose(text)
+
+
 def tag_text(text: str, most: int = LONGEST_CODE) -> str:
     """Text between tags, where Markdown is not read."""
     shown = plain(text, most).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")

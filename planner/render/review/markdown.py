@@ -8,16 +8,28 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from functools import partial
 from typing import Any, TypeAlias
 
-from planner.logic.programs.actions import NO_OP, does, words_for
-from planner.render.alike import AlikeNames, alike, numbered
+from planner.engine.apply.outcomes import DONE, UNMET
+from planner.logic.programs.actions import NO_OP, words_for
+from planner.render.alike import alike, numbered
 from planner.render.review.attributes import FATES, HIDDEN, UNKNOWN, remark, shortened
-from planner.render.review.literal import address, code, prose, tag_text
+from planner.render.review.decisions import GRAVE as GRAVE_KINDS
+from planner.render.review.links import REMOVED_BLOCK
+from planner.render.review.literal import address, code, line, prose, tag_text
+from planner.render.review.results import effects_title, result_text
+from planner.render.review.verdicts import (
+    MOST_NAMED,
+    findings_text,
+    inline_findings,
+    name_list,
+    other_findings,
+    place_link,
+    verdict_text,
+)
 
 MOST = 65_000
 """characters: GitHub takes 65,536"""
 _RESERVED = 400
 """characters for the numbers of what is left out"""
-_MOST_NAMED = 4
 _MOST_READERS = 4
 _MOST_ROWS = 60
 """attributes in the table of a change"""
@@ -26,7 +38,6 @@ _MOST_VALUES = 3
 """different values of alike objects"""
 Piece: TypeAlias = tuple[int, Callable[[], str]]
 """lines that are shown or left out together: the number of things that they are about, and their text"""
-_GRAVE = frozenset(("destroys_stateful", "replaces_stateful", "deny", "broken"))
 GRAVE, REMOVES, CHANGES, ADDS = "\U0001f534", "\U0001f7e0", "\U0001f7e1", "\U0001f7e2"
 """red, orange, yellow and green circles"""
 _KEYS = re.compile(r'\["(?:[^"\\]|\\.)*"\]|\[[0-9]+\]')
@@ -40,18 +51,15 @@ _VERBS = {
 }
 
 
-_AT_APPLY = {
-    "deny": "The apply judges it again when the value is known: before the object is changed where its configuration "
-    "has the value, afterwards where only the provider returns it. A denial stops the apply there",
-    "warn": "It can only warn: the apply goes on",
-}
-"""what an apply does about an undecided verdict, by what that may become"""
+_BREAK = "  \n"
+_MOST_LINES = 12
+"""lines of the detail of a problem"""
 SECTIONS = ("problems", "causes", "objects", "notes", "outputs", "verdicts", "policies", "changes", "hops")
 
 
 def markdown(document: Mapping[str, Any], most: int = MOST) -> str:
     """The report, within so many characters."""
-    lines = [f"### {_title(document)}", "", *decisions(document)]
+    lines = [f"### {prose(document['title'])}", "", *where_lines(document), *decisions(document)]
     foot = foot_lines(document)
     room = most - _RESERVED - _size(lines) - _size(foot)
     return "\n".join([*lines, *sections(document, room), *foot]).rstrip("\n") + "\n"
@@ -62,20 +70,20 @@ def sections(document: Mapping[str, Any], room: int, names: Container[str] = SEC
     lines: list[str] = []
     readers = {_output_address(one): one["read_by"] for one in document["outputs"]}
     verdicts = {one["address"]: one["kind"] for one in document["policies"]["findings"][::-1]}
-    edited = frozenset(one["what"] for one in document["causes"])
+    edited = frozenset(text for one in document["causes"] for text in (one["what"], _line_of(one)))
     for name, head, pieces, share in (
         ("problems", [], ((1, partial(_problem, one)) for one in _problems(document)), 0.3),
         (
             "causes",
-            ["| | cause | sets off |", "| --- | --- | --- |"],
+            [f"| | cause | {effects_title(document)} |", "| --- | --- | --- |"],
             ((1, partial(_cause_row, one, readers, verdicts)) for one in document["causes"]),
             0.5,
         ),
         ("objects", [], ((len(one["changes"]), partial(_uncaused, one)) for one in document["uncaused"]), 0.5),
         ("notes", [], ((1, partial(_note, one)) for one in document["notes"]), 0.5),
         ("outputs", [], ((1, partial(_output, one)) for one in document["outputs"]), 0.5),
-        ("verdicts", [], ((len(group), partial(_findings, group)) for group in _alike_findings(document)), 0.5),
-        ("policies", [], ((1, partial(_line, one)) for one in _judged(document)), 0.5),
+        ("verdicts", [], ((len(group), partial(verdict_text, group)) for group in other_findings(document)), 0.5),
+        ("policies", [], ((1, partial(_line, one)) for one in document["policies"]["judged"]), 0.5),
         ("changes", [], ((len(group), partial(_fold, group, edited)) for group in _groups(document["changes"])), 0.9),
         ("hops", [], _hops(document), 1.0),
     ):
@@ -88,6 +96,10 @@ def sections(document: Mapping[str, Any], room: int, names: Container[str] = SEC
         if hidden:
             lines += [f"**{hidden:,} more {name}** {_elsewhere(document)}.", ""]
     return lines
+
+
+def _line_of(one: Mapping[str, Any]) -> str:
+    return f"{one['file']}:{one['line']}" if one.get("file") else ""
 
 
 def _output_address(one: Mapping[str, Any]) -> str:
@@ -119,24 +131,42 @@ def _elsewhere(document: Mapping[str, Any]) -> str:
 # ---------------------------------------------------------------- the head
 
 
-def _title(document: Mapping[str, Any]) -> str:
+def where_lines(document: Mapping[str, Any]) -> Iterator[str]:
+    """`Directory network, workspace prod.`"""
     about = document["about"]
-    words = [about[name] for name in ("directory", "workspace") if about.get(name) not in (None, "", ".", "default")]
-    return prose(document["title"]) + "".join(f" {code(word)}" for word in words)
+    if "directory" not in about:
+        return
+    directory = about["directory"]
+    words = ["Root directory" if directory in ("", ".") else f"Directory {code(directory)}"]
+    if about.get("workspace"):
+        words.append(f"workspace {code(about['workspace'])}")
+    yield f"{', '.join(words)}."
+    yield ""
 
 
 def decisions(document: Mapping[str, Any]) -> Iterator[str]:
-    """The lines about what needs a decision."""
+    """The lines about what needs a decision. A few verdicts of a kind are lines of their own."""
+    inline = inline_findings(document)
     for one in document["decisions"]:
-        sign = GRAVE if one["kind"] in _GRAVE else REMOVES
-        yield f"{sign} **{len(one['objects']):,} {prose(one['text'])}**: {_name_list(one['objects'])}  "
+        number = len(one["objects"])
+        text = f"{_decision_sign(one['kind'])} **{number:,} {prose(one['text'])}**"
+        if one["kind"] not in inline:
+            yield f"{text}: {name_list(one['objects'])}  "
+            continue
+        groups = inline[one["kind"]]
+        yield from (
+            [f"{text}: {findings_text(groups[0])}"] if len(groups) == 1 else [f"{text}:  ", *map(findings_text, groups)]
+        )
     if not document["decisions"] and (document["changes"] or document["outputs"]) and document["mode"] == "normal":
         yield f"{ADDS} Nothing is destroyed or replaced."
-    kinds = {one["kind"] for one in document["decisions"]}
-    if kinds & {"destroys", "replaces"} and not kinds & {"destroys_stateful", "replaces_stateful"}:
-        yield f"None of these holds data, as far as the rules of {code('protect_stateful')} know.  "
     yield from _renames(document["changes"])
     yield ""
+
+
+def _decision_sign(kind: str) -> str:
+    if kind in GRAVE_KINDS:
+        return GRAVE
+    return ADDS if kind == "result_done" else REMOVES
 
 
 def _renames(changes: Iterable[Mapping[str, Any]]) -> Iterator[str]:
@@ -144,20 +174,11 @@ def _renames(changes: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     imported = [one["address"] for one in changes if one["imported"]]
     moved = [(one["previous_address"], one["address"]) for one in changes if one["previous_address"]]
     if imported:
-        yield f"imported: {_name_list(imported)}  "
+        yield f"imported: {name_list(imported)}  "
     if moved:
-        shown = ", ".join(f"{code(old)} → {code(new)}" for old, new in moved[:_MOST_NAMED])
-        left = len(moved) - _MOST_NAMED
+        shown = ", ".join(f"{code(old)} → {code(new)}" for old, new in moved[:MOST_NAMED])
+        left = len(moved) - MOST_NAMED
         yield f"moved: {shown}{f' and {left:,} more' if left > 0 else ''}  "
-
-
-def _name_list(names: Iterable[str]) -> str:
-    """The names, alike ones together, the first few."""
-    counts = {one.text: one.number for one in alike(names)}
-    items = [AlikeNames(one.text, counts.get(one.text, one.number)) for one in numbered(counts)]
-    shown = [code(item.text) + (f" ({item.number:,})" if item.number > 2 else "") for item in items[:_MOST_NAMED]]
-    left = sum(item.number for item in items[_MOST_NAMED:])
-    return ", ".join(shown) + (f" and {left:,} more" if left else "")
 
 
 def _problems(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -166,18 +187,18 @@ def _problems(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _problem(one: Mapping[str, Any]) -> str:
-    sign = f"{GRAVE} " if one["severity"] == "error" else ""
-    detail = f": {prose(one['detail'])}" if one["detail"] else ""
-    line = f"  \n{code(one['snippet'])}" if one.get("snippet") else ""
-    return f"{sign}**{one['severity'].title()}**{_place(one)} {prose(one['summary'])}{detail}{line}  "
-
-
-def _place(one: Mapping[str, Any], before: str = " ") -> str:
-    """The file and line, as a link where there is one; "" for none."""
-    if not one.get("file"):
-        return ""
-    place = code(f"{one['file']}:{one['line']}")
-    return f"{before}[{place}]({address(one['link'])})" if one.get("link") else f"{before}{place}"
+    """A problem; one that does not fail the command is folded."""
+    place = place_link(one)
+    snippet = f"  \n{code(one['snippet'])}" if one.get("snippet") else ""
+    lines = [line(text) for text in one["detail"].splitlines() if text.strip()]
+    if one["severity"] == "error":
+        shown = ": " + _BREAK.join(lines[:_MOST_LINES]) if lines else ""
+        return f"{GRAVE} **Error**{place} {prose(one['summary'])}{shown}{snippet}  "
+    if not lines and not snippet:
+        return f"**Warning**{place} {prose(one['summary'])}  "
+    head = f"<details><summary>Warning: {tag_text(one['summary'])}</summary>"
+    inner = _BREAK.join(filter(None, [place.strip(), *lines[:_MOST_LINES]]))
+    return f"{head}\n\n{inner}{snippet}\n</details>"
 
 
 # ---------------------------------------------------------------- causes
@@ -199,7 +220,7 @@ def _sign(cause: Mapping[str, Any], verdicts: Mapping[str, str]) -> str:
 
 
 def _cause(cause: Mapping[str, Any]) -> str:
-    if cause["kind"] == "removed_block":
+    if cause["kind"] == REMOVED_BLOCK:
         cause = {**cause, "what": f"block {cause['what']} removed"}
     what = cause.get("label") or (f"{cause['unit']}: {cause['what']}" if cause.get("unit") else cause["what"])
     name = code(what, in_table=True)
@@ -213,6 +234,9 @@ def _cause(cause: Mapping[str, Any]) -> str:
         origin, note = origin.rstrip(", "), ""
         origin = "" if "." in origin else origin
         place = f" ({f'{prose(origin)}, ' if origin else ''}{code(where, in_table=True)})"
+    if cause["kind"] == REMOVED_BLOCK and where:
+        commit = f" at {code(cause['commit'][:10])}" if cause.get("commit") else ""
+        place = f" (was {code(where, in_table=True)}{commit})"
     candidate = "" if cause["certain"] else " (a candidate)"
     values = _difference(cause["before"], cause["after"], in_table=True, is_list=bool(cause.get("elements")))
     return f"[{cause['number']}] {name}{values}{note}{place}{candidate}"
@@ -244,11 +268,12 @@ def _effects(cause: Mapping[str, Any], readers: Mapping[str, Sequence[str]]) -> 
         words = f"{_VERBS.get(verb, verb)} {number:,}"
         data = f" ({held:,} hold{'s' if held == 1 else ''} data)" if held else ""
         parts.append(f"**{words}**{data}" if verb in ("replace", "delete") else words)
-    return ", ".join(parts)
+    unsettled = ", ".join(f"[{number}]" for number in cause.get("unsettles") or ())
+    return ", ".join(parts) + (f"; makes the value of {unsettled} unknown" if unsettled else "")
 
 
 def _uncaused(group: Mapping[str, Any]) -> str:
-    return f"{prose(group['text'])}: {_name_list(one['address'] for one in group['changes'])}  "
+    return f"{prose(group['text'])}: {name_list(one['address'] for one in group['changes'])}  "
 
 
 def _note(note: str) -> str:
@@ -295,33 +320,6 @@ def _output(one: Mapping[str, Any]) -> str:
     return f"O{output_text(one)[1:]}  "
 
 
-def _alike_findings(document: Mapping[str, Any]) -> Iterable[list[Mapping[str, Any]]]:
-    """The findings, those with the same message about several objects together."""
-    groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
-    for one in document["policies"]["findings"]:
-        groups.setdefault((one["kind"], one["code"], one["message"], one["reason"]), []).append(one)
-    return groups.values()
-
-
-def _findings(group: Sequence[Mapping[str, Any]]) -> str:
-    first = group[0]
-    reason = f"; {prose(first['reason'])}" if first["reason"] else ""
-    objects = f" {_name_list(one['address'] for one in group)}" if first["address"] else ""
-    place = _place(first) if len(group) == 1 else ""
-    rule = f" (rule: {_place(first['rule'], '')})" if first.get("rule") else ""
-    later = f". {_AT_APPLY[first['would']]}" if first.get("would") in _AT_APPLY else ""
-    return (
-        f"**{first['kind']}** {code(first['code'])}{objects}: {prose(first['message'])}{reason}{later}{place}{rule}  "
-    )
-
-
-def _judged(document: Mapping[str, Any]) -> Sequence[str]:
-    """The lines about what was checked; the number of findings only where no line above has them."""
-    findings = document["policies"]["findings"]
-    judged: Sequence[str] = document["policies"]["judged"]
-    return [line for line in judged if not (findings and line.startswith("Policies: "))]
-
-
 def _line(text: str) -> str:
     return f"{prose(text)}  "
 
@@ -332,20 +330,21 @@ def _groups(changes: Iterable[Mapping[str, Any]]) -> Iterable[list[Mapping[str, 
     groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
     for one in changes:
         drift = remark(one) if "drift" in one else ""
+        result = (*one["result"].values(),) if "result" in one else ()
         same = (_KEYS.sub("[]", one["address"]), one["action"], one["stateful"], one["reason"], drift, *one["causes"])
         paths = tuple((item["path"], item["forces_replacement"], item.get("outcome")) for item in one["attributes"])
-        groups.setdefault((same, paths, bool(one["previous_address"])), []).append(one)
+        groups.setdefault((same, result, paths, bool(one["previous_address"])), []).append(one)
     return groups.values()
 
 
 def _fold(group: Sequence[Mapping[str, Any]], edited: Container[str] = ()) -> str:
-    """`edited`: the names of causes, which may be attributes."""
+    """`edited`: the names of causes, which may be attributes, and their lines."""
     first = group[0]
     names = alike(one["address"] for one in group)
-    shown = ", ".join(f"<code>{tag_text(item.text)}</code>" for item in names[:_MOST_NAMED])
+    shown = ", ".join(f"<code>{tag_text(item.text)}</code>" for item in names[:MOST_NAMED])
     number = f" ({len(group):,})" if len(group) > 1 else ""
     because = f" because of {', '.join(f'[{n}]' for n in first['causes'])}" if first["causes"] else ""
-    held = ", holds data" if first["stateful"] and does(first["action"], "destroys") else ""
+    held = ", holds data" if first["stateful"] else ""
     if len(group) == 1 and first["previous_address"]:
         held += f", was <code>{tag_text(first['previous_address'])}</code>"
     if len(group) == 1 and first.get("import_id"):
@@ -359,6 +358,8 @@ def _verb(change: Mapping[str, Any]) -> str:
         return tag_text(remark(change))
     if change["is_drift"]:
         return "destroyed outside" if change["action"] == "delete" else "changed outside"
+    if text := result_text(change):
+        return text
     if change["action"] != NO_OP:
         return tag_text(words_for(change["verb"]).done)
     return "moved" if change["previous_address"] else "imported" if change["imported"] else "unchanged"
@@ -368,14 +369,15 @@ def _body(group: Sequence[Mapping[str, Any]], edited: Container[str]) -> str:
     first = group[0]
     lines = []
     if len(group) > 1 and first["previous_address"]:
-        lines += [f"They were {_name_list(one['previous_address'] for one in group)}.", ""]
-    if (first.get("import_id") or first["previous_address"]) and not first["attributes"]:
+        lines += [f"They were {name_list(one['previous_address'] for one in group)}.", ""]
+    if first["action"] == NO_OP and (first["imported"] or first["previous_address"]):
         lines += ["Nothing in it changes.", ""]
-    if first.get("file"):
-        lines += [_place(first, "")]
+    result = first.get("result") or {"outcome": DONE, "error": ""}
+    if result["error"]:
+        lines += [f"{GRAVE} {prose(result['error'])}", ""]
+    if first.get("file") and _line_of(first) not in edited:
         keep = first["is_drift"] and first["action"] != "delete"
-        lines += [f"To keep this, write it in {_place(first, '')}."] if keep else []
-        lines += [""]
+        lines += [f"To keep this, write it in {place_link(first, '')}." if keep else place_link(first, ""), ""]
     later = [
         one["path"]
         for one in first["attributes"]
@@ -391,7 +393,8 @@ def _body(group: Sequence[Mapping[str, Any]], edited: Container[str]) -> str:
     forces = any(row[0]["forces_replacement"] for row in rows)
     fates = any("outcome" in row[0] for row in rows)
     if rows:
-        words = {"before": "last applied", "after": "now"} if fates else {"before": "before", "after": "after"}
+        words = {"before": "before", "after": "after" if result["outcome"] in (DONE, UNMET) else "planned"}
+        words = {"before": "last applied", "after": "now"} if fates else words
         titles = [
             "attribute",
             *(map(words.__getitem__, sides) if len(sides) == 2 else ["value"] * len(sides)),
@@ -412,7 +415,8 @@ def _body(group: Sequence[Mapping[str, Any]], edited: Container[str]) -> str:
         lines += ["", f"and {left:,} more attributes"]
     if later:
         lines += ["" for _ in lines[-1:] if _]
-        lines += [f"Known after apply: {', '.join(code(path) for path in later[:_MOST_ROWS])}"]
+        title = "Not known in the plan" if "result" in first else "Known after apply"
+        lines += [f"{title}: {', '.join(code(path) for path in later[:_MOST_ROWS])}"]
     return "\n".join(lines) or "No attribute changes."
 
 

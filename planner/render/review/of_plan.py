@@ -11,12 +11,14 @@ from planner.foundation.vocabulary.records import evolve
 from planner.language.config.model import Config, ResourceDecl
 from planner.operations.explanations import Chains, causes, changed_actions
 from planner.operations.moves import moves
-from planner.operations.policies import holding_data
+from planner.operations.policies import data_held
+from planner.operations.removed_blocks import removed_blocks
 from planner.render.cause_summary import OUTPUT, Causes
 from planner.render.diff_block import SchemaLookup
 from planner.render.page.page import hiding
 from planner.render.review.attributes import shortened
-from planner.render.review.document import ReviewSubject, bare_document, review_document
+from planner.render.review.document import bare_document, review_document
+from planner.render.review.subject import ReviewSubject
 
 if TYPE_CHECKING:
     from planner.operations.plan import MadePlan
@@ -38,7 +40,8 @@ def plan_review(made: MadePlan[Any], subject: ReviewSubject, chains: Chains | No
     subject = evolve(
         subject,
         about={**about, **subject.about},
-        stateful=holding_data(made),
+        data=data_held(made),
+        removed=removed_blocks(made, chains.worlds) if chains.worlds is not None else {},
         declared=lambda address: one.span if (one := places.get(_block(address))) is not None else None,
         written=lambda address, path: _expression(places.get(_block(address)), path),
         hide=hiding(plan),

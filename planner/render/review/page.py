@@ -9,8 +9,11 @@ from hashlib import sha256
 from html import escape
 from typing import Any
 
-from planner.logic.programs.actions import NO_OP, does, words_for
+from planner.logic.programs.actions import NO_OP, words_for
 from planner.render.review.attributes import FATES, remark
+from planner.render.review.decisions import GRAVE
+from planner.render.review.links import REMOVED_BLOCK
+from planner.render.review.results import effects_title, result_text
 from planner.render.terminal import visible
 
 _STYLE = """
@@ -25,7 +28,6 @@ summary { cursor: pointer; padding: .2rem 0; }
 .before { color: var(--red); } .after { color: var(--green); }
 footer { margin-top: 2rem; border-top: 1px solid var(--line); padding-top: .6rem; font-size: .9em; }
 """
-_GRAVE = frozenset(("destroys_stateful", "replaces_stateful", "deny", "broken"))
 
 
 def page(document: Mapping[str, Any]) -> str:
@@ -42,7 +44,7 @@ def page(document: Mapping[str, Any]) -> str:
 
 def body(document: Mapping[str, Any]) -> str:
     """The contents under the title."""
-    parts = [*_decisions(document), *_problems(document), *_causes(document), *_outputs(document)]
+    parts = [*_where(document), *_decisions(document), *_problems(document), *_causes(document), *_outputs(document)]
     parts += [*_policies(document), *_changes(document), *_foot(document)]
     return "".join(f"{part}\n" for part in parts)
 
@@ -79,9 +81,18 @@ def _table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return f"<table><thead><tr>{head}</tr></thead><tbody>\n{cells}</tbody></table>"
 
 
+def _where(document: Mapping[str, Any]) -> Iterator[str]:
+    about = document["about"]
+    if "directory" in about:
+        directory = about["directory"]
+        root = "Root directory" if directory in ("", ".") else f"Directory {_code(directory)}"
+        workspace = f", workspace {_code(about['workspace'])}" if about.get("workspace") else ""
+        yield f"<p>{root}{workspace}.</p>"
+
+
 def _decisions(document: Mapping[str, Any]) -> Iterator[str]:
     for one in document["decisions"]:
-        grave = ' class="grave"' if one["kind"] in _GRAVE else ""
+        grave = ' class="grave"' if one["kind"] in GRAVE else ""
         names = "".join(f"<li>{_code(name)}</li>" for name in one["objects"])
         head = f"<summary{grave}>{len(one['objects']):,} {_text(one['text'])}</summary>"
         yield f"<details{' open' if len(one['objects']) < 20 else ''}>{head}<ul>{names}</ul></details>"
@@ -106,15 +117,19 @@ def _causes(document: Mapping[str, Any]) -> Iterator[str]:
         names = "".join(f"<li>{_text(item['action'])} {_code(item['address'])}</li>" for item in one["changes"])
         hops = f"<pre>{_text(chr(10).join(one['hops']))}</pre>" if one["hops"] else ""
         sets_off = ", ".join(f"{verb} {number:,}" for verb, number in one["sets_off"].items())
+        if one.get("unsettles"):
+            sets_off += f"; makes the value of {', '.join(f'[{n}]' for n in one['unsettles'])} unknown"
         effects = f"<details><summary>{_text(sets_off)}</summary>{hops}<ul>{names}</ul></details>"
         elements = ": elements removed and added" if one.get("elements") else ""
-        if one["kind"] == "removed_block":
+        if one["kind"] == REMOVED_BLOCK:
             one = {**one, "what": f"block {one['what']} removed"}
+            note = f" at {_code(one['commit'][:10])}" if one.get("commit") else ""
         label = _code(one["label"]) if one.get("label") else _label(one, "what")
         cause = f"{label}{elements}{note}{_place(one)}{candidate}"
         rows.append((str(one["number"]), cause, *_sides(one), effects))
     if rows:
-        yield f"<h2>Causes</h2>{_table(('', 'cause', 'before', 'after', 'sets off'), rows)}"
+        titles = ("", "cause", "before", "after", effects_title(document))
+        yield f"<h2>Causes</h2>{_table(titles, rows)}"
     for group in document["uncaused"]:
         yield from _list(group["text"], (_code(one["address"]) for one in group["changes"]))
     yield from _list("Notes", map(_text, document["notes"]))
@@ -137,10 +152,18 @@ def _outputs(document: Mapping[str, Any]) -> Iterator[str]:
 def _policies(document: Mapping[str, Any]) -> Iterator[str]:
     lines = (
         f"<strong>{_text(one['kind'])}</strong> {_code(one['code'])} {_code(one['address'])}{_place(one)}: "
-        f"{_text(one['message'])} {_text(one['reason'])}"
+        f"{_text(one['message'])} {_text(one['reason'])}{''.join(map(_wait, one.get('waits_for') or ()))}"
         for one in document["policies"]["findings"]
     )
     yield from _list("Policies", [*lines, *map(_text, document["policies"]["judged"])])
+
+
+def _wait(one: Mapping[str, Any]) -> str:
+    """An unknown value that a verdict depends on."""
+    path = _code(f"{one['address']}.{one['path']}")
+    value = f" = {_code(one['expression'])}" if one["expression"] else ""
+    when = {"before": ", before its object is changed", "after": ", after its object is changed"}.get(one["known"], "")
+    return f"<br>depends on {path}{value}, known during the apply{when}"
 
 
 def _changes(document: Mapping[str, Any]) -> Iterator[str]:
@@ -148,9 +171,11 @@ def _changes(document: Mapping[str, Any]) -> Iterator[str]:
         yield "<h2>Changes</h2>"
     for one in document["changes"]:
         done = words_for(one["verb"]).done if one["action"] != NO_OP else "moved" if one["previous_address"] else ""
+        done = result_text(one) or done
+        error = one["result"]["error"] if "result" in one else ""
         because = f" because of {', '.join(f'[{n}]' for n in one['causes'])}" if one["causes"] else ""
         was = f", was {_code(one['previous_address'])}" if one["previous_address"] else ""
-        held = ", holds data" if one["stateful"] and does(one["action"], "destroys") else ""
+        held = ", holds data" if one["stateful"] else ""
         rows = [
             (
                 _code(item["path"]),
@@ -160,12 +185,13 @@ def _changes(document: Mapping[str, Any]) -> Iterator[str]:
             for item in one["attributes"]
         ]
         table = _table(("attribute", "before", "after", ""), rows) if rows else ""
+        failed = f'<p class="grave">{_text(error)}</p>' if error else ""
         more = f"<p>and {one['attributes_left_out']:,} more attributes</p>" if one["attributes_left_out"] else ""
         if one["is_drift"]:
             gone = "destroyed outside" if one["action"] == "delete" else "changed outside"
             done = remark(one) if "drift" in one else gone
         head = f"{_label(one, 'address')} {_text(done)}{because}{held}{was}"
-        yield f"<details><summary>{head}{_place(one)}</summary>{table}{more}</details>"
+        yield f"<details><summary>{head}{_place(one)}</summary>{failed}{table}{more}</details>"
 
 
 def _foot(document: Mapping[str, Any]) -> Iterator[str]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from planner.render.review.document import ReviewSubject, bare_document
+from planner.render.review.document import bare_document
 from planner.render.review.shape import RECORDED, require_shape
+from planner.render.review.subject import ReviewSubject
 
 
 def recordable(document: Mapping[str, Any]) -> dict[str, Any]:
@@ -27,10 +28,10 @@ def recorded_review(record: Any, subject: ReviewSubject) -> dict[str, Any] | Non
     own |= {name: made[name] for name in (("policies",) if subject.findings else ())}
     document = {**made, **parts, **own, "about": {**parts["about"], **known}}
     for one in (*document["causes"], *document["changes"], *document["policies"]["findings"]):
-        if link := subject.links.to(one.get("file") or "", one.get("line") or 0) if one.get("file") else "":
+        if link := subject.links.of(one):
             one["link"] = link
     for one in document["policies"]["findings"]:
         rule = one.get("rule")
-        if rule and (link := subject.links.to(rule.get("file") or "", rule.get("line") or 0)):
+        if rule and (link := subject.links.of(rule)):
             one["rule"] = {**rule, "link": link}
     return document

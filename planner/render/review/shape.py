@@ -7,6 +7,7 @@ from typing import Any
 
 from planner.foundation.vocabulary.records import frozen
 from planner.render.review.attributes import FATES
+from planner.render.review.results import KINDS
 
 
 @frozen
@@ -28,6 +29,8 @@ _CAUSE = {
     **dict.fromkeys(("what", "kind", "note", "before", "after"), str),
     **_WHERE,
     "place": Maybe(str),
+    "commit": Maybe(str),
+    "unsettles": Maybe([int]),
     "elements": Maybe(bool),
     "label": Maybe(str),
     "number": int,
@@ -47,6 +50,8 @@ _CHANGE = {
     "attributes_left_out": int,
     "undecided": [str],
     "import_id": Maybe(str),
+    "data": Maybe(("holds", "none", "unknown", "")),
+    "result": Maybe({"outcome": KINDS, "error": str}),
     "drift": Maybe(dict.fromkeys(("planned", "outcome", "modified_at", "modified_by"), str)),
 }
 _OUTPUT = {**dict.fromkeys(("name", "action", "before", "after"), str), "causes": [int], "read_by": [str]}
@@ -63,6 +68,7 @@ _FINDING = {
     **dict.fromkeys(("kind", "code", "address", "message", "reason"), str),
     **_WHERE,
     "would": Maybe(str),
+    "waits_for": Maybe([dict.fromkeys(("address", "path", "expression", "known"), str)]),
     "rule": Maybe(_WHERE),
 }
 RECORDED = {

@@ -323,6 +323,8 @@ class UnitResult:
     """why they do not, a sentence for each check that does not hold"""
     review: dict[str, Any] = field(factory=dict, eq=False)
     """the review of the plan, where it was requested, without sensitive values; in no record"""
+    outcomes: tuple[tuple[str, str, str], ...] = field(default=(), eq=False)
+    """(change, outcome, error) of an apply that failed"""
     stuck: tuple[dict[str, Any], ...] = ()
     """which instance waits for which, where nothing can be applied and something is deferred"""
 

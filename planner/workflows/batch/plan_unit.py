@@ -189,8 +189,8 @@ def changes_of(plan: Plan) -> tuple[tuple[str, str, str], ...]:
 
 
 def _review(made: MadePlan[Start]) -> dict[str, Any]:
-    from planner.render.review.document import ReviewSubject
     from planner.render.review.of_plan import plan_review, short_review
+    from planner.render.review.subject import ReviewSubject
 
     if made.plan.mode != "refresh-only":
         return short_review(plan_review(made, ReviewSubject()))

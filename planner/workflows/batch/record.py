@@ -213,14 +213,14 @@ class Record:
             return
         if result is not None and result.is_secret:
             told = tuple({k: v for k, v in d.items() if k != "snippet"} | {"detail": ""} for d in result.diagnostics)
-            result = evolve(result, text="", facts={}, reads=[], review={}, diagnostics=told, digests=())
+            result = evolve(result, text="", facts={}, reads=[], review={}, outcomes=(), diagnostics=told, digests=())
         elif result is not None:
             if result.text:
                 with open(
                     os.path.join(self.path, "logs", f"{safe_name(done.unit)}.txt"), "w", encoding="utf-8"
                 ) as file:
                     file.write(result.text)
-            result = evolve(result, text="", facts={}, reads=[], review={})
+            result = evolve(result, text="", facts={}, reads=[], review={}, outcomes=())
         self.add("finished", unit=done.unit, outcome=done.outcome, done=to_json(evolve(done, result=result)))
 
 

@@ -12,6 +12,7 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error,
 from planner.foundation.vocabulary.records import evolve, field, frozen
 from planner.operations.options import OperationOptions
 from planner.workflows.batch.analyse import Analysis
+from planner.workflows.batch.applied_result import applied_as
 from planner.workflows.batch.executors import FEW
 from planner.workflows.batch.manifest import keep_manifest
 from planner.workflows.batch.model import (
@@ -123,9 +124,7 @@ class Run:
         for unit, planned in before.items():
             result = done[unit].result
             if result is not None and planned.result is not None:
-                shown = evolve(result, changes=planned.result.changes, outputs=planned.result.outputs)
-                shown = evolve(shown, review=planned.result.review)
-                done[unit] = evolve(done[unit], result=shown)
+                done[unit] = evolve(done[unit], result=applied_as(result, planned.result))
         return done
 
     def set_aside(self, unit: str) -> FinishedUnit:

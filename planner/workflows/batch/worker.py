@@ -16,6 +16,7 @@ from planner.operations.backends import data_folder
 from planner.operations.load import read_configuration
 from planner.operations.options import OperationOptions
 from planner.operations.state_access import Stored, load_stored
+from planner.workflows.batch.applied_result import applied_as
 from planner.workflows.batch.executor import Unmet
 from planner.workflows.batch.files_read import RECORDER, entries
 from planner.workflows.batch.inputs import outputs
@@ -185,7 +186,7 @@ def _apply(request: Request, options: OperationOptions, check: Check) -> UnitRes
     finally:
         problems += release(planned)
     done = _applied(request, applied, terminal, problems)
-    return evolve(done, changes=short.changes, outputs=short.outputs, review=short.review)
+    return applied_as(done, short)
 
 
 def _applied(request: Request, applied: Applied, terminal: Any, more: list[Diagnostic] | None = None) -> UnitResult:
@@ -197,6 +198,7 @@ def _applied(request: Request, applied: Applied, terminal: Any, more: list[Diagn
         applied.counts,
         diagnostics=diagnostics_json(problems),
         text=terminal.stdout.getvalue(),
+        outcomes=tuple((name, one.kind, one.error) for name, one in applied.outcomes.items()),
     )
     if applied.state is not None:
         result = evolve(result, lineage=applied.state.lineage, serial=applied.state.serial)

@@ -43,21 +43,19 @@ def annotate_start(review: CodeReview, name: str, revision: str, address: str) -
         _put_note(review, name, existing[-1], f"{_UNDER_WAY}{note}", revision)
 
 
-def annotate_cut(
-    review: CodeReview, name: str, revision: str, address: str, ended: str = "ended without a report"
-) -> None:
+def annotate_cut(review: CodeReview, name: str, revision: str, address: str, ended: str) -> None:
     """State in the comment that a run ended without a report. `ended`: how, as in `was cancelled`. Raises
     ServiceError."""
     existing = _existing(review, name)
-    run = _run(revision) or "this commit"
+    run, log = _run(revision) or "this commit", _log(address)
     if name.split()[:1] == ["apply"]:
         text = (
-            f"**No report exists of the apply of {run}: its run {ended}{_log(address)}. It may have changed objects: "
+            f"**No report exists of the apply of {run}: its run {ended}{log}.** It may have changed objects, and may "
         )
-        text += "plan again to see what is left.**"
+        text += "have left the state locked. Plan again to see what is left to do."
     else:
-        text = f"**No plan exists for {run}: its run {ended}{_log(address)}. Do not approve on this comment; run it "
-        text += "again.**"
+        text = f"**No plan exists for {run}: its run {ended}{log}. Do not approve on this comment; run it again.** "
+        text += "Planning changes no objects, but the state may still be locked."
     if existing:
         _put_note(review, name, existing[-1], f"{_CUT}{text}", revision)
     else:

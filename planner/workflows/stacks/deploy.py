@@ -12,7 +12,7 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error,
 from planner.foundation.vocabulary.limits import UNLIMITED, Mode
 from planner.foundation.vocabulary.records import evolve
 from planner.language.config.stack_files.model import StackConfig
-from planner.operations.apply import apply
+from planner.operations.apply import Applied, apply
 from planner.operations.encryption import UNENCRYPTED, Encryption
 from planner.operations.load import Loaded, grown, new_schemas
 from planner.operations.options import OperationOptions
@@ -201,7 +201,7 @@ class Runner:
             return self.states.forget(step.name)
         assert step.planned is not None
         applied = apply(self.options, step.planned, self.heard(step.name))
-        step.applied, step.counts = True, applied.counts
+        _record(step, applied)
         problems = [*applied.diagnostics, *self.states.store(step.name).unlock()]
         if not has_errors(problems):
             problems += self.states.forget(step.name)
@@ -270,7 +270,7 @@ class _Applying:
             if differences:
                 raise Failure(_other(asked, differences))
         result = apply(runner.options, planned, runner.heard(asked.name))
-        step.applied, step.counts = True, result.counts
+        _record(step, result)
         if has_errors(result.diagnostics) or result.state is None:
             raise Failure(result.diagnostics)
         said = {output.name for output in planned.plan.outputs} if planned.plan is not None else set()
@@ -287,6 +287,12 @@ class _Applying:
                 "comes from (an upstream stack, a token, a variable set) has none yet."
             )
         return error("stack.unknown_input", "Unknown inputs", detail, asked.span)
+
+
+def _record(step: InstanceStep, applied: Applied) -> None:
+    step.applied, step.counts = True, applied.counts
+    is_begun = bool(applied.outcomes) or not has_errors(applied.diagnostics)
+    step.outcomes = applied.outcomes if is_begun else None
 
 
 def _other(asked: ComponentInstance, differences: Iterable[tuple[str, str]]) -> Diagnostic:

@@ -21,6 +21,7 @@ from planner.world.state.model import State
 
 if TYPE_CHECKING:
     from planner.answers.policy.model import Verdict
+    from planner.engine.apply.outcomes import Outcome
 
 
 @define(eq=False)
@@ -36,6 +37,8 @@ class InstanceStep:
     objects: int = 0
     """how many there are in the state of an instance that is forgotten"""
     applied: bool = False
+    outcomes: Mapping[str, Outcome] | None = None
+    """of an apply, by the names of changes: none where all were done; None where nothing was begun"""
     counts: Counts = Counts()
 
     @property

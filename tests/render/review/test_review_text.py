@@ -163,11 +163,11 @@ def test_numbered_names_are_ranges(names: list[str], expected: list[str]) -> Non
 def test_the_colour_of_a_cause_is_its_worst_effect_policies_included() -> None:
     one = document(
         causes=[cause("var.a", [change("a.b")])],
-        policies={"judged": ["Policies: 1 denied."], "findings": [finding("deny"), finding("undecided", "a.c")]},
+        policies={"judged": ["Policies checked: c."], "findings": [finding("deny"), finding("undecided", "a.c")]},
     )
     text = markdown(one)
-    assert "| \N{LARGE RED CIRCLE} | [1] `var.a`" in text and "Policies: 1 denied." not in text
-    assert "(rule: `p.dl:3`)" in text and "The apply judges it again when the value is known" in text
+    assert "| \N{LARGE RED CIRCLE} | [1] `var.a`" in text and "Policies checked: c." in text
+    assert "(rule: `p.dl:3`)" in text and "`c` `a.c`: would deny: m" in text
 
 
 def finding(kind: str, address: str = "a.b") -> dict[str, object]:

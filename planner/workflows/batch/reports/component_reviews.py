@@ -10,7 +10,8 @@ from planner.language.config.model import Expr
 from planner.language.config.stack_files.model import StackConfig, StackModule
 from planner.language.syntax.body import variables
 from planner.language.syntax.nodes import Expression, GetAttr, GetIndex, Literal, Object, Step, Traversal
-from planner.render.review.document import ReviewSubject
+from planner.render.review.results import with_results
+from planner.render.review.subject import ReviewSubject
 from planner.workflows.batch.reports.review import UnitReviews
 from planner.workflows.stacks.names import Path, PromiseName
 from planner.workflows.stacks.steps import DeploymentPlan
@@ -41,6 +42,16 @@ def component_reviews(plan: DeploymentPlan, stack: StackConfig) -> UnitReviews:
                     cause["label"] = f"deployment {plan.deployment}: input {of_deployment}"
                 cause |= {"file": written.filename, "line": written.start_position.line}
     return UnitReviews(reviews, {name: read.inputs(steps[name].name) for name in reviews})
+
+
+def applied(plan: DeploymentPlan, made: UnitReviews) -> UnitReviews:
+    """The reviews of the instances of a plan that was applied, each change with its outcome."""
+    reviews = dict(made.reviews)
+    for step in plan.steps:
+        if (review := reviews.get(str(step.name))) is not None:
+            outcomes = step.outcomes
+            reviews[str(step.name)] = with_results(dict(review), outcomes == {}, outcomes or {})
+    return UnitReviews(reviews, made.reads)
 
 
 class _ComponentReads:

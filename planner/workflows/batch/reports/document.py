@@ -32,6 +32,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+from planner.logic.programs.actions import does
 from planner.workflows.batch.model import OUTCOMES, FinishedUnit, ShardSummary, diagnostics_json, units_text
 from planner.workflows.batch.run import BatchReport
 from planner.workflows.batch.saved_plan import seen_as
@@ -209,3 +210,10 @@ def totals(document: dict[str, Any]) -> dict[str, int]:
     """The sum of all units' counts; for rejected ones, of the changes that were not done."""
     counts = [unit["counts"].values() for unit in document["units"] if unit["outcome"] != "declined"]
     return dict(zip(COUNTS, map(sum, zip(*counts, strict=True)), strict=True)) if counts else dict.fromkeys(COUNTS, 0)
+
+
+def replaced_text(document: Mapping[str, Any]) -> str:
+    """` (3 replaced)` for a plan that replaces objects: they are counted twice in its totals."""
+    changes = (one for unit in document["units"] if unit["outcome"] != "declined" for one in unit["changes"])
+    number = sum(one["action"] != "defer" and does(one["action"], "replaces") for one in changes)
+    return f" ({number:,} replaced)" if number and document["command"] == "plan" else ""

@@ -12,10 +12,11 @@ from typing import Any
 
 from planner.logic.programs.actions import words_for
 from planner.render.alike import numbered
-from planner.render.review.document import ReviewSubject, bare_document
+from planner.render.review.document import bare_document
 from planner.render.review.literal import code, prose
-from planner.render.review.markdown import decisions, foot_lines, output_text, sections
-from planner.workflows.batch.reports.document import note, noun_of, summary_line, totals_text
+from planner.render.review.markdown import decisions, foot_lines, output_text, sections, where_lines
+from planner.render.review.subject import ReviewSubject
+from planner.workflows.batch.reports.document import note, noun_of, replaced_text, summary_line, totals_text
 
 LONGEST = 65_000
 """characters: GitHub takes 65,536"""
@@ -42,7 +43,8 @@ def markdown(document: dict[str, Any], texts: dict[str, str], review: Mapping[st
     """A table of the units that are not as they were, then the changes of each, folded. `review`: the review of the
     fleet (review.py), whose decisions, causes and outputs come first, and whose attributes are in the folds."""
     shown = ordered(document)
-    lines = [f"### {_title(document)}", "", _totals(document), "", *_problems(document)]
+    where = where_lines(review) if review is not None else ()
+    lines = [f"### {_title(document)}", "", *where, _totals(document), "", *_problems(document)]
     foot: list[str] = []
     if review is not None:
         lines += decisions(review)
@@ -68,10 +70,11 @@ def markdown(document: dict[str, Any], texts: dict[str, str], review: Mapping[st
         lines += [HEAD[0].format(noun_of(document)), *HEAD[1:], *rows]
     if len(rows) > MOST_OPEN:
         lines += ["", "</details>"]
-    made = [fold for group in groups[: len(rows)] if (fold := _fold(group, reviewed, outputs))]
-    folds, _ = _fitting(made, room - 120)
+    alike = _groups([one for group in groups[: len(rows)] for one in group], reviewed, outputs, in_any_wave=True)
+    folded = [(group, fold) for group in alike if (fold := _fold(group, reviewed, outputs))]
+    folds, _ = _fitting([fold for _, fold in folded], room - 120)
     lines += folds
-    lines += _rest(document, groups, len(rows), len(folds))
+    lines += _rest(document, groups, len(rows), sum(len(group) for group, _ in folded[len(folds) :]))
     lines += ["", *foot] if foot else []
     return "\n".join(lines) + "\n"
 
@@ -110,8 +113,10 @@ def _groups(
     units: Sequence[dict[str, Any]],
     reviewed: Mapping[str, list[Mapping[str, Any]]],
     outputs: Mapping[str, list[Mapping[str, Any]]],
+    in_any_wave: bool = False,
 ) -> list[list[dict[str, Any]]]:
-    """The units, those with the same changes for the same causes together."""
+    """The units, those with the same changes for the same causes together. `in_any_wave`: in different waves, and with
+    different readers of their outputs, too."""
     groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for unit in units:
         name = unit["unit"]
@@ -123,9 +128,13 @@ def _groups(
             )
             for one in reviewed.get(name, ())
         )
-        own = tuple((o["name"], o["before"], o["after"], *o["read_by"]) for o in outputs.get(name, ()))
-        about = (unit["wave"], unit["outcome"], note(unit), *unit["counts"].values())
+        own = tuple(
+            (o["name"], o["before"], o["after"], *(() if in_any_wave else o["read_by"])) for o in outputs.get(name, ())
+        )
+        about = (unit["outcome"], *(() if in_any_wave else (unit["wave"], note(unit), *unit["counts"].values())))
         alone = name if unit["diagnostics"] or not changes or any(one["is_drift"] for one in reviewed[name]) else ""
+        if in_any_wave and not all(one["causes"] for one in reviewed.get(name, ())):
+            alone = name
         groups.setdefault((about, changes, own, alone), []).append(unit)
     return [*groups.values()]
 
@@ -139,7 +148,7 @@ def _names(group: Sequence[dict[str, Any]]) -> list[tuple[str, int]]:
 
 
 def _totals(document: dict[str, Any]) -> str:
-    return f"Objects: {totals_text(document, '**') or 'none'}."
+    return f"Objects: {totals_text(document, '**') or 'none'}{replaced_text(document)}."
 
 
 def _fitting(texts: list[str], room: int) -> tuple[list[str], int]:
@@ -153,8 +162,8 @@ def _fitting(texts: list[str], room: int) -> tuple[list[str], int]:
     return items, room
 
 
-def _rest(document: dict[str, Any], groups: list[list[dict[str, Any]]], rows: int, folds: int) -> Iterable[str]:
-    """The parts left out of the text, in words."""
+def _rest(document: dict[str, Any], groups: list[list[dict[str, Any]]], rows: int, silent: int) -> Iterable[str]:
+    """The parts left out of the text, in words. `silent`: the number of units in the table without their changes."""
     said, noun = [], noun_of(document)
     unchanged = Counter(u["outcome"] for u in document["units"])["unchanged"]
     if noun == "component":
@@ -175,7 +184,6 @@ def _rest(document: dict[str, Any], groups: list[list[dict[str, Any]]], rows: in
         outcomes = Counter(unit["outcome"] for group in groups[rows:] for unit in group)
         what = ", ".join(f"{number} {outcome}" for outcome, number in sorted(outcomes.items()))
         said.append(f"**Cut:** {sum(outcomes.values())} more {noun}s ({what}) have no room in a comment.")
-    silent = sum(len(group) for group in [g for g in groups[:rows] if _fold(g)][folds:])
     if silent:
         said.append(f"**Cut:** the changes of the last {silent} {noun}s in the table have no room in a comment.")
     return ["", " ".join(said)] if said else []
@@ -222,9 +230,18 @@ def _fold(
     changes = [change for one in group for change in reviewed.get(one["unit"], ())]
     if not changes:
         return "\n".join([head, *_fenced([*problems, *shown]), "</details>"])
-    parts = {"changes": changes, "outputs": outputs.get(unit["unit"], [])}
+    parts = {"changes": changes, "outputs": _common(group, outputs)}
     inner = sections({**bare_document("", ReviewSubject()), **parts}, FOLD, parts)
     return "\n".join([head, *(_fenced(problems) if problems else ()), *inner, "</details>"])
+
+
+def _common(group: Sequence[dict[str, Any]], outputs: Mapping[str, list[Mapping[str, Any]]]) -> list[Mapping[str, Any]]:
+    """The outputs of units that change alike, each with the readers of all."""
+    readers: dict[str, dict[str, None]] = {}
+    for unit in group:
+        for one in outputs.get(unit["unit"], ()):
+            readers.setdefault(one["name"], {}).update(dict.fromkeys(one["read_by"]))
+    return [{**one, "read_by": [*readers[one["name"]]]} for one in outputs.get(group[0]["unit"], ())]
 
 
 def _fenced(lines: list[str], what: str = "") -> list[str]:

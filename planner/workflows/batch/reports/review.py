@@ -10,9 +10,10 @@ from typing import Any, TypeAlias
 
 from planner.foundation.vocabulary.records import field, frozen
 from planner.logic.programs.actions import words_for
-from planner.render.review.document import ReviewSubject, bare_document
+from planner.render.review.document import bare_document
 from planner.render.review.links import Links
-from planner.workflows.batch.reports.document import is_drift, summary_line, totals, totals_text
+from planner.render.review.subject import ReviewSubject
+from planner.workflows.batch.reports.document import is_drift, replaced_text, summary_line, totals, totals_text
 from planner.workflows.batch.run import BatchReport
 
 Key: TypeAlias = tuple[str, int]
@@ -127,7 +128,7 @@ class _Fleet:
             "kind": "drift" if is_drift(self.document) else self.subject.kind,
             "mode": self.document["mode"],
             "counts": totals(dict(self.document)),
-            "causes": [self._cause(number, keys) for number, keys in enumerate(ordered, 1)],
+            "causes": [self._cause(number, keys, numbers) for number, keys in enumerate(ordered, 1)],
             "changes": list(self._entries("changes", numbers)),
             "outputs": list(self._entries("outputs", numbers)),
             "diagnostics": [*made["diagnostics"], *self._diagnostics()],
@@ -146,7 +147,9 @@ class _Fleet:
         document = dict(self.document)
         if is_drift(document):
             return summary_line(document)
-        return f"{summary_line(document).rstrip('.')}: {totals_text(document) or 'no objects'}."
+        return (
+            f"{summary_line(document).rstrip('.')}: {totals_text(document) or 'no objects'}{replaced_text(document)}."
+        )
 
     def _diagnostics(self) -> Iterator[dict[str, Any]]:
         for unit in self.document["units"]:
@@ -202,13 +205,15 @@ class _Fleet:
             )
         )
 
-    def _cause(self, number: int, keys: list[Key]) -> dict[str, Any]:
+    def _cause(self, number: int, keys: list[Key], numbers: Mapping[Key, list[int]]) -> dict[str, Any]:
         first = next(key for key in keys if self._roots(key) == [key])
         one = self.causes[first]
         units = list(dict.fromkeys(unit for unit, _ in keys))
+        own = ((unit, edit) for unit, inner in keys for edit in self.causes[unit, inner].get("unsettles") or ())
         return {
             **one,
             **self._place(first[0], one),
+            "unsettles": sorted({edit for key in own for edit in numbers.get(key, ())} - {number}),
             "number": number,
             "certain": all(self.causes[key]["certain"] for key in keys),
             "unit": first[0],
@@ -229,7 +234,7 @@ class _Fleet:
             return {}
         links: Links = self.subject.links
         file = os.path.normpath(os.path.join(self.folders.get(unit, ""), one["file"]))
-        link = links.to(file, one["line"])
+        link = links.of({**one, "file": file})
         return {"file": file, "line": one["line"], **({"link": link} if link else {})}
 
     # ---- the rest

@@ -1,0 +1,70 @@
+"""The outcome of each planned change of an apply that failed: what was done of it, and why not more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from planner.engine.apply.shared_work import ApplyWork
+from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
+from planner.foundation.vocabulary.records import frozen
+from planner.logic.model.plan import ResourceChange, change_name
+from planner.logic.programs.actions import NO_OP, does
+
+DONE, UNMET, TAINTED, LOST, LEFT, FAILED, NOT_REACHED = (
+    *("done", "unmet", "tainted", "lost", "left", "failed", "not_reached"),
+)
+"""done; done, but a condition does not hold; created, but tainted; destroyed, and not created again; created, but the
+former object still exists; failed; not begun"""
+MAKING = "instance_apply"
+STEPS = frozenset((MAKING, "instance_destroy", "deposed_destroy", "instance_forget", "deposed_forget"))
+"""kinds of vertices that do planned changes, or a step of one"""
+
+
+@frozen
+class Outcome:
+    """`kind` is one of the words above, `error` the first error."""
+
+    kind: str
+    error: str = ""
+
+
+def outcomes(walk: ApplyWork) -> Mapping[str, Outcome]:
+    """The outcomes by the names of changes."""
+    steps: dict[int, list[str]] = {}
+    for name, node in walk.graph.nodes.items():
+        change = walk.changes.get((node.object, node.extra)) or walk.changes.get((node.object, ""))
+        if node.kind in STEPS and change is not None:
+            steps.setdefault(id(change), []).append(name)
+    return {
+        change_name(change): _outcome(walk, change, steps.get(id(change), ()))
+        for change in walk.plan.changes
+        if change.action != NO_OP
+    }
+
+
+def _outcome(walk: ApplyWork, change: ResourceChange, nodes: Iterable[str]) -> Outcome:
+    # decided in Python: the outcome of a change -- a count of what the walk did of the steps that rules derived
+    record = walk.record
+    problems = [one for node in nodes for one in record.ends.get(node, ()) if one.severity == "error"]
+    begun = [node for node in nodes if node in record.ends]
+    done = {node for node in begun if node in record.operated or not has_errors(record.ends[node])}
+    error = _text(problems[0]) if problems else ""
+    if all(node in done for node in nodes):
+        return Outcome(UNMET if error else DONE, error)
+    if not begun:
+        return Outcome(NOT_REACHED)
+    has_made = any(walk.graph.nodes[node].kind == MAKING for node in done)
+    if does(change.action, "replaces") and has_made:
+        return Outcome(LEFT, error)
+    now = record.state.object(change.resource_address, change.key, "")
+    if does(change.action, "creates") and now is not None and now.tainted:
+        return Outcome(TAINTED, error)
+    if does(change.action, "replaces") and done and now is None:
+        return Outcome(LOST, error)
+    return Outcome(FAILED, error)
+
+
+def _text(problem: Diagnostic) -> str:
+    """The summary, and the first line of the detail."""
+    detail = problem.detail.strip().partition("\n")[0]
+    return f"{problem.summary}: {detail}" if detail else problem.summary

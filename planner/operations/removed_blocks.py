@@ -1,0 +1,96 @@
+"""The former places of blocks that are no longer declared, whose objects a plan destroys."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from planner.answers.explain.former_world import FormerWorld, FormerWorldsOf
+from planner.foundation.vocabulary.address import parse_resource_instance
+from planner.foundation.vocabulary.diagnostic import Failure
+from planner.foundation.vocabulary.records import frozen
+from planner.foundation.vocabulary.span import Source
+from planner.language.syntax.body import Block
+from planner.language.syntax.parse import FileBody, parse_config
+from planner.logic.model.plan import ResourceChange
+from planner.operations.plan import MadePlan
+from planner.world.git.revisions import GitError, implied_base
+from planner.world.git.tree import GitTree, git_tree
+
+REMOVED = {"delete_because_no_resource_config": False, "delete_because_no_module": True}
+"""kinds of changes without another cause than that their block is no longer declared: whether that is a module's"""
+
+
+@frozen
+class RemovedBlock:
+    """The former place of a block, and the commit that has it there."""
+
+    file: str
+    line: int
+    commit: str
+
+
+def removed_blocks(made: MadePlan[Any], worlds: FormerWorldsOf) -> Mapping[str, RemovedBlock]:
+    """The place of the block of each object that has none any more, by the address of the object: in the version that
+    the plan is compared with, or at the base of a pull request."""
+    result: dict[str, RemovedBlock] = {}
+    bodies: dict[str, FileBody | None] = {}
+    base: GitTree | None = None
+    for change in made.plan.changes:
+        world = worlds.of(change) if change.reason in REMOVED else None
+        block = _block(world, change) if world is not None else None
+        if world is None or block is None:
+            continue
+        name = block.source.filename
+        if not bodies:
+            base = world.tree if isinstance(world.tree, GitTree) else _base(made.loaded.options.directory)
+        if name not in bodies:  # a record has no comments, and so other lines
+            bodies[name] = _body(base, made.loaded.options.directory, name) if base is not None else None
+        former = _same(bodies[name], block)
+        if base is not None and former is not None:
+            result[change.address] = RemovedBlock(name, former.span.start_position.line, base.commit)
+    return result
+
+
+def _block(world: FormerWorld, change: ResourceChange) -> Block | None:
+    """The former block of an object, or of the module around it that is not called any more."""
+    address = parse_resource_instance(change.previous_address or change.address)
+    path = address.module.path
+    if REMOVED[change.reason]:
+        above = world.context.config.root.descendant(path[:-1]) if path else None
+        call = above.calls.get(path[-1]) if above is not None else None
+        return call.block if call is not None else None
+    module = world.context.config.root.descendant(path)
+    decl = module.resources.get(address.resource.relative) if module is not None else None
+    return decl.block if decl is not None else None
+
+
+def _base(directory: str) -> GitTree | None:
+    """The files at the commit that a pull request is compared with."""
+    try:
+        base = implied_base(os.environ, directory)
+        return git_tree(directory, base.commit) if base is not None and base.commit else None
+    except (Failure, GitError):
+        return None
+
+
+def _body(tree: GitTree, directory: str, name: str) -> FileBody | None:
+    """A file at a commit; None where that has no such file, and for JSON."""
+    path = os.path.relpath(os.path.realpath(os.path.join(directory, name)), os.path.realpath(tree.root))
+    if name.endswith(".json"):
+        return None
+    try:
+        return parse_config(Source(name, tree.read(path).decode()))[0]
+    except (OSError, GitError, Failure, UnicodeDecodeError):
+        return None
+
+
+def _same(body: FileBody | None, block: Block) -> Block | None:
+    """The block of a file with the type and labels of another one."""
+
+    def header(one: Block) -> tuple[str, ...]:
+        return one.type, *(label.value for label in one.labels)
+
+    blocks = body.blocks if body is not None else ()
+    return next((one for one in blocks if header(one) == header(block)), None)

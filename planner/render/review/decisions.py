@@ -1,0 +1,151 @@
+"""The decisions of a review: destroyed objects, verdicts of policies, and what is undecided."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from planner.logic.model.plan import Plan
+from planner.logic.programs.actions import does
+from planner.render.review.attributes import place_of_line
+from planner.render.review.subject import ReviewSubject
+
+if TYPE_CHECKING:
+    from planner.answers.policy.model import Finding
+    from planner.render.review.subject import ReviewSubject
+
+GRAVE = frozenset(
+    (
+        *("destroys_stateful", "replaces_stateful", "deny", "broken"),
+        *("result_lost", "result_left", "result_tainted", "result_failed"),
+    )
+)
+"""kinds of decisions about lost data, denied changes and failed ones"""
+_HELD = (
+    ("holds", "_stateful", ", holding data"),
+    ("unknown", "_unknown", ", perhaps holding data"),
+    ("none", "", ", holding no data"),
+)
+"""whether an object holds data, with the end of the kind and of the text of its decision"""
+_GUARD = "protect_stateful"
+_MOST_POLICIES = 12
+
+
+def decisions(plan: Plan, changes: Sequence[Mapping[str, Any]], subject: ReviewSubject) -> list[dict[str, Any]]:
+    """The reasons to look closely, the gravest first: each with its objects."""
+    # decided in Python: the order and grouping in a review -- rules derived the actions, verdicts and undecided values
+    removed = [c for c in changes if does(c["action"], "removes")]
+    replaced = [c for c in changes if does(c["action"], "replaces")]
+    if plan.mode == "refresh-only":  # what is gone is gone
+        removed = replaced = []
+    outside = [] if subject.kind == "drift" else [c for c in changes if c["is_drift"]]
+    lost, *others = (
+        [
+            (f"destroys{end}", f"destroyed{text}", [c["address"] for c in removed if c["data"] == held]),
+            *_by_order(f"replaces{end}", text, [c for c in replaced if c["data"] == held]),
+        ]
+        for held, end, text in _HELD
+    )
+    return [
+        *reasons(
+            ("drift_gone", "destroyed outside", (c["address"] for c in outside if c["action"] == "delete")),
+            ("drift_changed", "changed outside", (c["address"] for c in outside if c["action"] != "delete")),
+        ),
+        *reasons(*lost),
+        *finding_decisions(subject.findings, ("deny", "broken")),
+        *reasons(
+            *(one for listed in others for one in listed),
+            ("deferred", "left for a later plan", (block for block, _, _ in plan.deferred)),
+            ("unresolved", "undecided without its provider", (c["address"] for c in changes if c["undecided"])),
+        ),
+        *finding_decisions(subject.findings, ("undecided", "warn")),
+    ]
+
+
+def _by_order(kind: str, more: str, changes: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str, list[str]]]:
+    """Replaced objects by the order of the steps."""
+    for order, starts in (("destroyed first", ("delete", "forget")), ("created first", ("create",))):
+        yield kind, f"replaced, {order}{more}", [c["address"] for c in changes if c["action"].startswith(starts)]
+
+
+def finding_decisions(
+    findings: Sequence[Finding], kinds: Sequence[str] = ("deny", "broken", "undecided", "warn")
+) -> list[dict[str, Any]]:
+    """The verdicts that need a decision."""
+    words = {
+        "deny": "denied by policy, so the apply is blocked",
+        "broken": "not decidable by policy, so the apply is blocked",
+        "undecided": "not decided before the apply",
+        "warn": "warned of by policy",
+    }
+    named = [(one.kind, f"{one.code}: {one.address or 'the plan'}") for one in findings]
+    return reasons(*((kind, words[kind], [name for other, name in named if other == kind]) for kind in kinds))
+
+
+def reasons(*kinds: tuple[str, str, Iterable[str]]) -> list[dict[str, Any]]:
+    """A decision for each kind that has objects."""
+    return [
+        {"kind": kind, "text": text, "objects": objects}
+        for kind, text, given in kinds
+        if (objects := list(dict.fromkeys(given)))
+    ]
+
+
+def data_notes(changes: Iterable[Mapping[str, Any]]) -> list[str]:
+    """A remark on the destroyed objects of which no rule knows whether they hold data."""
+    types = sorted({one["type"] for one in changes if one["data"] == "unknown" and not one["is_drift"]})
+    if not types:
+        return []
+    shown = ", ".join(types[:_MOST_POLICIES]) + (", ..." if len(types) > _MOST_POLICIES else "")
+    return [
+        f"No rule of {_GUARD} knows whether objects of these types hold data: {shown}. Its parameters stateful_type "
+        "and stateless_type can name them."
+    ]
+
+
+def policy_lines(subject: ReviewSubject, decided: Iterable[Mapping[str, Any]] = ()) -> list[str]:
+    """Which policies were checked, and how; with a remark where an object that holds data, or may, is destroyed and
+    the policy about that is not among them."""
+    if subject.checked is None:
+        return [*subject.judged]
+    codes = sorted(subject.checked)
+    is_destroying = any(one["kind"].endswith(("_stateful", "_unknown")) for one in decided)
+    unguarded = is_destroying and _GUARD not in codes
+    if not codes:
+        return ["No policy was checked, so none guards the data of destroyed objects."] if unguarded else []
+    named = ", ".join(codes[:_MOST_POLICIES])
+    more = f" and {len(codes) - _MOST_POLICIES} more" if len(codes) > _MOST_POLICIES else ""
+    kinds = {one.kind for one in subject.findings}
+    result = "" if kinds & {"deny", "broken", "undecided", "warn"} else "; none denies the plan"
+    lines = [f"Policies checked: {named}{more}{result}.", *subject.judged]
+    guard = f"{_GUARD}, the policy about the data of destroyed objects, is not among them."
+    return [lines[0], guard, *lines[1:]] if unguarded else lines
+
+
+def finding_entry(finding: Finding, subject: ReviewSubject) -> dict[str, Any]:
+    """A verdict as the document has it."""
+    place, rule = {}, finding.rule_span
+    if finding.span is not None:
+        place = place_of_line(finding.span.filename, finding.span.start_position.line, subject.links)
+    is_open = finding.kind == "undecided"
+    message = finding.meaning if is_open else finding.message
+    return {
+        "kind": finding.kind,
+        "code": finding.code,
+        "address": finding.address,
+        "message": message or finding.message,
+        "reason": finding.reason,
+        **({"would": finding.would, "waits_for": list(_waits(finding, subject))} if is_open else {}),
+        **({"rule": place_of_line(rule.filename, rule.start_position.line, subject.links)} if rule is not None else {}),
+        **place,
+    }
+
+
+def _waits(finding: Finding, subject: ReviewSubject) -> Iterator[dict[str, str]]:
+    """The unknown values that a verdict depends on: with the expression of each, and whether it is known before its
+    object is changed, as that of an expression is, or only after that, as one that the provider returns."""
+    for *_, address, path in finding.waits_for:
+        expression = subject.written(address, path)
+        is_declared = subject.declared(address) is not None
+        known = "" if not is_declared else "before" if expression else "after"
+        yield {"address": address, "path": path, "expression": expression, "known": known}

@@ -1,0 +1,87 @@
+"""The results of an apply in its review: the outcome of each change, and the words for that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from planner.engine.apply.outcomes import DONE, FAILED, LEFT, LOST, NOT_REACHED, TAINTED, UNMET, Outcome
+from planner.logic.programs.actions import NO_OP, does, steps, words_for
+
+_LISTS = {
+    LOST: "destroyed, but not created again",
+    LEFT: "created, but the former object still exists",
+    TAINTED: "created, but tainted, so the next apply replaces it",
+    FAILED: "failed",
+    UNMET: "done, but a condition does not hold",
+    NOT_REACHED: "not reached, so unchanged",
+    DONE: "done",
+}
+"""the lists of objects, the gravest first"""
+KINDS = tuple(_LISTS)
+_DESTROYED = (DONE, UNMET, LOST)
+"""outcomes of changes that destroyed an object"""
+_MOST = 300
+"""characters of an error"""
+_LEFT = "planner plan shows what is left to do."
+
+
+def with_results(
+    review: dict[str, Any],
+    succeeded: bool,
+    outcomes: Mapping[str, Outcome],
+    hide: Callable[[str], str] = lambda text: text,
+) -> dict[str, Any]:
+    """The review of a plan, each change with what an apply made of it. After a failure, the decisions are about that.
+    `outcomes`: by the names of changes; where there are none, all changes were done, or none was begun."""
+    missing = Outcome(DONE if succeeded else NOT_REACHED)
+    changes = []
+    for one in review["changes"]:
+        known = outcomes.get(one["address"], missing)
+        result = {"outcome": known.kind, "error": hide(known.error)[:_MOST]}
+        changes.append(one if one["is_drift"] or one["action"] == NO_OP else {**one, "result": result})
+    if succeeded:
+        return {**review, "changes": changes}
+    notes = {"notes": [*review["notes"], _LEFT]} if "notes" in review else {}
+    return {**review, "changes": changes, "decisions": list(_decisions(review["decisions"], changes)), **notes}
+
+
+def _decisions(planned: list[dict[str, Any]], changes: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Destroyed objects that held data, then the objects by their outcomes; verdicts stay."""
+    results = {one["address"]: one["result"]["outcome"] for one in changes if "result" in one}
+    destroyed = {one["address"] for one in changes if "result" in one and _is_destroyed(one)}
+    for one in planned:
+        if one["kind"].endswith("_stateful") and (objects := [name for name in one["objects"] if name in destroyed]):
+            yield {**one, "objects": objects}
+    for kind, text in _LISTS.items():
+        if objects := [name for name, outcome in results.items() if outcome == kind]:
+            yield {"kind": f"result_{kind}", "text": text, "objects": objects}
+    yield from (one for one in planned if one["kind"] in ("deny", "broken", "undecided", "warn"))
+
+
+def _is_destroyed(change: Mapping[str, Any]) -> bool:
+    outcome = change["result"]["outcome"]
+    return outcome in _DESTROYED or (outcome == TAINTED and steps(change["action"])[0] == "delete")
+
+
+def result_text(change: Mapping[str, Any]) -> str:
+    """`not updated: not reached`; "" where the plan's own word is right."""
+    outcome = change["result"]["outcome"] if "result" in change else DONE
+    done = words_for(change["verb"]).done
+    if outcome == TAINTED:
+        first = (
+            "destroyed and " if does(change["action"], "replaces") and steps(change["action"])[0] == "delete" else ""
+        )
+        return f"{first}created, but tainted"
+    texts = {
+        UNMET: f"{done}, but a condition does not hold",
+        FAILED: f"could not be {done}",
+        NOT_REACHED: f"not reached, so not {done}",
+    }
+    return texts.get(outcome, "" if outcome == DONE else _LISTS[outcome])
+
+
+def effects_title(document: Mapping[str, Any]) -> str:
+    """The title of what causes set off: of a failed apply that was planned."""
+    is_failed = document["result"] is not None and not document["result"]["succeeded"]
+    return "planned to set off" if is_failed else "sets off"

@@ -1,0 +1,43 @@
+"""The parts of a review besides the plan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from planner.foundation.vocabulary.diagnostic import Diagnostic
+from planner.foundation.vocabulary.records import field, frozen
+from planner.foundation.vocabulary.span import Span
+from planner.operations.removed_blocks import RemovedBlock
+from planner.render.review.links import Links
+
+if TYPE_CHECKING:
+    from planner.answers.policy.model import Finding
+
+
+@frozen(eq=False)
+class ReviewSubject:
+    """The parts of a report besides the plan: `kind` is plan, apply or policy; `about` names the workspace, the state,
+    the revision and the file of the plan, as far as they are known."""
+
+    kind: str = "plan"
+    about: Mapping[str, Any] = field(factory=dict)
+    links: Links = field(factory=Links)
+    findings: Sequence[Finding] = ()
+    judged: Sequence[str] = ()
+    """lines about the objects that policies looked at"""
+    checked: Sequence[str] | None = None
+    """the codes of the policies that were checked; None where that is not known"""
+    data: Mapping[str, str] = field(factory=dict)
+    """whether objects hold data (holds, none), by address; of others no rule knows it"""
+    removed: Mapping[str, RemovedBlock] = field(factory=dict)
+    """the former places of blocks that are no longer declared, by the addresses of their objects"""
+    diagnostics: Sequence[Diagnostic] = ()
+    declared: Callable[[str], Span | None] = field(default=lambda address: None)
+    """the declaration of an object, by its address"""
+    written: Callable[[str, str], str] = field(default=lambda address, path: "")
+    """the expression of an attribute, by the address of the object and its path; "" where it is not written"""
+    hide: Callable[[str], str] = field(default=lambda text: text)
+    """replaces sensitive strings"""
+    result: Mapping[str, Any] | None = None
+    """of an apply: `succeeded`, and the numbers `added`, `changed` and `destroyed`"""

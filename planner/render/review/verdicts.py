@@ -1,0 +1,92 @@
+"""Verdicts of policies as Markdown, and the lists of names and the places that all parts of a report share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from planner.render.alike import AlikeNames, alike, numbered
+from planner.render.review.literal import address, code, prose
+
+MOST_NAMED = 4
+_MOST_INLINE = 4
+"""verdicts of a kind that are among the decisions"""
+
+
+def name_list(names: Iterable[str]) -> str:
+    """The names, alike ones together, the first few."""
+    counts = {one.text: one.number for one in alike(names)}
+    items = [AlikeNames(one.text, counts.get(one.text, one.number)) for one in numbered(counts)]
+    shown = [code(item.text) + (f" ({item.number:,})" if item.number > 2 else "") for item in items[:MOST_NAMED]]
+    left = sum(item.number for item in items[MOST_NAMED:])
+    return ", ".join(shown) + (f" and {left:,} more" if left else "")
+
+
+def place_link(one: Mapping[str, Any], before: str = " ") -> str:
+    """The file and line, as a link where there is one; "" for none."""
+    if not one.get("file"):
+        return ""
+    place = code(f"{one['file']}:{one['line']}")
+    return f"{before}[{place}]({address(one['link'])})" if one.get("link") else f"{before}{place}"
+
+
+def inline_findings(document: Mapping[str, Any]) -> dict[str, list[list[Mapping[str, Any]]]]:
+    """The verdicts that are among the decisions, by kind."""
+    kinds: dict[str, list[list[Mapping[str, Any]]]] = {}
+    for group in _alike(document):
+        kinds.setdefault(group[0]["kind"], []).append(group)
+    decided = {one["kind"] for one in document["decisions"]}
+    return {kind: groups for kind, groups in kinds.items() if kind in decided and len(groups) <= _MOST_INLINE}
+
+
+def _alike(document: Mapping[str, Any]) -> Iterable[list[Mapping[str, Any]]]:
+    """The findings, those with the same message about several objects together."""
+    groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+    for one in document["policies"]["findings"]:
+        groups.setdefault((one["kind"], one["code"], one["message"], one["reason"]), []).append(one)
+    return groups.values()
+
+
+def other_findings(document: Mapping[str, Any]) -> Iterator[list[Mapping[str, Any]]]:
+    """The findings that are not among the decisions."""
+    inline = inline_findings(document)
+    return (group for group in _alike(document) if group[0]["kind"] not in inline)
+
+
+def verdict_text(group: Sequence[Mapping[str, Any]]) -> str:
+    return f"**{group[0]['kind']}** {findings_text(group)}"
+
+
+def findings_text(group: Sequence[Mapping[str, Any]]) -> str:
+    """The policy, the objects, the message, and for an open one the values that it depends on."""
+    first = group[0]
+    reason = f"; {prose(first['reason'])}" if first["reason"] else ""
+    objects = f" {name_list(one['address'] for one in group)}" if first["address"] else ""
+    place = place_link(first) if len(group) == 1 else ""
+    rule = f" (rule: {place_link(first['rule'], '')})" if first.get("rule") else ""
+    waits = [wait for one in group for wait in one.get("waits_for") or ()]
+    verb = {"deny": "would deny: ", "warn": "would warn: "}.get(first.get("would") or "", "")
+    later = f". {_waiting(waits, first.get('would') == 'deny')}" if waits else ""
+    message = f"{verb if first['kind'] == 'undecided' else ''}{prose(first['message'])}"
+    return f"{code(first['code'])}{objects}: {message}{reason}{later}{place}{rule}  "
+
+
+def _waiting(waits: Sequence[Mapping[str, Any]], denies: bool) -> str:
+    """The unknown values that verdicts depend on, when they are known, and what a denial means then."""
+    named = list(
+        dict.fromkeys(
+            code(f"{one['address']}.{one['path']}") + (f" ({code(one['expression'])})" if one["expression"] else "")
+            for one in waits
+        )
+    )
+    more = f" and {len(named) - MOST_NAMED:,} more" if len(named) > MOST_NAMED else ""
+    objects = list(dict.fromkeys(one["address"] for one in waits))
+    changed = f"{code(objects[0])} is changed" if len(objects) == 1 else "their objects are changed"
+    known = {one["known"] for one in waits}
+    when, effect = "known during the apply", "a denial then stops the apply"
+    if known == {"before"}:
+        when, effect = f"known during the apply before {changed}", "a denial then stops the apply without that change"
+    elif known == {"after"}:
+        when, effect = f"known only after {changed}", "a denial then stops the apply, but that change is made"
+    effect = effect if denies else "the apply goes on in any case"
+    return f"It depends on {', '.join(named[:MOST_NAMED])}{more}, {when}; {effect}"
