@@ -306,7 +306,7 @@ def with_chains(made: MadePlan[Unstored], proof: dict[str, Any]) -> dict[str, An
         object = str(parse_address(name).config)
         chains.append((f"{name} is read only after {resource}", waiting_chain(graph, object, resource)))
     chains += [
-        (f"{move.from_} looks renamed to {move.to}", [ChainStep("to keep it with a moved block: planner suggest")])
+        (f"{move.from_} looks renamed to {move.to}", [ChainStep("to keep it, add the block of planner suggest")])
         for move in (sure_moves(made.plan, made.loaded.config) if does(action, "ends") or action == "create" else ())
         if any(name in pair for pair in move.carried)
     ]

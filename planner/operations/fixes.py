@@ -158,7 +158,8 @@ def _of_change(options: OperationOptions, words: tuple[str, ...], plan_file: str
         return _document(goal, Fixes(stuck="There is no cause to take away.")), []
     sets = causes_of(because, explainer.what_was(asked))
     tried = list(_moves(options, plan_file, made, asked))
-    tried += [_attempt(options, plan_file, made, asked, causes) for causes in sets[:MOST_SETS]]
+    attempts = [_attempt(options, plan_file, made, asked, causes) for causes in sets[:MOST_SETS]]
+    tried += [fix for fix in attempts if fix.checked or not tried]
     limit = f"There are {len(sets) - MOST_SETS} more candidates." if len(sets) > MOST_SETS else ""
     if because.is_guess:
         limit = " ".join(text for text in ("These are candidates: what they were is not on record.", limit) if text)

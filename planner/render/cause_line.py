@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import Any
 
 from planner.answers.explain.causes import Because, CauseStep
-from planner.foundation.values.expression_text import common_start, literal
+from planner.foundation.values.expression_text import HIDDEN, common_start, literal
 from planner.foundation.vocabulary.address import quote
 from planner.foundation.vocabulary.records import evolve
 from planner.foundation.vocabulary.span import Span
@@ -101,9 +101,9 @@ def hops_of(because: Because, address: str, actions: Mapping[str, str]) -> list[
         if step.kind or not (owner := _owner(step, actions)):
             steps.append(step)
         elif owner not in (address, root.what):
-            if steps and steps[-1].what == owner:  # the object itself comes after what is in it
-                steps.pop()
-            steps.append(evolve(step, what=owner, before="", value=""))
+            # the object itself comes after the line in it that uses the value
+            source = steps.pop().source if steps and steps[-1].what == owner else step.source
+            steps.append(evolve(step, what=owner, before="", value="", source=source))
     kept = [
         step
         for before, step, after in zip([None, *steps], steps, [*steps[1:], None], strict=False)
@@ -131,11 +131,14 @@ def folded(steps: Sequence[CauseStep]) -> list[CauseStep]:
     return result
 
 
-def inside_text(steps: Iterable[CauseStep]) -> str:
-    """`, through 9 steps in module.label`, of alike steps together, for the line of the step before them."""
-    members = list(steps)
-    number = max(int(step.note) for step in members)
-    return f", through {number} steps in {', '.join(one.text for one in alike(step.what for step in members))}"
+def inside_text(steps: Sequence[CauseStep], before: str = "") -> str:
+    """`, through 9 steps in module.label`, of alike steps together, for the line of the step before them. `before`: the
+    name of that step; the modules around both are not repeated."""
+    numbers = sorted({int(step.note) for step in steps})
+    number = f"{numbers[0]} to {numbers[-1]}" if len(numbers) > 1 else numbers[0]
+    names = [one.text for one in alike(step.what for step in steps)]
+    shown = [f"module.{n.rpartition('module.')[2]}" if before.startswith(f"{n}.") else n for n in names]
+    return f", through {number} steps in {', '.join(shown)}"
 
 
 def is_each_value(step: CauseStep) -> bool:
@@ -173,8 +176,9 @@ def words_of(step: CauseStep, actions: Mapping[str, str], with_place: bool = Tru
             "change: the state was changed outside planner"
         )
     what = name_of(step) + difference_of(step)
+    hidden = "sensitive, " if step.before == step.value == HIDDEN else ""
     if step.kind == "variable":
-        return f"{what} ({origin_of(step)})" if with_place else what
+        return f"{what} ({hidden}{origin_of(step)})" if with_place else what
     what += _CALLS.get(step.kind, "")
     key = _NEW_KEY.fullmatch(step.what)
     if key is not None and not key[3]:
@@ -184,9 +188,17 @@ def words_of(step: CauseStep, actions: Mapping[str, str], with_place: bool = Tru
     if step.kind == "replace_because_tainted":
         return f"{what} is tainted{': ' if step.note else ''}{step.note}"
     place = place_of(step.source) if with_place and step.kind not in _ASKED else ""
-    place = f"read at {place}" if place and step.kind == "file" else place
+    place = f"read at {place}" if place and step.kind == "file" else f"{hidden}{place}"
     notes = ", ".join(filter(None, ("for_each" if key is not None and not key[3] else "", place, said)))
     return f"{what} ({notes})" if notes else what
+
+
+def root_text(root: CauseStep, place: str = "") -> str:
+    """A certain root cause in words; of a file that is read at `place` without that place."""
+    words = words_of(root, {})
+    if root.kind != "file":
+        return words
+    return words.removesuffix(f" (read at {place})").replace(name_of(root), f"{name_of(root)} was edited", 1)
 
 
 def name_of(step: CauseStep) -> str:

@@ -12,26 +12,21 @@ A change only names the number; the hops from a cause to its changes are printed
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from planner.answers.explain.causes import Because, CauseStep, RootCause, grouped, is_part
 from planner.foundation.vocabulary.records import evolve
 from planner.logic.programs.actions import actions, verb_of, words_for
 from planner.render.alike import alike
+from planner.render.cause_hops import hop_lines
 from planner.render.cause_line import (
-    INSIDE,
     MOST_ROOTS,
     because_lines,
-    difference_of,
-    folded,
     hops_of,
-    inside_text,
     name_of,
-    origin_of,
     own_lines,
-    place_of,
-    presence,
+    root_text,
     roots_sentence,
     words_of,
 )
@@ -39,7 +34,7 @@ from planner.render.terminal import Paint, fold
 
 MOST_LISTED = 20
 """lines of objects listed for one cause, unless all are requested"""
-MOST_HOPS = 8
+MOST_HOPS = 12
 """lines of hops shown for one cause"""
 NO_CAUSES = (
     "No causes for {}: there is no record of earlier values. Apply once with planner, or compare with a commit: "
@@ -63,7 +58,6 @@ _THEMSELVES = {
 }
 _MODULE = re.compile(r'module\.[\w-]+(?:\[(?:"(?:[^"\\]|\\.)*"|[^\]"])*\])?\.')
 _MODULES = re.compile(rf"(?:{_MODULE.pattern})+")
-_KEYS = re.compile(r'\["(?:[^"\\]|\\.)*"\]|\[[0-9*]+\]')
 
 
 def risks() -> dict[str, int]:
@@ -99,11 +93,13 @@ class Causes:
             for part in group.parts:
                 self.numbers[part] = number
         self._hops = {
-            number: list(_hops(group, chains, planned, folds=True))
+            number: _shown_hops(group, chains, planned)
             for number, group in enumerate((group for group in self.groups if group.root.what), 1)
         }
         self.are_numbered = any(self._hops.values())
         """whether changes name numbers: not where no cause has hops, unless all causes come first"""
+        self._introduced: set[int] = set()
+        """the numbers that were printed with their causes"""
 
         self.unclear = {
             name: planned[name]
@@ -132,14 +128,20 @@ class Causes:
         for root in because.roots:
             parts.setdefault(self.numbers.get((root.what, root.kind), 0), []).append(root)
         words = [self._reference(number, roots) for number, roots in parts.items()]
-        return fold(roots_sentence(words, because.is_guess), self.width and self.width - 4)
+        between = [step.what for step in hops_of(because, name, self.planned) if step.what in self.planned]
+        through = f", through {between[-1]}" if between and len(words) == 1 and not because.is_guess else ""
+        return fold(roots_sentence(words, because.is_guess) + through, self.width and self.width - 4)
 
     def _reference(self, number: int, roots: Sequence[CauseStep]) -> str:
-        """`[1] var.image`."""
+        """`[1] var.image "1.2" -> "1.3" (prod.tfvars:4)` for the first time, then `[1] var.image`."""
         if not number:
             return ", ".join(words_of(root, self.planned) for root in roots)
-        root = roots[0] if len(roots) == 1 else self._with_number()[number - 1].root
-        return f"[{number}] {name_of(root)}"
+        group = self._with_number()[number - 1]
+        root = roots[0] if len(roots) == 1 else group.root
+        if number in self._introduced:
+            return f"[{number}] {name_of(root)}"
+        self._introduced.add(number)
+        return f"[{number}] {root_text(root) if group.is_certain else words_of(root, self.planned)}"
 
     def json(self, name: str) -> dict[str, Any]:
         """The causes of a change as JSON: `because` (steps from the root cause on), `root_causes`,
@@ -172,7 +174,7 @@ class Causes:
 
     def hops(self, number: int) -> list[str]:
         """All hops between the cause of a number and its changes, one a line, with whole names."""
-        return list(_hops(self._with_number()[number - 1], self.chains, self.planned, is_whole=True))
+        return hop_lines(self._with_number()[number - 1], self.chains, self.planned, is_whole=True)
 
     def note_lines(self) -> list[str]:
         """Lines about missing former values."""
@@ -217,6 +219,7 @@ class Causes:
         module that the changes belong to, `whole`: the root causes of all changes, where these are only some."""
         lines: list[str] = []
         number = 0
+        self._introduced.update(self.numbers.values() if only is None else ())
         total = ChangeCount.of(self.planned)
         for group in self.groups:
             is_unclear = group.root.what and not everything and all(name in self.unclear for name, _ in group.changes)
@@ -276,11 +279,11 @@ class Causes:
 
     def _hop_lines(self, number: int, everything: bool = False) -> list[str]:
         group = self._with_number()[number - 1]
-        hops = list(_hops(group, self.chains, self.planned)) if everything else self._hops[number]
+        hops = hop_lines(group, self.chains, self.planned) if everything else self._hops[number]
         shown = hops if everything or len(hops) <= MOST_HOPS + 1 else _nearest(hops)
         lines = [line for hop in shown for line in fold(f"        {hop}", self.width, "     ")]
         if len(shown) < len(hops):
-            lines.append(f"        ... {len(hops) - len(shown)} more (planner why {self.options}-full)")
+            lines.append(f"        ... {len(hops) - len(shown)} more steps (planner why {self.options}-full)")
         return lines
 
     def _object_lines(self, changes: Iterable[tuple[str, str]], everything: bool) -> list[str]:
@@ -316,6 +319,15 @@ def _in_words(change: tuple[str, str]) -> str:
     return f"{verb} {name}"
 
 
+def _shown_hops(group: RootCause, chains: Mapping[str, Because], planned: Mapping[str, str]) -> list[str]:
+    """The hops of an overview: where there are some, with the changes that they lead to, unless these are too many."""
+    hops = hop_lines(group, chains, planned, folds=True)
+    if not hops and group.root.what not in planned:
+        return hops
+    ends = hop_lines(group, chains, planned, folds=True, with_ends=True)
+    return ends if len(ends) <= MOST_HOPS + 1 else hops
+
+
 def _nearest(hops: Sequence[str]) -> Sequence[str]:
     """The hops nearest to a cause: all up to a depth, or the first where even these are too many."""
     depths = [len(hop) - len(hop.lstrip()) for hop in hops]
@@ -331,88 +343,9 @@ def title_of(group: RootCause) -> str:
     if not root.what:
         return _THEMSELVES.get(root.kind, root.kind)
     if root.kind == "variable":
-        value = difference_of(root) or (f" = {root.value}" if root.value else "")
-        return f"{root.what}{value} ({origin_of(root)})"
-    words = words_of(root, {})
-    return words.replace(" (read at", " was edited (read at", 1) if root.kind == "file" and group.is_certain else words
-
-
-# ---------------------------------------------------------------- hops
-
-
-class _Hop:
-    """A step between a cause and its changes, of several instances at once, and the steps that follow."""
-
-    def __init__(self) -> None:
-        self.steps: dict[str, CauseStep] = {}
-        self.below: dict[tuple[str, str], _Hop] = {}
-
-    @property
-    def is_inside(self) -> bool:
-        """Whether the steps are inside an installed module."""
-        return any(step.kind == INSIDE for step in self.steps.values())
-
-
-def _hops(
-    group: RootCause,
-    chains: Mapping[str, Because],
-    planned: Mapping[str, str],
-    folds: bool = False,
-    is_whole: bool = False,
-) -> Iterator[str]:
-    """The hops between a cause and its changes, one a line: those of alike instances are one, and each is indented
-    below the one before. `folds`: those inside an installed module are one; `is_whole`: names have their modules, also
-    below a name in the same module."""
-    root = _Hop()
-    for name, _ in group.changes:
-        because = chains[name]
-        if because.is_guess or (because.steps[0].what, because.steps[0].kind) not in group.parts:
-            continue
-        at = root
-        steps = hops_of(because, name, planned)
-        for step in folded(steps) if folds else steps:
-            key = (_KEYS.sub("[*]", step.what), f"{place_of(step.source)}{presence(step, planned)}")
-            at = at.below.setdefault(key, _Hop())
-            at.steps[step.what] = step
-    yield from _hop_texts(root, "", "", planned, is_whole)
-
-
-def _hop_texts(hop: _Hop, lead: str, module: str, planned: Mapping[str, str], is_whole: bool = False) -> Iterator[str]:
-    for below in hop.below.values():
-        first = next(iter(below.steps.values()))
-        names = alike(name_of(step) for step in below.steps.values())
-        if below.is_inside:
-            if below.below:  # something of the user's follows
-                yield f"{lead}-> {inside_text(below.steps.values()).removeprefix(', ')}"
-                yield from _hop_texts(below, f"{lead}  ", "", planned, is_whole)
-            continue
-        inside = [inner for inner in below.below.values() if inner.below and inner.is_inside]
-        others = _Hop()
-        others.below = {key: inner for key, inner in below.below.items() if not inner.is_inside}
-        for inner in inside:
-            others.below |= inner.below
-        through = inside_text(step for inner in inside for step in inner.steps.values()) if inside else ""
-        notes = words_of(first, planned)[len(name_of(first)) :] + through
-        texts = [one.text for one in names]
-        shown = [without_module(text, module) for text in texts]
-        yield f"{lead}-> {', '.join(shown)}{notes}"
-        inner_module = "" if inside or is_whole else module_of(texts[0])
-        yield from _hop_texts(others, f"{lead}  ", inner_module, planned, is_whole)
-
-
-def without_module(text: str, module: str) -> str:
-    """A name without the module of the name before it, but for the dot: `.var.tag`."""
-    return text.removeprefix(module[:-1]) if module and module_of(text).startswith(module) else text
-
-
-def module_of(text: str) -> str:
-    """The module that a name is read in, with a dot behind it; an output is read where its module is called."""
-    match = _MODULES.match(text)
-    if match is None:
-        return ""
-    if "." in text[match.end() :]:
-        return match.group()
-    return text[: [step.start() for step in _MODULE.finditer(text)][-1]]
+        value = "" if root.before else f" = {root.value}" if root.value else ""
+        return words_of(root, {}).replace(root.what, root.what + value, 1)
+    return root_text(root) if group.is_certain else words_of(root, {})
 
 
 # ---------------------------------------------------------------- numbers

@@ -7,11 +7,10 @@ high.
 
 from __future__ import annotations
 
-import shlex
 from typing import Any
 
 from planner.logic.datalog.explain.why_not import obstacles_text
-from planner.logic.programs.actions import verb_of
+from planner.logic.programs.actions import words_for
 from planner.render.terminal import Paint
 from planner.render.value import quoted
 
@@ -19,6 +18,10 @@ _FOLLOWED = ("changes", "explained", "unknown", "reads_staying", "ignored_up_to"
 """the predicates that an explained action is followed to"""
 LONGEST = 500
 """steps of a proof of which everything redundant can be omitted"""
+
+
+MOST_JOINED = 2
+"""reasons that are printed in the line of the action planned instead"""
 
 
 def proof_text(document: dict[str, Any], paint: Paint, full: bool = False, depth: int = 0, expand: str = "") -> str:
@@ -251,11 +254,13 @@ def _obstacles(document: dict[str, Any], paint: Paint, full: bool) -> str:
     lines = list(document.get("notes", ()))
     if document.get("nearest") and not full:
         for number, near in enumerate(document["nearest"]):
-            lines.append(paint(near["text"], "bold") if number == 0 else near["text"])
-            lines += [f"  {line}" for line in near.get("lines", ())]
-        question = f"{verb_of(goal[2])} {shlex.quote(goal[1])}" if "action" in goal[0] else ""
-        command = f"planner why -not -full {document.get('options', '')}{question}" if question else "-full"
-        return "\n".join([*lines, paint(f"All rules that were tried: {command}", "grey")])
+            text, reasons = near["text"], near.get("lines", ())
+            if near.get("kind") == "planned-instead" and 0 < len(reasons) <= MOST_JOINED:
+                text = f"{text.removesuffix('.')}, not {words_for(goal[2]).done}: {' and '.join(reasons)}"
+                reasons = ()
+            lines.append(paint(text, "bold") if number == 0 else text)
+            lines += [f"  {reason}" for reason in reasons]
+        return "\n".join([*lines, paint("All rules that were tried: -full", "grey")])
     text = obstacles_text(document["rules"], goal, 0 if full else 2)
     lines += [f"{paint(fact_text(goal), 'bold')} does not hold.", text or "  No rule could derive it."]
     return "\n".join(lines)

@@ -13,10 +13,11 @@ from typing import Any
 from planner.answers.explain.why import more_causes
 from planner.logic.programs.actions import does, verb_of, words_for
 from planner.render.alike import alike
+from planner.render.cause_line import MOST_ROOTS, root_text
 from planner.render.proof import fact_text, own_rule_text, proof_text, source_text
 from planner.render.terminal import Paint, fold
 from planner.render.value import quoted
-from planner.render.why_change import CODE, change_text, folded_text, in_words
+from planner.render.why_change import CODE, cause_step, change_text, folded_text, in_words
 
 CHAIN = "waits_for"
 EDGE = "edge"
@@ -77,6 +78,8 @@ def _answer_text(proof: dict[str, Any], paint: Paint, width: int, full: bool, de
             rest = [chain for chain in proof.get("chains", ()) if chain["text"] != known]
             return "\n".join(filter(None, (text, chains_text({"chains": rest}, paint, width))))
     text = proof_text(proof, paint, full, depth, expand)
+    if proof.get("nearest") and not full:
+        return "\n".join(part for line in text.splitlines() for part in fold(line, width))
     if not full and not depth and not expand and kind == "explained":
         text = in_words(text)
         is_gone = all(does(proof["goal"][2], step) for step in ("ends", "destroys"))
@@ -116,7 +119,9 @@ def unknown_text(document: dict[str, Any], paint: Paint, width: int) -> str:
             if action != "create":
                 reason = CODE.sub("", in_words(decided["reason"]))
                 lines.append(f"  <- {reason}")
-                if not decided["rule"].endswith("tainted"):
+                roots = [root for root in document.get("root_causes", ()) if root["what"] != name]
+                lines += [f"  <- {root_text(cause_step(root))}" for root in roots[:MOST_ROOTS]]
+                if not roots and not decided["rule"].endswith("tainted"):
                     lines.append(f"  To see its causes: planner why {document.get('options', '')}{shlex.quote(name)}")
         elif not further:
             lines.append(f"  {CODE.sub('', proofs[at]['reason'])}{f' ({places[-1]})' if places else ''}")

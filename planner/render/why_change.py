@@ -14,7 +14,17 @@ from typing import Any
 from planner.answers.explain.causes import CauseStep
 from planner.foundation.vocabulary.records import evolve
 from planner.logic.programs.actions import actions, does, words_for
-from planner.render.cause_line import INSIDE, difference_of, folded, inside_text, is_each_value, name_of, words_of
+from planner.render.cause_line import (
+    INSIDE,
+    difference_of,
+    folded,
+    inside_text,
+    is_each_value,
+    name_of,
+    place_of,
+    root_text,
+    words_of,
+)
 from planner.render.terminal import Paint, fold
 
 MOST_LINES = 12
@@ -54,7 +64,25 @@ def change_text(document: dict[str, Any], paint: Paint, width: int) -> str:
         lines += [f"  To keep the tainted object: planner untaint {shlex.quote(one)}" for one in _tainted(document)]
     else:
         return ""
-    return folded_text(lines, paint, width)
+    return folded_text(_with_headline(lines), paint, width)
+
+
+_INSTANCES = re.compile(r": (\S.*) has (\d+) instances? now and had (\d+)$")
+
+
+def _with_headline(lines: list[str]) -> list[str]:
+    """Lines in which the headline is one with the first hop where both have the same content."""
+    head, hop = lines[0], lines[1].strip().removeprefix("<- ") if len(lines) > 1 else ""
+    place = f" ({hop.rpartition(' (')[2]}"
+    instances = _INSTANCES.search(head)
+    for ending, said in ((" was removed", " removed"), (" is new", " added")):
+        if head.endswith(ending) and hop == f"{head.rpartition(': ')[2].removesuffix(ending)}{said}{place}":
+            return [f"{head.removesuffix(ending)} was{said}{place}", *lines[2:]]
+    if instances is not None and hop == f"{instances[1]}.count{place}":
+        return [f"{head[: instances.start()]}: count {instances[3]} -> {instances[2]}{place}", *lines[2:]]
+    if head.endswith(" is updated: its value differs") and lines[1].startswith("  ") and lines[1].strip() == hop:
+        return [f"{head.removesuffix('its value differs')}{hop}", *lines[2:]]
+    return lines
 
 
 def _others(document: dict[str, Any], first: list[str], most: int) -> Iterator[str]:
@@ -123,7 +151,8 @@ def _headline(document: dict[str, Any]) -> str:
     start, _, what = head.rpartition(": ")
     whole = f"{document['goal'][1]}.{what}"
     is_within = what == "its value" or all(part.startswith((f"{whole}.", f"{whole}[")) for part in parts)
-    return f"{start}: {len(parts)} parts{f' of {what}' if is_within else ''} differ"
+    common = ", all for one cause" if not document.get("other_causes") and _is_followed(document) else ""
+    return f"{start}: {len(parts)} parts{f' of {what}' if is_within else ''} differ{common}"
 
 
 def _parts(document: dict[str, Any]) -> list[str]:
@@ -140,7 +169,7 @@ def _also(document: dict[str, Any]) -> Iterator[str]:
     name, shown = document["goal"][1], {step["what"] for chain in chains for step in chain}
     also = [cause_step(part) for part in document.get("differences", ()) if part["what"] not in shown]
     for part in also[:MOST_ALSO]:
-        yield f"  also {part.what[len(name) :].lstrip('.')}{difference_of(part)}"
+        yield f"  also {part.what[len(name) :].lstrip('.')}{words_of(part, {})[len(part.what) :]}"
     if len(also) > MOST_ALSO:
         yield f"  also {len(also) - MOST_ALSO} more parts (-full)"
 
@@ -163,18 +192,22 @@ def _hops(document: dict[str, Any]) -> Iterator[str]:
         hop for hop, own, after in zip(kept, names, [*names[1:], ""], strict=True) if own != after or hop is kept[-1]
     ]
     kept = [hop for hop in kept if not is_each_value(hop)]
-    inside = ""
+    inner: CauseStep | None = None
+    place = ""
     for number, step in enumerate(folded(list(_with_renewals(kept, name, known)))):
         if step.kind == INSIDE:
-            inside = inside_text([step])
+            inner = step
             continue
-        what, words = name_of(step), words_of(step, {name: action})
+        what = name_of(step)
+        words = root_text(step, place) if step.kind == "file" else words_of(step, {name: action})
+        place = place_of(step.source)
+        inside = inside_text([inner], what) if inner is not None else ""
         own = what.startswith((f"{name}.", f"{name}[")) and step.kind in ("", *_WRITTEN)
         if own and step.what in unknown and not difference_of(step):
             words = f"{what} becomes (known after apply){words[len(what) :]}"
         text = what[len(name) :].lstrip(".") if own else what
         yield f"{'  ' if own and not number else ''}{text}{words[len(what) :]}{inside}"
-        inside = ""
+        inner = None
 
 
 def _with_renewals(hops: list[CauseStep], name: str, known: Mapping[str, str]) -> Iterator[CauseStep]:
@@ -215,7 +248,11 @@ def _unchanged(document: dict[str, Any]) -> Iterator[str]:
     rule, steps = proofs[document["root"]]["rule"], list(proofs.values())
     ignored = [step for step in steps if step["tuple"][0] == "ignored_difference"]
     if ignored:
-        yield f"{name} does not change: ignore_changes ignores what differs"
+        places = {_at(step) for step in ignored}
+        paths = ", ".join(step["tuple"][2] for step in ignored)
+        is_short = len(places) == 1
+        what = f"has {paths}{places.pop()}" if is_short else "ignores what differs"
+        yield f"{name} does not change: ignore_changes {what}"
         values = {step["tuple"][2]: step for step in steps if step["tuple"][0] == "ignored_values"}
         for step in ignored:
             path = step["tuple"][2]
@@ -223,7 +260,7 @@ def _unchanged(document: dict[str, Any]) -> Iterator[str]:
             if path in values:
                 _, _, _, part, state, configured = values[path]["tuple"]
                 said = f"{part} is {state} in the state and {configured} in the configuration{_at(values[path])}"
-            yield f"  {said}, ignored by ignore_changes{_at(step)}"
+            yield f"  {said}{'' if is_short else f', ignored by ignore_changes{_at(step)}'}"
     elif rule == "plan/causes.untriggered":
         yield f"{name} does not change: it is as declared"
         watches = next(step for step in steps if step["tuple"][0] == "watches")

@@ -89,7 +89,7 @@ def test_a_small_plan_ends_with_its_causes(applied: Path) -> None:
     (applied / "main.tf").write_text(CONFIGURATION)
     _, shown = conversation(applied, ["plan", '-var=more={a="x",b="z"}'], [], ())
     bodies, _, foot = shown.partition("\nPlan: 0 to add, 1 to change, 0 to destroy.\n")
-    assert '  # because [1] var.more["b"]\n' in bodies and "Causes:" not in bodies
+    assert '  # because [1] var.more["b"] "y" -> "z" (-var=more)\n' in bodies and "Causes:" not in bodies
     assert foot.startswith(
         '\nCauses:\n  [1] var.more["b"] "y" -> "z" (-var=more)\n'
         '        -> terraform_data.more["b"] (for_each, main.tf:12)\n'
@@ -217,9 +217,10 @@ def test_what_is_replaced_on_request_stands_with_what_it_sets_off(planner: Run, 
     )
     assert planner("apply", "-auto-approve").code == 0
     told = planner("why", "-replace=terraform_data.a").out
-    assert "terraform_data.a (-replace)\n    causes all 2 changes: 2 replacements\n" in told
+    end = "      -> terraform_data.b (main.tf:2)\n    causes all 2 changes: 2 replacements\n"
+    assert f"terraform_data.a (-replace)\n{end}" in told
     assert planner("taint", "terraform_data.a").code == 0
-    assert "terraform_data.a is tainted\n    causes all 2 changes: 2 replacements\n" in planner("why").out
+    assert f"terraform_data.a is tainted\n{end}" in planner("why").out
 
 
 def test_a_line_says_no_step_twice(planner: Run, tmp_path: Path) -> None:
@@ -278,7 +279,9 @@ resource "terraform_data" "a" { input = [var.p, local.mixed.secret] }
         assert "SECRET" not in told and "local.mixed" in told, command
 
 
-def test_the_line_of_an_object_is_the_first_one_of_its_block(planner: Run, tmp_path: Path) -> None:
+def test_the_line_of_an_object_is_the_one_that_uses_the_value_or_the_first_one_of_its_block(
+    planner: Run, tmp_path: Path
+) -> None:
     text = """variable "v" { default = 1 }
 resource "terraform_data" "a" {
   triggers_replace = [var.v]
@@ -292,7 +295,10 @@ resource "terraform_data" "b" {
 """
     (tmp_path / "main.tf").write_text(text)
     assert planner("apply", "-auto-approve").code == 0
-    assert "      -> terraform_data.a (main.tf:2, replaced)\n" in planner("why", "-var=v=2").out
+    hops = "      -> terraform_data.a (main.tf:3, replaced)\n        -> terraform_data.b (main.tf:9)\n"
+    assert hops in planner("why", "-var=v=2").out
+    renewed = "  <- terraform_data.a is replaced, so its id changes (main.tf:2)\n"
+    assert renewed in planner("why", "terraform_data.b", "-var=v=2").out
 
 
 def test_without_a_record_many_candidates_are_not_listed(planner: Run, tmp_path: Path) -> None:
@@ -356,7 +362,7 @@ def test_secrets_have_the_places_that_others_have(planner: Run, tmp_path: Path) 
     for words in ("init", "apply -auto-approve"):
         assert planner(*words.split()).code == 0
     out = planner("why", "module.m.terraform_data.a", "-var=x=new").out
-    assert "  input.x (m/main.tf:6)\n  <- module.m.var.x (main.tf:4)\n" in out
+    assert "  input.x (sensitive, m/main.tf:6)\n  <- module.m.var.x (main.tf:4)\n" in out
 
 
 def test_every_part_that_differs_and_the_line_of_a_text(planner: Run, tmp_path: Path) -> None:
@@ -372,7 +378,10 @@ resource "terraform_data" "t" { input = "first\\nsecond ${var.x}" }
     (tmp_path / "main.tf").write_text(text)
     assert planner("apply", "-auto-approve").code == 0
     out = planner("why", "terraform_data.a", "-var=x=two").out
-    assert '  input.name "n-one" -> "n-two" (main.tf:4)\n' in out and '  also input.tags.X "one" -> "two"\n' in out
+    assert (
+        '  input.name "n-one" -> "n-two" (main.tf:4)\n' in out
+        and '  also input.tags.X "one" -> "two" (main.tf:5)\n' in out
+    )
     out = planner("why", "terraform_data.t", "-var=x=two").out
     assert '\n  input, line 2: "second one" -> "second two" (main.tf:8)\n' in out
 

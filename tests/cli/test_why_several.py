@@ -69,6 +69,9 @@ EFFECTS = {
     "var.image": """var.image "v1" -> "v2" (-var=image)
       -> local.name (main.tf:4)
         -> module.m["a", "b"].var.name (main.tf:9)
+          -> .terraform_data.x (m/main.tf:2)
+        -> terraform_data.web[0] (main.tf:13)
+      -> terraform_data.web[1] (main.tf:14)
     causes all 4 changes: 1 replacement, 3 updates; and 1 output
     replace  terraform_data.web[1]
     update   module.m["a", "b"].terraform_data.x
@@ -82,6 +85,7 @@ EFFECTS = {
     "module.m": """var.image "v1" -> "v2" (-var=image)
       -> local.name (main.tf:4)
         -> module.m["a", "b"].var.name (main.tf:9)
+          -> .terraform_data.x (m/main.tf:2)
     causes all 2 changes in module.m: 2 updates (and 2 elsewhere)
     update  module.m["a", "b"].terraform_data.x
 """,

@@ -26,7 +26,7 @@ resource "terraform_data" "server" {
 }
 """
 BY_ENGINE = [
-    "    -> terraform_data.database (main.tf:8)",
+    "    -> terraform_data.database (main.tf:9)",
 ]
 
 
@@ -44,7 +44,9 @@ BY_ENGINE = [
             id="value",
         ),
         pytest.param(
-            "secret=t", ["created with another input.secret", "because var.secret (-var=secret)"], id="sensitive"
+            "secret=t",
+            ["created with another input.secret", "because var.secret (sensitive, -var=secret)"],
+            id="sensitive",
         ),
     ],
 )

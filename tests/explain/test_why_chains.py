@@ -189,7 +189,7 @@ def test_decisions_that_say_it_all(work: Path) -> None:
             {"command_line": "-replace=terraform_data.a"},
         ),
         ("terraform_data.t", "replace"): (
-            "terraform_data.t is tainted, so it will be replaced (replace_because_tainted)",
+            "terraform_data.t is tainted, so it is replaced (replace_because_tainted)",
             {"state": "terraform_data.t"},
         ),
         ("terraform_data.gone", "delete"): (
@@ -206,8 +206,8 @@ def test_decisions_that_say_it_all(work: Path) -> None:
 LACKING = {
     "no-op": ["input, output differ"],
     "create": ["there is an object of it already"],
-    "delete": ["the configuration declares it", "this plan does not destroy everything"],
-    "forget": ["the configuration declares it", "this plan does not destroy everything"],
+    "delete": ["it is declared (main.tf:1)", "the plan is not one of -destroy"],
+    "forget": ["it is declared (main.tf:1)", "the plan is not one of -destroy"],
     "read": ["it is not a data source"],
     "replace": [
         "the provider can change input, output in place",

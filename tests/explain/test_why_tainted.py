@@ -71,7 +71,7 @@ def test_a_record_of_another_state_or_none(tmp_path: Path, planner):
     (record,) = [path for path in tmp_path.iterdir() if "taints" in path.name]
     record.write_text("{}")
     out = planner("why", "terraform_data.a").out
-    assert out.startswith("terraform_data.a is tainted, so it will be replaced\n") and "provisioner" not in out
+    assert out.startswith("terraform_data.a is tainted, so it is replaced\n") and "provisioner" not in out
 
 
 def test_an_unknown_value_leads_to_the_taint(planner):
@@ -81,5 +81,5 @@ def test_an_unknown_value_leads_to_the_taint(planner):
     lines = planner("why", "unknown", "terraform_data.c.input").out.splitlines()
     assert lines[1:] == [
         "  <- terraform_data.b.id: assigned by the provider when the object is created (main.tf:11)",
-        "  <- terraform_data.b is tainted, so it will be replaced",
+        "  <- terraform_data.b is tainted, so it is replaced",
     ]

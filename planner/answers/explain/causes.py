@@ -150,7 +150,7 @@ class _Chains:
         self._derived, self._has_others = derived, has_others
         self._worlds = _Worlds(derived)
         self._ways = _Ways(self._worlds.relations)
-        self._places = [_FactLocations(one.facts) for one in derived]
+        self._places = [FactLocations(one.facts) for one in derived]
         self._variables = [_variables(one.relations, one.facts) for one in derived]
         self._altered = [
             {what: (before, value) for what, before, value in one.facts.relation("planned_change")} for one in derived
@@ -628,7 +628,7 @@ class _Ways:
         return frozenset(seen & self.leaves.keys())
 
 
-class _FactLocations:
+class FactLocations:
     """The locations of objects that facts are about: the source of the first fact whose first column names them."""
 
     _ASKING: Mapping[str, tuple[str, ...]] = {

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from planner.answers.explain.causes import RELATIONS, Because, CauseStep, Derivation, chains_of
+from planner.answers.explain.causes import RELATIONS, Because, CauseStep, Derivation, FactLocations, chains_of
 from planner.answers.explain.former_world import FormerWorld, FormerWorldsOf
 from planner.answers.explain.places import LocationLookup, ValueLocation
 from planner.answers.explain.trace import Trace
@@ -120,7 +120,7 @@ class Explainer:
         prover = Prover(product_program("causes"), evaluate(product_program("causes"), base))
         if verb and verb_of(asked.action) != verb:
             word = verb_of(asked.action)
-            (near,) = near_actions(name, asked.action, self._not_planned(prover, asked, verb), prover.database)
+            (near,) = near_actions(name, asked.action, self._not_planned(prover, asked, verb), base, prover.database)
             known = f"The plan is to {word} {name}: use planner why {word}." if word != "no-op" else near["text"]
             lines = [known, *(f"  {line}" for line in near["lines"])]
             lines += [f"All rules that were tried: planner why -not -full {verb} {name}"]
@@ -143,7 +143,8 @@ class Explainer:
             document |= {"actions": actions} if actions else {}
         parts = sorted(row for row in base.relation("planned_change") if row[0].startswith((f"{name}.", f"{name}[")))
         if len(parts) > 1:
-            document["differences"] = [{"what": what, "before": old, "value": new} for what, old, new in parts]
+            places = FactLocations(base)
+            document["differences"] = [CauseStep(what, "", places.of(what), *rest).json for what, *rest in parts]
         more = self._more_causes(name, because, document)
         steps = [_cause_step(root) for root in more[:_MOST_CAUSES]]
         if len(more) > _MOST_CAUSES:
@@ -200,10 +201,11 @@ class Explainer:
         if verb_of(asked.action) == verb:
             detail = f"The plan is to {verb} {asked.name}; omit -not to see why."
             raise Failure(error("why.holds", "It does hold", detail))
-        prover = Prover(product_program("causes"), evaluate(product_program("causes"), self.facts(asked)))
+        base = self.facts(asked)
+        prover = Prover(product_program("causes"), evaluate(product_program("causes"), base))
         rules = self._not_planned(prover, asked, verb)
         goal = [asked.predicate, asked.name, verbs()[verb][0]]
-        near = near_actions(asked.name, asked.action, rules, prover.database)
+        near = near_actions(asked.name, asked.action, rules, base, prover.database)
         return {"format_version": "1.0", "goal": goal, "holds": False, "nearest": near, "rules": rules}
 
     def _not_planned(self, prover: Prover, asked: QuestionSubject, verb: str) -> list[dict[str, Any]]:
@@ -275,7 +277,13 @@ class Explainer:
             "unknown", (open_ones[0],)
         )
         assert proof is not None, open_ones
-        return proof_json(proof, base, source_json)
+        document = proof_json(proof, base, source_json)
+        decided = (step["tuple"] for step in document["proofs"].values() if step["tuple"][0] == "explained")
+        name, action = next(((name, action) for _, name, action in decided), ("", ""))
+        because = self.causes().get(name) if name and action != "create" else None
+        if because is None or because.is_guess:
+            return document
+        return {**document, "root_causes": [root.json for root in because.roots]}
 
     def unknown_facts(self, text: str) -> tuple[FactBase, list[str]]:
         """All facts that a question about an unknown value may need, and the named places that are not known. Raises
@@ -380,8 +388,8 @@ _LACKS = {
     "replace_requested": "-replace does not name it",
     "triggered": "nothing that its replace_triggered_by names changes",
     "write_only_replace": "no write-only argument requires replacement",
-    "orphaned": "the configuration declares it",
-    "destroy_requested": "this plan does not destroy everything",
+    "orphaned": "it is declared",
+    "destroy_requested": "the plan is not one of -destroy",
     "kept_by_configuration": "lifecycle.destroy is not false",
     "kept_by_state": "lifecycle.destroy was not false when it was last applied",
     "removal": "no removed block lets its object live",
@@ -409,10 +417,15 @@ def planned_sentence(name: str, action: str) -> str:
 
 
 def near_actions(
-    name: str, action: str, rules: Collection[dict[str, Any]], relations: Mapping[str, Collection[Any]]
+    name: str,
+    action: str,
+    rules: Collection[dict[str, Any]],
+    facts: FactBase,
+    relations: Mapping[str, Collection[Any]],
 ) -> list[dict[str, Any]]:
     """The planned action, and below it the failed conditions, as entries of `nearest` in the document of `why -not`.
     `rules` are the obstacles of the action in question."""
+    places = FactLocations(facts)
     # decided in Python: which failed conditions of an action are reported -- it affects the output, not the plan
     failing = list(dict.fromkeys(_failing(rules)))
     if ("changed", True) in failing:  # that it is as declared is what no-op means; its other rules are far away
@@ -422,12 +435,14 @@ def near_actions(
     lines: list[str] = []
     for predicate, is_negated in failing:
         if is_negated and predicate == "replaced":
-            lines += _forced(name, relations)
+            lines += _forced(name, relations, places)
         elif is_negated and predicate == "changed":
             paths = _differing(name, relations)
             lines.append(f"{_some(paths)} differ{'s' if len(paths) == 1 else ''}" if paths else "it differs")
         elif is_negated:
             lines.append(_NOT.get(predicate, ""))
+        elif predicate == "orphaned" and (at := _at(facts.source("desired", (name,)))):
+            lines.append(f"{_LACKS[predicate]}{at}")
         elif predicate in ("requires_replace", "differs", "changed"):
             lines.append(_in_place(name, relations))
         elif predicate == "read_later" and not _holds(relations, "data_source", name):
@@ -465,10 +480,14 @@ def _holds(relations: Mapping[str, Collection[Any]], predicate: str, name: str) 
     return any(row[0] == name for row in relations.get(predicate, ()))
 
 
-def _forced(name: str, relations: Mapping[str, Collection[Any]]) -> list[str]:
+def _at(source: Any) -> str:
+    return f" ({source.filename}:{source.start_position.line})" if isinstance(source, Span) else ""
+
+
+def _forced(name: str, relations: Mapping[str, Collection[Any]], places: FactLocations) -> list[str]:
     """The causes of a replacement."""
     paths = sorted({row[1] for row in relations.get("requires_replace", ()) if row[0] == name})
-    lines = [f"the provider cannot change {path}{_values(name, path, relations)} in place" for path in paths]
+    lines = [f"the provider cannot change {_difference(name, path, relations, places)} in place" for path in paths]
     lines += ["it is tainted"] if _holds(relations, "tainted", name) else []
     lines += ["-replace names it"] if _holds(relations, "replace_requested", name) else []
     lines += [
@@ -479,12 +498,15 @@ def _forced(name: str, relations: Mapping[str, Collection[Any]]) -> list[str]:
     return lines or [_NOT["replaced"]]
 
 
-def _values(name: str, path: str, relations: Mapping[str, Collection[Any]]) -> str:
-    """` ("a" -> "b")`, where one part of an argument differs."""
+def _difference(name: str, path: str, relations: Mapping[str, Collection[Any]], places: FactLocations) -> str:
+    """`ports[0] 80 -> 81 (main.tf:3)`, where one part of an argument differs; otherwise the argument alone."""
     whole = f"{name}.{path}"
     known = relations.get("planned_change", ())
-    values = [row[1:] for row in known if row[0] == whole or row[0].startswith((f"{whole}.", f"{whole}["))]
-    return f" ({values[0][0]} -> {values[0][1]})" if len(values) == 1 and len(set(values[0])) == 2 else ""
+    parts = [row for row in known if row[0] == whole or row[0].startswith((f"{whole}.", f"{whole}["))]
+    if len(parts) != 1 or len({*parts[0][1:]}) != 2:
+        return path
+    what, before, value = parts[0]
+    return f"{what[len(name) + 1 :]} {before} -> {value}{_at(places.of(what))}"
 
 
 def _in_place(name: str, relations: Mapping[str, Collection[Any]]) -> str:
