@@ -39,7 +39,7 @@ def removed_blocks(made: MadePlan[Any], worlds: FormerWorldsOf) -> Mapping[str, 
     base: GitTree | None = None
     for change in made.plan.changes:
         world = worlds.of(change) if change.reason in REMOVED else None
-        block = _block(world, change) if world is not None else None
+        block = _block(made, world, change) if world is not None else None
         if world is None or block is None:
             continue
         name = block.source.filename
@@ -53,16 +53,17 @@ def removed_blocks(made: MadePlan[Any], worlds: FormerWorldsOf) -> Mapping[str, 
     return result
 
 
-def _block(world: FormerWorld, change: ResourceChange) -> Block | None:
-    """The former block of an object, or of the module around it that is not called any more."""
+def _block(made: MadePlan[Any], world: FormerWorld, change: ResourceChange) -> Block | None:
+    """The former block of an object, or the outermost call around it that is not there any more."""
     address = parse_resource_instance(change.previous_address or change.address)
-    path = address.module.path
-    if REMOVED[change.reason]:
-        above = world.context.config.root.descendant(path[:-1]) if path else None
-        call = above.calls.get(path[-1]) if above is not None else None
-        return call.block if call is not None else None
-    module = world.context.config.root.descendant(path)
-    decl = module.resources.get(address.resource.relative) if module is not None else None
+    module, present = world.context.config.root, made.loaded.config.root
+    for name in address.module.path:
+        if name not in module.calls or name not in module.children:
+            return None
+        if name not in present.calls or name not in present.children:
+            return module.calls[name].block
+        module, present = module.children[name], present.children[name]
+    decl = module.resources.get(address.resource.relative)
     return decl.block if decl is not None else None
 
 

@@ -89,6 +89,23 @@ def test_an_apply_has_the_review_of_what_it_did(fleet: Path) -> None:
     assert {one["unit"] for one in review["changes"]} == {"svc", "mon"}
 
 
+@pytest.mark.parametrize("saved", [False, True])
+def test_a_failed_apply_of_a_unit_has_the_outcome_of_each_object(tmp_path: Path, saved: bool) -> None:
+    bad = 'resource "terraform_data" "bad" {\n  provisioner "local-exec" { command = "exit 3" }\n}\n'
+    after = 'resource "terraform_data" "after" { input = terraform_data.bad.id }\n'
+    good = 'resource "terraform_data" "good" {}\n'
+    write(tmp_path, {"planner.batch.hcl": 'unit "u" { path = "u" }\n', "u/main.tf": bad + after + good})
+    if saved:
+        assert batch(tmp_path, "plan", "-out=saved", *FILES).code == 0
+    assert batch(tmp_path, "apply", "-auto-approve", *FILES, *(["saved"] if saved else [])).code == 1
+    review = json.loads((tmp_path / "r.json").read_text())
+    assert list(Draft202012Validator(schema("review")).iter_errors(review)) == []
+    outcomes = {one["address"].rpartition(".")[2]: one["result"]["outcome"] for one in review["changes"]}
+    assert outcomes == {"bad": "tainted", "after": "not_reached", "good": "done"}
+    assert [one["kind"] for one in review["decisions"]] == ["result_tainted", "result_not_reached", "result_done"]
+    assert "created, but tainted" in (tmp_path / "r.md").read_text()
+
+
 def test_a_saved_fleet_has_the_review_of_its_plan(fleet: Path, planner: Callable[..., Any]) -> None:
     assert batch(fleet, "plan", "-out=saved", *FILES).code == 0
     review = json.loads((fleet / "r.json").read_text())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -166,3 +167,121 @@ def test_wrong_flags(folder: Path, planner: Callable[..., Ran], flag: str, messa
     ran = planner("plan", "-review=r.json", flag)
     assert ran.code == 1
     assert message in ran.err
+
+
+STEPS = """
+variable "size" {}
+resource "terraform_data" "done" { input = var.size }
+resource "terraform_data" "job" {
+  triggers_replace = var.size
+  provisioner "local-exec" { command = "test ${var.size} = 1" }
+}
+resource "terraform_data" "checked" {
+  input = var.size
+  lifecycle {
+    postcondition {
+      condition     = self.output == "1"
+      error_message = "It is not 1."
+    }
+  }
+}
+resource "terraform_data" "guarded" {
+  input = var.size
+  lifecycle {
+    precondition {
+      condition     = terraform_data.done.output == "1"
+      error_message = "It was not 1."
+    }
+  }
+}
+resource "terraform_data" "after" { input = "${var.size} ${terraform_data.job.id}" }
+"""
+OUTCOMES = {
+    "done": "done",
+    "job": "tainted",
+    "checked": "unmet",
+    "guarded": "failed",
+    "after": "not_reached",
+}
+
+
+def test_a_failed_apply_has_the_outcome_of_each_object(
+    tmp_path: Path, planner: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "main.tf").write_text(STEPS)
+    monkeypatch.chdir(tmp_path)
+    assert planner("apply", "-auto-approve", "-var=size=1").code == 0
+    assert planner("plan", "-var=size=2", "-out=p", "-review=r.json").code == 0
+    assert not any("result" in one for one in review(tmp_path)["changes"])
+    assert planner("apply", "-review=r.json", "-markdown=r.md", "p").code == 1  # with the review in the plan's file
+    changes = {one["address"].partition(".")[2]: one["result"] for one in review(tmp_path)["changes"]}
+    assert {name: one["outcome"] for name, one in changes.items()} == OUTCOMES
+    assert {name for name, one in changes.items() if not one["error"]} == {"done", "after"}
+    assert "It was not 1" in changes["guarded"]["error"] and "local-exec" in changes["job"]["error"]
+    assert [one["kind"] for one in review(tmp_path)["decisions"]] == [
+        f"result_{kind}" for kind in ("tainted", "failed", "unmet", "not_reached", "done")
+    ]
+    assert "planned to set off" in (tmp_path / "r.md").read_text()
+
+
+def test_a_removed_block_has_its_line_at_the_base(
+    tmp_path: Path, planner: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "main.tf").write_text(
+        '# a remark\nresource "terraform_data" "a" {}\nmodule "m" {\n  source = "./m"\n}\n'
+    )
+    (tmp_path / "m").mkdir()
+    (tmp_path / "m/m.tf").write_text('resource "terraform_data" "b" {}\n')
+    monkeypatch.chdir(tmp_path)
+    for name in ("GITHUB_REPOSITORY", "CI_PROJECT_URL", "BITBUCKET_GIT_HTTP_ORIGIN", "BUILD_REPOSITORY_URI"):
+        monkeypatch.delenv(name, raising=False)
+    who = ("-c", "user.name=n", "-c", "user.email=e@example.com")
+    for words in (("init", "-q"), ("add", "main.tf", "m"), (*who, "commit", "-q", "-m", "one")):
+        subprocess.run(["git", *words], check=True)
+    commit = subprocess.run(["git", "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout.strip()
+    assert planner("init").code == 0
+    assert planner("apply", "-auto-approve").code == 0
+    (tmp_path / "main.tf").write_text("")
+    assert planner("plan", "-review=r.json", "-link=https://h.test/{revision}/{file}#{line}").code == 0
+    link = f"https://h.test/{commit}/main.tf"
+    assert {(one["kind"], one["what"], one["commit"], one["link"]) for one in review(tmp_path)["causes"]} == {
+        ("removed_block", "terraform_data.a", commit, f"{link}#2"),
+        ("removed_block", "module.m", commit, f"{link}#3"),
+    }
+
+
+def test_objects_of_which_no_rule_knows_whether_they_hold_data(
+    folder: Path, planner: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert planner("plan", "-review=r.json").code == 0
+    (one,) = review(folder)["changes"]
+    assert (one["data"], review(folder)["policies"]["judged"]) == ("none", [])
+    (folder / "p.dl").write_text('deny("mine", A, "no") :- action(A, "update").\n')
+    (folder / ".planner").mkdir(exist_ok=True)
+    (folder / ".planner/policy.toml").write_text(STATEFUL)
+    assert planner("plan", "-policy=p.dl", "-review=r.json").code == 0
+    first, second = review(folder)["policies"]["judged"]
+    assert first.startswith("Policies checked: mine") and second.startswith("protect_stateful")
+
+
+def test_an_undecided_verdict_has_the_value_that_it_depends_on(
+    tmp_path: Path, planner: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "main.tf").write_text(
+        'resource "terraform_data" "a" {}\nresource "terraform_data" "b" { input = terraform_data.a.id }\n'
+    )
+    (tmp_path / "p.dl").write_text(
+        'deny("input", A, "no") :- planned(A, "input", K), K != "x".\ndeny("id", A, "no") :- planned(A, "id", "y").\n'
+    )
+    monkeypatch.chdir(tmp_path)
+    assert planner("plan", "-policy=p.dl", "-review=r.json").code == 0
+    waits = {
+        (one["code"], *wait.values())
+        for one in review(tmp_path)["policies"]["findings"]
+        for wait in one["waits_for"]
+        if wait["address"] == "terraform_data.b"
+    }
+    assert waits == {
+        ("input", "terraform_data.b", "input", "terraform_data.a.id", "before"),
+        ("id", "terraform_data.b", "id", "", "after"),
+    }

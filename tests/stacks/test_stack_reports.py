@@ -267,9 +267,16 @@ def test_markdown_says_what_is_wrong(stack: Stack) -> None:
     (stack.folder / "m" / "main.tf").write_text(bad)
     stack.write(TWO, BOTH.replace('["eu"]', "[]").replace('name = "b"', "name = [1]"))
     stack.run("init")
-    stack.run("apply", "-auto-approve", "-markdown=r.md", code=1)
+    stack.run("apply", "-auto-approve", "-markdown=r.md", "-review=r.json", code=1)
     text = (stack.folder / "r.md").read_text()
     assert "error: local-exec provisioner error" in text and "deployment" in text
+    assert "created, but tainted" in text
+    changes = json.loads((stack.folder / "r.json").read_text())["changes"]
+    results = {(one["unit"], one["address"]): one["result"]["outcome"] for one in changes}
+    assert results == {
+        ("a: component.net", "terraform_data.x"): "done",
+        ("a: component.net", "terraform_data.y"): "tainted",
+    }
     assert "Cannot write" in stack.run("plan", "-markdown=no/where", code=1)
 
 

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 FORMAT = "1.0"
 _NUMBER = re.compile(r"[0-9]{1,8}")
 _KEY = re.compile(r'\["(?:[^"\\]|\\.)*"\]|\[[0-9]+\]')
+_NO_CALL = "no-call"
+"""kind of a cause: the call of a module is not there any more"""
 _FEW_ATTRIBUTES = 400
 """attributes of one object in the document"""
 _LONGEST_LINE = 200
@@ -194,7 +196,7 @@ def _cause(group: RootCause, number: int, causes: Causes, subject: ReviewSubject
         "certain": group.is_certain,
         **_effects(group, subject),
         "hops": causes.hops(number),
-        **_source(root, subject.links),
+        **(_removed_call(group, subject) if root.kind == _NO_CALL else _source(root, subject.links)),
     }
 
 
@@ -246,6 +248,12 @@ def _removed_blocks(
             place = _former_place(next((name for name, _ in listed if name in subject.removed), ""), subject)
             yield {"number": number, "what": block, "kind": REMOVED_BLOCK, **sides, **made, **place}
             start += 1
+
+
+def _removed_call(group: RootCause, subject: ReviewSubject) -> dict[str, Any]:
+    """The kind and the former place of a module call that is not there any more."""
+    names = (name for name, _ in group.changes if name in subject.removed)
+    return {"kind": REMOVED_BLOCK, **_former_place(next(names, ""), subject)}
 
 
 def _with_unsettled(

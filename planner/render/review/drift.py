@@ -50,7 +50,7 @@ def drift_review(drifted: MadePlan[Any], planned: MadePlan[Any] | None, subject:
     gone = sum(one["action"] == "delete" for one in document["changes"])
     parts = [f"{n:,} {word} outside" for n, word in ((gone, "destroyed"), (number - gone, "changed")) if n]
     document["title"] = f"Drift: {', '.join(parts)}." if parts else "No drift."
-    document["decisions"] = [*document["decisions"], *_decisions(document["changes"])]
+    document["decisions"] = [*document["decisions"], *drift_decisions(document["changes"])]
     return document
 
 
@@ -90,7 +90,8 @@ def _is_within(path: str, outer: str) -> bool:
     return path == outer or (path.startswith(outer) and path[len(outer)] in ".[")
 
 
-def _decisions(changes: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def drift_decisions(changes: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The objects that differ, by what an apply makes of them."""
     gone = [one for one in changes if one["action"] == "delete"]
     changes = [one for one in changes if one["action"] != "delete"]
     kinds = (
