@@ -103,7 +103,9 @@ SCHEMA = M.SchemaAnswer(
     resource_schemas={TYPE: thing(), NAMED: named()},
     data_source_schemas={DATA: data()},
     ephemeral_resource_schemas={TOKEN: token()},
-    server_capabilities=M.ServerCapabilities(plan_destroy=True, get_provider_schema_optional=VERSION == 6),
+    server_capabilities=M.ServerCapabilities(
+        plan_destroy=True, get_provider_schema_optional=VERSION == 6, move_resource_state=True
+    ),
     functions={
         "double": M.Function(
             parameters=[M.Parameter(name="x", type=b'"number"')],

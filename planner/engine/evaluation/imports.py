@@ -122,16 +122,36 @@ def import_id(
 def import_identity(
     expr: Expr,
     scope: ModuleScope,
-    wanted: Type,
+    wanted: ObjectType,
     allow_unknown: bool = False,
     remarks: list[Diagnostic] | None = None,
 ) -> Value:
     """The identity in an import block; None when it is unknown and that is allowed. Adds warnings to `remarks`. Raises
     Failure."""
-    return _evaluated(expr, scope, wanted, "identity", allow_unknown, remarks)
+    identity = _evaluated(expr, scope, wanted, "identity", allow_unknown, remarks)
+    absent = [] if identity is None else [n for n in sorted(wanted.attributes) if identity[n].__class__ is Null]
+    if missing := [name for name in absent if name not in wanted.optional]:
+        reason = f"{_enumerated(missing)} must not be null: the provider needs it to find the object."
+        raise Failure(error("plan.import_id", "Invalid import identity argument", reason, expr.span))
+    return identity
 
 
-def identity_type(context: EvaluationContext, address: ResourceAddress, expr: Expr) -> Type:
+def _check_names(value: Value, wanted: ObjectType, expr: Expr) -> None:
+    """Raises Failure for an attribute that identities of the type do not have: converting would drop it."""
+    given = type_of(value)
+    if not isinstance(given, ObjectType):
+        return
+    for name in sorted(given.attributes.keys() - wanted.attributes.keys()):
+        hint = did_you_mean(name, wanted.attributes) or f" It has {_enumerated(sorted(wanted.attributes))}."
+        reason = f'The identity has no attribute named "{name}".{hint}'
+        raise Failure(error("plan.import_id", "Invalid import identity argument", reason, expr.span))
+
+
+def _enumerated(names: list[str]) -> str:
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+
+
+def identity_type(context: EvaluationContext, address: ResourceAddress, expr: Expr) -> ObjectType:
     """The type of the identity of a declared resource's objects. Raises Failure when there is none."""
     module = context.config.root.descendant(address.path)
     decl = module.resources.get(address.relative) if module is not None else None
@@ -141,7 +161,7 @@ def identity_type(context: EvaluationContext, address: ResourceAddress, expr: Ex
     if schema.identity is None:
         detail = f"The provider of {address} offers no identities for {address.type}: use id."
         raise Failure(error("plan.import_identity", "Import by identity is not possible", detail, expr.span))
-    optional = frozenset(name for name, a in schema.identity.attributes.items() if a.optional)
+    optional = frozenset(name for name, a in schema.identity.attributes.items() if not a.required)
     return ObjectType({name: a.type for name, a in schema.identity.attributes.items()}, optional)
 
 
@@ -164,6 +184,8 @@ def _evaluated(
         raise Failure(problems)
     if remarks is not None:
         remarks += problems
+    if isinstance(wanted, ObjectType):
+        _check_names(unmark(value)[0], wanted, expr)
     try:
         value = convert(value, wanted)
     except ConversionError as bad:

@@ -130,7 +130,8 @@ def _moved_object(
 ) -> tuple[RemoteObject | None, list[Diagnostic]]:
     flat = record.attributes_flat is not None
     attributes: dict[str, Any] = dict(record.attributes_flat or {}) if flat else record.attributes
-    request = MoveRequest(*moved_from, record.schema_version, attributes, flat, record.private, type)
+    identity = record.identity, record.identity_schema_version
+    request = MoveRequest(*moved_from, record.schema_version, attributes, flat, record.private, type, *identity)
     answer = provider.move(request)
     result = in_body(answer.diagnostics, body, address)
     if has_errors(result):
@@ -138,7 +139,8 @@ def _moved_object(
     value = answer.value
     if record.sensitive_paths:
         value = apply_marks(value, [(path, _SENSITIVE) for path in record.sensitive_paths])
-    return RemoteObject(value, write_object(value, schema, record, private=answer.private)), result
+    changes = {"private": answer.private, **recorded_identity(answer.identity, schema)}
+    return RemoteObject(value, write_object(value, schema, record, **changes), answer.identity), result
 
 
 def _read_identity(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import Any
 
 from planner.foundation.values.expression_text import attributes_text, expression_text
@@ -159,6 +159,9 @@ class BuiltinProvider(interface.InlineProvider):
         self, type: str, config: Value, progress: Callable[[str], None]
     ) -> list[interface.AttributeDiagnostic]:
         return [_unknown(type)]
+
+    def list_objects(self, request: interface.ListRequest) -> Generator[interface.Finding, None, None]:
+        yield _unknown(request.type)
 
     def function(self, name: str) -> Any:
         return SCHEMA.functions.get(name)

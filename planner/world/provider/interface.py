@@ -6,8 +6,8 @@ diagnostic may carry an attribute path in `values` terms: see AttributeDiagnosti
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from collections.abc import Callable, Generator, Mapping
+from typing import Any, Protocol, TypeAlias
 
 from planner.foundation.values.schema import BlockSchema
 from planner.foundation.values.value import Value
@@ -59,7 +59,7 @@ class ProviderSchema:
     list_resources: Mapping[str, ResourceSchema] = field(factory=dict)
     """the configurations of searches for objects of the managed types with these names"""
     generates_config: bool = False
-    """whether the provider writes configurations for existing objects"""
+    """whether the provider generates configuration for existing objects"""
 
     def resource(self, mode: str, type: str) -> ResourceSchema | None:
         """The schema of a name, None if there is none. Only managed objects have versions: others are made anew."""
@@ -145,7 +145,8 @@ class ImportedObject:
 
 @frozen(eq=False)
 class MoveRequest:
-    """An object of another type, perhaps of another provider, that is to become one of the type `target`."""
+    """An object of another type, perhaps of another provider, that is to become one of the type `target`. The identity
+    is as recorded, None where there is none."""
 
     source_provider: str
     source_type: str
@@ -154,6 +155,8 @@ class MoveRequest:
     flat: bool
     private: str | None
     target: str
+    identity: dict[str, Any] | None = None
+    identity_version: int = 0
 
 
 @frozen(eq=False)
@@ -161,6 +164,7 @@ class MoveAnswer:
     value: Value
     private: str | None = None
     diagnostics: tuple[AttributeDiagnostic, ...] = ()
+    identity: Value = None
 
 
 @frozen(eq=False)
@@ -181,6 +185,30 @@ class ActionPlan:
 
     deferred: str = ""
     diagnostics: tuple[AttributeDiagnostic, ...] = ()
+
+
+@frozen(eq=False)
+class ListRequest:
+    """A search for objects of a managed type. `includes_objects`: whether their values are wanted besides their
+    identities; `limit`: how many objects at most."""
+
+    type: str
+    config: Value
+    includes_objects: bool = False
+    limit: int = 100
+
+
+@frozen(eq=False)
+class FoundObject:
+    """A result of a search. `value` is Null where the object was not wanted, or not returned."""
+
+    identity: Value
+    display_name: str
+    value: Value
+
+
+Finding: TypeAlias = "FoundObject | AttributeDiagnostic"
+"""an object that was found, or a problem of the search"""
 
 
 class Provider(Protocol):
@@ -217,6 +245,15 @@ class Provider(Protocol):
     def invoke_action(self, type: str, config: Value, progress: Callable[[str], None]) -> list[AttributeDiagnostic]:
         """Run an action to its end; `progress` gets its messages as they arrive. The configuration must be known."""
 
+    def validate_list(
+        self, type: str, config: Value, includes_objects: Value, limit: Value
+    ) -> list[AttributeDiagnostic]: ...
+    def list_objects(self, request: ListRequest) -> Generator[Finding, None, None]:
+        """The results as they arrive; ends after the limit or an error. Closing it ends the search."""
+
+    def generate_config(self, type: str, value: Value) -> tuple[Value, list[AttributeDiagnostic]]:
+        """The configuration of an existing object; only from providers whose schema announces it."""
+
     def function(self, name: str) -> Any:
         """The planner.language.expressions Function of that name, of the schema or registered by configuring; None for
         none. Raises Failure."""
@@ -249,6 +286,17 @@ class InlineProvider:
 
     def invoke_action(self, type: str, config: Value, progress: Callable[[str], None]) -> list[AttributeDiagnostic]:
         return []
+
+    def validate_list(
+        self, type: str, config: Value, includes_objects: Value, limit: Value
+    ) -> list[AttributeDiagnostic]:
+        return []
+
+    def list_objects(self, request: ListRequest) -> Generator[Finding, None, None]:
+        yield from ()
+
+    def generate_config(self, type: str, value: Value) -> tuple[Value, list[AttributeDiagnostic]]:
+        return value, []
 
     def stop(self) -> None:
         """Nothing to stop: every call ends at once."""

@@ -104,6 +104,11 @@ class MockedProvider(interface.StandIn):
     def validate_action(self, type: str, config: Value) -> list[interface.AttributeDiagnostic]:
         return self.of.validate_action(type, config)
 
+    def validate_list(
+        self, type: str, config: Value, includes_objects: Value, limit: Value
+    ) -> list[interface.AttributeDiagnostic]:
+        return self.of.validate_list(type, config, includes_objects, limit)
+
     def function(self, name: str) -> Any:
         return self.of.function(name)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from planner.foundation.values.json_codec import CodecError, from_json
@@ -138,6 +138,9 @@ class OfflineProvider(interface.StandIn):
         self, type: str, config: Value, progress: Callable[[str], None]
     ) -> list[interface.AttributeDiagnostic]:
         return [_refusal("An action can only be invoked by its provider.")]
+
+    def list_objects(self, request: interface.ListRequest) -> Generator[interface.Finding, None, None]:
+        yield _refusal("Objects can only be found by their provider.")
 
     def function(self, name: str) -> Any:
         """Of those that only a configured provider has, nothing is known."""

@@ -16,6 +16,7 @@ from typing import Any
 from planner.foundation.support import exact_json
 from planner.foundation.values.convert import path_text
 from planner.foundation.values.json_codec import CodecError, from_json
+from planner.foundation.values.operations import same_value
 from planner.foundation.values.paths import infinite_paths
 from planner.foundation.values.schema import BlockSchema, implied_type
 from planner.foundation.values.types import Type
@@ -284,6 +285,28 @@ class PluginBase:
             return None
         identity = self._value(given, "identity_data", implied_type(schema.identity))
         return None if identity.__class__ is Null else identity
+
+    def _identity_faults(
+        self, type: str, value: Value, identity: Value, planned: Value = None
+    ) -> list[AttributeDiagnostic]:
+        """Why an object must not have this identity (None: none): objects of a type with identities keep theirs, and
+        it is as it was planned."""
+        if value.__class__ is Null or self._resource("managed", type).identity is None:
+            return []
+        if identity is None or all(part.__class__ is Null for part in identity.values()):
+            detail = f"{self._who} returned a {type} without its identity. This is a bug in the provider."
+            return [failure("Missing resource identity", detail)]
+        if not is_wholly_known(identity):
+            detail = f"{self._who} left the identity of a {type} unknown. This is a bug in the provider."
+            return [failure("Missing resource identity", detail)]
+        before = {} if planned is None or planned.__class__ is not dict else planned
+        changed = [
+            name for name, part in before.items() if is_wholly_known(part) and not same_value(part, identity[name])
+        ]
+        if not changed:
+            return []
+        detail = f"{self._who} changed the identity of a {type}: {', '.join(sorted(changed))} is not as planned."
+        return [failure("Resource identity changed", f"{detail} This is a bug in the provider.")]
 
     def _meta(self, meta: Value) -> dict[str, Any]:
         """The additional fields of calls to a provider that uses provider_meta."""

@@ -20,6 +20,7 @@ from planner.world.provider.conformity import without_removed
 from planner.world.provider.plugin.actions import ActionCalls
 from planner.world.provider.plugin.answers import diagnostics, path
 from planner.world.provider.plugin.base import PluginBase, abilities, functions, private_bytes, private_text
+from planner.world.provider.plugin.listing import ListCalls
 from planner.world.provider.plugin.process import PluginError, UnknownCall
 
 # Calls to a plugin about ephemeral resources: opened, renewed while they are used, closed.
@@ -42,9 +43,8 @@ class EphemeralCalls(PluginBase):
             value = self._value(answer, "result", wanted)
         except (PluginError, CodecError) as problem:
             return interface.OpenedEphemeral(Null(DYNAMIC), diagnostics=(self._failed(problem),))
-        return interface.OpenedEphemeral(
-            value, _private(answer), _renew_at(answer), tuple(diagnostics(answer.diagnostics))
-        )
+        problems = diagnostics(answer.diagnostics) + self._deferred(answer, type)[1]
+        return interface.OpenedEphemeral(value, _private(answer), _renew_at(answer), tuple(problems))
 
     def renew(self, type: str, private: bytes | None) -> interface.OpenedEphemeral:
         """Keep an open resource usable."""
@@ -80,7 +80,7 @@ def _renew_at(answer: Any) -> float | None:
     return seconds + float(answer.renew_at.nanos) / 1e9
 
 
-class PluginProvider(EphemeralCalls, ActionCalls):
+class PluginProvider(EphemeralCalls, ActionCalls, ListCalls):
     """A plugin as a Provider; see PluginBase for what it is made from."""
 
     # ---------------------------------------------------------------- validate, configure
@@ -174,7 +174,15 @@ class PluginProvider(EphemeralCalls, ActionCalls):
 
     def move(self, request: interface.MoveRequest) -> interface.MoveAnswer:
         try:
-            block = self._block("managed", request.target)
+            schema = self._resource("managed", request.target)
+            if not self._schema_parts().general.server_capabilities.move_resource_state:
+                detail = f"{self._who} moves no objects between types, so no {request.source_type} can become a "
+                refusal = interface.AttributeDiagnostic("error", "Move not supported", f"{detail}{request.target}.")
+                return interface.MoveAnswer(Null(DYNAMIC), diagnostics=(refusal,))
+            source_identity: dict[str, Any] = {}
+            if request.identity is not None:
+                source_identity["source_identity"] = self._raw(request.identity, False)
+                source_identity["source_identity_schema_version"] = request.identity_version
             answer = self._call(
                 "MoveResourceState",
                 "Move",
@@ -184,13 +192,15 @@ class PluginProvider(EphemeralCalls, ActionCalls):
                 source_state=self._raw(request.attributes, request.flat),
                 source_private=private_bytes(request.private),
                 target_type_name=request.target,
+                **source_identity,
             )
             problems = diagnostics(answer.diagnostics)
-            value = self._value(answer, "target_state", implied_type(block))
+            value = self._value(answer, "target_state", implied_type(schema.block))
+            identity = self._identity_in(answer, "target_identity", schema)
         except (PluginError, CodecError) as problem:
             return interface.MoveAnswer(Null(DYNAMIC), diagnostics=(self._failed(problem),))
-        problems += self._write_only(block, value, request.target)
-        return interface.MoveAnswer(value, private_text(answer.target_private), tuple(problems))
+        problems += self._write_only(schema.block, value, request.target)
+        return interface.MoveAnswer(value, private_text(answer.target_private), tuple(problems), identity)
 
     def read(
         self, type: str, current: Value, private: str | None, identity: Value = None, meta: Value = None
@@ -214,7 +224,9 @@ class PluginProvider(EphemeralCalls, ActionCalls):
             now = self._identity_in(answer, "new_identity", schema)
         except (PluginError, CodecError) as problem:
             return interface.ReadAnswer(current, private, (self._failed(problem),))
-        problems += self._write_only(block, value, type) + self._unknown(value, type)
+        problems += self._write_only(block, value, type) + self._unknown(value, type) + self._deferred(answer, type)[1]
+        if not any(p.severity == "error" for p in problems):
+            problems += self._identity_faults(type, value, now)
         return interface.ReadAnswer(value, private_text(answer.private), tuple(problems), now)
 
     def plan(self, request: interface.PlanRequest) -> interface.PlanAnswer:
@@ -248,7 +260,7 @@ class PluginProvider(EphemeralCalls, ActionCalls):
             tuple(path(p) for p in answer.requires_replace),
             private_text(answer.planned_private),
             answer.legacy_type_system,
-            tuple(problems + self._write_only(block, planned, type)),
+            tuple(problems + self._write_only(block, planned, type) + self._deferred(answer, type)[1]),
             identity,
         )
 
@@ -274,6 +286,8 @@ class PluginProvider(EphemeralCalls, ActionCalls):
         except (PluginError, CodecError) as problem:
             return interface.ApplyAnswer(Null(DYNAMIC), diagnostics=(self._failed(problem),))
         problems += self._write_only(block, value, type)
+        if not any(p.severity == "error" for p in problems):
+            problems += self._identity_faults(type, value, identity, request.identity)
         return interface.ApplyAnswer(
             value, private_text(answer.private), answer.legacy_type_system, tuple(problems), identity
         )
@@ -303,7 +317,7 @@ class PluginProvider(EphemeralCalls, ActionCalls):
             ]
         except (PluginError, CodecError) as problem:
             return [], [self._failed(problem)]
-        return objects, diagnostics(answer.diagnostics)
+        return objects, diagnostics(answer.diagnostics) + self._deferred(answer, type)[1]
 
     def read_data(self, type: str, config: Value, meta: Value = None, address: str = "") -> interface.ReadAnswer:
         try:
@@ -320,7 +334,8 @@ class PluginProvider(EphemeralCalls, ActionCalls):
             value = self._value(answer, "state", wanted)
         except (PluginError, CodecError) as problem:
             return interface.ReadAnswer(Null(DYNAMIC), diagnostics=(self._failed(problem),))
-        return interface.ReadAnswer(value, diagnostics=tuple(diagnostics(answer.diagnostics)))
+        problems = diagnostics(answer.diagnostics) + self._deferred(answer, type)[1]
+        return interface.ReadAnswer(value, diagnostics=tuple(problems))
 
     def function(self, name: str) -> Function | None:
         """A function of the schema, or a registered one: a plugin is queried for those once, after it was configured if

@@ -1,0 +1,99 @@
+"""Calls to a plugin about objects that exist: searches, which are answered with a stream of results, and the
+configuration of an object."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import closing
+from typing import Any
+
+from planner.foundation.values.json_codec import CodecError
+from planner.foundation.values.schema import implied_type
+from planner.foundation.values.types import BOOL, DYNAMIC, NUMBER
+from planner.foundation.values.value import Null, Value
+from planner.world.provider.interface import AttributeDiagnostic, Finding, FoundObject, ListRequest, ResourceSchema
+from planner.world.provider.plugin.answers import diagnostics, failure
+from planner.world.provider.plugin.base import PluginBase
+from planner.world.provider.plugin.process import PluginError
+
+_MOST_REMARKS = 1000
+"""events of a search that are not results"""
+
+
+class ListCalls(PluginBase):
+    """The part of a plugin provider that is about searches and generated configuration."""
+
+    def validate_list(
+        self, type: str, config: Value, includes_objects: Value, limit: Value
+    ) -> list[AttributeDiagnostic]:
+        """The problems of a search, which may have unknown values."""
+        try:
+            answer = self._call(
+                "ValidateListResourceConfig",
+                "ListConfig",
+                True,
+                type_name=type,
+                config=self._dynamic(config, implied_type(self._block("list", type))),
+                include_resource_object=self._dynamic(includes_objects, BOOL),
+                limit=self._dynamic(limit, NUMBER),
+            )
+        except (PluginError, CodecError) as problem:
+            return [self._failed(problem)]
+        return diagnostics(answer.diagnostics)
+
+    def list_objects(self, request: ListRequest) -> Generator[Finding, None, None]:
+        """The results of a search, as they arrive. Ends after the limit, which some providers ignore, or an error."""
+        results = remarks = 0
+        try:
+            schema = self._resource("managed", request.type)
+            events = self._stream(
+                "ListResource",
+                "List",
+                type_name=request.type,
+                config=self._dynamic(request.config, implied_type(self._block("list", request.type))),
+                include_resource_object=request.includes_objects,
+                limit=request.limit,
+            )
+            with closing(events):
+                while results < request.limit and (event := next(events, None)) is not None:
+                    problems = diagnostics(event.diagnostic)
+                    yield from problems
+                    if any(p.severity == "error" for p in problems):
+                        return
+                    if problems and not event.HasField("identity"):
+                        remarks += 1
+                        if remarks > _MOST_REMARKS:
+                            raise PluginError(f"It reported more than {_MOST_REMARKS} problems without a result.")
+                        continue
+                    results += 1
+                    yield from self._result(event, request, schema)
+        except (PluginError, CodecError) as problem:
+            yield self._failed(problem)
+
+    def _result(self, event: Any, request: ListRequest, schema: ResourceSchema) -> Generator[Finding, None, None]:
+        """The result in an event. Raises PluginError and CodecError."""
+        identity = self._identity_in(event, "identity", schema)
+        if identity is None or all(part.__class__ is Null for part in identity.values()):
+            shown = f" ({event.display_name})" if event.display_name else ""
+            raise PluginError(f"It returned a {request.type}{shown} without an identity.")
+        wanted = implied_type(schema.block)
+        value = self._value(event, "resource_object", wanted) if request.includes_objects else Null(wanted)
+        if request.includes_objects and value.__class__ is Null:
+            detail = f"{self._who} returned {event.display_name} without its values, which were requested."
+            yield AttributeDiagnostic("warning", "Incomplete result", detail, None)
+        yield FoundObject(identity, event.display_name, value)
+
+    def generate_config(self, type: str, value: Value) -> tuple[Value, list[AttributeDiagnostic]]:
+        """The configuration of an existing object."""
+        try:
+            wanted = implied_type(self._block("managed", type))
+            answer = self._call(
+                "GenerateResourceConfig", "Generate", True, type_name=type, state=self._dynamic(value, wanted)
+            )
+            config = self._value(answer, "config", wanted)
+        except (PluginError, CodecError) as problem:
+            return Null(DYNAMIC), [self._failed(problem)]
+        problems = diagnostics(answer.diagnostics)
+        if config.__class__ is Null and not any(p.severity == "error" for p in problems):
+            problems.append(failure("Invalid provider response", f"{self._who} generated nothing for a {type}."))
+        return config, problems
