@@ -504,9 +504,14 @@ def run_case(seed: int, situations: Collection[str], bench: Bench) -> Case:
     if first not in plans or frozenset() not in plans or not plans.get(edits | first, Planned({}, {})).signatures:
         raise SkippedError("no edits that change anything")
     written = changes.render(edits | first).lines.keys()
-    truth = truths(plans, changes.edits, edits | first, written) if first else {}
     rest = {some - first: made for some, made in plans.items() if some >= first}
-    truth |= truths(rest, changes.edits, edits, written)
+    truth = truths(rest, changes.edits, edits, written)
+    if first:
+        # An object that this was not applied to is compared with what came before it, so that it is an edit like the
+        # others: without any edit such an object does not change. New objects are compared with the last apply.
+        every = truths(plans, changes.edits, edits | first, written)
+        there = {name for name, (action, _) in plans[edits | first].signatures.items() if action != "create"}
+        truth |= {name: one for name, one in every.items() if name in there or name not in truth}
     edits |= first
     case = Case(seed, changes, {n: changes.edits[n] for n in sorted(edits)}, changes.render(edits), plans[edits], truth)
     for situation in situations:
