@@ -140,7 +140,10 @@ class ValueTrace(MentionTrace):
         if self.former is None and place.kind == "resource" and mentions_some and self._is_made_before(place):
             self._facts.add("uncompared", text, source=self._source(place))  # the mention itself may be new
         if mentions_some and place.kind == "resource" and place.path:
-            self._state_differs(place, part_at(self.changes[place.root_text].before, place.path))
+            change = self.changes[place.root_text]
+            self._state_differs(place, part_at(change.before, place.path))
+            if self._has_drifted(place):
+                self._drifted(place, change)
         if place.kind == "resource":
             change = self.changes[place.root_text]
             self._facts.add("object_value", text, change.address, source=declaration(self.config, change))
