@@ -176,9 +176,7 @@ def test_markdown_has_changes_and_causes_first(stack: Stack) -> None:
     stack.run("init")
     stack.run("plan", "-markdown=r.md")
     text = (stack.folder / "r.md").read_text()
-    assert text.startswith(
-        "### Stack plan: 2 components change, 1 deferred.\n\nRoot directory.\n\nObjects: **2** to add.\n"
-    )
+    assert text.startswith("### Stack plan: 2 components change, 1 deferred.\n\nObjects: **2** to add.\n")
     rows = [line.split(" | ")[1:3] for line in text.splitlines() if re.match(r"\| \d+(?: \(after \d+\))? \|", line)]
     assert rows[0] == ["`component.net`", "changes"]
     assert rows[-1] == ["`component.late[*]`", "deferred"]
@@ -187,10 +185,7 @@ def test_markdown_has_changes_and_causes_first(stack: Stack) -> None:
     assert "? component.late[*]  (how many instances there are is not known yet)" in text
     stack.run("apply", "-auto-approve", "-markdown=r.md")
     text = (stack.folder / "r.md").read_text()
-    assert (
-        text.startswith("### Stack apply: 3 applied.\n\nRoot directory.\n\nObjects: **3** added.\n")
-        and "deferred" not in text
-    )
+    assert text.startswith("### Stack apply: 3 applied.\n\nObjects: **3** added.\n") and "deferred" not in text
     stack.run("plan", "-markdown=r.md")
     assert "3 components are unchanged." in (stack.folder / "r.md").read_text()
     stack.run("destroy", "-auto-approve", "-markdown=r.md")

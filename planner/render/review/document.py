@@ -316,7 +316,7 @@ def _change(
 ) -> dict[str, Any]:
     name = change_name(change)
     attributes = list(changed_attributes(text.difference(change, is_drift), subject.hide))
-    if is_drift:
+    if is_drift or does(change.action, "ends"):
         attributes = [item for item in attributes if item["after"] != UNKEPT]
     if change.importing is not None and change.action == NO_OP:  # what becomes of the configuration's is shown whole
         now = text.difference(evolve(change, action="create", before=Null()), False)

@@ -19,7 +19,7 @@ NAMES = ("file", "line", "revision")
 @frozen
 class Links:
     """`template` with {file}, {line} and {revision}; "" for no links. `base`: the directory that files are seen from,
-    relative to the repository. `page`: the address of the page of the report, "" for none."""
+    relative to the repository, "" where there is none. `page`: the address of the page of the report, "" for none."""
 
     template: str = ""
     revision: str = ""
@@ -52,7 +52,7 @@ def links(template: str, directory: str, environ: Mapping[str, str], page: str =
     host = code_host(environ)
     chosen = template or host.template
     root = host.root or repository_of(directory)
-    base = os.path.relpath(os.path.realpath(directory), os.path.realpath(root)) if root else "."
+    base = os.path.relpath(os.path.realpath(directory), os.path.realpath(root)) if root else ""
     rest = chosen
     for name in NAMES:
         rest = rest.replace(f"{{{name}}}", "")

@@ -23,6 +23,7 @@ from planner.render.review.verdicts import (
     name_list,
     other_findings,
     place_link,
+    places_of,
     verdict_text,
 )
 
@@ -133,15 +134,9 @@ def _elsewhere(document: Mapping[str, Any]) -> str:
 
 def where_lines(document: Mapping[str, Any]) -> Iterator[str]:
     """`Directory network, workspace prod.`"""
-    about = document["about"]
-    if "directory" not in about:
-        return
-    directory = about["directory"]
-    words = ["Root directory" if directory in ("", ".") else f"Directory {code(directory)}"]
-    if about.get("workspace"):
-        words.append(f"workspace {code(about['workspace'])}")
-    yield f"{', '.join(words)}."
-    yield ""
+    if words := [word + (f" {code(name)}" if name else "") for word, name in places_of(document)]:
+        yield f"{', '.join(words)}."
+        yield ""
 
 
 def decisions(document: Mapping[str, Any]) -> Iterator[str]:

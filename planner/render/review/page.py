@@ -14,6 +14,7 @@ from planner.render.review.attributes import FATES, remark
 from planner.render.review.decisions import GRAVE
 from planner.render.review.links import REMOVED_BLOCK
 from planner.render.review.results import effects_title, result_text
+from planner.render.review.verdicts import places_of
 from planner.render.terminal import visible
 
 _STYLE = """
@@ -82,12 +83,9 @@ def _table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def _where(document: Mapping[str, Any]) -> Iterator[str]:
-    about = document["about"]
-    if "directory" in about:
-        directory = about["directory"]
-        root = "Root directory" if directory in ("", ".") else f"Directory {_code(directory)}"
-        workspace = f", workspace {_code(about['workspace'])}" if about.get("workspace") else ""
-        yield f"<p>{root}{workspace}.</p>"
+    words = [_text(word) + (f" {_code(name)}" if name else "") for word, name in places_of(document)]
+    if words:
+        yield f"<p>{', '.join(words)}.</p>"
 
 
 def _decisions(document: Mapping[str, Any]) -> Iterator[str]:
@@ -197,8 +195,6 @@ def _changes(document: Mapping[str, Any]) -> Iterator[str]:
 def _foot(document: Mapping[str, Any]) -> Iterator[str]:
     about = document["about"]
     known = [
-        ("directory", about.get("directory", ".").removeprefix(".")),
-        ("workspace", about.get("workspace")),
         ("state serial", about.get("serial")),
         ("revision", about.get("revision")),
         ("compared with", " ".join(filter(None, (about.get("since"), about.get("since_commit"))))),

@@ -30,6 +30,17 @@ def place_link(one: Mapping[str, Any], before: str = " ") -> str:
     return f"{before}[{place}]({address(one['link'])})" if one.get("link") else f"{before}{place}"
 
 
+def places_of(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The directory in the repository and the workspace that a report is about, each with its noun."""
+    about = document["about"]
+    if about.get("directory") == ".":
+        yield "Root directory", ""
+    elif about.get("directory"):
+        yield "Directory", about["directory"]
+    if about.get("workspace"):
+        yield "workspace" if about.get("directory") else "Workspace", about["workspace"]
+
+
 def inline_findings(document: Mapping[str, Any]) -> dict[str, list[list[Mapping[str, Any]]]]:
     """The verdicts that are among the decisions, by kind."""
     kinds: dict[str, list[list[Mapping[str, Any]]]] = {}

@@ -241,9 +241,19 @@ def test_warnings_are_folded_and_errors_are_not() -> None:
 
 
 def test_the_head_names_the_directory_and_the_workspace() -> None:
-    about = [{"directory": "net", "workspace": "prod"}, {"directory": ".", "workspace": "default"}, {}]
+    about = [
+        {"directory": "net", "workspace": "prod"},
+        {"directory": ".", "workspace": "default"},
+        {"workspace": "w"},
+        {},
+    ]
     heads = [markdown(document(about=one)).splitlines()[2:3] for one in about]
-    assert heads == [["Directory `net`, workspace `prod`."], ["Root directory, workspace `default`."], []]
+    assert heads == [
+        ["Directory `net`, workspace `prod`."],
+        ["Root directory, workspace `default`."],
+        ["Workspace `w`."],
+        [],
+    ]
     assert "Directory <code>net</code>, workspace <code>prod</code>." in page(document(about=about[0]))
 
 
