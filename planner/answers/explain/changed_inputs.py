@@ -52,6 +52,9 @@ def describe(unit: ChangedInput, config: Config) -> tuple[str, str, Span | None]
         span = argument.expr_span if argument is not None else variable.span if variable is not None else None
         return f"the text of {name}", "text", span
     name = join(path, unit.name)
+    if unit.kind == "object":
+        read = block_of(module, unit.name)
+        return name, "read", read.span if read is not None else None
     block, _, argument_name = unit.name.rpartition(".")
     decl = block_of(module, block)
     expr = getattr(decl, argument_name, None) if unit.kind == "repetition" else None

@@ -137,7 +137,7 @@ class CheckedRoots:
         roots: set[str] = set()
         met: set[ChangedInput] = set()
         through = self._met.setdefault(value, set())
-        leaves, objects, values = self._nearest(value, units)
+        leaves, objects, values, steps = self._nearest(value, units)
         met_objects = {unit for unit in map(self._object_of, values) if unit is not None}
         for at in values:
             inner = self._checks[at]
@@ -170,6 +170,11 @@ class CheckedRoots:
                 through.add(instance)
                 roots |= behind
         missing = {unit for unit in units - met if unit.kind not in RESOURCES}
+        for unit in units - met:
+            if unit.kind == "object" and not self._instances.get(unit) and not _is_among(unit, steps):
+                if not unit.name.startswith("data."):
+                    return None
+                missing.add(unit)  # it was read
         return roots | {self._leaf_or_name(unit, value) for unit in missing}
 
     def _parts(self, leaf: str, unit: ChangedInput | None, fitting: Collection[ChangedInput], value: str) -> set[str]:
@@ -195,9 +200,9 @@ class CheckedRoots:
         known = [leaf for leaf in leaves if (of := self._unit(leaf)) is not None and covers(of, unit)]
         return known[0] if len(known) == 1 else self._name_of(unit, value)
 
-    def _nearest(self, value: str, units: ChangedInputs) -> tuple[set[str], dict[str, bool], set[str]]:
-        """The leaves behind a value; the instances, each with whether only its replacement counts; and the known values
-        of these. Not what is behind them."""
+    def _nearest(self, value: str, units: ChangedInputs) -> tuple[set[str], dict[str, bool], set[str], set[str]]:
+        """The leaves behind a value; the instances, each with whether only its replacement counts; the known values of
+        these; and all steps. Not what is behind them."""
         leaves, values, seen = set(), set(), {value}
         objects: dict[str, bool] = {}
         waiting = deque([value])
@@ -217,7 +222,7 @@ class CheckedRoots:
                 elif step not in seen:
                     seen.add(step)
                     waiting.append(step)
-        return leaves, objects, values
+        return leaves, objects, values, seen | values
 
     def _is_in(self, units: ChangedInputs, instance: str) -> bool:
         """Whether the change of an instance matters, or its replacement."""
@@ -250,6 +255,11 @@ class CheckedRoots:
                     before[step] = at
                     waiting.append(step)
         return []
+
+
+def _is_among(unit: ChangedInput, names: Collection[str]) -> bool:
+    """Whether one of the names is of an object of a resource, or in it."""
+    return any(f".{unit.name}{end}" in f".{name}." for name in names for end in ".[")
 
 
 def _as_object(unit: ChangedInput) -> ChangedInput:

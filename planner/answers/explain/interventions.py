@@ -79,7 +79,7 @@ class Interventions:
         self._was = {path: was[one] for path in self._now if (one := self._former_path(path)) in was}
         self._known: dict[ValueLocation, ChangedInputs | None] = {}
         self._texts: dict[tuple[ModulePath, str, str], ChangedInputs | None] = {}
-        self._contexts: dict[tuple[ChangedInputs, ChangedInputs], tuple[LazyContext, MixedTree]] = {}
+        self._contexts: dict[tuple[ChangedInputs, ChangedInputs, frozenset[str]], tuple[LazyContext, MixedTree]] = {}
         self._union: Config | None = None
         self._shown: set[str] = set()
         """the files whose contents are in results"""
@@ -430,7 +430,7 @@ class Interventions:
         """The values of a mixture, and its files: of the inputs, these are new, the others old; all else is as it is
         now."""
         new, old = (frozenset(unit for unit in some if unit.kind != "attribute") for some in (new, units - new))
-        key = new, old
+        key = new, old, frozenset(self._unread)
         if key not in self._contexts:
             tried = {unit.name for unit in new | old if unit.kind == "variable"}
             given = {n: self._mixed_variable(n, new) if n in tried else one for n, one in self.given.items()}
