@@ -53,6 +53,7 @@ STEP = _object(
         "value": _with_text(TEXT, "The present value."),
         "origin": _with_text(TEXT, "Of a variable: default, environment, input or plan."),
         "elements": _with_text(FLAG, "Whether these are elements: `before` those that a list lost, `value` gained."),
+        "is_unknown": _with_text(FLAG, "Whether the planned value is known only after the apply."),
         "source": PLACE,
     },
 )
@@ -61,6 +62,7 @@ BECAUSE: dict[str, Schema] = {
     "root_causes": _list(STEP, "All inputs that the change comes from."),
     "because_is_certain": _with_text(FLAG, "Whether these are the causes, all of them; candidates otherwise."),
     "checked": _with_text(FLAG, "Whether evaluating with each of them taken back confirmed it."),
+    "other_causes": _list(_list(STEP), "The steps from each further root cause, as in `because`."),
 }
 GOAL = _list(CELL, "The relation and its columns.")
 PROOFS = _map(
@@ -68,6 +70,7 @@ PROOFS = _map(
         {"tuple": GOAL},
         {
             "rule": _with_text(TEXT, "The rule that derives it."),
+            "rule_at": _object({"file": TEXT, "line": COUNT}, about="Of a rule of yours: its place."),
             "reason": TEXT,
             "body": _list(
                 _object({}, {"proof": TEXT, "not": _list(CELL), "test": TEXT, "aggregate": TEXT, "value": CELL}),
@@ -84,6 +87,57 @@ PROOF: dict[str, Schema] = {
     "root": _with_text(TEXT, "The name of the first step."),
     "proofs": PROOFS,
 }
+CHAINS = _list(
+    _object({"text": TEXT, "steps": _list(_object({"text": TEXT, "sources": _list(PLACE)}))}),
+    "Further reasons, step by step: more causes, edges of the graph that decide an order, moves.",
+)
+ACTION: dict[str, Schema] = {
+    "actions": _map(TEXT, "The planned actions of objects among the steps of `other_causes`."),
+    "differences": _list(
+        _object({"what": TEXT, "before": TEXT, "value": TEXT}), "The parts of the object that differ, if several do."
+    ),
+    "instances": _list(TEXT, "The instances that the document is about, where an address without keys was named."),
+}
+"""further members of the proof of an action"""
+OBSTACLE = _object(
+    {"rule": TEXT, "fails": _with_text(TEXT, "The condition that fails."), "bound": _map(CELL, "Variables.")},
+    {
+        "head_fits": _with_text(FLAG, "Whether the rule derives such facts at all."),
+        "literal": _with_text(COUNT, "The position of the condition in the rule."),
+        "tuple": _with_text(GOAL, "The fact that is missing."),
+        "because": _list({"type": "object"}, "Why it is missing: obstacles like this one."),
+    },
+)
+NEAREST = _list(
+    _object({"kind": TEXT, "text": TEXT}, {"lines": _list(TEXT), "sources": _list(PLACE)}),
+    "What is nearest to it: facts, edges or paths that hold.",
+)
+RULE = _object({"name": TEXT}, {"text": TEXT, "reason": TEXT, "source": PLACE})
+VERDICT: dict[str, Schema] = {
+    "rule": _with_text(RULE, "Of a verdict: the rule of the policy."),
+    "culprits": _list(
+        _object(
+            {"what": TEXT},
+            {
+                "value": CELL,
+                "action": TEXT,
+                "is_missing": FLAG,
+                "is_prior": _with_text(FLAG, "Whether it is a value of the state."),
+                "source": PLACE,
+                "from": _list(_object({}, {"what": TEXT, "source": PLACE, "origin": TEXT}), "Where it is copied from."),
+            },
+        ),
+        "Of a verdict: the values and actions that decide it.",
+    ),
+    "overridden": _with_text(TEXT, "Of an overridden or waived verdict: the reason."),
+    "would": _with_text({"enum": ["deny", "warn"]}, "Of an undecided verdict: what it may become."),
+    "waits_for": _list(
+        _object({"what": TEXT}, {"source": PLACE, "why": {"type": "object"}}),
+        "Of an undecided verdict: the unknown values, each with the proof that it is unknown.",
+    ),
+    "by_cases": _list(RULE, "Of a verdict that holds whatever the unknown values become: the rules of its code."),
+}
+"""the members of the explanation of a policy's verdict"""
 COUNTS = _object(dict.fromkeys(("add", "change", "remove", "import", "forget"), COUNT))
 DIAGNOSTIC = _object(
     {"severity": {"enum": ["error", "warning"]}, "summary": TEXT},
@@ -288,7 +342,7 @@ SCHEMAS: dict[str, Schema] = {
                 "Sets of edits, the smallest first.",
             ),
         },
-        {"limit": TEXT, "stuck": TEXT, "notes": _list(TEXT)},
+        {"limit": TEXT, "stuck": TEXT, "notes": _list(TEXT), "also": _list({"type": "object"}, "Further goals.")},
     ),
     "graph": _document(
         "planner graph -json",
@@ -309,21 +363,23 @@ SCHEMAS: dict[str, Schema] = {
             {
                 **PROOF,
                 **BECAUSE,
+                **ACTION,
+                **VERDICT,
+                "chains": CHAINS,
                 "options": _with_text(TEXT, "The options of the plan, as words."),
-                "also": _list({"type": "object"}),
+                "also": _list(
+                    {"type": "object"},
+                    "Documents like this one about further instances, addresses or verdicts; of the last groups of "
+                    "instances only `instances`.",
+                ),
+                "holds": _with_text({"const": False}, "With -not: that it does not hold."),
+                "nearest": NEAREST,
+                "rules": _list(OBSTACLE, "With -not: why each rule does not derive it."),
             },
         ),
         "anyOf": [
             {"required": ["root", "proofs"]},
-            {
-                "description": "Why something does not hold.",
-                "properties": {
-                    "holds": {"const": False},
-                    "nearest": _list(_object({"kind": TEXT, "text": TEXT}, {"lines": _list(TEXT)})),
-                    "rules": _list(_object({"rule": TEXT}, {"fails": TEXT})),
-                },
-                "required": ["holds"],
-            },
+            {"description": "Why something does not hold.", "required": ["holds", "nearest", "rules"]},
             {"description": "A verdict of a policy.", "required": ["rule"]},
         ],
     },

@@ -5,12 +5,17 @@ from __future__ import annotations
 import os
 import re
 import tomllib
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
 from planner.foundation.support.assets import PACKAGE
 
 _FEW = 5
+_WORD = re.compile(r"[a-z0-9]+")
+_MINOR = {"a", "an", "the", "is", "was", "are", "of", "in", "for", "to", "not"}
+_STEM = 4
+"""letters by which words are compared"""
 
 
 @dataclass(frozen=True)
@@ -45,21 +50,37 @@ def groups() -> dict[str, tuple[str, str]]:
 
 
 def find(words: str) -> list[DiagnosticPage]:
-    """The pages that a code, the group of a code, or the title of a message means; the best ones first."""
+    """The pages that a code, the title of a message, or a piece of either means; the best ones first."""
     pages, wanted = diagnostic_pages(), words.strip().removeprefix("Error: ").removeprefix("Warning: ").lower()
-    for matches in (
-        [page for page in pages if page.code == wanted],
-        [page for page in pages if wanted in (title.lower() for title in page.titles)],
-        [page for page in pages if any(_fits(title.lower(), wanted) for title in page.titles)],
-        [page for page in pages if wanted and any(wanted in title.lower() for title in page.titles)],
-    ):
-        if matches:
-            return sorted(matches, key=lambda page: not page.is_specific)[:_FEW]
-    return []
+    typed = {word for word in _WORD.findall(wanted) if word not in _MINOR}
+    if not typed:
+        return []
+    matches: tuple[Callable[[DiagnosticPage], bool], ...] = (
+        lambda page: page.code == wanted,
+        lambda page: any(title.lower() == wanted for title in page.titles),
+        lambda page: any(_fits(title.lower(), wanted) for title in page.titles),
+        lambda page: wanted in page.code or any(wanted in title.lower() for title in page.titles),
+        lambda page: any(" " in title and title.lower() in wanted for title in page.titles),
+        lambda page: _has_words(" ".join((page.code, *page.titles)), typed),
+        lambda page: page.is_specific and _has_words(f"{page.code} {page.cause} {page.cure}", typed),
+    )
+    for is_match in matches:
+        if fitting := [page for page in pages if is_match(page)]:
+            return sorted(fitting, key=lambda page: not page.is_specific)[:_FEW]
+    of_groups = [DiagnosticPage(f"{name}.*", (), *texts, False) for name, texts in groups().items()]
+    return [page for page in of_groups if _has_words(f"{page.code} {page.cause} {page.cure}", typed)][:_FEW]
+
+
+def _has_words(text: str, typed: set[str]) -> bool:
+    """Whether a text has all words, each in some form: deny, denies and denied begin alike."""
+    words = set(_WORD.findall(text.lower()))
+    return all(any(word[:_STEM] == one[:_STEM] for word in words) for one in typed)
 
 
 def _fits(title: str, words: str) -> bool:
     """Whether a title with gaps fits a message."""
-    begin, gap, end = title.partition("…")
-    is_telling = len(re.findall(r"\w+", begin + end)) > 1 or (begin.endswith(": ") and len(begin) > _FEW)
-    return bool(gap) and is_telling and words.startswith(begin) and words.endswith(end.rpartition("…")[2])
+    parts = title.split("…")
+    begin, *rest = parts
+    is_telling = len(_WORD.findall(" ".join(parts))) > 1 or (begin.endswith(": ") and len(begin) > _FEW)
+    pattern = ".+".join(map(re.escape, parts))
+    return bool(rest) and is_telling and re.fullmatch(pattern, words) is not None

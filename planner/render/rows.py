@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -18,6 +19,44 @@ def table(columns: Sequence[str], rows: Rows) -> str:
     from tabulate import tabulate
 
     return tabulate([_texts(row) for row in rows], headers=columns, disable_numparse=True)
+
+
+def by_object(columns: Sequence[str], rows: Rows) -> Rows:
+    """The answer of a verb with objects in place of vertices: the vertices of one object are one row, or one step of a
+    path; those that only close something, and the root, are left out of a set."""
+    if "node" not in columns:
+        return rows
+    if "step" in columns:
+        return _paths_by_object(rows, "path" in columns)
+    at = columns.index("node")
+    objects = [(*row[:at], _PART.sub("", row[at]), *row[at + 1 :]) for row in rows if not _is_internal(row[at])]
+    known: dict[tuple[Any, ...], tuple[Any, ...]] = {}
+    for row in objects or rows:
+        known.setdefault(row[at:], row)  # of several depths the least
+    return list(known.values())
+
+
+def _paths_by_object(rows: Rows, is_numbered: bool) -> Rows:
+    paths: dict[int, list[str]] = {}
+    for row in rows:
+        steps = paths.setdefault(row[0] if is_numbered else 0, [])
+        name = _PART.sub("", row[-1])
+        if steps[-1:] != [name]:
+            steps.append(name)
+    different = dict.fromkeys(map(tuple, paths.values()))
+    return [
+        (number, step, name)[not is_numbered :]
+        for number, steps in enumerate(different, 1)
+        for step, name in enumerate(steps)
+    ]
+
+
+def _is_internal(vertex: str) -> bool:
+    return vertex == "root" or vertex.endswith(" (close)")
+
+
+_PART = re.compile(r" \((?:expand(?:, (?:input|reference))?|close)\)$")
+"""the part of an object that a vertex is"""
 
 
 def _texts(row: Iterable[Any]) -> list[str]:

@@ -164,7 +164,7 @@ MOST_STEPS = 3
 _VERTEX = re.compile(r", whose vertex is .*$")
 
 
-_EXPANDED = re.compile(r" \(expand(?:, input)?\)")
+_EXPANDED = re.compile(r" \(expand(?:, (?:input|reference))?\)")
 
 
 def _spoken(name: str) -> str:
@@ -324,9 +324,9 @@ def _one(document: dict[str, Any], paint: Paint, width: int) -> str:
         head = f"{_goal(document['goal'])}. {_purpose(document['goal'])}{several}:"
     else:
         head = f"{_goal(document['goal'])}. To avoid this, do one of these:"
-    lines = [*document.get("notes", ()), paint(head, "bold")]
+    lines = [*document.get("notes", ()), paint(_spoken(head), "bold")]
     if not fixes:
-        lines[-1] = paint(f"{_goal(document['goal'])}.", "bold")
+        lines[-1] = paint(_spoken(f"{_goal(document['goal'])}."), "bold")
         return "\n".join([*lines, document.get("stuck") or document.get("limit", "")])
     for number, fix in enumerate(fixes, 1):
         words = fix.get("note") or ("checked" if fix["checked"] else "not checked")

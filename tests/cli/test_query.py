@@ -240,6 +240,23 @@ def test_verbs(ask: Ask) -> None:
     assert ask("somepath", "var.prefix", "terraform_data.b", where="full") == []
 
 
+def test_tables_of_verbs_list_objects(say: Ask) -> None:
+    def rows(*words: str) -> list[list[str]]:
+        code, out, _ = say(*words, where="full")
+        assert code == 0
+        return [line.split() for line in out.splitlines()[2:]]
+
+    assert [row[0] for row in rows("deps", "terraform_data.a")] == [
+        "local.label", PROVIDER, "terraform_data.a", "var.password", "var.prefix",
+    ]  # fmt: skip
+    steps = [row[-1] for row in rows("allpaths", "terraform_data.b", "var.prefix")]
+    assert steps == ["terraform_data.b", "terraform_data.a", "local.label", "var.prefix"]  # one path: a vertex less
+    assert len(rows("allpaths", "terraform_data.b", "var.prefix", "-full")) > len(steps)
+    reached = {row[0] for row in rows("rdeps", "terraform_data.a")}
+    assert "terraform_data.b" in reached and not reached & {"root", f"{PROVIDER} (close)"}
+    assert any(row[0] == "root" for row in rows("rdeps", "terraform_data.a", "-full"))
+
+
 def test_how_far_a_change_reaches(ask: Ask) -> None:
     destroyed = ask("blast", "terraform_data.a (destroy)", "-destroy")
     assert destroyed[0] == (0, "terraform_data.a (destroy)", "terraform_data.a", "delete")

@@ -151,8 +151,15 @@ def _run(arguments: Arguments, terminal: Terminal, calls: Making, review: Review
     saved = arguments["out"] if made is not None and not has_errors(problems) else ""
     problems += review.write(made, problems, verdict, chains=chains, plan_file=saved)
     view.diagnostics(problems)
+    if made is not None and arguments["out"] and not may_save:
+        view.tell(_not_saved(arguments["out"]))
     if made is None or has_errors(problems):
         return 1
     if made.plan.can_apply:
         view.next_steps(arguments["out"], arguments["generate-config-out"])
     return 2 if arguments["detailed-exitcode"] and (made.plan.can_apply or made.plan.deferred) else 0
+
+
+def _not_saved(path: str) -> str:
+    former = f" The existing file {path} is unchanged." if os.path.lexists(path) else ""
+    return f"\nThe plan was not saved to {path}, because policies deny it or could not judge it.{former}"

@@ -18,6 +18,7 @@ ANSWER = (
     Flag("limit", "int", "The number of paths that allpaths lists (100).", 100, "N"),
     Flag("csv", "bool", "Print comma-separated values."),
     Flag("dot", "bool", "Print the subgraph of the answer in the DOT language."),
+    Flag("full", "bool", "In the table of a verb, list every vertex: also those that expand, read or close an object."),
     JSON,
 )
 
@@ -103,7 +104,7 @@ def tell(answers: Any, diagnostics: list[Diagnostic], arguments: Arguments, term
     if has_errors(diagnostics):
         return finish(diagnostics, terminal)
     if not any(arguments[name] for name in FORMATS):
-        terminal.out(_text(answers))
+        terminal.out(_text(answers, arguments["full"]))
         return finish(diagnostics, terminal)
     terminal.data(_document(arguments, answers))
     # Warnings next to a document for programs go to the other stream.
@@ -146,14 +147,14 @@ def _query_subject(arguments: Arguments) -> dict[str, Any]:
     }
 
 
-def _text(answers: Any) -> str:
-    from planner.render.rows import table
+def _text(answers: Any, has_vertices: bool) -> str:
+    from planner.render.rows import by_object, table
 
     if not answers.columns:
         return "Yes." if answers.rows else "No."
     if not answers.rows:
         return "No answer."
-    return table(answers.columns, answers.rows)
+    return table(answers.columns, answers.rows if has_vertices else by_object(answers.columns, answers.rows))
 
 
 def _document(arguments: Arguments, answers: Any) -> str:

@@ -34,6 +34,7 @@ from planner.foundation.vocabulary.address import (
 )
 from planner.foundation.vocabulary.diagnostic import Deprecation
 from planner.foundation.vocabulary.limits import Walk
+from planner.foundation.vocabulary.span import Span
 from planner.language.config.model import Config, ModuleCall, ModuleConfig, ModulePath, OutputDecl, ResourceDecl
 from planner.language.functions import CallContext, Function
 
@@ -380,29 +381,31 @@ class EvaluationContext:
         self._instances.clear()
         self._instances_at.clear()
 
-    # ---------------------------------------------------------------- what is declared (plan.moves.Declared)
+    # ------------------------------------------------- declarations (planner.engine.plan.moves.ExpandedDeclarations)
 
     def module_instances(self, path: ModulePath) -> list[ModuleAddress]:
         return [module.address for module in self.instances(path)]
 
-    def declares(self, kind: str, address: Address) -> bool:
-        """Whether the expanded configuration has the module call, module instance, resource or resource instance."""
+    def declaration(self, kind: str, address: Address) -> Span | None:
+        """The declaration of a module call, module instance, resource or resource instance; None where the expanded
+        configuration does not have it."""
         if isinstance(address, ModuleAddress):
-            if kind == "module instance":
-                return self.module(address) is not None
+            if kind == "module instance" and self.module(address) is None:
+                return None
             parent = self.module(address.parent)
-            return parent is not None and address.steps[-1][0] in parent.config.calls
-        return self.declares_instance(address) if kind == "resource instance" else self._declares_resource(address)
+            call = parent.config.calls.get(address.steps[-1][0]) if parent is not None else None
+            return call.span if call is not None else None
+        if kind == "resource instance" and not self.declares_instance(address):
+            return None
+        module = self.module(address.module)
+        resource = module.config.resources.get(address.relative) if module is not None else None
+        return resource.span if resource is not None else None
 
     def declares_instance(self, address: ResourceAddress) -> bool:
         """Whether the expanded configuration has exactly this resource instance."""
         module = self.module(address.module)
         resource = module.resources.get(address.resource.relative) if module else None
         return resource is not None and resource.expansion is not None and address.key in resource.expansion.instances
-
-    def _declares_resource(self, address: ResourceAddress) -> bool:
-        module = self.module(address.module)
-        return module is not None and address.relative in module.config.resources
 
     # ---------------------------------------------------------------- functions
 

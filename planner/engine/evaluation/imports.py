@@ -35,7 +35,8 @@ from planner.language.syntax.nodes import Expression, GetAttr, GetIndex, Index, 
 
 @frozen(eq=False)
 class ImportTarget:
-    """An object to import into an instance, found by its id or, if that is "", by its identity."""
+    """An object to import into an instance, found by its id or, if that is "", by its identity. Without either, nothing
+    is imported."""
 
     address: ResourceAddress
     id: str
@@ -69,8 +70,10 @@ class Imports:
         return problems
 
     def target(self, instance: str) -> ImportTarget | None:
-        """The import target of an instance."""
-        return self._targets.get(instance)
+        """The import target of an instance. With an empty ID, nothing is imported, as in OpenTofu: configurations make
+        an import depend on a variable that way."""
+        target = self._targets.get(instance)
+        return target if target is not None and (target.id or target.identity is not None) else None
 
     def missing(self) -> list[Diagnostic]:
         """Errors for imports into instances that the expanded configuration does not have."""

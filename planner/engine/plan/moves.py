@@ -86,7 +86,7 @@ class ExpandedDeclarations(Protocol):
     """The declarations of the configuration, once expanded."""
 
     def module_instances(self, path: ModulePath) -> list[ModuleAddress]: ...
-    def declares(self, kind: str, address: Address) -> bool: ...
+    def declaration(self, kind: str, address: Address) -> Span | None: ...
 
 
 # ---------------------------------------------------------------- statements
@@ -399,8 +399,8 @@ def check_moves(results: MoveResults, declared: ExpandedDeclarations, destroys: 
         for base in declared.module_instances(s.from_.base):
             from_, to = absolute(s.from_, base), absolute(s.to, base)
             facts.add("absolute_move", s.name, s.from_.kind, from_, to, source=s.span)
-            if not destroys and declared.declares(s.from_.kind, parse_address(from_)):
-                facts.add("declared_now", s.from_.kind, from_)
+            if not destroys and (span := declared.declaration(s.from_.kind, parse_address(from_))) is not None:
+                facts.add("declared_now", s.from_.kind, from_, source=span)
     result = evaluate(
         product_program("moves"),
         facts.build(),
@@ -409,23 +409,27 @@ def check_moves(results: MoveResults, declared: ExpandedDeclarations, destroys: 
     return _move_errors(results, by_name, result)
 
 
-def _move_errors(results: MoveResults, by_name: dict[str, MoveStatement], found: Database) -> list[Diagnostic]:
+def _move_errors(results: MoveResults, by_name: dict[str, MoveStatement], database: Database) -> list[Diagnostic]:
     problems: list[tuple[int, Diagnostic]] = []
 
     def report(statement: str, code: str, summary: str, detail: str) -> None:
         s = by_name[statement]
         problems.append((s.position, error(code, summary, detail, s.span)))
 
-    for s, address in found.sorted("redundant_move"):
+    for s, address in database.sorted("redundant_move"):
         detail = f"This statement moves {address} to the same address: delete it."
         report(s, "plan.move_redundant", "Redundant move statement", detail)
-    for s, kind, from_, to in found.sorted("still_declared"):
-        detail = f"{from_} has a moved block to {to}, but the configuration still declares that {kind}: rename it."
+    for s, kind, from_, to in database.sorted("still_declared"):
+        place = database.facts.source("declared_now", (kind, from_))
+        detail = (
+            f"This block moves {from_} to {to}, but {from_} is still declared at {place}. To move it, rename that "
+            f"{kind} to {to}; to have both, delete this block."
+        )
         report(s, "plan.move_still_declared", "Moved object still exists", detail)
-    for s, from_, to, earlier, other in found.sorted("second_destination"):
+    for s, from_, to, earlier, other in database.sorted("second_destination"):
         detail = f"The statement at {earlier} moves {from_} to {other}, this one to {to}: it can only be in one place."
         report(s, "plan.move_ambiguous", "Ambiguous move statements", detail)
-    for s, from_, to, earlier, other in found.sorted("second_source"):
+    for s, from_, to, earlier, other in database.sorted("second_source"):
         detail = f"The statement at {earlier} moves {other} to {to}, this one {from_}: only one object can be there."
         report(s, "plan.move_ambiguous", "Ambiguous move statements", detail)
     if not problems:

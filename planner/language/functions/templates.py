@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 
 from planner.foundation.values.types import DYNAMIC, STRING
 from planner.foundation.values.value import Marked, Value, mark, unmark
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, has_errors
+from planner.foundation.vocabulary.nearest import did_you_mean
 from planner.foundation.vocabulary.release import follows_next
 from planner.foundation.vocabulary.span import Source
 from planner.language.functions.filesystem import read_text
@@ -79,7 +81,18 @@ def _render(source: str, filename: str, variables: Value, context: CallContext) 
     try:
         return context.evaluate_template(source, filename, scope, context)
     except Failure as failure:
-        raise _error(failure.diagnostics) from None
+        raise _missing(failure.diagnostics, scope) or _error(failure.diagnostics) from None
+
+
+def _missing(problems: list[Diagnostic], known: Collection[str]) -> FunctionError | None:
+    """The error that names the variables that a template uses and does not get; None where something else is wrong."""
+    subjects = [d.subject for d in problems if d.code == "language.unknown_variable" and d.subject]
+    if not subjects or len(subjects) < len(problems):
+        return None
+    names = {s.source.text[s.start : s.end]: s for s in reversed(subjects)}  # the first use of each
+    uses = [f'no value for "{name}", which the template uses at {names[name]}' for name in reversed(names)]
+    hints = "".join(did_you_mean(name, known) for name in reversed(names))
+    return FunctionError(f"It has {' and '.join(uses)}.{hints}", 1)
 
 
 def _check_syntax(source: str, filename: str) -> None:
@@ -90,9 +103,7 @@ def _check_syntax(source: str, filename: str) -> None:
 
 def _error(problems: list[Diagnostic]) -> FunctionError:
     words = "; ".join(f"{d.subject}: {d.summary}. {d.detail}" if d.subject else d.detail or d.summary for d in problems)
-    # A name that is not among the variables is a fault of the variables.
-    argument = 1 if any(d.code == "language.unknown_variable" for d in problems) else None
-    return FunctionError(f"The template cannot be rendered: {words}", argument)
+    return FunctionError(f"The template cannot be rendered: {words}")
 
 
 def _is_identifier(name: str) -> bool:

@@ -90,7 +90,7 @@ def _paths(
     if verb == "allpaths" and len(items) > most:
         total = count_paths(waiting, starts, ends)
         listed = f"{most} of {total} paths" if total is not None else f"{most} paths"
-        detail = f"Only {listed} are listed, the shortest first. -limit=N lists more."
+        detail = f"Only {listed} between vertices are listed, the shortest first. -limit=N lists more."
         problems.append(warning("query.limit", "More paths exist", detail))
     return items[:most]
 
