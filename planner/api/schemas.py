@@ -94,7 +94,8 @@ CHAINS = _list(
 ACTION: dict[str, Schema] = {
     "actions": _map(TEXT, "The planned actions of objects among the steps of `other_causes`."),
     "differences": _list(
-        _object({"what": TEXT, "before": TEXT, "value": TEXT}), "The parts of the object that differ, if several do."
+        _object({"what": TEXT, "before": TEXT, "value": TEXT}, {"source": PLACE}),
+        "The parts of the object that differ, if several do.",
     ),
     "instances": _list(TEXT, "The instances that the document is about, where an address without keys was named."),
 }

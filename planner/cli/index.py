@@ -62,7 +62,7 @@ COMMANDS = {
     "output": "Show the output values of the root module",
     "policy": "Judge plans by policies",
     "policy check": "Judge a plan",
-    "policy init": "Install the packs of a policy.toml",
+    "policy init": "Write a first policy, or install the packs of a policy.toml",
     "policy list": "Show the policies that come with planner",
     "policy lock": "Write the versions and hashes of packs into the lock file",
     "policy test": "Run the cases of policies",

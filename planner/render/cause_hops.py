@@ -139,9 +139,14 @@ class _Lines:
             yield f"{lead}-> {', '.join(ends)}"
 
 
+_MOST_MODULE = 30
+"""characters of a module that are repeated in each line"""
+
+
 def without_module(text: str, module: str) -> str:
-    """A name without the module of the name before it, but for the dot: `.var.tag`."""
-    return text.removeprefix(module[:-1]) if module and module_of(text).startswith(module) else text
+    """A name without the module of the name before it, if that is long: `….var.tag`."""
+    is_left_out = len(module) > _MOST_MODULE and module_of(text).startswith(module)
+    return f"…{text.removeprefix(module[:-1])}" if is_left_out else text
 
 
 def module_of(text: str) -> str:

@@ -45,7 +45,7 @@ def test_an_overview_prints_a_hop_once_and_ends_with_the_changes():
     assert lines(folds=True, with_ends=True) == [
         "-> local.name (main.tf:2)",
         '  -> module.m["a", "b"].var.context (main.tf:9)',
-        "    -> .x.y (m/main.tf:4)",
+        '    -> module.m["a", "b"].x.y (m/main.tf:4)',
         "  -> x.server (main.tf:20, replaced)",
         "    -> x.watching (replace_triggered_by)",
         f"-> local.tags (main.tf:3){AS_ABOVE}",

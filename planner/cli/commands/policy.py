@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 @command(
     "[options] [FILE]",
-    """Installs the external packs of .planner/policy.toml (or FILE) in the versions of policy.lock next to it,
-and adds new packs to the lock file. A pack that does not match the lock file is rejected.
+    """Prepares the policies of a directory. If .planner has neither policies nor a policy.toml, writes a first policy,
+with its cases, into .planner/policies.
 
-If .planner has neither policies nor a policy.toml, the command writes a first policy, with its cases, into
-.planner/policies.""",
+Otherwise installs the external packs of .planner/policy.toml (or FILE) in the versions of policy.lock next to it, and
+adds new packs to the lock file. A pack that does not match the lock file is rejected.""",
 )
 def policy_init(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when a pack cannot be fetched or does not match."""
