@@ -234,7 +234,7 @@ HEAD = """# Differences from OpenTofu
 
 ## At first sight
 
-- On a terminal, `plan`, `show` and `why` open a pager if their output is longer than the screen, as git does: `q` leaves
+- On a terminal, `plan`, `show` and `why` open a pager if the output is longer than the screen, as git does: `q` closes
   it. `-pager=false`, or an empty `PLANNER_PAGER`, turns it off. In CI, and if output is redirected, there is none.
 - On a terminal, a plan prints the cause under each change. If it destroys or replaces an object, or is longer than the
   screen, it begins with the root causes and their effects. `-explain=none` turns both off.
