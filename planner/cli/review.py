@@ -97,9 +97,12 @@ class Review:
         if document is None:
             return []
         from planner.render.page.page import hiding
-        from planner.render.review.results import with_results
+        from planner.render.review.results import with_outputs, with_results
 
-        return self.write_document(with_results(document, succeeded, applied.outcomes, hiding(made.plan)))
+        hide, known = hiding(made.plan), applied.state.outputs if applied.state is not None else {}
+        document = with_results(document, succeeded, applied.outcomes, hide)
+        outputs = [evolve(one, after=known[one.name].value) for one in made.plan.outputs if one.name in known]
+        return self.write_document(with_outputs(document, outputs if succeeded else (), hide))
 
     def _document(
         self,

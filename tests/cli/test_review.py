@@ -76,6 +76,14 @@ def test_an_apply_has_its_result(folder: Path, planner: Callable[..., Ran]) -> N
     assert [one["what"] for one in document["causes"]] == ["var.image"]
 
 
+def test_an_apply_has_the_outputs_that_were_not_known_before(folder: Path, planner: Callable[..., Ran]) -> None:
+    more = 'output "id" { value = [terraform_data.db.id] }\noutput "hidden" {\n  value = terraform_data.db.id\n'
+    (folder / "main.tf").write_text(f"{MODULE}{more}  sensitive = true\n}}\n")
+    assert planner("apply", "-auto-approve", "-review=r.json").code == 0
+    after = {one["name"]: one["after"] for one in review(folder)["outputs"]}
+    assert after["image"] == '"v2"' and after["id"].startswith('["') and after["hidden"] == "(sensitive value)"
+
+
 def test_a_saved_plan_keeps_its_causes(folder: Path, planner: Callable[..., Ran]) -> None:
     """As in another clone, where neither the record of the last apply nor the base of a pull request is at hand."""
     words = ("-review=r.json", "-link=https://one.test/{file}#L{line}")

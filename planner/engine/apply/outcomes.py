@@ -10,9 +10,8 @@ from planner.foundation.vocabulary.records import frozen
 from planner.logic.model.plan import ResourceChange, change_name
 from planner.logic.programs.actions import NO_OP, does
 
-DONE, UNMET, TAINTED, LOST, LEFT, FAILED, NOT_REACHED = (
-    *("done", "unmet", "tainted", "lost", "left", "failed", "not_reached"),
-)
+KINDS = ("done", "unmet", "tainted", "lost", "left", "failed", "not_reached")
+DONE, UNMET, TAINTED, LOST, LEFT, FAILED, NOT_REACHED = KINDS
 """done; done, but a condition does not hold; created, but tainted; destroyed, and not created again; created, but the
 former object still exists; failed; not begun"""
 MAKING = "instance_apply"

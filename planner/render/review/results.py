@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from planner.engine.apply.outcomes import DONE, FAILED, LEFT, LOST, NOT_REACHED, TAINTED, UNMET, Outcome
+from planner.logic.model.plan import OutputChange
 from planner.logic.programs.actions import NO_OP, does, steps, words_for
+from planner.render.plan import output_diff
+from planner.render.review.attributes import UNKNOWN, shortened, sides
 
 _LISTS = {
     LOST: "destroyed, but not created again",
@@ -18,7 +21,6 @@ _LISTS = {
     DONE: "done",
 }
 """the lists of objects, the gravest first"""
-KINDS = tuple(_LISTS)
 _DESTROYED = (DONE, UNMET, LOST)
 """outcomes of changes that destroyed an object"""
 _MOST = 300
@@ -44,6 +46,21 @@ def with_results(
         return {**review, "changes": changes}
     notes = {"notes": [*review["notes"], _LEFT]} if "notes" in review else {}
     return {**review, "changes": changes, "decisions": list(_decisions(review["decisions"], changes)), **notes}
+
+
+def with_outputs(review: dict[str, Any], outputs: Iterable[OutputChange], hide: Callable[[str], str]) -> dict[str, Any]:
+    """The review with the values of outputs that were not known in the plan. `outputs`: as they are now."""
+    now = {}
+    for one in outputs:
+        before, after = map(hide, sides(output_diff(one)))
+        now[one.name] = shortened(before, after)[1]
+    return {
+        **review,
+        "outputs": [
+            {**one, "after": now[one["name"]]} if UNKNOWN in one["after"] and one["name"] in now else one
+            for one in review["outputs"]
+        ],
+    }
 
 
 def _decisions(planned: list[dict[str, Any]], changes: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from planner.engine.apply.outcomes import KINDS
 from planner.foundation.vocabulary.records import frozen
 from planner.render.review.attributes import FATES
-from planner.render.review.results import KINDS
 
 
 @frozen
