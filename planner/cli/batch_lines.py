@@ -88,5 +88,5 @@ def line(done: FinishedUnit, terminal: Terminal) -> str:
     result = done.result
     if result is None or done.outcome in ("failed", "died", "stopped", "unchanged"):
         return f"{done.unit}: {word}{because}"
-    add, change, remove, _, _ = result.counts
+    add, change, remove, *_ = result.counts
     return f"{done.unit}: {word}{because}, +{add} ~{change} -{remove} ({result.seconds:.2f}s)"

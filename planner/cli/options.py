@@ -65,6 +65,7 @@ OPERATION = (
     Flag("exclude", "list", "Everything except this object and its dependents. May be repeated.", value="ADDRESS"),
     Flag("exclude-file", "list", "Like -exclude, with the addresses in a file, one per line.", value="FILE"),
     Flag("replace", "list", "Replace this resource instance. May be repeated.", value="ADDRESS"),
+    Flag("invoke", "list", "Only invoke this action; nothing else is changed. May be repeated.", value="ADDRESS"),
     Flag("allow-deferral", "bool", "Defer objects with an unknown count or for_each to a later plan."),
     RULES,
 )
@@ -147,7 +148,7 @@ def plan_calls(
         command=arguments.command,
         mode=mode,
         refresh=arguments.get("refresh", True),
-        limits=Limits(targets, excludes, _replaced(arguments)),
+        limits=Limits(targets, excludes, _instances(arguments, "replace"), _instances(arguments, "invoke")),
         allow_deferral=bool(arguments.get("allow-deferral")),
         parallelism=arguments.get("parallelism", 10) or 10,
         provider_parallelism=tuple(map(_provider_bound, arguments.get("provider-parallelism", ()))),
@@ -271,19 +272,26 @@ def _state_path(arguments: Arguments) -> str | None:
     return path if isinstance(path, str) and path else None
 
 
-def _replaced(arguments: Arguments) -> tuple[ResourceAddress, ...]:
-    """The addresses of -replace: instances of managed resources. Raises Failure for others."""
+_NAMED = {
+    "replace": ("managed", "replaced", "Only instances of managed resources can be replaced."),
+    "invoke": ("action", "invoked", "Only actions can be invoked: action.TYPE.NAME."),
+}
+
+
+def _instances(arguments: Arguments, option: str) -> tuple[ResourceAddress, ...]:
+    """The addresses of -replace, instances of managed resources, or of -invoke, actions. Raises Failure for others."""
+    mode, verb, rule = _NAMED[option]
     items: list[ResourceAddress] = []
     problems: list[Diagnostic] = []
-    for text in arguments.get("replace", ()):
-        title = f'-replace="{text}" names nothing that can be replaced'
+    for text in arguments.get(option, ()):
+        title = f'-{option}="{text}" names nothing that can be {verb}'
         try:
             address = parse_resource_instance(text)
         except AddressError as problem:
             problems.append(error("cli.address", title, problem.detail))
             continue
-        if address.mode != "managed":
-            problems.append(error("cli.address", title, "Only instances of managed resources can be replaced."))
+        if address.mode != mode:
+            problems.append(error("cli.address", title, rule))
         items.append(address)
     if problems:
         raise Failure(problems)

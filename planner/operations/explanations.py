@@ -54,6 +54,9 @@ INSTANCE_WORDS = {"targeted": "selected_instance", "excluded": "left_out_instanc
 MOVED = "moved"
 """word of `why` for an object of the state that lives at another address now"""
 
+INVOKE = "invoke"
+"""word of `why` for the invocations of an action, or by an object"""
+
 DEPENDENCY = "recorded_dependency"
 """the relation of what a state records; an operator computes it"""
 

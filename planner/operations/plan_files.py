@@ -97,6 +97,8 @@ def _restricted(schema: ProviderSchema, types: set[tuple[str, str]]) -> Provider
         data_sources=select("data", schema.data_sources),
         ephemeral=select("ephemeral", schema.ephemeral),
         functions={},
+        actions=select("action", schema.actions),
+        list_resources={},
     )
 
 

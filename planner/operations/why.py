@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.language.syntax.rule_syntax import Atom, Constant, quote
+from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.program import RuleProgram
 from planner.logic.graph.build import graph_program, graph_with, user_files
 from planner.logic.graph.cycles import place
@@ -29,8 +30,10 @@ from planner.operations.explanations import (
     DRIFT,
     FORCED,
     GRAPH_WORDS,
+    INVOKE,
     MOVED,
     decision_ground,
+    explainer,
     facts_with_instances,
     is_single_instance,
     moves_ground,
@@ -72,6 +75,8 @@ def why(
         return _why_moved(options, words[1], plan_file, negated)
     if len(words) == 2 and words[0] == DRIFT:
         return _why_drift(options, words[1], plan_file, negated)
+    if len(words) == 2 and words[0] == INVOKE:
+        return _why_invoke(options, words[1], plan_file, negated)
     if len(words) == 2 and is_word(words[0]):
         return why_planned(options, words[0], words[1], plan_file, negated)
     if len(words) == 2:
@@ -192,6 +197,31 @@ def _why_drift(options: OperationOptions, what: str, plan_file: str | None, nega
     if not action and not negated:
         raise Failure(error("why.no_drift", "Nothing to explain", f"{what} has not changed since the last apply."))
     return _proved(ground, f"drift({quote(what)}, {quote(action or 'update')})", negated)
+
+
+def _why_invoke(options: OperationOptions, what: str, plan_file: str | None, negated: bool) -> Proved:
+    """Why the plan invokes an action, or what an object invokes; or why not."""
+    answers, diagnostics = explainer(options, plan_file)
+    if answers is None:
+        return None, diagnostics
+    rows = {row for change in answers.plan.changes for row in change.facts if row[0] in ("trigger", "trigger_action")}
+    events = sorted((row[1], row[3], row[2]) for row in rows if row[0] == "trigger")
+    named = {row[1:] for row in rows if row[0] == "trigger_action"}
+    asked = sorted(
+        (instance, event, action)
+        for instance, event, block in events
+        for owner, at, action in named
+        if (owner, at) == (instance, block) and (what in (instance, action) or what.startswith(f"{action}["))
+    )
+    if not asked:
+        detail = f"No trigger of an object in the plan names {what}, and {what} has none."
+        raise Failure(error("why.no_trigger", "Nothing to explain", detail))
+    program = product_program("causes")
+    for instance, event, action in asked:
+        ground = Graph({}, (), {}, database=evaluate(program, answers.about(instance)), program=program)
+        if ((instance, event, action) in ground.database["invocation"]) != negated:
+            break
+    return _proved(ground, f"invocation({quote(instance)}, {quote(event)}, {quote(action)})", negated)
 
 
 def _first_argument(program: RuleProgram, text: str) -> str:

@@ -76,6 +76,16 @@ class HumanHooks(ProgressHooks):
         for line in output_lines(output):
             self._line(f"{self.terminal.paint(f'{address} ({type}):', 'bold')} {line}")
 
+    def action_start(self, address: str, caller: str) -> None:
+        self._line(f"Action started: {address} (triggered by {caller or 'CLI'})")
+
+    def action_progress(self, address: str, caller: str, message: str) -> None:
+        for line in output_lines(message):
+            self._line(f"Action {address} (triggered by {caller or 'CLI'}): {line}")
+
+    def action_complete(self, address: str, caller: str) -> None:
+        self._line(f"Action complete: {address} (triggered by {caller or 'CLI'})")
+
     def import_planned(self, address: str, id: str) -> None:
         self.say(f"{address}: Preparing import... [id={id}]")
 

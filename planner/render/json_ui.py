@@ -13,7 +13,7 @@ from planner.foundation.support.exact_json import dumps
 from planner.foundation.vocabulary.address import AddressError, ResourceAddress, parse_address
 from planner.foundation.vocabulary.diagnostic import Diagnostic
 from planner.foundation.vocabulary.release import COMPATIBLE_VERSION, RELEASE
-from planner.logic.model.plan import Plan, ResourceChange, change_name
+from planner.logic.model.plan import Invocation, Plan, ResourceChange, change_name
 from planner.logic.programs.actions import Counts, does, words_for
 from planner.render.diagnostics_json import diagnostic_json, sort_diagnostics
 from planner.render.hooks_human import EPHEMERAL, StillRunning, output_lines
@@ -101,6 +101,12 @@ class JsonLines:
             if change.action != "no-op" or change.address != change.previous_address or change.importing is not None
         )
         self.planned_changes(shown, causes)
+        for one in plan.invocations:
+            self.message(
+                f"planned action invocation: {one.address}",
+                "planned_action_invocation",
+                invocation=invocation_json(one),
+            )
         counts = Counts.of_plan(plan)
         self.summary(plan_summary(counts), counts, "plan")
         if plan.outputs:
@@ -118,14 +124,18 @@ class JsonLines:
 
     def summary(self, text: str, counts: Counts, operation: str) -> None:
         """`operation` is plan, apply or destroy."""
-        changes = {
+        changes: dict[str, Any] = {
             "add": counts.add,
             "change": counts.change,
             "import": counts.imports,
             "remove": counts.remove,
             "forget": counts.forget,
-            "operation": operation,
         }
+        if counts.invoke or counts.failed:
+            changes["action_invocation"] = counts.invoke
+        if counts.failed:
+            changes["action_failed"] = counts.failed
+        changes["operation"] = operation
         self.message(text, "change_summary", changes=changes)
 
     def outputs(self, outputs: Mapping[str, OutputState]) -> None:
@@ -145,6 +155,29 @@ def shown_outputs(outputs: Mapping[str, OutputState]) -> dict[str, Any]:
             del data["value"]
         shown[name] = data
     return shown
+
+
+def invocation_json(one: Invocation) -> dict[str, Any]:
+    """The `invocation` object of planned_action_invocation, as Terraform 1.15 documents it."""
+    address = {
+        "addr": one.address,
+        "module": one.module,
+        "action": one.address.removeprefix(f"{one.module}."),
+        "implied_provider": one.type.split("_", 1)[0],
+        "action_type": one.type,
+        "action_name": one.name,
+        "action_key": one.key,
+    }
+    if not one.event:
+        return {"action_addr": address, "action_trigger": {}}
+    trigger = {
+        "triggering_resource": resource_json(one.caller),
+        "triggering_event": "".join(map(str.capitalize, one.event.split("_"))),
+        "action_trigger_block_index": one.block,
+        "actions_list_index": one.index,
+        "on_failure": f"ActionOnFailure{one.on_failure.capitalize()}",
+    }
+    return {"action_addr": address, "lifecycle_trigger": trigger}
 
 
 def change_json(change: ResourceChange) -> dict[str, Any]:
@@ -234,6 +267,31 @@ class JsonHooks(Hooks):
 
     def provision_errored(self, address: str, type: str) -> None:
         self._hook("provision_errored", f"({type}) Provisioning errored", address, provisioner=type)
+
+    # ---- actions
+
+    def _action(self, type: str, text: str, address: str, caller: str, **more: Any) -> None:
+        trigger = {"triggering_resource": resource_json(caller)} if caller else {}
+        self.lines.message(text, type, hook={"action": {"addr": address}, **trigger, **more})
+
+    def action_start(self, address: str, caller: str) -> None:
+        self._action("action_start", f"Action started: {address} (triggered by {caller or 'CLI'})", address, caller)
+
+    def action_progress(self, address: str, caller: str, message: str) -> None:
+        for line in output_lines(message):
+            self._action(
+                "action_progress",
+                f"Action {address} (triggered by {caller or 'CLI'}): {line}",
+                address,
+                caller,
+                message=line,
+            )
+
+    def action_complete(self, address: str, caller: str) -> None:
+        self._action("action_complete", f"Action complete: {address} (triggered by {caller or 'CLI'})", address, caller)
+
+    def action_errored(self, address: str, caller: str) -> None:
+        self._action("action_errored", f"Action errored: {address} (triggered by {caller or 'CLI'})", address, caller)
 
     def ephemeral_start(self, address: str, phase: str) -> None:
         text = EPHEMERAL[phase][0]

@@ -12,8 +12,8 @@ from planner.answers.explain.renames import rename_text, same_objects
 from planner.foundation.values.value import SENSITIVE, mark
 from planner.foundation.vocabulary.address import format_key, parse_resource_instance
 from planner.foundation.vocabulary.release import follows_next
-from planner.logic.model.plan import OutputChange, Plan, ResourceChange, change_name
-from planner.logic.programs.actions import Counts, does, step_words, verb_of
+from planner.logic.model.plan import Invocation, OutputChange, Plan, ResourceChange, change_name
+from planner.logic.programs.actions import Counts, does, event_place, step_words, verb_of
 from planner.render.diff import diff_dynamic, null_is_missing
 from planner.render.diff_block import diff_object
 from planner.render.diff_model import EVERYWHERE, Diff, Paths, ValueChange
@@ -71,6 +71,9 @@ class PlanText:
             return
         outputs = self.outputs()
         drifted = self._drift(bool(changes or outputs))
+        if not everything and plan.invocations:
+            self._invocations()
+            return
         if not changes and not outputs:
             self._nothing(drifted)
             self._deferred()
@@ -87,7 +90,8 @@ class PlanText:
                 self._say("Planner will perform the following actions:")
             self.bodies(changes)
             out()
-            out(f"{self.paint('Plan:', 'bold')} {pending(self.counts())}.")
+            counts = self.counts()
+            out(f"{self.paint('Plan:', 'bold')} {pending(counts)}.{pending_actions(counts)}")
             if len(changes) < len(everything):
                 out(f"Shown are {len(changes)} of {len(everything)} changes (-only={','.join(sorted(self.only))}).")
             if not self.begins and (line := rename_line(plan, self.causes)):
@@ -142,8 +146,44 @@ class PlanText:
         for change in changes:
             self.terminal.out()
             self.terminal.out(self.change(change))
+            for line in self.invocations(change.address if not change.deposed else None):
+                self.terminal.out(line)
             if self.told is not None:
                 self.told(change)
+
+    def _invocations(self) -> None:
+        """A plan that only invokes actions."""
+        out = self.terminal.out
+        out()
+        self._say("Planner will invoke the following actions, and change nothing else:")
+        for one in self.plan.invocations:
+            called = f" (called from {one.caller})" if one.caller else ""
+            out()
+            out(f"{self.paint(f'    # {one.address}', 'bold')} will be invoked{called}")
+            out(self._invocation(one))
+        counts = self.counts()
+        out()
+        out(f"{self.paint('Plan:', 'bold')} {pending(counts)}.{pending_actions(counts)}")
+
+    def invocations(self, caller: str | None) -> list[str]:
+        """The actions that a change invokes ("": that the command line invokes), in their order."""
+        mine = [one for one in self.plan.invocations if one.caller == caller]
+        lines: list[str] = []
+        for position in ("before", "after"):
+            placed = [one for one in mine if event_place(one.event).position == position]
+            if placed:
+                lines += ["", f"    # Actions to be invoked {position} this change in order:"]
+                lines += [self._invocation(one) for one in placed]
+        return lines
+
+    def _invocation(self, one: Invocation) -> str:
+        schema = self.schema_of(one.provider, "action", one.type)
+        diff = diff_object(ValueChange(None, one.config), schema.block if schema else None)
+        style = Style(symbols=False, secrets=self.style.secrets)
+        name = f"{one.name}{format_key(one.key)}"
+        header = f'    action "{one.type}" "{name}"'
+        body = self.text.render(diff, 2, style)
+        return f"{header} {{\n        config {body}\n    }}"
 
     def counts(self) -> Counts:
         return Counts.of_plan(self.plan)
@@ -436,6 +476,18 @@ def pending(counts: Counts) -> str:
     return f"{first}{counts.add} to add, {counts.change} to change, {counts.remove} to destroy{last}"
 
 
+def pending_actions(counts: Counts) -> str:
+    """The sentence about planned invocations that follows, "" for none."""
+    return f" Actions: {counts.invoke} to invoke." if counts.invoke else ""
+
+
+def finished_actions(counts: Counts) -> str:
+    """The sentence about invoked actions that follows, "" for none."""
+    if not counts.invoke and not counts.failed:
+        return ""
+    return f" Actions: {counts.invoke} invoked{f', {counts.failed} failed' if counts.failed else ''}."
+
+
 def finished(counts: Counts) -> str:
     """`1 added, 0 changed, 0 destroyed`, with imports and forgotten objects when there are any."""
     first = f"{counts.imports} imported, " if counts.imports else ""
@@ -453,11 +505,11 @@ def rename_line(plan: Plan, causes: Causes | None = None) -> str:
 
 def plan_summary(counts: Counts) -> str:
     """The sentence at the end of a plan."""
-    return f"Plan: {pending(counts)}."
+    return f"Plan: {pending(counts)}.{pending_actions(counts)}"
 
 
 def apply_summary(counts: Counts, destroys: bool = False) -> str:
     """The sentence at the end of an apply, or of `destroy`."""
     if destroys:
-        return f"Destroy complete! Resources: {counts.remove} destroyed."
-    return f"Apply complete! Resources: {finished(counts)}."
+        return f"Destroy complete! Resources: {counts.remove} destroyed.{finished_actions(counts)}"
+    return f"Apply complete! Resources: {finished(counts)}.{finished_actions(counts)}"

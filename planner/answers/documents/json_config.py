@@ -86,6 +86,7 @@ class _ConfigWriter:
             {
                 "outputs": {name: self.output(module.outputs[name]) for name in sorted(module.outputs)},
                 "resources": self.resources(module),
+                "actions": self.resources(module, actions=True),
                 "module_calls": {
                     name: self.call(module.calls[name], module.children[name])
                     for name in sorted(module.calls)
@@ -128,9 +129,10 @@ class _ConfigWriter:
 
     # ------------------------------------------------------------ resources
 
-    def resources(self, module: ModuleConfig) -> list[dict[str, Any]]:
-        order = {"managed": 0, "data": 1, "ephemeral": 2}
-        declared = sorted(module.resources.values(), key=lambda r: (order[r.mode], r.key))
+    def resources(self, module: ModuleConfig, actions: bool = False) -> list[dict[str, Any]]:
+        order = {"managed": 0, "data": 1, "ephemeral": 2, "action": 3}
+        wanted = (r for r in module.resources.values() if (r.mode == "action") == actions)
+        declared = sorted(wanted, key=lambda r: (order[r.mode], r.key))
         return [self.resource(r, module) for r in declared]
 
     def resource(self, resource: ResourceDecl, module: ModuleConfig) -> dict[str, Any]:
@@ -210,6 +212,7 @@ class _ModuleWriter(_ConfigWriter):
             {
                 "outputs": {name: self.output(module.outputs[name]) for name in sorted(module.outputs)},
                 "resources": self.resources(module),
+                "actions": self.resources(module, actions=True),
                 "module_calls": {name: self.uninstalled(module.calls[name]) for name in sorted(module.calls)},
                 "variables": {name: _variable(module.variables[name]) for name in sorted(module.variables)},
             }

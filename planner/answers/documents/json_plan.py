@@ -19,7 +19,7 @@ from planner.foundation.vocabulary.records import evolve
 from planner.foundation.vocabulary.release import COMPATIBLE_VERSION
 from planner.language.config.model import Config
 from planner.logic.model.check_results import checks_json, plan_groups
-from planner.logic.model.plan import Importing, OutputChange, Plan, ResourceChange
+from planner.logic.model.plan import Importing, Invocation, OutputChange, Plan, ResourceChange
 from planner.logic.programs.actions import does, words
 
 FORMAT_VERSION = "1.2"
@@ -46,6 +46,8 @@ def _plan_json(plan: Plan, config: Config, schema_of: SchemaOf) -> dict[str, Any
     changes = writer.changes(plan.changes)
     if changes:
         out["resource_changes"] = changes
+    if plan.invocations:  # as Terraform 1.14 and later
+        out["action_invocations"] = [writer.invocation(one) for one in plan.invocations]
     if plan.deferred:  # not of OpenTofu, which plans nothing then
         out["complete"] = False
         out["deferred"] = [{"address": a, "argument": b, "place": c} for a, b, c in plan.deferred]
@@ -141,6 +143,26 @@ class _PlanWriter:
         for name, identity in (("before_identity", change.before_identity), ("after_identity", change.after_identity)):
             if identity is not None:
                 out[name] = plain(identity)
+        return out
+
+    def invocation(self, one: Invocation) -> dict[str, Any]:
+        source = self.source(one.provider)
+        schema = resource_schema(self.schema_of, source, "action", one.type, one.address)
+        config = marked_by_schema(one.config, schema.block)
+        out: dict[str, Any] = {"address": one.address, "type": one.type, "name": one.name}
+        if one.event:
+            out["lifecycle_action_trigger"] = {
+                "triggering_resource_address": one.caller,
+                "action_trigger_event": "".join(map(str.capitalize, one.event.split("_"))),
+                "action_trigger_block_index": one.block,
+                "actions_list_index": one.index,
+            }
+        else:
+            out["invoke_action_trigger"] = {}
+        out["config_values"] = plain(config)
+        out["config_sensitive"] = sensitive_structure(config)
+        out["config_unknown"] = {} if is_wholly_known(config) else unknown_structure(config)
+        out["provider_name"] = source
         return out
 
     # ------------------------------------------------------------ planned values

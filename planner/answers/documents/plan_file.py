@@ -27,8 +27,16 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.foundation.vocabulary.limits import Limits
 from planner.foundation.vocabulary.records import fields
 from planner.foundation.vocabulary.release import RELEASE
-from planner.logic.model.plan import CheckResult, Importing, OutputChange, Plan, PolicyRecord, ResourceChange
-from planner.logic.programs.actions import actions
+from planner.logic.model.plan import (
+    CheckResult,
+    Importing,
+    Invocation,
+    OutputChange,
+    Plan,
+    PolicyRecord,
+    ResourceChange,
+)
+from planner.logic.programs.actions import actions, known_triggers
 from planner.world.state.encryption_seal import PLAIN, Seal
 from planner.world.state.file import read_state, write_state
 from planner.world.state.model import State
@@ -43,7 +51,9 @@ VERSION = 2
 SUM = "sha256"
 """the member with the sum of all others"""
 SCHEMAS, REVIEW = "schemas", "review"
-RECORDS: dict[str, type] = {c.__name__: c for c in (CheckResult, Importing, OutputChange, PolicyRecord, ResourceChange)}
+RECORDS: dict[str, type] = {
+    c.__name__: c for c in (CheckResult, Importing, Invocation, OutputChange, PolicyRecord, ResourceChange)
+}
 ABSOLUTE = ".terraform/absolute"
 """the folder that the files of modules with absolute directories have in a plan file"""
 _STATES = {"prior_state": "tfstate", "previous_state": "tfstate-prev", "planned_state": "tfstate-planned"}
@@ -279,6 +289,7 @@ def _check(plan: Plan) -> None:
         (plan.drift, ResourceChange),
         (plan.outputs, OutputChange),
         (plan.checks, CheckResult),
+        (plan.invocations, Invocation),
     )
     for items, cls in shapes:
         if items.__class__ is not tuple or any(item.__class__ is not cls for item in items):
@@ -305,6 +316,9 @@ def _check(plan: Plan) -> None:
     for change in (*plan.changes, *plan.drift):
         if change.action not in actions() or change.importing.__class__ not in (Importing, type(None)):
             raise ValueError("action or importing")
+    for one in plan.invocations:
+        if one.event and (one.event, one.on_failure) not in known_triggers():
+            raise ValueError("an invocation")
     told = (c.facts for changes in (plan.changes, plan.drift, plan.outputs) for c in changes)
     for facts in (plan.facts, *told):
         for fact in facts:

@@ -26,6 +26,7 @@ def provider_schema(data: Mapping[str, Any]) -> ProviderSchema:
         resources("resource_schemas"),
         resources("data_source_schemas"),
         resources("ephemeral_resource_schemas"),
+        actions=resources("action_schemas"),
     )
 
 

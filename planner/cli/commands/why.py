@@ -125,6 +125,8 @@ Otherwise explains, rule by rule, why something holds:
                                 create, update, read and forget
   planner why replace ADDRESS   as for ADDRESS, and an error when it is not
                                 replaced
+  planner why invoke ADDRESS    why an action is invoked, or what the change
+                                of an object invokes
   planner why drift ADDRESS     how an object changed outside of any plan
   planner why unknown VALUE     why a value is only known after the apply:
                                 terraform_data.web[0].id, output.NAME,

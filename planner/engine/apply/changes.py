@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from planner.engine.apply.invocations import invoke_actions
 from planner.engine.apply.operation import Operation, OperationProgress, carry_out, recorded_object
 from planner.engine.apply.provisioners import provisioner_schema, run_provisioner, unsupported
 from planner.engine.apply.shared_work import ApplyWork
@@ -54,6 +55,11 @@ def apply_managed(walk: ApplyWork, it: Instance, change: ResourceChange) -> list
     if refused and deposed:
         walk.record.state.restore(it.resource_address, it.key, deposed)
     extend(problems, refused)
+    before: list[Diagnostic] = []
+    invoke_actions(walk, it, operation.action, "before", operation.after, before)
+    if deposed and has_errors(before):
+        walk.record.state.restore(it.resource_address, it.key, deposed)
+    extend(problems, before)
     report = OperationProgress(walk, it, operation.action, operation.before)
     diagnostics: list[Diagnostic] = []
     made = carry_out(it, operation, current, diagnostics)
@@ -73,6 +79,8 @@ def apply_managed(walk: ApplyWork, it: Instance, change: ResourceChange) -> list
     report.end(diagnostics, value)
     if walk.options.guard is not None:
         walk.options.guard.done(it.address, value)
+    if not has_errors(diagnostics) and invoke_actions(walk, it, operation.action, "after", value, diagnostics):
+        _write(walk, it, after, True)
     return problems + diagnostics + walk.conditions(it, "postcondition", value)
 
 
@@ -171,6 +179,9 @@ def destroy_current(walk: ApplyWork, it: Instance, change: ResourceChange) -> li
     current, problems = recorded_object(walk, it)
     if current is None:
         return problems
+    invoke_actions(walk, it, "delete", "before", current.value, problems)
+    if has_errors(problems):
+        return problems
     report = OperationProgress(walk, it, "delete", current.value)
     result = [] if current.record.tainted else provision_departing(walk, it, current.value)
     if has_errors(result):
@@ -180,6 +191,8 @@ def destroy_current(walk: ApplyWork, it: Instance, change: ResourceChange) -> li
     if after is None and it.objects is not None:
         it.objects.remove(it.key)
     report.end(result, after.value if after is not None else Null(it.object_type))
+    if not has_errors(result):
+        invoke_actions(walk, it, "delete", "after", current.value, result)
     return problems + result
 
 
@@ -194,6 +207,9 @@ def destroy_deposed(walk: ApplyWork, it: Instance) -> list[Diagnostic]:
     request = evolve(request, prior_identity=current.identity, meta=walk.meta(it))
     answer = it.provider.plan(request)
     problems += in_body(answer.diagnostics, it.body, it.address)
+    is_replaced = it.deposed == walk.deposed_keys.get(it.address, "")
+    if is_replaced and not has_errors(problems):
+        invoke_actions(walk, it, "delete", "before", current.value, problems)
     if has_errors(problems):
         return problems
     report = OperationProgress(walk, it, "delete", current.value)
@@ -201,6 +217,8 @@ def destroy_deposed(walk: ApplyWork, it: Instance) -> list[Diagnostic]:
     after = _destroy(walk, it, current, answer.private, answer.identity, diagnostics)
     if not has_errors(diagnostics):
         report.end(diagnostics, Null(it.object_type))
+        if is_replaced:
+            invoke_actions(walk, it, "delete", "after", current.value, diagnostics)
     elif after is not None:
         report.end(diagnostics, after.value)
     return problems + diagnostics

@@ -18,15 +18,15 @@ from planner.engine.evaluation.objects import StateObjects
 from planner.engine.evaluation.schemas import Schemas
 from planner.engine.walk.hooks import Hooks
 from planner.foundation.values.value import Value
-from planner.foundation.vocabulary.address import ResourceAddress
+from planner.foundation.vocabulary.address import ResourceAddress, parse_resource_instance
 from planner.foundation.vocabulary.diagnostic import Diagnostic
 from planner.foundation.vocabulary.limits import walk_of
 from planner.foundation.vocabulary.records import frozen
 from planner.language.config.model import Config, ResourceDecl
 from planner.language.config.variables import RootVariable
 from planner.logic.model.graph import Graph
-from planner.logic.model.plan import Plan, ResourceChange
-from planner.logic.programs.actions import does
+from planner.logic.model.plan import Invocation, Plan, ResourceChange
+from planner.logic.programs.actions import does, event_place
 from planner.world.state.build import StateBuilder
 from planner.world.state.journal import Journal
 from planner.world.state.model import InstanceKey, InstanceState, ObjectState, ResourceState, State
@@ -83,6 +83,16 @@ class ApplyWork(ConfigurationWalk):
         self.planned_outputs = {output.name: output for output in plan.outputs}
         self.stopping = Event()
         self.configurations = provider_configurations(graph)
+        self.invocations: dict[tuple[str, str, str], list[Invocation]] = {}
+        """by the object that invokes, the step of its change, and the position: before or after"""
+        self.requested: dict[str, list[Invocation]] = {}
+        """those of the command line, by the address of the action without keys"""
+        for one in plan.invocations:
+            if one.event:
+                place = event_place(one.event)
+                self.invocations.setdefault((one.caller, place.step, place.position), []).append(one)
+            else:
+                self.requested.setdefault(str(parse_resource_instance(one.address).config), []).append(one)
         self.deposed_keys = {row[0]: row[1] for row in relation(graph, "new_deposed")}
         self.asking_configured = {row[0] for row in relation(graph, "needs_configured_provider")}
         self.replacement_first = {row[0] for row in relation(graph, "replacement_first")}
@@ -130,7 +140,7 @@ class ApplyRecord:
         if snapshots is not None:
             snapshots.begin(self.state.snapshot)
         self._lock = Lock()
-        self.counts = {"create": 0, "update": 0, "delete": 0}
+        self.counts = {"create": 0, "update": 0, "delete": 0, "invoke": 0, "failed": 0}
         self.taints: dict[str, TaintOrigin] = {}
         """what tainted objects, by address"""
         self.ends: dict[str, Sequence[Diagnostic]] = {}
@@ -154,6 +164,11 @@ class ApplyRecord:
         """An operation is about to begin; its number. Raises Failure when that cannot be recorded."""
         self._begun.set()
         return self.journal.start(it.address, it.deposed, action, durable) if self.journal is not None else 0
+
+    def begin(self, address: str, action: str) -> int:
+        """The begin of other work than an operation on an object of the state; its number. Raises Failure."""
+        self._begun.set()
+        return self.journal.start(address, "", action, True) if self.journal is not None else 0
 
     def end(self, number: int, durable: bool) -> None:
         """Record the end and the result of an operation."""

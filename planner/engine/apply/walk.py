@@ -21,6 +21,7 @@ from planner.engine.apply.changes import (
     forget_deposed,
     forget_instance,
 )
+from planner.engine.apply.invocations import invoke_requested
 from planner.engine.apply.outcomes import STEPS, Outcome, outcomes
 from planner.engine.apply.shared_work import ApplyOptions, ApplyWork
 from planner.engine.evaluation.conditions import check_rule
@@ -164,7 +165,15 @@ class ApplyWalk(ApplyWork):
         return ApplyResult(
             self.record.state.snapshot(),
             tuple(problems),
-            Counts(counts["create"], counts["update"], counts["delete"], imports, forgotten),
+            Counts(
+                counts["create"],
+                counts["update"],
+                counts["delete"],
+                imports,
+                forgotten,
+                counts["invoke"],
+                counts["failed"],
+            ),
             self.record.has_begun,
             self.record.taints,
             outcomes(self) if has_errors(problems) else {},
@@ -176,7 +185,7 @@ class ApplyWalk(ApplyWork):
         if node in self._opening or self.opened.has(node):
             return False
         vertex = self.graph.nodes[node]
-        if node in self.asking and self._has_provisioners(vertex):
+        if node in self.asking and self._runs_programs(vertex):
             return False
         source = self.provider_of(node)
         try:
@@ -232,6 +241,8 @@ class ApplyWalk(ApplyWork):
                 self._record(node, module, decl)
             except Failure as failure:
                 problems += failure.diagnostics
+        if decl is not None and decl.mode == "action" and not has_errors(problems):
+            problems += invoke_requested(self, decl, join(node.module, node.object))
         if decl is None or decl.mode != "ephemeral" or has_errors(problems):
             return WorkResult(tuple(problems))
         children: dict[str, tuple[str, ...]] = {}
@@ -279,7 +290,7 @@ class ApplyWalk(ApplyWork):
     def _record(self, node: Node, module: ModuleInstance, decl: ResourceDecl | None) -> None:
         """From now on the state knows the resource, even if none of its instances comes into being."""
         configuration = self.configurations.get(node.name)
-        if decl is not None and decl.mode != "ephemeral" and configuration is not None:
+        if decl is not None and decl.mode in ("managed", "data") and configuration is not None:
             self.record.state.declare(module.text, decl.mode, decl.type, decl.name, configuration)
 
     def instance_apply(self, node: Node) -> list[Diagnostic]:
@@ -310,14 +321,14 @@ class ApplyWalk(ApplyWork):
         """The planned change of a vertex."""
         return self.changes.get((node.object, node.extra)) or self.changes[node.object, ""]
 
-    def _has_provisioners(self, node: Node) -> bool:
+    def _runs_programs(self, node: Node) -> bool:
         try:
             address = parse_resource_instance(node.object)
         except AddressError:
             return False
         decl = self._declaration(address)
         if decl is not None:
-            return bool(decl.provisioners)
+            return bool(decl.provisioners or decl.lifecycle.action_triggers)
         removal = self.removal(str(address.config))
         return removal is not None and bool(removal.provisioners)
 

@@ -146,6 +146,8 @@ class ConfigurationWalk(ValueWalk):
     """The work on the vertices that are the same in every walk that calls providers, and the data shared by that
     work."""
 
+    configurations: dict[str, str]
+    """the provider configuration of each vertex, in walks that call configured providers"""
     is_lenient = False
     """whether failed conditions are only warnings, because nothing is changed"""
 

@@ -112,7 +112,8 @@ class Schemas:
         source = module.provider_source(decl.provider_name)
         result = self.resource(source, decl.mode, decl.type)
         if result is None:
-            kind = {"managed": "resource", "data": "data source", "ephemeral": "ephemeral resource"}[decl.mode]
+            kinds = {"managed": "resource", "data": "data source", "ephemeral": "ephemeral resource"}
+            kind = kinds.get(decl.mode, decl.mode)
             detail = f"The provider {source} has no {kind} of the type {decl.type}."
             raise Failure(error("plan.invalid_resource_type", "Invalid resource type", detail, decl.span))
         return result

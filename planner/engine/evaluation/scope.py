@@ -419,6 +419,8 @@ def _undeclared(module: ModuleConfig, ref: Ref, span: Span) -> Diagnostic:
         key = f"{ref.type}.{ref.label}" if other == "managed" else f"{other}.{ref.type}.{ref.label}"
         if other != ref.mode and key in module.resources:
             hint = f' Did you mean "{key}"?'
+    if ref.type == "action":
+        hint = " An action has no value: only the triggers of a resource name it."
     root = _MISSPELT_ROOTS.get(ref.type) or ("" if hint or alike else nearest(ref.type, _ROOTS) or "")
     if ref.mode == "managed" and root:
         hint = f' Did you mean "{root}.{ref.label}"?'
@@ -427,7 +429,7 @@ def _undeclared(module: ModuleConfig, ref: Ref, span: Span) -> Diagnostic:
 
 
 def _word(mode: str) -> str:
-    return {"managed": "resource", "data": "data source", "ephemeral": "ephemeral resource"}[mode]
+    return {"managed": "resource", "data": "data source", "ephemeral": "ephemeral resource"}.get(mode, mode)
 
 
 # References in elements of lifecycle.replace_triggered_by.

@@ -65,6 +65,8 @@ def _place(
     if kind == "trigger":
         elements = (e.span for e in decl.lifecycle.replace_triggered_by if e.span.text == columns[0])
         return next(elements, None)
+    if kind == "action_trigger":
+        return decl.lifecycle.action_triggers[int(columns[0])].span
     if kind == "ignored":
         ignored = decl.lifecycle.ignore_changes
         references = () if ignored == "all" else ignored

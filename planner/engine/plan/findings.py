@@ -19,7 +19,7 @@ from planner.foundation.vocabulary.records import frozen
 from planner.language.config.model import Config, ModuleConfig, ResourceDecl
 from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.facts.relevance import BlockOf, Path, RelevanceFacts
-from planner.logic.model.plan import Action, OutputChange, ResourceChange
+from planner.logic.model.plan import Action, Invocation, OutputChange, ResourceChange
 from planner.logic.programs.actions import does
 from planner.logic.programs.rule_programs import product_program
 from planner.world.state.build import StateBuilder
@@ -52,6 +52,7 @@ class PlanRecord:
         self._by_resource: dict[str, list[ResourceChange]] = {}
         self._by_config: dict[str, set[tuple[str, str]]] = {}
         self._seen: dict[str, tuple[Seen, Facts, Action]] = {}
+        self._invocations: list[Invocation] = []
         self._decided: list[tuple[tuple[str, ...], ...]] = []
 
     def add(self, change: ResourceChange) -> None:
@@ -62,6 +63,15 @@ class PlanRecord:
             self._by_resource.setdefault(resource, []).append(change)
             if not change.deposed:
                 self._by_config.setdefault(_without_keys(resource), set()).add((change.action, change.module))
+
+    def invoke(self, invocation: Invocation) -> None:
+        """A planned invocation of an action; those of one object in their order."""
+        with self._lock:
+            self._invocations.append(invocation)
+
+    def invocations(self) -> tuple[Invocation, ...]:
+        """All invocations, by the object that invokes, those of one object in their order."""
+        return tuple(sorted(self._invocations, key=lambda one: sort_key(one.caller or one.address)))
 
     def decided(self, facts: tuple[tuple[str, ...], ...]) -> None:
         """Add the facts of a decision about an object without a change."""

@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from planner.engine.evaluation.imports import check_imports
 from planner.engine.evaluation.schemas import Schemas
+from planner.engine.plan.invocations import unknown_actions
 from planner.engine.plan.moves import MoveResults, apply_moves, check_targets
 from planner.engine.plan.options import PlanOptions
 from planner.engine.plan.walk import plan_walk
@@ -63,6 +64,8 @@ def _make(
     if options.limits.replace and options.mode != "normal":
         detail = "Only an ordinary plan can replace objects: leave out -replace, or -destroy or -refresh-only."
         return None, [error("plan.replace_mode", "This kind of plan cannot replace objects", detail)]
+    if options.limits.invoke:
+        return _make_invocations(config, state, variables, schemas, options, build_graph, hooks)
     if options.mode == "normal":
         problems = [*check_imports(config), *check_removed(config.root)]
         if has_errors(problems):
@@ -86,6 +89,35 @@ def _make(
     if problems:
         return None, problems
     return plan_walk(build_graph(options.walk, moves.state), config, moves, variables, schemas, options, hooks)
+
+
+def _make_invocations(
+    config: Config,
+    state: State,
+    variables: Mapping[str, RootVariable],
+    schemas: Schemas,
+    options: PlanOptions,
+    build_graph: BuildGraph,
+    hooks: Hooks,
+) -> tuple[Plan | None, list[Diagnostic]]:
+    """A plan that only invokes actions: objects are read, as a plan that only refreshes does it."""
+    if options.mode != "normal" or options.limits.replace:
+        detail = "A plan that invokes actions changes nothing else: leave out -destroy, -refresh-only and -replace."
+        return None, [error("plan.invoke_mode", "This kind of plan cannot invoke actions", detail)]
+    problems = unknown_actions(config, options.limits.invoke)
+    if problems:
+        return None, problems
+    moves = apply_moves(config, state) if options.moves else MoveResults(state)
+    plan, problems = plan_walk(
+        build_graph(options.walk, moves.state),
+        config,
+        moves,
+        variables,
+        schemas,
+        evolve(options, mode="refresh-only"),
+        hooks,
+    )
+    return (evolve(plan, mode="normal", changes=(), drift=(), outputs=()) if plan else None), problems
 
 
 def _warnings(config: Config, variables: Mapping[str, RootVariable], options: PlanOptions) -> list[Diagnostic]:

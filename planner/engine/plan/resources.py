@@ -15,6 +15,7 @@ from planner.engine.evaluation.schemas import marked_by_schema
 from planner.engine.plan.action import derive
 from planner.engine.plan.data import plan_data, readiness
 from planner.engine.plan.destroy import plan_deposed, plan_destroy, plan_orphan
+from planner.engine.plan.invocations import plan_requested
 from planner.engine.plan.managed import plan_managed
 from planner.engine.plan.options import InstanceLimits, Settled, command_line
 from planner.engine.plan.shared_work import PlanWork
@@ -122,6 +123,8 @@ class ResourceVertices:
                 problems += failure.diagnostics
         if has_errors(problems):
             return WorkResult(tuple(problems))
+        if decl.mode == "action":
+            return WorkResult((*problems, *plan_requested(self.walk, decl, modules)))
         problems += self._incomplete_requests(decl, modules)
         tasks: list[InstanceTask] = []
         left_out = self._left_out(node.name, config_address, decl, modules)
@@ -166,7 +169,7 @@ class ResourceVertices:
             it = task.instance
             if not failed.isdisjoint(waits.get(it.address, ())):
                 failed.add(it.address)
-            elif it.provider.is_inline:
+            elif it.provider.is_inline and not (it.decl and it.decl.lifecycle.action_triggers):
                 try:
                     result = task.run(self.walk, it)
                 except Failure as failure:

@@ -136,6 +136,7 @@ class PlanWalk(PlanWork):
             origins=variable_origins(self.variables),
             providers=self.providers.values(),
             module_outputs=self.record.module_outputs,
+            invocations=self.record.invocations(),
         )
 
     def _relevant_attributes(self, changes: tuple[ResourceChange, ...]) -> Later[tuple[str, tuple[Any, ...]]]:

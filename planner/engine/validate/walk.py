@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar, Protocol
 
+from planner.engine.evaluation.action_calls import CallerScope, condition_value, find_action, key_problems
 from planner.engine.evaluation.conditions import check_rule, ephemeral_values, of_instance
 from planner.engine.evaluation.configuration_walk import VertexWalk, module_path
 from planner.engine.evaluation.configure import ConfiguredProviders
@@ -38,7 +39,7 @@ from planner.foundation.support.trace import as_step
 from planner.foundation.values.convert import ConversionError, convert
 from planner.foundation.values.schema import BlockSchema, implied_type
 from planner.foundation.values.types import BOOL
-from planner.foundation.values.value import Unknown, Value, mark, unmark_deep
+from planner.foundation.values.value import UNKNOWN, Unknown, Value, mark, unmark_deep
 from planner.foundation.vocabulary.address import join
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
 from planner.foundation.vocabulary.nearest import did_you_mean
@@ -263,30 +264,38 @@ class ValidateWalk(VertexWalk):
         if schema is None:
             return [*problems, self._unknown_type(source, decl)]
         scope = module.with_repetition(unknown_repetition(decl))
+        if decl.mode == "action":
+            scope = CallerScope(scope, UNKNOWN)
         config, item = decode_block(decl.body, schema.block, scope)
         problems += of_instance(item, address)
         if has_errors(item):
             return problems
         problems += ephemeral_values(decl, schema.block, config, address)
         if decl.mode == "managed":
-            problems += _ignored(decl, schema) + self._triggers(module, decl)
+            problems += _ignored(decl, schema) + self._triggers(module, decl) + _action_triggers(module, decl)
         if has_errors(problems):
             return problems
-        provider = self.schemas.provider(source)
-        return problems + in_body(
-            provider.validate_resource(decl.mode, decl.type, unmark_deep(config)[0]), decl.body, address
-        )
+        provider, plain = self.schemas.provider(source), unmark_deep(config)[0]
+        if decl.mode == "action":
+            return problems + in_body(provider.validate_action(decl.type, plain), decl.body, address)
+        return problems + in_body(provider.validate_resource(decl.mode, decl.type, plain), decl.body, address)
 
     def _unknown_type(self, source: str, decl: ResourceDecl) -> Diagnostic:
         schema = self.schemas.schema(source)
-        known = {"managed": schema.resources, "data": schema.data_sources, "ephemeral": schema.ephemeral}
+        known = {
+            "managed": schema.resources,
+            "data": schema.data_sources,
+            "ephemeral": schema.ephemeral,
+            "action": schema.actions,
+        }
         summary = {
             "managed": "Invalid resource type",
             "data": "Invalid data source",
             "ephemeral": "Invalid ephemeral resource",
+            "action": "Invalid action type",
         }[decl.mode]
         hint = did_you_mean(decl.type, known[decl.mode])
-        words = {"managed": "resource", "data": "data", "ephemeral": "ephemeral"}
+        words = {"managed": "resource", "data": "data", "ephemeral": "ephemeral", "action": "action"}
         for mode, table in known.items():
             if mode != decl.mode and decl.type in table:
                 hint = f' There is a {words[mode]} block of that type: write {words[mode]} "{decl.type}".'
@@ -511,3 +520,21 @@ def _foundations(config: ModuleConfig, expr: Expr) -> _Foundations | None:
             elif ref.kind not in ("path", "terraform"):
                 return None
     return variables, locals
+
+
+def _action_triggers(module: ModuleInstance, decl: ResourceDecl) -> list[Diagnostic]:
+    """Problems of the triggers of a resource: what they name, and their conditions."""
+    problems: list[Diagnostic] = []
+    scope = module.with_repetition(unknown_repetition(decl))
+    for trigger in decl.lifecycle.action_triggers:
+        for ref in trigger.actions:
+            try:
+                problems += key_problems(find_action(module.config, ref), ref)
+            except Failure as failure:
+                problems += failure.diagnostics
+        if trigger.condition is not None:
+            try:
+                condition_value(trigger, scope)
+            except Failure as failure:
+                problems += failure.diagnostics
+    return problems

@@ -72,6 +72,20 @@ class Hooks:
     def provision_errored(self, address: str, type: str) -> None:
         """The provisioner failed."""
 
+    # ---- actions
+
+    def action_start(self, address: str, caller: str) -> None:
+        """An action begins, invoked by the change of an object ("" when the command line invokes it)."""
+
+    def action_progress(self, address: str, caller: str, message: str) -> None:
+        """The provider reports progress: a line, or several."""
+
+    def action_complete(self, address: str, caller: str) -> None:
+        """The action ended well."""
+
+    def action_errored(self, address: str, caller: str) -> None:
+        """The action failed; its diagnostics are in the walk's answer."""
+
     # ---- imports
 
     def import_planned(self, address: str, id: str) -> None:
@@ -162,6 +176,6 @@ def _prefix(name: str) -> object:
     return call
 
 
-for _name in ("refresh", "apply", "provision", "import", "ephemeral"):
+for _name in ("refresh", "apply", "provision", "action", "import", "ephemeral"):
     for _method in [m for m in vars(Hooks) if m.startswith(f"{_name}_")]:
         setattr(PrefixedHooks, _method, _prefix(_method))

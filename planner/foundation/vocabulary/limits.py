@@ -1,4 +1,4 @@
-"""The addresses of -target, -exclude and -replace."""
+"""The addresses of -target, -exclude, -replace and -invoke."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from planner.foundation.vocabulary.records import evolve, frozen
 
 @frozen
 class Limits:
-    """The addresses that limit a plan, and those of the objects that it is to replace. They are parsed where they come
-    in: from options, from `plan_options` of a test run, from a plan file or from another process."""
+    """The addresses that limit a plan, of the objects that it is to replace, and of the actions that are all it is to
+    invoke. They are parsed where they come in: from options, from `plan_options` of a test run, from a plan file or
+    from another process."""
 
     targets: tuple[Address, ...] = ()
     excludes: tuple[Address, ...] = ()
     replace: tuple[ResourceAddress, ...] = ()
+    invoke: tuple[ResourceAddress, ...] = ()
 
     @property
     def is_partial(self) -> bool:
@@ -32,6 +34,7 @@ class Limits:
         yield from (("target", address) for address in self.targets)
         yield from (("exclude", address) for address in self.excludes)
         yield from (("replace", address) for address in self.replace)
+        yield from (("invoke", address) for address in self.invoke)
 
     def excluding(self, blocks: Iterable[str]) -> Limits:
         """These limits with more addresses excluded. Raises AddressError."""
@@ -48,6 +51,7 @@ class Limits:
             "targets": list(map(str, self.targets)),
             "excludes": list(map(str, self.excludes)),
             "replace": list(map(str, self.replace)),
+            **({"invoke": list(map(str, self.invoke))} if self.invoke else {}),
         }
 
     @classmethod
@@ -57,6 +61,7 @@ class Limits:
             tuple(map(parse_address, data["targets"])),
             tuple(map(parse_address, data["excludes"])),
             tuple(map(parse_resource_instance, data["replace"])),
+            tuple(map(parse_resource_instance, data.get("invoke", ()))),
         )
 
 

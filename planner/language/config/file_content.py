@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from planner.foundation.vocabulary.address import valid_identifier
 from planner.foundation.vocabulary.span import Span
+from planner.language.config.actions import action_block
 from planner.language.config.merge import ExplicitDeclaration
 from planner.language.config.model import (
     CheckDecl,
@@ -39,6 +40,7 @@ _FILE = BodySchema(
         ExpectedBlock("resource", ("type", "name")),
         ExpectedBlock("data", ("type", "name")),
         ExpectedBlock("ephemeral", ("type", "name")),
+        ExpectedBlock("action", ("type", "name")),
         ExpectedBlock("moved"),
         ExpectedBlock("import"),
         ExpectedBlock("check", ("name",)),
@@ -62,6 +64,7 @@ class FileContent:
             "managed": [],
             "data": [],
             "ephemeral": [],
+            "action": [],
         }
         self.moved: list[tuple[MovedDecl | None, Span]] = []
         self.imports: list[tuple[ImportDecl | None, Span]] = []
@@ -86,6 +89,8 @@ def _read_block(block: Block, file: FileContent, override: bool, problems: Probl
         file.resources["data"].append(declared_data(block, override, problems))
     elif kind == "ephemeral":
         file.resources["ephemeral"].append(ephemeral_block(block, override, problems))
+    elif kind == "action":
+        file.resources["action"].append(action_block(block, override, problems))
     elif kind == "variable":
         file.variables.append(variable_block(block, override, problems))
     elif kind == "locals":

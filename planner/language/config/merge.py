@@ -114,7 +114,9 @@ def merge_resource(base: ResourceDecl, declared: ExplicitDeclaration[ResourceDec
     changes = _written_fields(over, given, ("count", "for_each", "provider", "provisioners"))
     if "connection" in given:
         changes.update(connection=over.connection, connection_span=over.connection_span)
-    cycle = _written_fields(over.lifecycle, given, ("create_before_destroy", "prevent_destroy", "destroy"))
+    cycle = _written_fields(
+        over.lifecycle, given, ("create_before_destroy", "prevent_destroy", "destroy", "action_triggers")
+    )
     if "create_before_destroy" in cycle:
         cycle["create_before_destroy_span"] = over.lifecycle.create_before_destroy_span
     if over.lifecycle.ignore_changes:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from planner.language.config.mocking import Mocking, Override
 
 ModulePath: TypeAlias = tuple[str, ...]
-Mode: TypeAlias = Literal["managed", "data", "ephemeral"]
+Mode: TypeAlias = Literal["managed", "data", "ephemeral", "action"]
 
 
 @frozen(eq=False)
@@ -120,6 +120,32 @@ class Provisioner:
 
 
 @frozen(eq=False)
+class ActionReference:
+    """`action.TYPE.NAME`, with the key of one of its instances."""
+
+    type: str
+    name: str
+    key: Expr | None
+    span: Span
+
+    @property
+    def action(self) -> str:
+        """The key of the action's block in its module."""
+        return f"action.{self.type}.{self.name}"
+
+
+@frozen(eq=False)
+class ActionTrigger:
+    """An `action_trigger` block: `events` in the order of writing, `on_failure` is halt, continue or taint."""
+
+    events: tuple[str, ...]
+    condition: Expr | None
+    actions: tuple[ActionReference, ...]
+    on_failure: str
+    span: Span
+
+
+@frozen(eq=False)
 class Lifecycle:
     """`ignore_changes` is "all" or the attribute paths; `destroy` and `prevent_destroy` may be expressions."""
 
@@ -132,6 +158,7 @@ class Lifecycle:
     postconditions: tuple[CheckRule, ...] = ()
     span: Span | None = None
     create_before_destroy_span: Span | None = None
+    action_triggers: tuple[ActionTrigger, ...] = ()
 
 
 @frozen(eq=False)
@@ -150,7 +177,7 @@ class ProviderRef:
 
 @frozen(eq=False)
 class ResourceDecl:
-    """`resource`, `data` or `ephemeral`: `body` is the part decoded by the provider's schema, without meta
+    """`resource`, `data`, `ephemeral` or `action`: `body` is the part decoded by the provider's schema, without meta
     arguments."""
 
     mode: Mode
@@ -178,7 +205,7 @@ class ResourceDecl:
 
     @cached_property
     def key(self) -> str:
-        """`type.name`, `data.type.name` or `ephemeral.type.name`: unique in its module."""
+        """`type.name`, `data.type.name`, `ephemeral.type.name` or `action.type.name`: unique in its module."""
         prefix = "" if self.mode == "managed" else f"{self.mode}."
         return f"{prefix}{self.type}.{self.name}"
 
@@ -343,7 +370,7 @@ class ModuleConfig:
     locals: dict[str, LocalDecl] = field(factory=dict)
     outputs: dict[str, OutputDecl] = field(factory=dict)
     resources: dict[str, ResourceDecl] = field(factory=dict)
-    """managed, data and ephemeral by ResourceDecl.key, including data nested in checks"""
+    """managed, data, ephemeral and actions by ResourceDecl.key, including data nested in checks"""
     calls: dict[str, ModuleCall] = field(factory=dict)
     providers: dict[str, ProviderDecl] = field(factory=dict)
     required_providers: dict[str, RequiredProvider] = field(factory=dict)

@@ -36,7 +36,7 @@ from planner.language.syntax.body import variables
 if TYPE_CHECKING:
     from planner.language.config.encryption_model import EncryptionDecl
 
-_RESOURCE_WORDS = {"managed": "resource", "data": "data", "ephemeral": "ephemeral resource"}
+_RESOURCE_WORDS = {"managed": "resource", "data": "data", "ephemeral": "ephemeral resource", "action": "action"}
 
 
 class ModuleBuilder:
@@ -99,7 +99,7 @@ class ModuleBuilder:
             self._last(module.outputs, output.value, "output definition", problems)
         for call in file.calls:
             self._last(self.calls, call.value, "module call", problems)
-        for mode in ("managed", "data", "ephemeral"):
+        for mode in file.resources:
             for resource in file.resources[mode]:
                 self._add_resource(resource.value, problems)
         for check in file.checks:
@@ -206,7 +206,7 @@ class ModuleBuilder:
         for call in file.calls:
             if self._base(self.calls, call.value, "module call", problems):
                 self.calls[call.value.name] = merge_call(self.calls[call.value.name], call, problems)
-        for mode in ("managed", "data", "ephemeral"):
+        for mode in file.resources:
             for resource in file.resources[mode]:
                 self._override_resource(resource, problems)
         for kind, items in (("moved", file.moved), ("import", file.imports), ("removed", file.removed)):
@@ -257,7 +257,7 @@ class ModuleBuilder:
         if existing is not None:
             resources[over.key] = merge_resource(existing, declared, problems)
             return
-        word = {"managed": "resource", "data": "data resource", "ephemeral": "ephemeral resource"}[over.mode]
+        word = "data resource" if over.mode == "data" else _RESOURCE_WORDS[over.mode]
         detail = f"No normal file declares {over.key}, so there is nothing to override."
         problems.error("override_without_base", f"Missing {word} to override", detail, over.span)
 

@@ -6,8 +6,9 @@ from typing import Any, Literal
 
 from planner.foundation.vocabulary.address import valid_identifier
 from planner.foundation.vocabulary.span import Span
+from planner.language.config.actions import action_trigger
 from planner.language.config.merge import ExplicitDeclaration, JoinedBody
-from planner.language.config.model import CheckRule, Expr, Lifecycle, Mode, Reference, ResourceDecl
+from planner.language.config.model import ActionTrigger, CheckRule, Expr, Lifecycle, Mode, Reference, ResourceDecl
 from planner.language.config.named_values import check_rule, label_span, refuse_self_reference
 from planner.language.config.provider_blocks import provider_reference
 from planner.language.config.provisioners import duplicate_escape, only_self, provisioner_block, reserved_block
@@ -51,7 +52,8 @@ _LIFECYCLE_ATTRIBUTES = (
     "enabled",
 )
 _LIFECYCLE = BodySchema(
-    dict.fromkeys(_LIFECYCLE_ATTRIBUTES, False), (ExpectedBlock("precondition"), ExpectedBlock("postcondition"))
+    dict.fromkeys(_LIFECYCLE_ATTRIBUTES, False),
+    (ExpectedBlock("precondition"), ExpectedBlock("postcondition"), ExpectedBlock("action_trigger")),
 )
 _TITLES = {
     "managed": ("Invalid resource type name", "Invalid resource name"),
@@ -74,6 +76,7 @@ class _Builder:
         self.enabled: Expr | None = None
         self.preconditions: list[CheckRule] = []
         self.postconditions: list[CheckRule] = []
+        self.triggers: list[ActionTrigger] = []
         self.given: set[str] = set()
         for i, title in enumerate(_TITLES[mode]):
             if not valid_identifier(block.labels[i].value):
@@ -97,11 +100,24 @@ class _Builder:
 
     def conditions(self, content: Content) -> None:
         for inner in content.blocks:
+            if inner.type == "action_trigger":
+                self.trigger(inner)
+                continue
             rule = check_rule(inner, self.override, self.problems)
             if rule is None:
                 continue
             refuse_self_reference(rule, inner.type, self.key, self.problems)
             (self.preconditions if inner.type == "precondition" else self.postconditions).append(rule)
+
+    def trigger(self, block: Block) -> None:
+        if self.mode != "managed":
+            detail = "Actions are triggered by changes of managed resources only."
+            self.problems.error("misplaced_trigger", "Invalid action_trigger block", detail, block.header_span)
+            return
+        made = action_trigger(block, self.problems)
+        if made is not None:
+            self.triggers.append(made)
+            self.given.add("action_triggers")
 
 
 def exclusive(spans: dict[str, Span], what: str, problems: Problems) -> None:
@@ -336,6 +352,7 @@ def _managed_lifecycle(build: _Builder, block: Block) -> Lifecycle:
         tuple(build.postconditions),
         block.header_span,
         before_destroy_span,
+        tuple(build.triggers),
     )
 
 

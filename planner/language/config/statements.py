@@ -51,7 +51,7 @@ def moved_block(block: Block, problems: Problems) -> MovedDecl | None:
             ends[name] = (address, ref.span)
     for name in ("from", "to"):
         address = ends[name][0] if name in ends else None
-        if address is None or (isinstance(address, ResourceAddress) and address.mode == "ephemeral"):
+        if address is None or (isinstance(address, ResourceAddress) and address.mode in ("ephemeral", "action")):
             detail = f'"{name}" is not an object that can move.'
             problems.error("immovable", 'Invalid "moved" address', detail, span)
     if Problems(problems[before:]).has_errors:
@@ -208,7 +208,7 @@ def removed_endpoint(ref: Reference, problems: Problems) -> Address | None:
         return None
     address = _address(steps, ref.source, problems)
     if isinstance(address, ResourceAddress) and address.mode != "managed":
-        kind = "Data source" if address.mode == "data" else "Ephemeral resource"
+        kind = {"data": "Data source", "action": "Action"}.get(address.mode, "Ephemeral resource")
         detail = "It is never destroyed, so it needs no removed block: delete the block."
         problems.error("removed_mode", f"{kind} address is not allowed", detail, ref.span)
         return None

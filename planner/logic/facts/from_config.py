@@ -148,7 +148,14 @@ def _resources(facts: FactBuilder, module: ModuleConfig, address: str, schemas: 
         schema = schemas.resource_schema(module.provider_source(resource.provider_name), resource.mode, resource.type)
         result = mentions.of_resource(resource, schema, schemas.provisioner_schema)
         _references(facts, "reference", object, address, result, module)
+        if resource.mode == "action" and schema is not None:
+            result = (m for m in mentions.in_body(resource.body, schema, "config.") if not mentions.is_caller(m))
+            _references(facts, "action_reference", object, address, result, module)
         lifecycle = resource.lifecycle
+        for trigger in lifecycle.action_triggers:
+            for ref in trigger.actions:
+                for event in trigger.events:
+                    facts.add("triggers", object, intern(join(address, ref.action)), event, source=ref.span)
         if lifecycle.prevent_destroy is not None:
             result = mentions.in_expr(lifecycle.prevent_destroy, "lifecycle.prevent_destroy")
             _references(facts, "destroy_reference", object, address, result, module)
@@ -292,7 +299,7 @@ def from_command(facts: FactBuilder, walk: str, limits: Limits = UNLIMITED) -> N
     """Add the kind of walk, the limits that the command line sets, and the objects that it requests to replace."""
     facts.add("walk", walk, source=CommandLine(walk))
     for option, address in limits.options():
-        predicate = "asked_replacement" if option == "replace" else option
+        predicate = {"replace": "asked_replacement", "invoke": "asked_invocation"}.get(option, option)
         row = (str(address), _form(address), str(address.config))
         facts.add(predicate, *row, source=CommandLine(f"-{option}={address}"))
 

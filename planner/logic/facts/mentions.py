@@ -119,9 +119,13 @@ def of_resource(
     yield from in_expr(resource.enabled, "enabled")
     if resource.provider is not None:
         yield from in_expr(resource.provider.key, "provider")
-    if schema is not None:
+    if schema is not None and resource.mode != "action":
         yield from in_body(resource.body, schema)
     lifecycle = resource.lifecycle
+    for trigger in lifecycle.action_triggers:
+        yield from in_expr(trigger.condition, "lifecycle.action_trigger.condition")
+        for reference in trigger.actions:
+            yield from in_expr(reference.key, "lifecycle.action_trigger.actions")
     for expr in lifecycle.replace_triggered_by:
         yield from in_expr(expr, "lifecycle.replace_triggered_by")
     yield from in_expr(lifecycle.prevent_destroy, "lifecycle.prevent_destroy")
@@ -136,6 +140,12 @@ def of_resource(
                 )
     yield from in_rules(lifecycle.preconditions, "lifecycle.precondition")
     yield from in_rules(lifecycle.postconditions, "lifecycle.postcondition")
+
+
+def is_caller(mention: Mention) -> bool:
+    """Whether the traversal is to `caller`, the object that invokes an action."""
+    node = mention[0]
+    return (node.root if isinstance(node, Traversal) else node.name) == "caller"
 
 
 def in_provisioner(provisioner: Provisioner, provisioner_schema: ProvisionerSchema) -> Iterator[Mention]:

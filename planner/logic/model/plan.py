@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from planner.foundation.values.value import Value
 from planner.foundation.vocabulary.limits import UNLIMITED, Limits, Mode
-from planner.foundation.vocabulary.records import field, frozen
+from planner.foundation.vocabulary.records import evolve, field, frozen
 from planner.world.state.model import InstanceKey, State, same_managed
 
 Action: TypeAlias = str
@@ -67,6 +67,33 @@ class ResourceChange:
 def change_name(change: ResourceChange) -> str:
     """The name of a change in explanations: its instance, or the deposed object of it."""
     return f"{change.address} (deposed {change.deposed})" if change.deposed else change.address
+
+
+@frozen(eq=False)
+class Invocation:
+    """A planned invocation of an action. `config` carries marks and may have unknown parts; nothing ephemeral is in it.
+    `caller` is the resource instance whose change invokes it ("" when the command line does), `block` and `index` the
+    places of the trigger among those of the resource, and of the action in it."""
+
+    address: str
+    module: str
+    """module instance address, "" for the root"""
+    type: str
+    name: str
+    key: InstanceKey
+    provider: str
+    """provider configuration address"""
+    config: Value
+    caller: str = ""
+    event: str = ""
+    block: int = 0
+    index: int = 0
+    on_failure: str = "halt"
+    provider_key: InstanceKey = None
+
+    def at(self, caller: str, event: str, block: int, index: int, on_failure: str) -> Invocation:
+        """The invocation by a trigger."""
+        return evolve(self, caller=caller, event=event, block=block, index=index, on_failure=on_failure)
 
 
 @frozen(eq=False)
@@ -145,6 +172,8 @@ class Plan:
     providers: tuple[tuple[str, Value], ...] = ()
     """(address with key, value) of the provider configurations that the plan was made with; what is ephemeral in them
     counts as unknown"""
+    invocations: tuple[Invocation, ...] = ()
+    """the actions that it invokes: by what invokes them, then in their order"""
     module_outputs: Mapping[str, Value] = field(factory=dict)
     """outputs of called modules, by address, that are wholly known: applying keeps to them. No plan file has them"""
 
@@ -152,9 +181,13 @@ class Plan:
     def is_empty(self) -> bool:
         """No change to anything, as exit code 0 of -detailed-exitcode means."""
         # decided in Python: whether a plan has changes -- a sum of what rules decided
-        return not any(
-            c.action != "no-op" or c.importing is not None or c.address != c.previous_address for c in self.changes
-        ) and not any(o.action != "no-op" for o in self.outputs)
+        return (
+            not any(
+                c.action != "no-op" or c.importing is not None or c.address != c.previous_address for c in self.changes
+            )
+            and not any(o.action != "no-op" for o in self.outputs)
+            and not self.invocations
+        )
 
     @property
     def can_apply(self) -> bool:

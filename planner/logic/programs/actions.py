@@ -71,6 +71,38 @@ def verbs() -> dict[str, tuple[str, ...]]:
     return named
 
 
+class EventPlace(NamedTuple):
+    """When the event of a trigger is: `position` (before or after) the `step` (create, update or delete)."""
+
+    position: str
+    step: str
+
+
+def event_place(event: str) -> EventPlace:
+    """When an event is. Raises KeyError for an unknown event."""
+    return _event_table()[0][event]
+
+
+def failure_effects(on_failure: str, event: str) -> frozenset[str]:
+    """The effects of an invocation that failed: stop, warn or taint (see failure_effect)."""
+    return _event_table()[1].get((on_failure, event), frozenset(("stop",)))
+
+
+def known_triggers() -> frozenset[tuple[str, str]]:
+    """All events with all values of on_failure."""
+    return frozenset((event, on_failure) for on_failure, event in _event_table()[1])
+
+
+@cache
+def _event_table() -> tuple[dict[str, EventPlace], dict[tuple[str, str], frozenset[str]]]:
+    rows = derive_rows(files_of("action_classes"), ("trigger_event", "failure_effect"))
+    effects: dict[tuple[str, str], set[str]] = {}
+    for on_failure, event, effect in rows["failure_effect"]:
+        effects.setdefault((str(on_failure), str(event)), set()).add(str(effect))
+    places = {str(event): EventPlace(str(position), str(step)) for event, position, step in rows["trigger_event"]}
+    return places, {key: frozenset(kinds) for key, kinds in effects.items()}
+
+
 UNKNOWN = "unknown"
 """word of `why` for why a value is not known"""
 
@@ -100,13 +132,16 @@ def _table() -> _ActionTable:
 
 
 class Counts(NamedTuple):
-    """How many objects are (or were) created, changed, destroyed, imported and forgotten."""
+    """How many objects are (or were) created, changed, destroyed, imported and forgotten, and how many actions invoked.
+    `failed`: how many failed."""
 
     add: int = 0
     change: int = 0
     remove: int = 0
     imports: int = 0
     forget: int = 0
+    invoke: int = 0
+    failed: int = 0
 
     @classmethod
     def of_plan(cls, plan: Plan) -> Counts:
@@ -121,7 +156,7 @@ class Counts(NamedTuple):
             update += action == "update"
             remove += does(action, "destroys")
             forget += does(action, "forgets")
-        return cls(add, update, remove, imports, forget)
+        return cls(add, update, remove, imports, forget, len(plan.invocations))
 
     def plus(self, other: Counts, times: int = 1) -> Counts:
         """The sum with `times` the other numbers."""

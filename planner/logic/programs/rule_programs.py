@@ -45,7 +45,7 @@ def check_fleet_rules(own: Files, name: str = "batch") -> tuple[RuleProgram, lis
 Files = tuple[tuple[str, str], ...]
 """(name, text) of rule files"""
 
-_CLASSES = ("shared/action_classes",)
+_CLASSES = ("shared/action_classes", "shared/action_events")
 _DECISION = (
     *_CLASSES,
     "shared/action",
@@ -60,6 +60,7 @@ _DECISION = (
     "plan/outputs",
     "plan/undecided",
     "plan/again",
+    "plan/invocations",
 )
 _PLANNED = ("shared/action", "shared/deposed", "shared/resource", "shared/reference")
 _MOVES = ("plan/implied_moves", "plan/moves", "plan/move_errors")

@@ -55,6 +55,9 @@ class Changes:
     def drifted(self) -> Iterable[Row]:
         return ((c.address, c.action) for c in self.plan.drift if c.action != "no-op")
 
+    def invokes(self) -> Iterable[Row]:
+        return ((one.address, one.caller, one.event) for one in self.plan.invocations)
+
     def import_block(self) -> Iterable[Row]:
         for address, c in self.changes.items():
             if c.importing is not None:

@@ -3,6 +3,7 @@ the same relations."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache, lru_cache
 from typing import Any, TypeAlias
@@ -14,7 +15,7 @@ from planner.answers.policy.from_json.rows import is_nothing
 from planner.answers.policy.paths_read import Looked
 from planner.answers.policy.values_read import Kind
 from planner.foundation.vocabulary.address import AddressError, parse_module
-from planner.logic.model.plan import CheckResult, Importing, OutputChange, Plan, ResourceChange
+from planner.logic.model.plan import CheckResult, Importing, Invocation, OutputChange, Plan, ResourceChange
 from planner.logic.programs.actions import actions, does, words
 from planner.world.state.model import State
 
@@ -70,7 +71,20 @@ def plan_of(
         {n: _value(v, n) for n, v in table(root, "variables", "").items() if n not in configuration.ephemeral},
         tuple(_checks(objects(root, "checks", ""))),
         timestamp=text(root, "timestamp", "", ""),
+        invocations=tuple(_invocations(objects(root, "action_invocations", ""))),
     )
+
+
+def _invocations(listed: Iterable[Any]) -> Iterator[Invocation]:
+    """The invocations in a document, without their configurations."""
+    for one in listed:
+        where = "action_invocations"
+        trigger = table(one, "lifecycle_action_trigger", where)
+        event = "_".join(re.findall("[A-Z][a-z]*", text(trigger, "action_trigger_event", where, ""))).lower()
+        caller = text(trigger, "triggering_resource_address", where, "")
+        names = (text(one, name, where, "") for name in ("address", "type", "name"))
+        address, type_, name = names
+        yield Invocation(address, "", type_, name, None, text(one, "provider_name", where, ""), None, caller, event)
 
 
 def _has_objects(planned: Any) -> bool:

@@ -1,0 +1,126 @@
+"""Invoking actions before and after the change of an object, as it was planned."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from planner.engine.apply.shared_work import ApplyWork
+from planner.engine.evaluation.action_calls import (
+    action_config,
+    action_instance,
+    calling_object,
+    condition_value,
+    instance_of,
+)
+from planner.engine.evaluation.conditions import path_name
+from planner.engine.evaluation.instance import Instance
+from planner.engine.evaluation.provider_diagnostics import in_body
+from planner.foundation.values.paths import unknown_paths
+from planner.foundation.values.value import EPHEMERAL, SENSITIVE, Mark, Value, is_wholly_known, unmark_deep
+from planner.foundation.vocabulary.address import parse_module
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.foundation.vocabulary.records import evolve
+from planner.language.config.model import ResourceDecl
+from planner.logic.model.plan import Invocation
+from planner.logic.programs.actions import failure_effects
+from planner.world.provider.interface import Provider
+from planner.world.state.taint_record import TaintOrigin
+
+
+def invoke_actions(
+    walk: ApplyWork, it: Instance, step: str, position: str, caller: Value, problems: list[Diagnostic]
+) -> bool:
+    """Invoke what was planned before or after a step (create, update, delete) of an object, whose value is `caller`,
+    one after the other, until one fails that stops the work. Whether the object counts as tainted by that."""
+    for invocation in walk.invocations.get((it.address, step, position), ()):
+        reported = _invoke(walk, it, invocation, step, caller)
+        effects = failure_effects(invocation.on_failure, invocation.event) if has_errors(reported) else frozenset()
+        if "warn" in effects:
+            reported = [evolve(d, severity="warning") for d in reported]
+        problems += reported
+        if "stop" in effects:
+            if "taint" in effects:
+                walk.record.taints[it.address] = TaintOrigin(f"the action {invocation.address}", _place(it, invocation))
+            return "taint" in effects
+    return False
+
+
+def _place(it: Instance, invocation: Invocation) -> str:
+    assert it.decl is not None
+    span = it.decl.lifecycle.action_triggers[invocation.block].span
+    return f"{span.filename}:{span.line}"
+
+
+def _invoke(walk: ApplyWork, it: Instance, invocation: Invocation, step: str, caller: Value) -> list[Diagnostic]:
+    try:
+        if step == "delete":
+            return invoke(walk, invocation, invocation.config, None)
+        assert it.decl is not None
+        trigger = it.decl.lifecycle.action_triggers[invocation.block]
+        # decided in Python: a condition that turns out false -- the rules decided that it is looked at again
+        if trigger.condition is not None and condition_value(trigger, it.scope) == "false":
+            return []
+        action = action_instance(walk, it, trigger.actions[invocation.index], it.scope)
+        config, problems = action_config(action, caller)
+        return problems if has_errors(problems) else problems + invoke(walk, invocation, config, action)
+    except Failure as failure:
+        return failure.diagnostics
+
+
+def invoke_requested(walk: ApplyWork, decl: ResourceDecl, config_address: str) -> list[Diagnostic]:
+    """Invoke what -invoke named; a failure ends it."""
+    problems: list[Diagnostic] = []
+    for invocation in walk.requested.get(config_address, ()):
+        module = walk.context.module(parse_module(invocation.module))
+        expansion = module.resource(decl.key).expansion if module is not None else None
+        if module is None or expansion is None or invocation.key not in expansion.instances:
+            detail = f"The plan invokes {invocation.address}, but the configuration does not declare it any more."
+            return [*problems, error("apply.undeclared_instance", "Action not declared", detail)]
+        try:
+            action = instance_of(walk, module, decl, invocation.key, expansion.instances[invocation.key])
+            caller = calling_object(module, invocation.caller) if invocation.caller else None
+            config, reported = action_config(action, caller)
+            problems += reported
+            if not has_errors(problems):
+                problems += invoke(walk, invocation, config, action)
+        except Failure as failure:
+            problems += failure.diagnostics
+        if has_errors(problems):
+            return problems
+    return problems
+
+
+def invoke(walk: ApplyWork, invocation: Invocation, config: Value, action: Instance | None) -> list[Diagnostic]:
+    """Invoke an action with a configuration, and record its begin and its end. Raises Failure."""
+    address, body = invocation.address, action.body if action is not None else None
+    plain, marks = unmark_deep(config)
+    if not is_wholly_known(plain):
+        where = ", ".join(sorted({path_name(path) for path in unknown_paths(plain)}))
+        detail = f"These arguments of {address} are still unknown: {where}. It was not invoked."
+        return [error("apply.unknown_action", "Action configuration contains unknown value", detail, address=address)]
+    if action is not None:
+        provider: Provider = action.provider
+    else:
+        provider = walk.providers.instance(invocation.provider, invocation.provider_key, address)
+    walk.record.flush()  # the action may take its time, and what was done before it is not to be lost
+    number = walk.record.begin(address, "invoke")
+    walk.hooks.action_start(address, invocation.caller)
+    result = provider.invoke_action(invocation.type, plain, _progress(walk, invocation, marks))
+    walk.record.end(number, True)
+    problems = in_body(result, body, address)
+    failed = has_errors(problems)
+    walk.record.count("failed" if failed else "invoke")
+    (walk.hooks.action_errored if failed else walk.hooks.action_complete)(address, invocation.caller)
+    return problems
+
+
+def _progress(walk: ApplyWork, invocation: Invocation, marks: frozenset[Mark]) -> Callable[[str], None]:
+    """The receiver of an action's messages, which may contain what is secret in its configuration."""
+    hidden = "ephemeral" if EPHEMERAL in marks else "sensitive" if SENSITIVE in marks else ""
+
+    def show(text: str) -> None:
+        if hidden and not (walk.hooks.show_sensitive and hidden == "sensitive"):
+            text = f"(message suppressed: the configuration has {hidden} values)"
+        walk.hooks.action_progress(invocation.address, invocation.caller, text)
+
+    return show

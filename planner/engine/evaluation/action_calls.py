@@ -1,0 +1,173 @@
+"""Actions as walks invoke them: the instance that a trigger names, its configuration, and the trigger's condition."""
+
+from __future__ import annotations
+
+from planner.engine.evaluation.conditions import of_instance, storage_problems
+from planner.engine.evaluation.configuration_walk import ConfigurationWalk
+from planner.engine.evaluation.context import ModuleInstance
+from planner.engine.evaluation.instance import Instance
+from planner.engine.evaluation.repetition import Repetition, expand
+from planner.engine.evaluation.scope import ModuleScope
+from planner.foundation.values.convert import ConversionError, convert
+from planner.foundation.values.schema import BlockSchema
+from planner.foundation.values.types import BOOL
+from planner.foundation.values.value import EPHEMERAL, Null, Unknown, Value, unmark_deep
+from planner.foundation.vocabulary.address import InstanceKey, ResourceAddress, format_key, parse_resource_instance
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.foundation.vocabulary.nearest import did_you_mean
+from planner.foundation.vocabulary.span import Source, Span
+from planner.language.config.model import ActionReference, ActionTrigger, Expr, ModuleConfig, ResourceDecl
+from planner.language.expressions.decode import decode_block
+from planner.language.expressions.evaluate import try_evaluate
+from planner.language.syntax.body import BodySchema, ExpectedBlock, variables
+from planner.language.syntax.nodes import Traversal, Variable
+
+
+class CallerScope(ModuleScope):
+    """The scope of an action's configuration: `caller` is the object that invokes it (None: nothing does)."""
+
+    def __init__(self, scope: ModuleScope, caller: Value) -> None:
+        super().__init__(scope.module, scope.repetition)
+        self.caller = caller
+
+    def resolve(self, node: Traversal | Variable, source: Source | None) -> tuple[Value, int]:
+        if (node.root if isinstance(node, Traversal) else node.name) != "caller":
+            return super().resolve(node, source)
+        if self.caller is None:
+            detail = '"caller" is the object whose change invokes the action; here nothing does.'
+            span = Span(source or Source("", ""), node.start, node.end)
+            raise Failure(error("plan.invalid_caller", 'Invalid "caller" reference', detail, span))
+        return self.caller, 0
+
+
+def find_action(module: ModuleConfig, ref: ActionReference) -> ResourceDecl:
+    """The block that a trigger names. Raises Failure when the module has none."""
+    decl = module.resources.get(ref.action)
+    if decl is not None:
+        return decl
+    known = [key.removeprefix("action.") for key, one in module.resources.items() if one.mode == "action"]
+    place = f"module {'.'.join(module.path)}" if module.path else "the root module"
+    hint = did_you_mean(f"{ref.type}.{ref.name}", known)
+    detail = f"There is no action {ref.type}.{ref.name} in {place}.{hint}"
+    raise Failure(error("plan.undeclared_action", "Reference to undeclared action", detail, ref.span))
+
+
+def key_problems(decl: ResourceDecl, ref: ActionReference) -> list[Diagnostic]:
+    """Whether the reference has a key just where the action has count or for_each."""
+    repeated = "count" if decl.count is not None else "for_each" if decl.for_each is not None else ""
+    if bool(repeated) == (ref.key is not None):
+        return []
+    if repeated:
+        example = "0" if repeated == "count" else "each.key"
+        detail = f"{decl.key} has {repeated}: name one of its instances, as in {decl.key}[{example}]."
+        return [error("plan.missing_key", "Missing action instance key", detail, ref.span)]
+    detail = f"{decl.key} has neither count nor for_each, so it has a single instance: remove the index."
+    return [error("plan.unexpected_key", "Unexpected action instance key", detail, ref.span)]
+
+
+def action_instance(walk: ConfigurationWalk, it: Instance, ref: ActionReference, scope: ModuleScope) -> Instance:
+    """The instance of an action that a trigger of `it` names. Raises Failure."""
+    assert it.module is not None
+    module = it.module
+    decl = find_action(module.config, ref)
+    problems = key_problems(decl, ref)
+    if problems:
+        raise Failure(problems)
+    objects = module.resource(decl.key)
+    address = ResourceAddress(module.address, "action", decl.type, decl.name)
+    if objects.expansion is None:
+        objects.expansion = expand(decl, module.scope, str(address))
+    key = key_of(ref.key, scope) if ref.key is not None else None
+    repetition = objects.expansion.instances.get(key)
+    if repetition is None:
+        detail = f"{address} has no instance {format_key(key)}."
+        raise Failure(error("plan.missing_action_instance", "Action instance not reported", detail, ref.span))
+    return instance_of(walk, module, decl, key, repetition)
+
+
+def instance_of(
+    walk: ConfigurationWalk, module: ModuleInstance, decl: ResourceDecl, key: InstanceKey, repetition: Repetition
+) -> Instance:
+    """An instance of an action. Raises Failure when it has no schema or no provider."""
+    config_address = str(ResourceAddress(module.address.config, "action", decl.type, decl.name))
+    node = f"{config_address} (expand)"
+    configuration = walk.configurations.get(node, "")
+    address = module.instance_address(decl, key)
+    provider_key = walk.providers.key_of(module, decl, repetition, address)
+    provider = walk.providers.of_resource(
+        configuration, provider_key, address, "action", decl.type, config_address, decl
+    )
+    return Instance(
+        node,
+        module.text,
+        "action",
+        decl.type,
+        decl.name,
+        key,
+        configuration,
+        provider_key,
+        provider,
+        walk.schemas.of(module.config, decl),
+        config_address,
+        module,
+        decl,
+        repetition=repetition,
+    )
+
+
+def key_of(expr: Expr, scope: ModuleScope) -> int | str:
+    value, problems = try_evaluate(expr.node, scope, expr.source)
+    if has_errors(problems):
+        raise Failure(problems)
+    plain, marks = unmark_deep(value)
+    if plain.__class__ in (int, str) and not marks:
+        return plain
+    detail = "The key of an action is a string or a whole number that is known while planning, and no secret."
+    raise Failure(error("plan.action_key", "Invalid index expression", detail, expr.span))
+
+
+def condition_value(trigger: ActionTrigger, scope: ModuleScope) -> str:
+    """The value of a trigger's condition: true, false or unknown. Raises Failure when it has no such value."""
+    assert trigger.condition is not None
+    expr = trigger.condition
+    value, problems = try_evaluate(expr.node, scope, expr.source)
+    if has_errors(problems):
+        raise Failure(problems)
+    plain, marks = unmark_deep(value)
+    why = ""
+    if EPHEMERAL in marks:
+        why = "is ephemeral, but the plan records what is invoked"
+    elif plain.__class__ is Unknown:
+        return "unknown"
+    elif plain.__class__ is Null:
+        why = "is null"
+    else:
+        try:
+            return "true" if convert(plain, BOOL) is True else "false"
+        except ConversionError as bad:
+            why = f"is neither true nor false: {bad}"
+    detail = f"The condition of a trigger decides whether its actions are invoked; this one {why}."
+    raise Failure(error("plan.trigger_condition", "Invalid action trigger condition", detail, expr.span))
+
+
+def action_config(action: Instance, caller: Value) -> tuple[Value, list[Diagnostic]]:
+    """The configuration of an action that an object invokes, with marks, and its problems."""
+    assert action.decl is not None
+    config, reported = decode_block(action.decl.body, action.schema.block, CallerScope(action.scope, caller))
+    problems = of_instance(reported, action.address)
+    return config, problems if has_errors(problems) else problems + storage_problems(action, config)
+
+
+def calling_object(module: ModuleInstance, caller: str) -> Value:
+    """The object of an instance in the same module that triggers an action; None when there is none."""
+    address = parse_resource_instance(caller)
+    return module.resource(address.config.relative).instance(address.key)
+
+
+def mentions_caller(action: ResourceDecl, schema: BlockSchema) -> bool:
+    """Whether the configuration of an action uses the object that invokes it."""
+    blocks = (*(ExpectedBlock(name) for name in schema.blocks), ExpectedBlock("dynamic", ("type",)))
+    content, _ = action.body.partial_content(BodySchema(dict.fromkeys(schema.attributes, False), blocks))
+    parts = (*(a.expr for a in content.attributes.values()), *(block.body for block in content.blocks))
+    nodes = (node for part in parts for node in variables(part))
+    return any((node.root if isinstance(node, Traversal) else node.name) == "caller" for node in nodes)
