@@ -6,6 +6,8 @@ The provider is the probe, a plugin of its own process, which notes each call.
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -478,3 +480,21 @@ def test_policies(world: World) -> None:
     (world.folder / "plan.json").write_text(world.planner("show", "-json", "it.plan").out)
     ran = world.run("policy", "check", "-policy=p", "-plan=plan.json")
     assert ran.code == 1 and "invokes action.probe_note.a after_create" in ran.out + ran.err
+
+
+def test_an_action_that_was_under_way_when_the_process_was_killed(world: World) -> None:
+    """It is named by the next command, and not invoked again."""
+    faulty = 'action "probe_faulty" "f" {\n  config { mode = "hang" }\n}\n'
+    world.write(faulty + thing(trigger("after_create", "action.probe_faulty.f")))
+    words = [sys.executable, "-m", "planner", "apply", "-auto-approve"]
+    process = subprocess.Popen(words, cwd=world.folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    assert process.stdout is not None
+    for line in process.stdout:
+        if line.startswith("Action started"):
+            break
+    process.kill()
+    process.communicate()
+    ran = world.run("plan")
+    shown = " ".join((ran.out + ran.err).split())
+    assert "The invocation of action.probe_faulty.f was under way" in shown and "No changes." in shown
+    assert world.calls() == []

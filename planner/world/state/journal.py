@@ -524,6 +524,7 @@ _DOUBTS = {
     "create": "It may exist now without being in the state: then import it or delete it by hand, and apply again.",
     "update": "It may be as before, or changed in part or whole. The next plan compares it with the configuration.",
     "delete": "It may be gone or still there. The next plan finds out.",
+    "invoke": "It is not invoked again automatically: planner apply -invoke=ADDRESS does that.",
 }
 
 
@@ -554,7 +555,8 @@ def unfinished(recorded: JournalContent, has_moved_on: bool = False) -> list[Dia
             came = "The object exists, but making it was not over: it is tainted, so the next plan replaces it."
         else:
             came = f"Its result is unknown. {_DOUBTS.get(begun.action, '')}"
-        detail = f"The {begun.action} of {what} was under way at {begun.time} when the process ended. {came}"
+        noun = "invocation" if begun.action == "invoke" else begun.action
+        detail = f"The {noun} of {what} was under way at {begun.time} when the process ended. {came}"
         problems.append(warning("state.in_flight", "Operation interrupted", detail.rstrip(), address=begun.address))
     return problems
 
