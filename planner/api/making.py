@@ -111,6 +111,14 @@ class Making(Work):
         with self._session():
             return refresh(self.having(refresh=True).options, hooks)
 
+    def discover(self, hooks: Hooks, is_streamed: bool = False) -> list[Diagnostic]:
+        """Search for existing objects, as query files describe; the hooks get the results. `is_streamed`: the generated
+        configuration, too."""
+        from planner.operations.discover import discover
+
+        with self._session():
+            return discover(self.options, hooks, is_streamed)
+
     def import_object(
         self, address: str, id: str, hooks: Hooks, begins: Callable[[], object] = bool
     ) -> list[Diagnostic]:

@@ -18,6 +18,7 @@ PAGES = {
     "stacks": ("Stacks", "docs/pages/guides/stacks.md"),
     "tests": ("Tests of modules", "docs/pages/guides/tests.md"),
     "states": ("Backends and encryption", "docs/pages/guides/states.md"),
+    "discover": ("Find existing objects", "docs/pages/guides/discover.md"),
     "ci": ("CI and review", "docs/pages/guides/ci.md"),
     "python": ("The library", "docs/pages/guides/python.md"),
     "from-opentofu": ("Moving from OpenTofu", "docs/pages/guides/from-opentofu.md"),

@@ -120,7 +120,11 @@ def read_configuration(options: A) -> ConfigurationReading[A]:
     """The configuration of a working directory, right or wrong."""
     begun, problems = begin(options)
     config, more = load_config(
-        options.directory, variables=begun.given, workspace=begun.workspace, data_dir=data_directory(os.environ)
+        options.directory,
+        variables=begun.given,
+        workspace=begun.workspace,
+        data_dir=data_directory(os.environ),
+        queries=options.queries,
     )
     rules, wrong = load_rules(options)
     return ConfigurationReading(begun, config, rules, (*problems, *more, *wrong))

@@ -43,6 +43,8 @@ class Options:
     mocked: bool = False
     """providers are replaced by ones that make objects up, but for those that are part of this program; the state is
     the file `state_path`, whatever backend is configured"""
+    queries: bool = False
+    """the searches of query files belong to the root module"""
     workspace: str = ""
     """the workspace; "" for the one that is selected in the directory"""
 

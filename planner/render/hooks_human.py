@@ -7,7 +7,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from planner.engine.walk.hooks import ObjectId
+from planner.engine.walk.hooks import FoundResource, ObjectId
+from planner.foundation.support.exact_json import dumps
 from planner.logic.programs.actions import words_for
 from planner.render.progress import ProgressHooks, duration_text
 from planner.render.terminal import Terminal
@@ -94,6 +95,14 @@ class HumanHooks(ProgressHooks):
 
     def import_complete(self, address: str, id: str) -> None:
         self.say(f"{address}: Import complete [id={id}]")
+
+    def list_found(self, address: str, result: FoundResource) -> None:
+        parts = ((name, part) for name, part in result.identity.items() if part is not None)
+        identity = ",".join(f"{name}={part if isinstance(part, str) else dumps(part).decode()}" for name, part in parts)
+        self._line(f"{address}   {identity}   {result.display_name}")
+
+    def list_complete(self, address: str, type: str, total: int) -> None:
+        self.say(f"{address}: {total} {'result' if total == 1 else 'results'}")
 
     def ephemeral_start(self, address: str, phase: str) -> None:
         self.say(f"{address}: {EPHEMERAL[phase][0]}")

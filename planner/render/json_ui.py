@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TextIO
 
-from planner.engine.walk.hooks import Hooks, ObjectId
+from planner.engine.walk.hooks import FoundResource, Hooks, ObjectId
 from planner.foundation.support.exact_json import dumps
 from planner.foundation.vocabulary.address import AddressError, ResourceAddress, parse_address
 from planner.foundation.vocabulary.diagnostic import Diagnostic
@@ -292,6 +292,27 @@ class JsonHooks(Hooks):
 
     def action_errored(self, address: str, caller: str) -> None:
         self._action("action_errored", f"Action errored: {address} (triggered by {caller or 'CLI'})", address, caller)
+    # ---- searches
+
+    def list_start(self, address: str, type: str, config: dict[str, Any]) -> None:
+        data = {"address": address, "resource_type": type, "input_config": config}
+        self.lines.message(f"{address}: Starting query...", "list_start", list_start=data)
+
+    def list_found(self, address: str, result: FoundResource) -> None:
+        more = {"resource_object": result.value, "config": result.config, "import_config": result.import_config}
+        data = {
+            "address": address,
+            "display_name": result.display_name,
+            "identity": result.identity,
+            "identity_version": result.identity_version,
+            "resource_type": result.type,
+            **{name: part for name, part in more.items() if part},
+        }
+        self.lines.message(f"{address}: Result found", "list_resource_found", list_resource_found=data)
+
+    def list_complete(self, address: str, type: str, total: int) -> None:
+        data = {"address": address, "resource_type": type, "total": total}
+        self.lines.message(f"{address}: List complete", "list_complete", list_complete=data)
 
     def ephemeral_start(self, address: str, phase: str) -> None:
         text = EPHEMERAL[phase][0]

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from planner.api.questions import Questions
+from planner.cli.commands.discover import GENERATE, search, searched_directory
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, UsageError, command
 from planner.cli.options import DESTROY, JSON, OPERATION, POLICY, STATE, VARIABLES, plan_calls
 from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
+from planner.language.config.file_content import QUERIES
 from planner.render.terminal import Terminal
 
 KINDS = ("plan", "plan-refresh-only", "plan-destroy", "apply")
@@ -73,7 +75,9 @@ The most useful relations:
                                  of -policy
 
 A query of action, operation or the relations of policies makes a plan, or reads that of -plan.
-For all relations and their columns: planner rules doc.""",
+For all relations and their columns: planner rules doc.
+
+Without a question, in a directory with files *.tfquery.hcl, it does the same as planner discover.""",
     (
         Flag("type", "string", f"The graph to query: {', '.join(KINDS)}.", value="TYPE"),
         Flag(
@@ -84,6 +88,7 @@ For all relations and their columns: planner rules doc.""",
         ),
         Flag("state-only", "string", "Query this state file alone, without a configuration.", value="FILE"),
         *ANSWER,
+        GENERATE,
         POLICY[0],
         DESTROY,
         *OPERATION,
@@ -93,8 +98,14 @@ For all relations and their columns: planner rules doc.""",
 )
 def query(arguments: Arguments, terminal: Terminal) -> int:
     """0 (also when there is no answer), or 1 when the question makes no sense or takes too long."""
+    directory = searched_directory(arguments.words)
+    if directory is not None:
+        return search(directory, arguments, terminal)
     if not arguments.words:
-        raise UsageError("Missing question", "Put it between single quotes, or name a verb and its nodes.")
+        detail = (
+            f"Put it between single quotes, or name a verb and its nodes. No resource to query: no file *{QUERIES}."
+        )
+        raise UsageError("Missing question", detail)
     answers, diagnostics = plan_calls(Questions, arguments).answers(tuple(arguments.words), **_query_subject(arguments))
     return tell(answers, diagnostics, arguments, terminal)
 

@@ -21,6 +21,7 @@ def usage_error(problem: UsageError, terminal: Terminal) -> int:
     (
         Flag("test-directory", "string", "The directory with further test files (tests).", value="DIR"),
         Flag("no-tests", "bool", "Do not check test files."),
+        Flag("query", "bool", "Also check the searches in files *.tfquery.hcl."),
         *VARIABLES,
         *JSON_DOCUMENT,
     ),
@@ -29,7 +30,7 @@ def usage_error(problem: UsageError, terminal: Terminal) -> int:
 def validate(arguments: Arguments, terminal: Terminal) -> int:
     """0 when the configuration is valid, else 1."""
     directory = arguments.at_most_one_word("validate takes at most one directory.", ".")
-    calls = loading_calls(Validation, arguments, directory=directory)
+    calls = loading_calls(Validation, arguments, directory=directory).having(queries=bool(arguments["query"]))
     stream = open_json_into(arguments, terminal)
     result = calls.problems(None if arguments["no-tests"] else arguments["test-directory"] or "")
     if stream is not None:

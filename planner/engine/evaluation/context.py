@@ -112,6 +112,8 @@ class ResourceObjects:
 
     def deprecated(self, value: Value) -> Value:
         """The value with marks on the parts that are deprecated by the schema."""
+        if self.decl.mode == "list":  # results of a search, whatever its own schema is
+            return value
         block = self.context.schemas.of(self.module.config, self.decl).block
         marks = deprecation_marks(block, value, Deprecation(self.decl.key, is_remote=self.module.config.is_remote))
         if not marks:

@@ -12,11 +12,12 @@ from planner.foundation.values.schema import (
     AttributeSchema,
     BlockSchema,
     NestedAttributes,
+    NestedBlock,
     contains,
     has,
     implied_type,
 )
-from planner.foundation.values.types import ObjectType
+from planner.foundation.values.types import BOOL, DYNAMIC, NUMBER, ObjectType
 from planner.foundation.values.value import (
     EPHEMERAL,
     SENSITIVE,
@@ -45,6 +46,7 @@ class Schemas:
         self._lock = RLock()
         self._providers: dict[str, Provider] = {}
         self._schemas: dict[str, ProviderSchema] = {}
+        self._lists: dict[tuple[str, str], ResourceSchema] = {}
         self._failures: dict[str, Failure] = {}
         self.resolvers: dict[ModuleConfig, dict[Any, Callable[[Any], tuple[Value, int]]]] = {}
         """the targets of references (planner.engine.evaluation.scope), the same in all walks of a
@@ -103,7 +105,18 @@ class Schemas:
 
     def resource(self, source: str, mode: str, type: str) -> ResourceSchema | None:
         """The schema of a resource type, None when the provider has none of that name. Raises Failure."""
-        return self.schema(source).resource(mode, type)
+        return self._list_resource(source, type) if mode == "list" else self.schema(source).resource(mode, type)
+
+    def _list_resource(self, source: str, type: str) -> ResourceSchema | None:
+        """The schema of a list block's body. Its type must be one of managed objects with identities, too."""
+        result = self._lists.get((source, type))
+        if result is None:
+            schema = self.schema(source)
+            config, managed = schema.list_resources.get(type), schema.resources.get(type)
+            if config is None or managed is None or managed.identity is None:
+                return None
+            result = self._lists[source, type] = list_schema(config)
+        return result
 
     # ---------------------------------------------------------------- of declarations
 
@@ -112,8 +125,7 @@ class Schemas:
         source = module.provider_source(decl.provider_name)
         result = self.resource(source, decl.mode, decl.type)
         if result is None:
-            kinds = {"managed": "resource", "data": "data source", "ephemeral": "ephemeral resource"}
-            kind = kinds.get(decl.mode, decl.mode)
+            kind = KINDS[decl.mode]
             detail = f"The provider {source} has no {kind} of the type {decl.type}."
             raise Failure(error("plan.invalid_resource_type", "Invalid resource type", detail, decl.span))
         return result
@@ -121,17 +133,17 @@ class Schemas:
     def find_object_type(self, module: ModuleConfig, decl: ResourceDecl) -> ObjectType | None:
         """The type of the resource's objects, None when the provider does not know it. Raises Failure."""
         result = self.resource(module.provider_source(decl.provider_name), decl.mode, decl.type)
-        return implied_type(result.block) if result is not None else None
+        return _object_type(decl, result) if result is not None else None
 
     def object_type(self, module: ModuleConfig, decl: ResourceDecl) -> ObjectType:
         """The type of the resource's objects. Raises Failure."""
-        return implied_type(self.of(module, decl).block)
+        return _object_type(decl, self.of(module, decl))
 
     def unknown_object(self, module: ModuleConfig, decl: ResourceDecl) -> Value:
         """An object of which only the type and the sensitive parts are known. Raises Failure."""
-        block = self.of(module, decl).block
-        t = implied_type(block)
-        if not contains(block, "sensitive"):
+        schema = self.of(module, decl)
+        block, t = schema.block, _object_type(decl, schema)
+        if decl.mode == "list" or not contains(block, "sensitive"):
             return Unknown(t)
         return marked_by_schema({name: Unknown(of) for name, of in t.attributes.items()}, block)
 
@@ -150,6 +162,34 @@ class Schemas:
             return unknown_function(name)
         late: Function | None = self.provider(source).function(parts[-1])
         return late
+
+
+KINDS = {
+    "managed": "resource",
+    "data": "data source",
+    "ephemeral": "ephemeral resource",
+    "action": "action",
+    "list": "list resource",
+}
+"""modes in words"""
+_RESULTS = ObjectType({"data": DYNAMIC})
+
+
+def list_schema(config: ResourceSchema) -> ResourceSchema:
+    """The schema of the body of a list block, whose block `config` has the provider's schema."""
+    body = config.block
+    needed = any(a.required for a in body.attributes.values()) or any(b.min_items for b in body.blocks.values())
+    nested = NestedBlock(body, "single", int(needed), int(needed))
+    attributes = {
+        "include_resource": AttributeSchema(BOOL, optional=True),
+        "limit": AttributeSchema(NUMBER, optional=True),
+    }
+    return ResourceSchema(BlockSchema(attributes, {"config": nested}, ephemeral=True))  # nothing of it is stored
+
+
+def _object_type(decl: ResourceDecl, schema: ResourceSchema) -> ObjectType:
+    """The type that references to an instance have."""
+    return _RESULTS if decl.mode == "list" else implied_type(schema.block)
 
 
 # Marks of a schema: sensitive attributes, and write-only arguments, which must not be kept.

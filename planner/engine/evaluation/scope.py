@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeAlias
 
 from planner.engine.evaluation.repetition import NO_REPETITION, Argument, Repetition
-from planner.engine.evaluation.schemas import Schemas
+from planner.engine.evaluation.schemas import KINDS, Schemas
 from planner.foundation.values.types import Type
 from planner.foundation.values.value import EPHEMERAL, UNKNOWN, Unknown, Value, mark
 from planner.foundation.vocabulary.address import InstanceKey, ModuleAddress
@@ -357,7 +357,7 @@ def check_reference(module: ModuleConfig, schemas: Schemas, ref: Ref, span: Span
     problems = _key_problems(decl, ref, span)
     object_type = schemas.find_object_type(module, decl)
     if object_type is None:
-        detail = f"Its provider has no {_word(decl.mode)} of the type {decl.type}."
+        detail = f"Its provider has no {KINDS[decl.mode]} of the type {decl.type}."
         return [*problems, error("plan.invalid_resource_type", "Invalid resource type", detail, span)]
     if ref.rest and isinstance(ref.rest[0], GetAttr) and ref.rest[0].name == "count":
         detail = f"A resource has no attribute count. Write length({ref.name}) for the number of its instances."
@@ -415,7 +415,7 @@ def _undeclared(module: ModuleConfig, ref: Ref, span: Span) -> Diagnostic:
     hint = f' Did you mean "{ref.name.removesuffix(ref.label)}{similar}"?' if similar else ""
     if not hint:
         hint = did_you_mean(ref.type, [r.type for r in module.resources.values() if r.name == ref.label])
-    for other in ("managed", "data", "ephemeral"):
+    for other in KINDS:
         key = f"{ref.type}.{ref.label}" if other == "managed" else f"{other}.{ref.type}.{ref.label}"
         if other != ref.mode and key in module.resources:
             hint = f' Did you mean "{key}"?'
@@ -426,10 +426,6 @@ def _undeclared(module: ModuleConfig, ref: Ref, span: Span) -> Diagnostic:
         hint = f' Did you mean "{root}.{ref.label}"?'
     detail = f'There is no {ref.mode} resource "{ref.type}" "{ref.label}" definition in {place}.{hint}'
     return error("plan.undeclared_resource", "Reference to undeclared resource", detail, span)
-
-
-def _word(mode: str) -> str:
-    return {"managed": "resource", "data": "data source", "ephemeral": "ephemeral resource"}.get(mode, mode)
 
 
 # References in elements of lifecycle.replace_triggered_by.

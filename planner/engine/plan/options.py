@@ -48,6 +48,8 @@ class PlanOptions(WalkOptions):
     """the file for generated configuration"""
     generated: frozenset[str] = frozenset()
     """resources whose configuration is generated from the imported object"""
+    describes_found: bool = False
+    """the results of searches come with their configuration"""
     moves: bool = True
     """moved blocks apply to objects; otherwise each keeps its address"""
     before_destroy: bool = False

@@ -16,6 +16,7 @@ from planner.engine.plan.action import derive
 from planner.engine.plan.data import plan_data, readiness
 from planner.engine.plan.destroy import plan_deposed, plan_destroy, plan_orphan
 from planner.engine.plan.invocations import plan_requested
+from planner.engine.plan.discover import run_search
 from planner.engine.plan.managed import plan_managed
 from planner.engine.plan.options import InstanceLimits, Settled, command_line
 from planner.engine.plan.shared_work import PlanWork
@@ -397,7 +398,12 @@ def _config_address(resource: ResourceState) -> str:
     return str(ResourceAddress(module.config, resource.mode, resource.type, resource.name))
 
 
-_PLANNERS: dict[str, InstanceWork] = {"managed": plan_managed, "data": plan_data, "ephemeral": plan_ephemeral}
+_PLANNERS: dict[str, InstanceWork] = {
+    "managed": plan_managed,
+    "data": plan_data,
+    "ephemeral": plan_ephemeral,
+    "list": run_search,
+}
 _DEPARTURES: dict[str, InstanceWork] = {"orphan": plan_orphan, "deposed": plan_deposed, "plan_destroy": plan_destroy}
 
 

@@ -28,6 +28,7 @@ from planner.engine.evaluation.repetition import (
 )
 from planner.engine.evaluation.schemas import Schemas
 from planner.engine.evaluation.scope import ModuleScope, traversal_problems, watched
+from planner.engine.evaluation.searches import list_configuration, search_problems
 from planner.engine.evaluation.variables import (
     check_validations,
     depends_on_problems,
@@ -278,6 +279,8 @@ class ValidateWalk(VertexWalk):
         provider, plain = self.schemas.provider(source), unmark_deep(config)[0]
         if decl.mode == "action":
             return problems + in_body(provider.validate_action(decl.type, plain), decl.body, address)
+        if decl.mode == "list":
+            return problems + search_problems(provider, decl, list_configuration(plain, schema), plain, address)
         return problems + in_body(provider.validate_resource(decl.mode, decl.type, plain), decl.body, address)
 
     def _unknown_type(self, source: str, decl: ResourceDecl) -> Diagnostic:
@@ -287,15 +290,17 @@ class ValidateWalk(VertexWalk):
             "data": schema.data_sources,
             "ephemeral": schema.ephemeral,
             "action": schema.actions,
+            "list": schema.list_resources,
         }
         summary = {
             "managed": "Invalid resource type",
             "data": "Invalid data source",
             "ephemeral": "Invalid ephemeral resource",
             "action": "Invalid action type",
+            "list": "Invalid list resource",
         }[decl.mode]
         hint = did_you_mean(decl.type, known[decl.mode])
-        words = {"managed": "resource", "data": "data", "ephemeral": "ephemeral", "action": "action"}
+        words = {mode: "resource" if mode == "managed" else mode for mode in known}
         for mode, table in known.items():
             if mode != decl.mode and decl.type in table:
                 hint = f' There is a {words[mode]} block of that type: write {words[mode]} "{decl.type}".'

@@ -9,7 +9,7 @@ show.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class ObjectId(NamedTuple):
@@ -17,6 +17,19 @@ class ObjectId(NamedTuple):
 
     key: str
     value: str
+
+
+class FoundResource(NamedTuple):
+    """A result of a search. `identity` and `value` are in the form of JSON, the value None where it was not requested;
+    `config` and `import_config` are the texts of its resource and import blocks, "" where there are none."""
+
+    type: str
+    display_name: str
+    identity: dict[str, Any]
+    identity_version: int
+    value: dict[str, Any] | None
+    config: str
+    import_config: str
 
 
 class Hooks:
@@ -97,6 +110,17 @@ class Hooks:
     def import_complete(self, address: str, id: str) -> None:
         """The object is recorded."""
 
+    # ---- searches
+
+    def list_start(self, address: str, type: str, config: dict[str, Any]) -> None:
+        """A search for objects of a type begins, with this configuration in the form of JSON."""
+
+    def list_found(self, address: str, result: FoundResource) -> None:
+        """The search found an object."""
+
+    def list_complete(self, address: str, type: str, total: int) -> None:
+        """The search is over, well or not, with so many results."""
+
     # ---- ephemeral resources
 
     def ephemeral_start(self, address: str, phase: str) -> None:
@@ -176,6 +200,6 @@ def _prefix(name: str) -> object:
     return call
 
 
-for _name in ("refresh", "apply", "provision", "action", "import", "ephemeral"):
+for _name in ("refresh", "apply", "provision", "action", "import", "list", "ephemeral"):
     for _method in [m for m in vars(Hooks) if m.startswith(f"{_name}_")]:
         setattr(PrefixedHooks, _method, _prefix(_method))

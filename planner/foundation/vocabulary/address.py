@@ -15,7 +15,7 @@ from planner.foundation.vocabulary.records import frozen
 
 InstanceKey: TypeAlias = int | str | None
 
-_MODE_ORDER = {"ephemeral": 0, "data": 1, "managed": 2, "action": 3}
+_MODE_ORDER = {"list": -1, "ephemeral": 0, "data": 1, "managed": 2, "action": 3}
 _ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "\\": "\\\\"}
 _UNESCAPES = {"n": "\n", "r": "\r", "t": "\t", '"': '"', "\\": "\\"}
 
@@ -290,7 +290,7 @@ def _module_prefix(steps: Sequence[TraversalStep]) -> tuple[ModuleAddress, Seque
 
 
 def _mode(rest: Sequence[TraversalStep]) -> tuple[str, Sequence[TraversalStep]]:
-    if rest[0].value in ("data", "ephemeral"):
+    if rest[0].value in ("data", "ephemeral", "list"):
         return str(rest[0].value), rest[1:]
     # `action.a.b` is an action, `action.a` a resource of the type `action`
     if rest[0].value == "action" and len(rest) > 2 and not rest[2].is_index:

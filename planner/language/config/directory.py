@@ -35,15 +35,18 @@ class ModuleFiles:
     override: tuple[str, ...]
 
 
-def module_files(directory: str) -> ModuleFiles:
+def module_files(directory: str, queries: str = "") -> ModuleFiles:
     """The configuration files of a directory. A `.tofu` file hides the `.tf` file of the same name; hidden files and
-    editors' backups are left out. Raises OSError."""
+    editors' backups are left out. `queries`: how the names of files with searches end, where these count. Raises
+    OSError."""
     names = sorted(e.name for e in list_directory(directory) if not _is_folder(e) and not _ignored(e.name))
     normal: list[str] = []
     override: list[str] = []
     for name in names:
         stem = _stem(name)
-        if stem is not None:
+        if queries and name.endswith(queries):
+            normal.append(name)
+        elif stem is not None:
             (override if stem == "override" or stem.endswith("_override") else normal).append(name)
     return ModuleFiles(_without_hidden(normal), _without_hidden(override))
 

@@ -22,7 +22,7 @@ from planner.language.config.module_calls import module_block
 from planner.language.config.named_values import check_rule, locals_block, output_block, variable_block
 from planner.language.config.provider_blocks import provider_block
 from planner.language.config.reading import BAD_NAME, Problems, read
-from planner.language.config.resources import data_block, declared_data, ephemeral_block, resource_block
+from planner.language.config.resources import data_block, declared_data, ephemeral_block, list_block, resource_block
 from planner.language.config.settings import TerraformSettings, check_versions, language_block, terraform_block
 from planner.language.config.statements import import_block, moved_block, removed_block
 from planner.language.syntax.body import Block, Body, BodySchema, ExpectedBlock
@@ -50,6 +50,19 @@ _FILE = BodySchema(
 )
 
 
+QUERIES = ".tfquery.hcl"
+"""how the names of files with searches end"""
+_QUERIES = BodySchema(
+    {},
+    (
+        ExpectedBlock("list", ("type", "name")),
+        ExpectedBlock("variable", ("name",)),
+        ExpectedBlock("locals"),
+        ExpectedBlock("provider", ("name",)),
+    ),
+)
+
+
 class FileContent:
     """The declarations of one file, kind by kind in source order."""
 
@@ -65,6 +78,7 @@ class FileContent:
             "data": [],
             "ephemeral": [],
             "action": [],
+            "list": [],
         }
         self.moved: list[tuple[MovedDecl | None, Span]] = []
         self.imports: list[tuple[ImportDecl | None, Span]] = []
@@ -76,7 +90,7 @@ def read_file(body: Body, filename: str, override: bool, problems: Problems) -> 
     """All declarations of a file; problems of single blocks are reported."""
     file = FileContent()
     check_versions(body, filename, problems)
-    for block in read(body, _FILE, problems).blocks:
+    for block in read(body, _QUERIES if filename.endswith(QUERIES) else _FILE, problems).blocks:
         _read_block(block, file, override, problems)
     return file
 
@@ -91,6 +105,8 @@ def _read_block(block: Block, file: FileContent, override: bool, problems: Probl
         file.resources["ephemeral"].append(ephemeral_block(block, override, problems))
     elif kind == "action":
         file.resources["action"].append(action_block(block, override, problems))
+    elif kind == "list":
+        file.resources["list"].append(list_block(block, problems))
     elif kind == "variable":
         file.variables.append(variable_block(block, override, problems))
     elif kind == "locals":

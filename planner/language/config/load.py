@@ -23,7 +23,7 @@ from planner.language.config.directory import (
     module_key,
     read_manifest,
 )
-from planner.language.config.file_content import FileContent, read_file
+from planner.language.config.file_content import QUERIES, FileContent, read_file
 from planner.language.config.model import Config, ModuleCall, ModuleConfig, ModulePath, VariableDecl
 from planner.language.config.module import ModuleBuilder
 from planner.language.config.provider_checks import check_provider_configurations
@@ -50,12 +50,14 @@ def load_config(
     workspace: str = "default",
     data_dir: str = DATA_DIRECTORY,
     absolute: str = "",
+    queries: bool = False,
 ) -> tuple[Config | None, list[Diagnostic]]:
     """The configuration in a directory, and every problem with it that can be found without evaluating.
 
     `variables` are the values given for root variables (static expressions may use them); `manifest` the installed
     modules (read from the data directory when not given); `absolute` a directory that holds the directories with
-    absolute names, when they are not at their absolute paths. File names in diagnostics are relative to the directory.
+    absolute names, when they are not at their absolute paths; `queries` whether the files with searches belong to the
+    root module. File names in diagnostics are relative to the directory.
     The Config is None when there are errors.
     """
     problems = Problems()
@@ -68,6 +70,7 @@ def load_config(
         workspace=workspace,
         locate=InstalledModules(manifest, root_dir, absolute).locate,
         absolute=absolute,
+        queries=queries,
     )
     problems.extend(diagnostics)
     return (None if problems.has_errors else config), problems
@@ -90,13 +93,14 @@ def load_tree(
     locate: Locate,
     absolute: str = "",
     directory: str = ".",
+    queries: bool = False,
 ) -> tuple[Config, list[Diagnostic]]:
     """The module tree as far as it can be loaded; `locate` finds called modules. `directory`: the root of the tree if
     it is another module than the one in `root_dir`, relative to it."""
     collecting = gc.isenabled()
     gc.disable()  # all that is made here stays: looking for garbage would double the time of large configurations
     try:
-        return _ConfigLoader(root_dir, variables or {}, workspace, locate, absolute).load(directory)
+        return _ConfigLoader(root_dir, variables or {}, workspace, locate, absolute, queries).load(directory)
     finally:
         if collecting:
             gc.enable()
@@ -158,9 +162,15 @@ _MOST_FILES = 64
 
 class _ConfigLoader:
     def __init__(
-        self, root_dir: str, variables: RawVariables, workspace: str, locate: Locate, absolute: str = ""
+        self,
+        root_dir: str,
+        variables: RawVariables,
+        workspace: str,
+        locate: Locate,
+        absolute: str = "",
+        queries: bool = False,
     ) -> None:
-        self.root_dir, self.absolute = root_dir, absolute
+        self.root_dir, self.absolute, self.queries = root_dir, absolute, queries
         self.variables = variables
         self.workspace = workspace
         self.locate = locate
@@ -197,7 +207,7 @@ class _ConfigLoader:
         self, path: ModulePath, directory: str, call: ModuleCall | None, given: Given, problems: Problems
     ) -> tuple[ModuleConfig, StaticScope]:
         mine = Problems()
-        normal, override = self._read(directory, mine)
+        normal, override = self._read(directory, QUERIES if self.queries and not path else "", mine)
         builder = ModuleBuilder(path, directory, call)
         builder.add_requirements(normal, override, mine)
         for file in normal:
@@ -210,10 +220,10 @@ class _ConfigLoader:
         problems.extend(incompatible or mine)
         return module, scope
 
-    def _read(self, directory: str, problems: Problems) -> tuple[list[FileContent], list[FileContent]]:
+    def _read(self, directory: str, queries: str, problems: Problems) -> tuple[list[FileContent], list[FileContent]]:
         full = located(self.root_dir, directory, self.absolute)
         try:
-            files = module_files(full)
+            files = module_files(full, queries)
         except OSError:
             where = posixpath.normpath(posixpath.join(self.root_dir, directory))
             detail = f"The module directory {where} does not exist or cannot be read."

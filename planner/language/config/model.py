@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from planner.language.config.mocking import Mocking, Override
 
 ModulePath: TypeAlias = tuple[str, ...]
-Mode: TypeAlias = Literal["managed", "data", "ephemeral", "action"]
+Mode: TypeAlias = Literal["managed", "data", "ephemeral", "action", "list"]
 
 
 @frozen(eq=False)
@@ -177,8 +177,8 @@ class ProviderRef:
 
 @frozen(eq=False)
 class ResourceDecl:
-    """`resource`, `data`, `ephemeral` or `action`: `body` is the part decoded by the provider's schema, without meta
-    arguments."""
+    """`resource`, `data`, `ephemeral`, `action` or, in query files, `list`: `body` is the part decoded by the
+    provider's schema, without meta arguments."""
 
     mode: Mode
     type: str
@@ -205,7 +205,7 @@ class ResourceDecl:
 
     @cached_property
     def key(self) -> str:
-        """`type.name`, `data.type.name`, `ephemeral.type.name` or `action.type.name`: unique in its module."""
+        """`type.name`, or `MODE.type.name` of modes other than managed: unique in its module."""
         prefix = "" if self.mode == "managed" else f"{self.mode}."
         return f"{prefix}{self.type}.{self.name}"
 

@@ -36,7 +36,13 @@ from planner.language.syntax.body import variables
 if TYPE_CHECKING:
     from planner.language.config.encryption_model import EncryptionDecl
 
-_RESOURCE_WORDS = {"managed": "resource", "data": "data", "ephemeral": "ephemeral resource", "action": "action"}
+_RESOURCE_WORDS = {
+    "managed": "resource",
+    "data": "data",
+    "ephemeral": "ephemeral resource",
+    "action": "action",
+    "list": "list resource",
+}
 
 
 class ModuleBuilder:
@@ -99,8 +105,8 @@ class ModuleBuilder:
             self._last(module.outputs, output.value, "output definition", problems)
         for call in file.calls:
             self._last(self.calls, call.value, "module call", problems)
-        for mode in file.resources:
-            for resource in file.resources[mode]:
+        for resources in file.resources.values():
+            for resource in resources:
                 self._add_resource(resource.value, problems)
         for check in file.checks:
             if check.data is not None and not self._add_resource(check.data, problems):
@@ -206,8 +212,8 @@ class ModuleBuilder:
         for call in file.calls:
             if self._base(self.calls, call.value, "module call", problems):
                 self.calls[call.value.name] = merge_call(self.calls[call.value.name], call, problems)
-        for mode in file.resources:
-            for resource in file.resources[mode]:
+        for resources in file.resources.values():
+            for resource in resources:
                 self._override_resource(resource, problems)
         for kind, items in (("moved", file.moved), ("import", file.imports), ("removed", file.removed)):
             for _, span in items:

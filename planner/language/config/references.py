@@ -1,7 +1,7 @@
 """Targets of traversals in expressions: `terraform_data.a[0].id` is the attribute path `.id` of an instance.
 
-The roots `count each data ephemeral resource local module path self terraform tofu var` have meanings of their own;
-any other root is the type of a managed resource.
+The roots `count each data ephemeral list resource local module path self terraform tofu var` have meanings of their
+own; any other root is the type of a managed resource.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def parse_reference(node: nodes.Traversal | nodes.Variable) -> Parsed:
         return Ref("self", "self", None, "", steps, start, root_end)
     if root == "module":
         return _module(start, root_end, steps)
-    if root in ("data", "ephemeral", "resource"):
+    if root in ("data", "ephemeral", "list", "resource"):
         if len(steps) < 2:
             detail = f'"{root}" must be followed by a type and a name.'
             return BadReference("Invalid reference", detail, start, node.end)

@@ -1,4 +1,4 @@
-"""`resource`, `data` and `ephemeral` blocks with their lifecycle."""
+"""`resource`, `data`, `ephemeral` and `list` blocks with their lifecycle."""
 
 from __future__ import annotations
 
@@ -43,6 +43,7 @@ _RESOURCE = BodySchema(
     ),
 )
 _DATA = BodySchema(_ATTRIBUTES, (ExpectedBlock("lifecycle"), ExpectedBlock("locals"), ExpectedBlock("_")))
+_LIST = BodySchema(_ATTRIBUTES, ())
 _LIFECYCLE_ATTRIBUTES = (
     "create_before_destroy",
     "prevent_destroy",
@@ -59,6 +60,7 @@ _TITLES = {
     "managed": ("Invalid resource type name", "Invalid resource name"),
     "data": ("Invalid data source name", "Invalid data resource name"),
     "ephemeral": ("Invalid ephemeral resource type name", "Invalid ephemeral resource name"),
+    "list": ("Invalid list resource type name", "Invalid list resource name"),
 }
 
 
@@ -239,6 +241,23 @@ def ephemeral_block(block: Block, override: bool, problems: Problems) -> Explici
         span=lifecycle_blocks[0].header_span if lifecycle_blocks else None,
     )
     return _declarations(build, common, lifecycle, body)
+
+
+def list_block(block: Block, problems: Problems) -> ExplicitDeclaration[ResourceDecl]:
+    """A search for objects of a managed type. Its body has a block `config`, which the provider's schema decodes."""
+    build = _Builder(block, "list", False, problems)
+    content, body = read_some(block.body, _LIST, problems)
+    common = _common(build, content)
+    if "provider" not in content.attributes:
+        detail = f'{build.key} needs the argument "provider", which names the provider configuration to search with.'
+        problems.error("list_provider", "Missing provider of a list block", detail, block.header_span)
+    for other in common["depends_on"]:
+        target = parse_reference(other.node)
+        if isinstance(target, BadReference) or target.mode != "list":
+            detail = f"{build.key} can only depend on other list blocks, such as list.{build.type}.other."
+            problems.error("list_depends_on", "Invalid depends_on reference", detail, other.span)
+    build.check_repetition("searches")
+    return _declarations(build, common, _NOTHING_SAID, body)
 
 
 _NOTHING_SAID = Lifecycle()

@@ -262,7 +262,7 @@ def subject(node: Traversal | Variable, module: str) -> Subject | None:
         return join(module, f"{root}.{first.name}"), None
     if root == "module":
         return _module_subject(join(module, f"module.{first.name}"), steps)
-    if root in ("data", "ephemeral", "resource"):
+    if root in ("data", "ephemeral", "list", "resource"):
         if len(steps) < 2 or not isinstance(steps[1], GetAttr):
             return None
         prefix = "" if root == "resource" else f"{root}."

@@ -1,0 +1,44 @@
+"""The configuration of list blocks, which search for existing objects."""
+
+from __future__ import annotations
+
+from planner.engine.evaluation.provider_diagnostics import in_body, place
+from planner.foundation.values.schema import empty_value
+from planner.foundation.values.value import Null, Unknown, Value
+from planner.foundation.vocabulary.diagnostic import Diagnostic, error
+from planner.foundation.vocabulary.records import evolve
+from planner.language.config.model import ResourceDecl
+from planner.world.provider.interface import Provider, ResourceSchema
+
+MOST_RESULTS = 100
+"""results of a search that names no limit"""
+
+
+def list_configuration(search: Value, schema: ResourceSchema) -> Value:
+    """The provider's part of a list block's value; without the block `config` all of it is null."""
+    config = search["config"]
+    return empty_value(schema.block.blocks["config"].block) if config.__class__ is Null else config
+
+
+def search_problems(
+    provider: Provider, decl: ResourceDecl, config: Value, search: Value, address: str
+) -> list[Diagnostic]:
+    """The problems of a list block with this value, which may have unknown parts."""
+    limit, include = search["limit"], search["include_resource"]
+    if limit.__class__ not in (Null, Unknown) and (limit.__class__ is not int or limit < 1):
+        detail = "A limit is a whole number, and at least 1."
+        return [
+            error("plan.list_limit", "Invalid limit", detail, place(decl.body, (("attr", "limit"),)), address=address)
+        ]
+    problems = provider.validate_list(
+        decl.type,
+        config,
+        False if include.__class__ is Null else include,
+        MOST_RESULTS if limit.__class__ is Null else limit,
+    )
+    return in_body([evolve(d, path=in_config(d.path)) for d in problems], decl.body, address)
+
+
+def in_config(path: tuple[object, ...] | None) -> tuple[object, ...] | None:
+    """The path in a list block of a path in its block `config`."""
+    return None if path is None else (("attr", "config"), *path)

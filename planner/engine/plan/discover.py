@@ -1,0 +1,155 @@
+"""Searches for existing objects: list blocks, and the configuration of the objects that they find."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+from planner.engine.evaluation.data import data_configuration
+from planner.engine.evaluation.instance import Instance
+from planner.engine.evaluation.provider_diagnostics import in_body
+from planner.engine.evaluation.schemas import marked_by_schema, schema_marks
+from planner.engine.evaluation.searches import MOST_RESULTS, in_config, list_configuration, search_problems
+from planner.engine.walk.hooks import FoundResource
+from planner.foundation.values.expression_text import expression_text
+from planner.foundation.values.json_codec import to_json
+from planner.foundation.values.paths import Path, changed_at, marked_paths
+from planner.foundation.values.schema import BlockSchema, implied_type
+from planner.foundation.values.value import Null, Value, is_wholly_known, type_of, unmark_deep
+from planner.foundation.vocabulary.diagnostic import Diagnostic, error, has_errors
+from planner.foundation.vocabulary.provider_address import parse_provider_configuration
+from planner.foundation.vocabulary.records import evolve
+from planner.language.syntax.format import format_text
+from planner.world.provider.interface import FoundObject, ListRequest
+
+if TYPE_CHECKING:
+    from planner.engine.plan.shared_work import PlanWork
+
+
+def run_search(walk: PlanWork, it: Instance) -> list[Diagnostic]:
+    """Run an instance of a list block, and keep its results for references. Raises Failure."""
+    assert it.objects is not None and it.decl is not None
+    problems = walk.self_references(it)
+    if has_errors(problems):
+        return problems
+    marked = data_configuration(it, problems)
+    search = unmark_deep(marked)[0]
+    if not is_wholly_known(search):
+        detail = f"{it.address} uses values that are known only after an apply, so it cannot run."
+        return [*problems, error("plan.list_unknown", "Unknown value in a list block", detail, it.decl.span)]
+    config = list_configuration(search, it.schema)
+    problems += search_problems(it.provider, it.decl, config, search, it.address)
+    if has_errors(problems):
+        return problems
+    with_values = search["include_resource"] is True
+    limit = MOST_RESULTS if search["limit"].__class__ is Null else int(search["limit"])
+    request = ListRequest(it.type, config, with_values or walk.options.describes_found, limit)
+    results = _SearchResults(walk, it, with_values)
+    shown = _without(config, (path[1:] for path, _ in marked_paths(marked) if path[0] == ("attr", "config")))
+    walk.hooks.list_start(it.address, it.type, to_json(shown, implied_type(it.schema.block.blocks["config"].block)))
+    with closing(it.provider.list_objects(request)) as findings:
+        for finding in findings:
+            if isinstance(finding, FoundObject):
+                problems += results.add(finding)
+            else:
+                problems += in_body([evolve(finding, path=in_config(finding.path))], it.body, it.address)
+    walk.hooks.list_complete(it.address, it.type, len(results.values))
+    it.objects.set(it.key, {"data": tuple(results.values)})
+    return problems
+
+
+class _SearchResults:
+    """The results of one search so far."""
+
+    def __init__(self, walk: PlanWork, it: Instance, with_values: bool) -> None:
+        self.walk, self.it, self.with_values = walk, it, with_values
+        self.values: list[Value] = []
+        self._number = 0
+        source = parse_provider_configuration(it.configuration).source
+        schema = walk.schemas.resource(source, "managed", it.type)
+        assert schema is not None and schema.identity is not None
+        self.schema, self._identity = schema, schema.identity
+        self._generates = walk.schemas.schema(source).generates_config
+
+    def add(self, result: FoundObject) -> list[Diagnostic]:
+        """Keep and report a result, with its configuration if that is wanted."""
+        value = result.value
+        problems: list[Diagnostic] = []
+        config = import_config = ""
+        if self.walk.options.describes_found and value.__class__ is not Null:
+            name = self._name()
+            import_config = _import_text(self.it.type, name, result.identity)
+            config, problems = self._config(name, value)
+        element = {"display_name": result.display_name, "identity": result.identity}
+        if self.with_values:
+            element["state"] = marked_by_schema(value, self.schema.block) if value.__class__ is not Null else value
+        self.values.append(element)
+        shown = None
+        if self.with_values and value.__class__ is not Null:
+            secrets = [path for path, _ in schema_marks(self.schema.block, value)]
+            shown = to_json(_without(value, secrets), implied_type(self.schema.block))
+        identity = to_json(result.identity, implied_type(self._identity))
+        version = self.schema.identity_version
+        event = FoundResource(self.it.type, result.display_name, identity, version, shown, config, import_config)
+        self.walk.hooks.list_found(self.it.address, event)
+        return problems
+
+    def _name(self) -> str:
+        """The next name that the configuration does not have yet."""
+        key = "" if self.it.key is None else re.sub(r"\W", "_", f"_{self.it.key}")
+        declared = self.walk.config.root.resources
+        while True:
+            name = f"{self.it.name}{key}_{self._number}"
+            self._number += 1
+            if f"{self.it.type}.{name}" not in declared:
+                return name
+
+    def _config(self, name: str, value: Value) -> tuple[str, list[Diagnostic]]:
+        """The resource block of an object."""
+        from planner.engine.plan.generated_config import attributes_text, resource_text
+
+        problems: list[Diagnostic] = []
+        if self._generates:
+            value, generated = self.it.provider.generate_config(self.it.type, value)
+            problems = in_body(generated, None, self.it.address)
+        if has_errors(problems):
+            return "", problems
+        value = marked_by_schema(configurable(self.schema.block, value), self.schema.block)
+        provider = parse_provider_configuration(self.it.configuration)
+        return resource_text(
+            self.it.type, name, attributes_text(self.it.type, provider, self.schema.block, value)
+        ), problems
+
+
+def configurable(block: BlockSchema, value: Value) -> Value:
+    """The value of a body without what a configuration leaves out: empty strings in optional attributes, and single
+    blocks in which nothing is set. What only a provider sets is left out when the text is written."""
+    if value.__class__ is not dict:
+        return value
+    made = dict(value)
+    for name, attribute in block.attributes.items():
+        if attribute.optional and made[name] == "":
+            made[name] = Null(attribute.type)
+    for name, nested in block.blocks.items():
+        inner = made[name]
+        if nested.nesting in ("single", "group"):
+            inner = configurable(nested.block, inner)
+            if inner.__class__ is dict and all(part.__class__ is Null for part in inner.values()):
+                inner = Null(implied_type(nested.block))
+            made[name] = inner
+    return made
+
+
+def _import_text(type: str, name: str, identity: Value) -> str:
+    """The import block of an object, without a last line break."""
+    parts = [f"    {key} = {expression_text(part)}\n" for key, part in identity.items() if part.__class__ is not Null]
+    return format_text(f"import {{\n  to = {type}.{name}\n  identity = {{\n{''.join(parts)}  }}\n}}")
+
+
+def _without(value: Value, paths: Iterable[Path]) -> Value:
+    """The value with null at some paths."""
+    for path in paths:
+        value = changed_at(value, path, lambda part: Null(type_of(part)))
+    return value
