@@ -16,7 +16,6 @@ from planner.engine.plan.action import derive
 from planner.engine.plan.data import plan_data, readiness
 from planner.engine.plan.destroy import plan_deposed, plan_destroy, plan_orphan
 from planner.engine.plan.invocations import plan_requested
-from planner.engine.plan.discover import run_search
 from planner.engine.plan.managed import plan_managed
 from planner.engine.plan.options import InstanceLimits, Settled, command_line
 from planner.engine.plan.shared_work import PlanWork
@@ -66,6 +65,13 @@ def plan_ephemeral(walk: PlanWork, it: Instance) -> list[Diagnostic]:
             return problems
         value = marked_by_schema(given, it.schema.block)
     return problems + register_opened(walk, it, value)
+
+
+def run_search(walk: PlanWork, it: Instance) -> list[Diagnostic]:
+    """Run a list block, which only few commands have. Raises Failure."""
+    from planner.engine.plan import discover
+
+    return discover.run_search(walk, it)
 
 
 InstanceWork = Callable[["PlanWork", Instance], list[Diagnostic]]

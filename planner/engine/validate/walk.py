@@ -28,7 +28,6 @@ from planner.engine.evaluation.repetition import (
 )
 from planner.engine.evaluation.schemas import Schemas
 from planner.engine.evaluation.scope import ModuleScope, traversal_problems, watched
-from planner.engine.evaluation.searches import list_configuration, search_problems
 from planner.engine.evaluation.variables import (
     check_validations,
     depends_on_problems,
@@ -280,6 +279,8 @@ class ValidateWalk(VertexWalk):
         if decl.mode == "action":
             return problems + in_body(provider.validate_action(decl.type, plain), decl.body, address)
         if decl.mode == "list":
+            from planner.engine.evaluation.searches import list_configuration, search_problems
+
             return problems + search_problems(provider, decl, list_configuration(plain, schema), plain, address)
         return problems + in_body(provider.validate_resource(decl.mode, decl.type, plain), decl.body, address)
 
