@@ -292,6 +292,7 @@ class JsonHooks(Hooks):
 
     def action_errored(self, address: str, caller: str) -> None:
         self._action("action_errored", f"Action errored: {address} (triggered by {caller or 'CLI'})", address, caller)
+
     # ---- searches
 
     def list_start(self, address: str, type: str, config: dict[str, Any]) -> None:
