@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 from planner.cli import index
@@ -15,7 +16,13 @@ from planner.render.terminal import Terminal
 
 GLOBAL = ("-chdir=", "-cpu-profile", "-help", "-install-autocomplete", "-uninstall-autocomplete", "-version")
 _PLACEHOLDER = re.compile(r"[A-Z]{2,}")
-_OF_SHELLS = re.compile(r"[\s\"'\[\](){}$`&;|<>*?!\\#~]")
+_BACKSLASH = re.compile(r"\\(.)")
+_SPECIAL = {
+    "": re.compile(r"[\s\"'\[\](){}$`&;|<>*?!\\#~]"),
+    '"': re.compile(r"[\"$`\\]"),
+    "'": re.compile(r"(?!)"),
+}
+"""what has a meaning for shells, by the quote around it"""
 _FISH = """function __complete_planner
     set -lx COMP_LINE (commandline -cp)
     test -z (commandline -ct)
@@ -29,43 +36,75 @@ complete -f -c planner -a "(__complete_planner)"
 def completions(line: str, current: str = "") -> list[str]:
     """The words that can complete a command line, which begins with the name of the program. `current`: the last word
     as the shell sees it; bash begins a new one behind `=` and `:`, and replaces only that."""
-    words = line.split()[1:]
-    last = "" if line[-1:].isspace() or not words else words.pop()
+    words, last, quote = _split(line)
+    words = words[1:]
     while words and words[0].startswith("-"):
         words.pop(0)
     command: list[str] = []
     while words and index.ALIASES.get(name := " ".join((*command, words[0])), name) in index.COMMANDS:
         command.append(words.pop(0))
     name = " ".join(command)
-    fitting = [word for word in _next(index.ALIASES.get(name, name), last, not words) if word.startswith(last)]
+    typed = _Typed(index.ALIASES.get(name, name), words, last, quote)
+    fitting = [word for word in typed.candidates() if word.startswith(last)]
     begin = len(last) - len(current) if current and last.endswith(current) else 0
     return sorted({word[begin:] for word in fitting})
 
 
-def _next(command: str, last: str, may_be_command: bool) -> list[str]:
-    is_flag = last.startswith("-")
-    if not command and is_flag:
-        return list(GLOBAL) if may_be_command else []
-    if not is_flag:
-        names = [name for name in index.COMMANDS if name.rpartition(" ")[0] == command] if may_be_command else []
-        if names or not command:
-            return [name.rpartition(" ")[2] for name in names]
-    loaded = index.load(command)
-    if not is_flag:
-        return [word for one in _PLACEHOLDER.findall(loaded.usage) for word in _quoted(command, one, last)]
-    shown = [flag for flag in (*loaded.flags, *COMMON) if flag.help]
-    before, equals, typed = last.partition("=")
-    if equals:
-        values = {f"-{flag.name}": "POLICY" if flag.name == "policy" else flag.value for flag in shown}
-        return [f"{before}={word}" for word in _quoted(command, values.get(before.replace("--", "-"), ""), typed)]
-    return ["-help", *(f"-{flag.name}{'' if flag.kind == 'bool' else '='}" for flag in shown)]
+def _split(line: str) -> tuple[list[str], str, str]:
+    """The words before the last one, the last one (empty behind a blank) with its backslashes, and the quote that it
+    is in."""
+    words, word, quote, is_word = [], "", "", False
+    characters = iter(line)
+    for character in characters:
+        if character == "\\" and quote != "'":
+            word += character + next(characters, "")
+        elif quote:
+            quote, word = ("", word) if character == quote else (quote, word + character)
+        elif character in "\"'":
+            quote, is_word = character, True
+        elif character.isspace():
+            words += [word] if word or is_word else []
+            word, is_word = "", False
+        else:
+            word += character
+    return words, word, quote
 
 
-def _quoted(command: str, placeholder: str, typed: str) -> list[str]:
-    """Words for a placeholder, with backslashes before what a shell would take for its own."""
-    from planner.cli.completion_words import words_for
+@dataclass(frozen=True)
+class _Typed:
+    """A command and what is typed behind it: words, and the beginning of another, which may be in a quote."""
 
-    return [_OF_SHELLS.sub(r"\\\g<0>", word) for word in words_for(command, placeholder, typed.replace("\\", ""))]
+    command: str
+    words: list[str]
+    last: str
+    quote: str
+
+    def candidates(self) -> list[str]:
+        is_flag = self.last.startswith("-") and not self.quote
+        if not self.command and is_flag:
+            return [] if self.words else list(GLOBAL)
+        if not is_flag:
+            parts = [name.rpartition(" ") for name in index.COMMANDS]
+            below = [name for family, _, name in parts if family == self.command] if not self.words else []
+            if below or not self.command:
+                return below
+        loaded = index.load(self.command)
+        if not is_flag:
+            return [word for one in _PLACEHOLDER.findall(loaded.usage) for word in self._quoted(one, self.last)]
+        shown = [flag for flag in (*loaded.flags, *COMMON) if flag.help]
+        before, equals, value = self.last.partition("=")
+        if equals:
+            values = {f"-{flag.name}": "POLICY" if flag.name == "policy" else flag.value for flag in shown}
+            return [f"{before}={word}" for word in self._quoted(values.get(before.replace("--", "-"), ""), value)]
+        return ["-help", *(f"-{flag.name}{'' if flag.kind == 'bool' else '='}" for flag in shown)]
+
+    def _quoted(self, placeholder: str, value: str) -> list[str]:
+        """Words for a placeholder, with backslashes before what a shell would take for its own."""
+        from planner.cli.completion_words import words_for
+
+        plain = value if self.quote == "'" else _BACKSLASH.sub(r"\1", value)
+        words = words_for(self.command, placeholder, plain, [_BACKSLASH.sub(r"\1", word) for word in self.words])
+        return [_SPECIAL[self.quote].sub(r"\\\g<0>", word) for word in words]
 
 
 def install(terminal: Terminal, remove: bool = False) -> int:

@@ -6,9 +6,9 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from planner.foundation.support.assets import rules_path
 
@@ -17,6 +17,7 @@ _BLOCK = re.compile(
 )
 _SOURCE = re.compile(r'^[ \t]*source[ \t]*=[ \t]*"(\.{1,2}/[^"\n]*)"', re.M)
 _RELATION = re.compile(r"^\.decl ([a-z_]\w*)\(", re.M)
+_Source: TypeAlias = Callable[[str], Iterable[str]]
 _MOST_FILES = 400
 _MOST_BYTES = 8 << 20
 """of a state"""
@@ -24,20 +25,71 @@ _MOST_UNITS = 2000
 _DEEPEST = 5
 
 
-def words_for(command: str, placeholder: str, typed: str) -> list[str]:
+def words_for(command: str, placeholder: str, typed: str, before: Sequence[str] = ()) -> list[str]:
     """The words for a placeholder of the usage of a command or of a flag, such as ADDRESS; none where it has no known
-    meaning. `typed`: its beginning."""
+    meaning. `typed`: its beginning; `before`: the words of the command line between the command and it."""
     if placeholder == "NAME":
         placeholder = _NAMES.get(command.partition(" ")[0], "")
     if placeholder in ("ADDRESS", "FROM", "TO") and command.partition(" ")[0] in ("state", "taint", "untaint"):
         placeholder = "OBJECT"
     if placeholder in ("WORD", "WORDS", "UNIT", "OTHER") and not command.startswith("batch"):
         return []
+    given = [word for word in before if not word.startswith("-")]
     source = _SOURCES.get(placeholder)
+    if command == "why" and placeholder in ("THING", "NODE"):
+        source = _of_why(given)
+    elif command == "query" and placeholder in ("QUESTION", "NODES"):
+        source = _of_query(given)
     try:
         return sorted(set(source(typed))) if source else []
     except (OSError, ValueError, TypeError, AttributeError, RecursionError):  # damaged files; a shell wants no message
         return []
+
+
+WORDS_OF_WHY = (
+    *("broken", "create", "delete", "deny", "drift", "excluded", "file", "forced", "forget", "moved"),
+    *("no-op", "read", "replace", "targeted", "undecided", "unknown", "update", "warn"),
+)
+_VERDICTS = ("broken", "deny", "undecided", "warn")
+_CODE = re.compile(r'\b(?:deny|warn)\(\s*"((?:[^"\\]|\\.)*)"')
+_OPERATOR = re.compile(r"(?:.*[\s(,&+])?", re.S)
+
+
+def _of_why(given: Sequence[str]) -> _Source:
+    """Behind a word of `why`, what that applies to."""
+    if not given:
+        return lambda typed: (*WORDS_OF_WHY, *_things(typed))
+    if given[0] in _VERDICTS:
+        return _codes_of_policies if len(given) == 1 else _addresses
+    return _files if given[0] == "file" else _things
+
+
+def _codes_of_policies(_: str) -> Iterator[str]:
+    """The codes of the policies of this directory."""
+    for path in sorted(Path(".planner", "policies").rglob("*.dl"))[:_MOST_FILES]:
+        yield from _CODE.findall(path.read_text("utf-8", "replace"))
+
+
+def _of_query(given: Sequence[str]) -> _Source:
+    """Behind a verb its nodes; otherwise verbs and relations, also in an expression that has begun."""
+    if given:
+        return _addresses
+
+    def words(typed: str) -> Iterator[str]:
+        from planner.language.syntax.node_sets import VERBS
+
+        lead = _OPERATOR.match(typed)[0]  # type: ignore[index]
+        is_set = typed.partition("(")[0] in VERBS
+        if not lead:
+            yield from VERBS
+        elif is_set:
+            yield from (f"{lead}{address}" for address in _addresses(""))
+        if not lead or is_set:
+            yield from (f"{lead}{verb}(" for verb in VERBS)
+        if not is_set:
+            yield from (f"{lead}{relation}" for relation in _questions(""))
+
+    return words
 
 
 def _addresses(_: str) -> Iterator[str]:
@@ -195,7 +247,7 @@ def _commands(_: str) -> Iterable[str]:
 
 _NAMES = {"workspace": "WORKSPACE", "output": "OUTPUT", "vars": "VARIABLE", "schema": "SCHEMA", "policy": "LIBRARY"}
 """the meaning of NAME, by the first word of the command"""
-_SOURCES: dict[str, Callable[[str], Iterable[str]]] = {
+_SOURCES: dict[str, _Source] = {
     **dict.fromkeys(("ADDRESS", "NODE", "FROM", "TO"), _addresses),
     "THING": _things,
     "OBJECT": _objects,

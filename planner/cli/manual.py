@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import posixpath
+import re
+import textwrap
+from collections.abc import Callable, Iterator
 
 from planner.foundation.support.assets import PACKAGE, documents_folder, rules_folder
 
@@ -65,3 +68,63 @@ def topic_text(topic: str) -> str:
         return make()
     with open(page_file(PAGES[topic][1]), encoding="utf-8") as file:
         return file.read()
+
+
+_TOPICS = {path: topic for topic, (_, path) in PAGES.items()}
+_MADE_PAGES = {f"docs/pages/reference/{name}.md": name for name in MADE} | {
+    "docs/pages/reference/policies.md": "policy-library",
+    "docs/pages/reference/relations.md": "rule-language",
+}
+_LINK = re.compile(r"!?\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
+_CODE = re.compile(r"(^```.*?^```$)", re.S | re.M)
+_ITEM = re.compile(r"(\s*(?:[-*]|\d+\.)\s+)(.*)", re.S)
+_WIDEST = 100
+_TOGETHER = "\x00"
+"""stands for a blank at which no line ends"""
+
+
+def terminal_text(topic: str, width: int) -> str:
+    """The text of a topic for a terminal: links name the command that shows their page, paragraphs fit the width."""
+    parts = _CODE.split(topic_text(topic))
+    base = posixpath.dirname(PAGES[topic][1]) if topic in PAGES else "docs/pages/reference"
+    return "".join(part if _CODE.match(part) else _prose(part, base, min(width, _WIDEST)) for part in parts)
+
+
+def _prose(text: str, base: str, width: int) -> str:
+    linked = _LINK.sub(lambda match: _link(match[1], match[2], base), text)
+    filled = "\n\n".join("\n".join(_filled(block, width)) for block in linked.split("\n\n"))
+    return filled.replace(_TOGETHER, " ")
+
+
+def _link(text: str, target: str, base: str) -> str:
+    """A link as text, with the command or the address of its target."""
+    path = target.partition("#")[0]
+    if "://" in target:
+        return f"{text} ({target})" if target not in text else text
+    file = posixpath.normpath(posixpath.join(base, path)) if path else ""
+    topic = _TOPICS.get(file) or _MADE_PAGES.get(file)
+    if topic is not None:
+        return f"{text} (planner{_TOGETHER}docs{_TOGETHER}{topic})"
+    return f"{text} ({file})" if file and file not in text and not file.startswith("docs/") else text
+
+
+def _filled(block: str, width: int) -> Iterator[str]:
+    """The lines of a paragraph, a list, a heading or a table."""
+    if block.lstrip().startswith(("#", "|", "    ", "<")):
+        yield from block.split("\n")
+        return
+    paragraphs: list[list[str]] = []
+    for line in block.split("\n"):
+        if not line or not paragraphs or _ITEM.fullmatch(line):
+            paragraphs.append([line])
+        else:
+            paragraphs[-1].append(line)
+    for paragraph in paragraphs:
+        text = " ".join(line.strip() for line in paragraph[1:])
+        item = _ITEM.fullmatch(paragraph[0])
+        lead, first = (item[1], item[2]) if item else ("", paragraph[0])
+        filled = textwrap.wrap(
+            f"{first} {text}".rstrip(), width, initial_indent=lead, subsequent_indent=" " * len(lead),
+            break_long_words=False, break_on_hyphens=False,
+        )  # fmt: skip
+        yield from filled or [""]

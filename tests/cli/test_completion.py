@@ -9,6 +9,8 @@ import pytest
 from conformance import forked
 
 from planner.cli.completion import completions
+from planner.cli.completion_words import WORDS_OF_WHY
+from planner.operations.effects import words_of_why
 
 
 @pytest.mark.parametrize(
@@ -65,6 +67,7 @@ output "id" { value = 1 }
     ),
     "terraform.tfstate.d/stage/terraform.tfstate": "{",
     "policies/p.dl": "",
+    ".planner/policies/own.dl": 'deny("open", A, "m") :- x(A).\nwarn("size", A, "m") :- x(A).\n',
 }
 
 
@@ -75,10 +78,26 @@ output "id" { value = 1 }
             "planner why ",
             "",
             [
-                "data.http.b", "module.net", "module.net.terraform_data.inner", "output.id", "terraform_data.a",
-                r"terraform_data.a\[0\]", r"terraform_data.a\[\"x\ y\"\]", "var.size",
+                *sorted(
+                    [
+                        *WORDS_OF_WHY, "data.http.b", "module.net", "module.net.terraform_data.inner", "output.id",
+                        "terraform_data.a", r"terraform_data.a\[0\]", r"terraform_data.a\[\"x\ y\"\]", "var.size",
+                    ]
+                ),
             ],
         ),
+        ("planner why un", "", ["undecided", "unknown"]),
+        ("planner why unknown var", "", ["var.size"]),
+        ("planner why deny ", "", ["open", "size"]),
+        ("planner why -full deny size data", "", ["data.http.b"]),
+        ("planner why file policies/", "", ["policies/p.dl"]),
+        ("planner query allpa", "", ["allpaths", r"allpaths\("]),
+        ("planner query 'edge(X, Y), in_sta", "", ["edge(X, Y), in_state("]),
+        ("planner query allpaths data", "", ["data.http.b"]),
+        ("planner query 'deps(data", "", ["deps(data.http.b"]),
+        ("planner query 'deps(data.http.b) & rde", "", ["deps(data.http.b) & rdeps("]),
+        ('planner taint "terraform_data.a[', "terraform_data.a[", [r"terraform_data.a[0]", r"terraform_data.a[\"x y\"]"]),
+        ("planner taint 'terraform_data.a[\"", "", ['terraform_data.a["x y"]']),
         ("planner plan -target=module.net.", "", ["-target=module.net.terraform_data.inner"]),
         ("planner plan -target=module.net.", "module.net.", ["module.net.terraform_data.inner"]),  # as bash asks
         ("planner plan --target=data", "", ["--target=data.http.b"]),
@@ -110,6 +129,10 @@ def test_words_of_the_working_directory(
     monkeypatch.chdir(tmp_path)
     found = completions(line, current)
     assert found == words if words is not None else found
+
+
+def test_the_words_of_why_are_all_there() -> None:
+    assert list(WORDS_OF_WHY) == words_of_why()
 
 
 @pytest.mark.parametrize("name", ["main.tf", "terraform.tfstate"])

@@ -54,10 +54,14 @@ def test_every_environment_variable_is_documented() -> None:
 
 
 def test_every_topic_is_shown() -> None:
-    from planner.cli.manual import MADE, PAGES, topic_text
+    from planner.cli.manual import MADE, PAGES, terminal_text
 
     for topic in (*PAGES, *MADE):
-        assert topic_text(topic).startswith("# "), topic
+        text = terminal_text(topic, 80)
+        assert text.startswith("# "), topic
+        prose = re.sub(r"^```.*?^```$", "", text, flags=re.S | re.M)
+        assert "](" not in re.sub(r"`[^`]+`", "", prose), topic  # a link is a command, an address or a path
+        assert set(re.findall(r"\(planner docs ([\w-]+)\)", prose)) <= {*PAGES, *MADE}
 
 
 def test_manual_pages_are_made_for_every_command() -> None:

@@ -6,6 +6,7 @@ from planner.cli import index
 from planner.cli.finish import json_text
 from planner.cli.flags import Arguments, Flag, UsageError, command
 from planner.cli.options import JSON
+from planner.cli.pager import PAGER, paged
 from planner.foundation.vocabulary.nearest import did_you_mean
 from planner.render.terminal import Terminal, wrap
 
@@ -27,14 +28,15 @@ def help(arguments: Arguments, terminal: Terminal) -> int:
 
 @command(
     "[options] [TOPIC]",
-    """Shows a page of the documentation. Without TOPIC, lists the topics. The text is that of the site.
+    """Shows a page of the documentation. Without TOPIC, lists the topics. The text is that of the site; links name the
+command that shows their page.
 
 With -man the manual pages of all commands are written into a directory: planner docs -man=man1""",
-    (Flag("man", "string", "Write manual pages into this directory.", value="DIR"),),
+    (Flag("man", "string", "Write manual pages into this directory.", value="DIR"), PAGER),
 )
 def docs(arguments: Arguments, terminal: Terminal) -> int:
     """0; 1 when there is no such topic."""
-    from planner.cli.manual import MADE, PAGES, topic_text
+    from planner.cli.manual import MADE, PAGES, terminal_text
 
     topic = arguments.at_most_one_word("Name one topic.")
     if arguments["man"]:
@@ -45,7 +47,8 @@ def docs(arguments: Arguments, terminal: Terminal) -> int:
         for name, title in titles.items():
             terminal.out(f"{name:{width}}  {title}")
     elif topic in titles:
-        terminal.out(topic_text(topic).rstrip("\n"))
+        with paged(arguments, terminal):
+            terminal.out(terminal_text(topic, terminal.width - 1).rstrip("\n"))
     else:
         raise UsageError(f"There is no topic {topic}", f"planner docs lists all.{did_you_mean(topic, titles)}")
     return 0
