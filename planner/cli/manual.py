@@ -80,7 +80,7 @@ _CODE = re.compile(r"(^```.*?^```$)", re.S | re.M)
 _ITEM = re.compile(r"(\s*(?:[-*]|\d+\.)\s+)(.*)", re.S)
 _WIDEST = 100
 _TOGETHER = "\x00"
-"""stands for a blank at which no line ends"""
+"""a blank at which no line ends"""
 
 
 def terminal_text(topic: str, width: int) -> str:
@@ -92,8 +92,8 @@ def terminal_text(topic: str, width: int) -> str:
 
 def _prose(text: str, base: str, width: int) -> str:
     linked = _LINK.sub(lambda match: _link(match[1], match[2], base), text)
-    filled = "\n\n".join("\n".join(_filled(block, width)) for block in linked.split("\n\n"))
-    return filled.replace(_TOGETHER, " ")
+    text = "\n\n".join("\n".join(_wrap(block, width)) for block in linked.split("\n\n"))
+    return text.replace(_TOGETHER, " ")
 
 
 def _link(text: str, target: str, base: str) -> str:
@@ -108,7 +108,7 @@ def _link(text: str, target: str, base: str) -> str:
     return f"{text} ({file})" if file and file not in text and not file.startswith("docs/") else text
 
 
-def _filled(block: str, width: int) -> Iterator[str]:
+def _wrap(block: str, width: int) -> Iterator[str]:
     """The lines of a paragraph, a list, a heading or a table."""
     if block.lstrip().startswith(("#", "|", "    ", "<")):
         yield from block.split("\n")

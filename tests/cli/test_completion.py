@@ -96,7 +96,7 @@ output "id" { value = 1 }
         ("planner query allpaths data", "", ["data.http.b"]),
         ("planner query 'deps(data", "", ["deps(data.http.b"]),
         ("planner query 'deps(data.http.b) & rde", "", ["deps(data.http.b) & rdeps("]),
-        ('planner taint "terraform_data.a[', "terraform_data.a[", [r"terraform_data.a[0]", r"terraform_data.a[\"x y\"]"]),
+        ('planner taint "terraform_data.a[', "a[", [r"a[0]", r"a[\"x y\"]"]),
         ("planner taint 'terraform_data.a[\"", "", ['terraform_data.a["x y"]']),
         ("planner plan -target=module.net.", "", ["-target=module.net.terraform_data.inner"]),
         ("planner plan -target=module.net.", "module.net.", ["module.net.terraform_data.inner"]),  # as bash asks

@@ -9,7 +9,7 @@ import ast
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from planner.cli.diagnostic_pages import diagnostic_pages, find, groups
@@ -86,9 +86,9 @@ def group(function: ast.expr, name: str) -> str:
     return f"{known}." if known else ""
 
 
-def constants(trees: Iterable[ast.Module]) -> dict[str, str]:
+def constants(tree: ast.Module) -> dict[str, str]:
     """Name -> value, of constants that are codes."""
-    assigned = [node for tree in trees for node in tree.body if isinstance(node, ast.Assign)]
+    assigned = [node for node in tree.body if isinstance(node, ast.Assign)]
     values = {target.id: text(one.value) for one in assigned for target in one.targets if isinstance(target, ast.Name)}
     return {name: value for name, value in values.items() if value is not None and is_code(value)}
 
@@ -119,16 +119,25 @@ def made(node: ast.AST, known: Mapping[str, str]) -> Iterator[tuple[str, str | N
             yield members["code"] or "", members["summary"]
 
 
+def codes_of(tree: ast.Module, known: Mapping[str, str]) -> Iterator[tuple[str, str | None]]:
+    """The codes of a module, each with its title."""
+    return (one for node in ast.walk(tree) for one in made(node, known))
+
+
 def titles() -> dict[str, list[str]]:
     """Code -> titles, of all diagnostics that planner makes."""
     trees = [ast.parse(file.read_text("utf-8")) for file in sorted((ROOT / "planner").rglob("*.py"))]
-    known, found = constants(trees), dict[str, set[str]]()
-    for node in (node for tree in trees for node in ast.walk(tree)):
-        for code, title in made(node, known):
-            variants = VARIANTS.get(f"{code} {title}") or VARIANTS[code] if "…" in code else ("",)
-            for variant in variants:
-                titled = (title or "").replace("…", variant) if variant else title or ""
-                found.setdefault(code.replace("…", variant), set()).update([titled] if titled.strip("…") else [])
+    shared, found = dict[str, set[str]](), dict[str, set[str]]()
+    for tree in trees:
+        for name, value in constants(tree).items():
+            shared.setdefault(name, set()).add(value)
+    imported = {name: value for name, (value, *others) in shared.items() if not others}
+    codes = (one for tree in trees for known in [imported | constants(tree)] for one in codes_of(tree, known))
+    for code, title in codes:
+        variants = VARIANTS.get(f"{code} {title}") or VARIANTS[code] if "…" in code else ("",)
+        for variant in variants:
+            titled = (title or "").replace("…", variant) if variant else title or ""
+            found.setdefault(code.replace("…", variant), set()).update([titled] if titled.strip("…") else [])
     return {code: sorted(names) for code, names in sorted(found.items())}
 
 

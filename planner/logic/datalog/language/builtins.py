@@ -65,14 +65,14 @@ class BuiltinPredicate(NamedTuple):
 
     @property
     def failing(self) -> str:
-        """The treatment of values that make no sense, in one sentence; "" where all do."""
+        """The treatment of invalid values, in one sentence; "" where all are valid."""
         kinds = [f"{KINDS[kind]}({name})" for name, kind in self.inputs if kind in KINDS]
         if self.seeks:
-            return "Where it finds nothing, the literal does not hold."
+            return "Without a match, the literal does not hold."
         if not self.may_fail and not kinds:
             return ""
-        asked = f": to accept only that, test {' and '.join(kinds)} first" if kinds else ""
-        return f"In a policy, a value that makes no sense here is a verdict of its own, broken{asked}."
+        test = f" To avoid that, test {' and '.join(kinds)} first." if kinds else ""
+        return f"In a policy, an invalid value makes the verdict broken.{test}"
 
 
 @cache
@@ -114,61 +114,61 @@ _enter(
     FUNCTION_MODULE,
     r"""
 starts_with(text: symbol, prefix: symbol)
-    the text begins so
+    the string begins with the prefix
     > starts_with("aws_vpc", "aws_")
 ends_with(text: symbol, suffix: symbol)
-    the text ends so
+    the string ends with the suffix
     > ends_with("a.json", ".json")
 contains(text: symbol, part: symbol)
-    the text contains the part
+    the string contains the part
     > contains("a-b", "-")
 matches(text: symbol, pattern: pattern)
-    the regular expression (RE2) matches somewhere in the text: anchor it with ^ and $
+    the regular expression (RE2) matches somewhere in the string: anchor it with ^ and $
     > matches("web-1", "^web-[0-9]+$")
 is_symbol(value: any)
-    the value is a text
+    the value is a string
     > is_symbol("a")
 ++(a: any, b: any) = symbol [join]
-    the two as text, one behind the other; written between them
+    the two values as strings, joined; an operator
     > T = "port " ++ 22
 length(text: symbol) = number
-    how many characters the text has
+    the number of characters of the string
     > N = length("abc")
 lower(text: symbol) = symbol
-    in small letters
+    the string in lower case
     > T = lower("Web")
 upper(text: symbol) = symbol
-    in capital letters
+    the string in upper case
     > T = upper("Web")
 trim(text: symbol) = symbol
-    without the white space around it
+    the string without surrounding white space
     > T = trim(" a ")
 before(text: symbol, separator: symbol) = symbol [seeks]
-    the text before the first separator
+    the part before the first separator
     > T = before("a.b.c", ".")
 after(text: symbol, separator: symbol) = symbol [seeks]
-    the text behind the first separator
+    the part after the first separator
     > T = after("a.b.c", ".")
 before_last(text: symbol, separator: symbol) = symbol [seeks]
-    the text before the last separator
+    the part before the last separator
     > T = before_last("a.b.c", ".")
 after_last(text: symbol, separator: symbol) = symbol [seeks]
-    the text behind the last separator
+    the part after the last separator
     > T = after_last("a.b.c", ".")
 trim_prefix(text: symbol, prefix: symbol) = symbol
-    without the prefix, if it begins so
+    the string without the prefix, if it has it
     > T = trim_prefix("v1", "v")
 trim_suffix(text: symbol, suffix: symbol) = symbol
-    without the suffix, if it ends so
+    the string without the suffix, if it has it
     > T = trim_suffix("a.json", ".json")
 replace(text: symbol, old: symbol, new: symbol) = symbol [seeks]
-    with another text for each occurrence
+    the string with each occurrence replaced
     > T = replace("a.b", ".", "/")
 substring(text: symbol, start: number, count: number) = symbol [seeks]
     at most `count` characters from the 0-based start
     > T = substring("abc", 0, 2)
 to_symbol(value: any) = symbol
-    the value as text
+    the value as a string
     > T = to_symbol(22)
 """,
 )
@@ -177,16 +177,16 @@ _enter(
     "patterns",
     r"""
 is_pattern(value: any)
-    the text is a regular expression (RE2)
+    the string is a regular expression (RE2)
     > is_pattern("^a+$")
 split(text: symbol, separator: symbol) -> (index: number, part: symbol) [fails]
-    the text between separators, from 0
+    the parts between separators, by index from 0
     > split("a,b", ",", I, P)
 captures(text: symbol, pattern: pattern) -> (group: any, part: symbol) [fails]
-    what the groups of the first match matched, by number (0 is the whole) and by name
+    the groups of the first match, by number (0 is the whole match) and by name
     > captures("eu-west-1", "^(?P<area>[a-z]+)-", "area", P)
 find_all(text: symbol, pattern: pattern) -> (index: number, part: symbol) [fails]
-    what the pattern matches, one behind the other, from 0
+    the matches of the pattern, by index from 0
     > find_all("a1b22", "[0-9]+", I, P)
 """,
 )
@@ -195,19 +195,19 @@ _enter(
     "encodings",
     r"""
 is_base64(value: any)
-    the text is base64 of text in UTF-8
+    the string is the base64 encoding of UTF-8
     > is_base64("YQ==")
 base64_decode(text: base64) = symbol [fails]
-    the text that this is the base64 of
+    the decoded string
     > T = base64_decode("YQ==")
 is_gzip(value: any)
-    the text is base64 of text in UTF-8 that is compressed by gzip
+    the string is the base64 encoding of gzip-compressed UTF-8
     > is_gzip("H4sIAAAAAAAAA0sEAEO+t+gBAAAA")
 base64_gunzip(text: gzip) = symbol [fails]
-    the text that this is the base64 of, compressed by gzip
+    the decoded string: gzip, then base64
     > T = base64_gunzip("H4sIAAAAAAAAA0sEAEO+t+gBAAAA")
 base64_encode(text: symbol) = symbol [fails]
-    the base64 of the text in UTF-8
+    the base64 encoding of the string in UTF-8
     > T = base64_encode("a")
 """,
 )
@@ -219,7 +219,7 @@ is_number(value: any)
     the value is a number
     > is_number(1.5)
 +(a: number, b: number) = number [add]
-    the sum, exactly; written between them
+    the exact sum; an operator
     > N = A + 1
 -(a: number, b: number) = number [subtract]
     the difference
@@ -228,13 +228,13 @@ is_number(value: any)
     the product
     > N = A * 2
 /(a: number, b: number) = number [divide fails]
-    the quotient; of whole numbers the whole one towards 0
+    the quotient; for whole numbers, the whole quotient, rounded towards 0
     > N = A / 2
 %(a: number, b: number) = number [remainder fails]
-    what the whole quotient leaves
+    the remainder of the whole quotient
     > N = A % 2
 to_number(text: any) = number [fails]
-    the number that a text writes; a number is itself
+    the number that a string contains; a number stays as it is
     > N = to_number("12.5")
 """,
 )
@@ -243,10 +243,10 @@ _enter(
     "numbers",
     r"""
 ratio(a: number, b: number) = number [fails]
-    the quotient with its fraction, also of whole numbers
+    the quotient with its fraction, also for whole numbers
     > N = ratio(1, 4)
 abs(number: number) = number [absolute]
-    without its sign
+    the absolute value
     > N = abs(-1)
 floor(number: number) = number [fails]
     the largest whole number that is at most the argument
@@ -276,25 +276,25 @@ _enter(
     FUNCTION_MODULE,
     r"""
 is_cidr(value: any)
-    the text is a range of IP addresses, or one address
+    the string is a range of IP addresses, or one address
     > is_cidr("10.0.0.0/8")
 cidr_contains(outer: cidr, inner: cidr)
-    every address of the second is in the first
+    every address of the second range is in the first
     > cidr_contains("10.0.0.0/8", "10.1.0.0/16")
 cidr_overlaps(a: cidr, b: cidr)
-    they have an address in common
+    the ranges have an address in common
     > cidr_overlaps("10.0.0.0/8", "10.1.0.0/16")
 cidr_prefix(range: cidr) = number [fails]
     the length of the prefix
     > N = cidr_prefix("10.0.0.0/8")
 cidr_addresses(range: cidr) = number [fails]
-    how many addresses it has
+    the number of addresses of the range
     > N = cidr_addresses("10.0.0.0/8")
 cidr_version(range: cidr) = number [fails]
     4 or 6
     > N = cidr_version("::/0")
 cidr_network(range: cidr) = symbol [fails]
-    the range in its one usual form
+    the range in its canonical form
     > T = cidr_network("10.1.2.3/8")
 """,
 )
@@ -303,10 +303,10 @@ _enter(
     "versions",
     r"""
 is_version(value: any)
-    the text is a version
+    the string is a version
     > is_version("1.2.0-rc1")
 is_constraint(value: any)
-    the text is a version constraint
+    the string is a version constraint
     > is_constraint("~> 5.0")
 version_matches(version: version, constraint: constraint)
     the version satisfies the constraint, as in required_version
@@ -315,16 +315,16 @@ version_compare(a: version, b: version) = number [fails]
     -1, 0 or 1: the first is older, the same or newer
     > N = version_compare("1.2.0", "1.10.0")
 version_major(version: version) = number [fails]
-    its first number
+    the first number of the version
     > N = version_major("5.4.1")
 version_minor(version: version) = number [fails]
-    its second number
+    the second number of the version
     > N = version_minor("5.4.1")
 version_patch(version: version) = number [fails]
-    its third number
+    the third number of the version
     > N = version_patch("5.4.1")
 version_prerelease(version: version) = symbol [fails]
-    what follows the hyphen; "" of a release
+    the part after the hyphen; "" for a release
     > T = version_prerelease("2.0.0-rc1")
 """,
 )
@@ -333,7 +333,7 @@ _enter(
     "times",
     r"""
 is_time(value: any)
-    the text is a time of RFC 3339
+    the string is a time in RFC 3339
     > is_time("2026-01-31T12:00:00Z")
 is_duration(value: any)
     the text is a duration such as 72h30m, 30d or P30D
@@ -345,7 +345,7 @@ time_text(seconds: number) = symbol [fails]
     the time in UTC, from seconds since 1970
     > T = time_text(0)
 time_year(time: time) = number [fails]
-    the year, in the time zone of the text (like the other functions)
+    the year, in the time zone of the string (like the other functions)
     > N = time_year("2026-01-31T12:00:00Z")
 time_month(time: time) = number [fails]
     the month, from 1
@@ -366,7 +366,7 @@ duration_seconds(duration: duration) = number [fails]
     its seconds; units are w d h m s ms us ns, or ISO 8601 without years and months
     > N = duration_seconds("72h30m")
 duration_text(seconds: number) = symbol [fails]
-    a number of seconds as hours, minutes and seconds
+    the seconds as a string of hours, minutes and seconds
     > T = duration_text(261000)
 """,
 )
@@ -375,23 +375,23 @@ _enter(
     "documents",
     r"""
 is_json(value: any)
-    the text is JSON
+    the string is JSON
     > is_json("{}")
 is_yaml(value: any)
-    the text is one document of YAML
+    the string is one YAML document
     > is_yaml("a: 1")
 json(text: json) -> (path: symbol, value: any) [json_rows fails]
-    it has this string, number or bool at the path; null has no row
+    the document has this string, number or bool at the path; null has no row
     > json("{\"a\": [1]}", "a[0]", V)
 json_element(text: json) -> (path: symbol, key: any, inner: symbol) [json_elements fails]
     the object or array at the path ("" for the whole) has an element with this name or index, whose path is
     inner
     > json_element("[5]", "", I, P)
 yaml(text: yaml) -> (path: symbol, value: any) [yaml_rows fails]
-    the same as json, of YAML
+    like json, for YAML
     > yaml("a: [1]", "a[0]", V)
 yaml_element(text: yaml) -> (path: symbol, key: any, inner: symbol) [yaml_elements fails]
-    the same as json_element, of YAML
+    like json_element, for YAML
     > yaml_element("a: [1]", "a", I, P)
 """,
 )
@@ -403,7 +403,7 @@ undefined(value: any)
     the computation has no value
     > undefined(to_number("a"))
 incomparable(a: any, b: any)
-    neither is more or less than the other
+    neither value is greater than the other
     > incomparable("a", 1)
 """,
 )
