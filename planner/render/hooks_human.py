@@ -99,10 +99,13 @@ class HumanHooks(ProgressHooks):
     def list_found(self, address: str, result: FoundResource) -> None:
         parts = ((name, part) for name, part in result.identity.items() if part is not None)
         identity = ",".join(f"{name}={part if isinstance(part, str) else dumps(part).decode()}" for name, part in parts)
-        self._line(f"{address}   {identity}   {result.display_name}")
+        remark = f"managed as {result.managed_as}" if result.managed_as else ""
+        remark = f"may be {result.perhaps_as}, which has no identity yet" if result.perhaps_as else remark
+        self._line(f"{address}   {identity}   {result.display_name}{'   ' if remark else ''}{remark}")
 
-    def list_complete(self, address: str, type: str, total: int) -> None:
-        self.say(f"{address}: {total} {'result' if total == 1 else 'results'}")
+    def list_complete(self, address: str, type: str, total: int, managed: int = 0) -> None:
+        already = f", {managed} managed" if managed else ""
+        self.say(f"{address}: {total} {'result' if total == 1 else 'results'}{already}")
 
     def ephemeral_start(self, address: str, phase: str) -> None:
         self.say(f"{address}: {EPHEMERAL[phase][0]}")

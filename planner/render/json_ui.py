@@ -300,7 +300,12 @@ class JsonHooks(Hooks):
         self.lines.message(f"{address}: Starting query...", "list_start", list_start=data)
 
     def list_found(self, address: str, result: FoundResource) -> None:
-        more = {"resource_object": result.value, "config": result.config, "import_config": result.import_config}
+        more = {
+            "resource_object": result.value,
+            "config": result.config,
+            "import_config": result.import_config,
+            "managed_as": result.managed_as,
+        }
         data = {
             "address": address,
             "display_name": result.display_name,
@@ -311,8 +316,8 @@ class JsonHooks(Hooks):
         }
         self.lines.message(f"{address}: Result found", "list_resource_found", list_resource_found=data)
 
-    def list_complete(self, address: str, type: str, total: int) -> None:
-        data = {"address": address, "resource_type": type, "total": total}
+    def list_complete(self, address: str, type: str, total: int, managed: int = 0) -> None:
+        data = {"address": address, "resource_type": type, "total": total, **({"managed": managed} if managed else {})}
         self.lines.message(f"{address}: List complete", "list_complete", list_complete=data)
 
     def ephemeral_start(self, address: str, phase: str) -> None:

@@ -216,3 +216,47 @@ def test_generated_configuration(
     assert again.code == 1 and "exists already" in again.err and not lines(again.out)
     planner("discover", "-generate-config-out=h.tf")  # names that the configuration has are not used again
     assert 'resource "probe_thing" "x_3"' in (project / "h.tf").read_text()
+
+
+def recorded(project: Path, *instances: dict[str, Any]) -> None:
+    """A state with things by count."""
+    provider = 'provider["example.com/test/probe"]'
+    entry = {"mode": "managed", "type": "probe_thing", "name": "r", "provider": provider}
+    numbered = [{"index_key": i, "schema_version": 2, **part} for i, part in enumerate(instances)]
+    head = {"version": 4, "terraform_version": "1.12.6", "serial": 1, "lineage": "l", "outputs": {}}
+    state = {**head, "resources": [{**entry, "instances": numbered}]}
+    (project / "terraform.tfstate").write_text(json.dumps(state))
+
+
+def kept(name: str, **more: Any) -> dict[str, Any]:
+    identity = {"identity": {"region": "home", "name": name}, "identity_schema_version": 1}
+    return {"attributes": thing(name), **identity, **more}
+
+
+def test_what_is_managed_already(project: Path, planner: Run) -> None:
+    (project / "q.tfquery.hcl").write_text(search())
+    recorded(project, kept("a"), kept("c"))
+    things = 'resource "probe_thing" "r" {\n  count = 2\n  name  = ["a", "c"][count.index]\n}\n'
+    (project / "r.tf").write_text(things)
+    ran = planner("discover", "-generate-config-out=g.tf")
+    assert [line.partition("Thing ")[2] for line in lines(ran.out)[:-1]] == [
+        "a   managed as probe_thing.r[0]",
+        "b",
+        "c   managed as probe_thing.r[1]",
+    ]
+    assert lines(ran.out)[-1] == "list.probe_thing.x: 3 results, 2 managed"
+    text = (project / "g.tf").read_text()
+    assert text.count("import {") == 1 and 'name   = "b"' in text
+    assert "Plan: 1 to import, 0 to add, 1 to change, 0 to destroy." in planner("plan", "-no-color").out
+    events = [json.loads(line) for line in planner("query", "-json").out.splitlines()]
+    found = [e["list_resource_found"].get("managed_as") for e in events if e["type"] == "list_resource_found"]
+    assert found == ["probe_thing.r[0]", None, "probe_thing.r[1]"]
+
+
+def test_objects_without_an_identity_and_objects_with_the_same(project: Path, planner: Run) -> None:
+    (project / "q.tfquery.hcl").write_text(search(config='prefix = "b"'))
+    recorded(project, kept("a"), kept("a"), kept("z", identity=None), kept("y", identity_schema_version=0))
+    ran = planner("discover")
+    assert lines(ran.out)[0].endswith("Thing b   may be probe_thing.r[2], which has no identity yet")
+    assert "Warning: Object managed twice" in ran.err + ran.out
+    assert "probe_thing.r[0] and probe_thing.r[1] are the same probe_thing" in " ".join((ran.err + ran.out).split())

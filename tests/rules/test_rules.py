@@ -35,7 +35,8 @@ def programs() -> list[RuleProgram]:
         product_program("stacks"),
         product_program("deployments"),
     ]
-    return [*product, product_program("renewal"), product_program("renames"), rulebook.program("policy")]
+    product += [product_program("renewal"), product_program("renames"), product_program("discover")]
+    return [*product, rulebook.program("policy")]
 
 
 def program_of(path: Path) -> RuleProgram:
@@ -65,7 +66,7 @@ def test_cases(path: Path) -> None:
 
 NAMES = (
     *("graph", "decisions", "moves", "causes", "batch", "limits", "relevance", "verdicts", "testing", "stacks"),
-    *("deployments", "renewal", "renames", "policies"),
+    *("deployments", "renewal", "renames", "discover", "policies"),
 )
 
 

@@ -41,6 +41,7 @@ PROGRAMS: tuple[str, ...] = (
     "stacks",
     "deployments",
     "renewal",
+    "discover",
 )
 """The rules that are evaluated together, by name. Programs share column types and files; the rules of a shared file are
 listed with the first."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from contextlib import closing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from planner.engine.evaluation.data import data_configuration
 from planner.engine.evaluation.instance import Instance
@@ -13,15 +13,20 @@ from planner.engine.evaluation.provider_diagnostics import in_body
 from planner.engine.evaluation.schemas import marked_by_schema, schema_marks
 from planner.engine.evaluation.searches import MOST_RESULTS, in_config, list_configuration, search_problems
 from planner.engine.walk.hooks import FoundResource
+from planner.foundation.support.exact_json import dumps
 from planner.foundation.values.expression_text import expression_text
 from planner.foundation.values.json_codec import to_json
 from planner.foundation.values.paths import Path, changed_at, marked_paths
 from planner.foundation.values.schema import BlockSchema, implied_type
 from planner.foundation.values.value import Null, Value, is_wholly_known, type_of, unmark_deep
-from planner.foundation.vocabulary.diagnostic import Diagnostic, error, has_errors
+from planner.foundation.vocabulary.address import format_key
+from planner.foundation.vocabulary.diagnostic import Diagnostic, error, has_errors, warning
 from planner.foundation.vocabulary.provider_address import parse_provider_configuration
 from planner.foundation.vocabulary.records import evolve
 from planner.language.syntax.format import format_text
+from planner.logic.datalog.engine.evaluate import Database, evaluate
+from planner.logic.datalog.engine.fact_base import FactBuilder
+from planner.logic.programs.rule_programs import product_program
 from planner.world.provider.interface import FoundObject, ListRequest
 
 if TYPE_CHECKING:
@@ -46,55 +51,93 @@ def run_search(walk: PlanWork, it: Instance) -> list[Diagnostic]:
     with_values = search["include_resource"] is True
     limit = MOST_RESULTS if search["limit"].__class__ is Null else int(search["limit"])
     request = ListRequest(it.type, config, with_values or walk.options.describes_found, limit)
-    results = _SearchResults(walk, it, with_values)
     shown = _without(config, (path[1:] for path, _ in marked_paths(marked) if path[0] == ("attr", "config")))
     walk.hooks.list_start(it.address, it.type, to_json(shown, implied_type(it.schema.block.blocks["config"].block)))
+    results: list[FoundObject] = []
     with closing(it.provider.list_objects(request)) as findings:
         for finding in findings:
             if isinstance(finding, FoundObject):
-                problems += results.add(finding)
+                results.append(finding)
             else:
                 problems += in_body([evolve(finding, path=in_config(finding.path))], it.body, it.address)
-    walk.hooks.list_complete(it.address, it.type, len(results.values))
-    it.objects.set(it.key, {"data": tuple(results.values)})
+    report = _SearchReport(walk, it, with_values)
+    problems += report.report(results)
+    it.objects.set(it.key, {"data": tuple(map(report.element, results))})
     return problems
 
 
-class _SearchResults:
-    """The results of one search so far."""
+class _SearchReport:
+    """Reports the results of one search to the hooks, with their configuration where that is wanted."""
 
     def __init__(self, walk: PlanWork, it: Instance, with_values: bool) -> None:
         self.walk, self.it, self.with_values = walk, it, with_values
-        self.values: list[Value] = []
         self._number = 0
-        source = parse_provider_configuration(it.configuration).source
-        schema = walk.schemas.resource(source, "managed", it.type)
+        self.source = parse_provider_configuration(it.configuration).source
+        schema = walk.schemas.resource(self.source, "managed", it.type)
         assert schema is not None and schema.identity is not None
-        self.schema, self._identity = schema, schema.identity
-        self._generates = walk.schemas.schema(source).generates_config
+        self.schema, self._identity_type = schema, implied_type(schema.identity)
+        self._generates = walk.schemas.schema(self.source).generates_config
 
-    def add(self, result: FoundObject) -> list[Diagnostic]:
-        """Keep and report a result, with its configuration if that is wanted."""
-        value = result.value
-        problems: list[Diagnostic] = []
-        config = import_config = ""
-        if self.walk.options.describes_found and value.__class__ is not Null:
-            name = self._name()
-            import_config = _import_text(self.it.type, name, result.identity)
-            config, problems = self._config(name, value)
-        element = {"display_name": result.display_name, "identity": result.identity}
-        if self.with_values:
-            element["state"] = marked_by_schema(value, self.schema.block) if value.__class__ is not Null else value
-        self.values.append(element)
-        shown = None
-        if self.with_values and value.__class__ is not Null:
-            secrets = [path for path, _ in schema_marks(self.schema.block, value)]
-            shown = to_json(_without(value, secrets), implied_type(self.schema.block))
-        identity = to_json(result.identity, implied_type(self._identity))
-        version = self.schema.identity_version
-        event = FoundResource(self.it.type, result.display_name, identity, version, shown, config, import_config)
-        self.walk.hooks.list_found(self.it.address, event)
+    def report(self, results: list[FoundObject]) -> list[Diagnostic]:
+        """Report all results; the problems of their configuration, and objects that are managed twice."""
+        identities = [to_json(result.identity, self._identity_type) for result in results]
+        state = self._compared_with_state(identities)
+        managed = {number: instance for _, number, instance in sorted(state["managed_as"], reverse=True)}
+        perhaps = {number: instance for _, number, instance in sorted(state["perhaps_managed"], reverse=True)}
+        problems = [_twice(*row) for row in sorted(state["managed_twice"])]
+        for number, (result, identity) in enumerate(zip(results, identities, strict=True)):
+            config = import_config = ""
+            is_wanted = self.walk.options.describes_found and result.value.__class__ is not Null
+            if is_wanted and number not in managed:
+                name = self._name()
+                import_config = _import_text(self.it.type, name, result.identity)
+                config, more = self._config(name, result.value)
+                problems += more
+            shown = None
+            if self.with_values and result.value.__class__ is not Null:
+                secrets = [path for path, _ in schema_marks(self.schema.block, result.value)]
+                shown = to_json(_without(result.value, secrets), implied_type(self.schema.block))
+            event = FoundResource(
+                self.it.type,
+                result.display_name,
+                identity,
+                self.schema.identity_version,
+                shown,
+                config,
+                import_config,
+                managed.get(number, ""),
+                perhaps.get(number, ""),
+            )
+            self.walk.hooks.list_found(self.it.address, event)
+        self.walk.hooks.list_complete(self.it.address, self.it.type, len(results), len(managed))
         return problems
+
+    def element(self, result: FoundObject) -> Value:
+        """A result for references."""
+        value = {"display_name": result.display_name, "identity": result.identity}
+        if self.with_values:
+            is_known = result.value.__class__ is not Null
+            value["state"] = marked_by_schema(result.value, self.schema.block) if is_known else result.value
+        return value
+
+    def _compared_with_state(self, identities: list[dict[str, Any]]) -> Database:
+        """The relations between results and the objects of the state: rules/discover/managed.dl."""
+        facts = FactBuilder()
+        for number, identity in enumerate(identities):
+            facts.add("found_object", self.it.address, number, self.it.type, _identity_text(identity))
+        for resource, instance in self.walk.state.instances():
+            record, type = instance.current, resource.type
+            if record is None or resource.mode != "managed" or type != self.it.type:
+                continue
+            if parse_provider_configuration(resource.provider).source != self.source:
+                continue
+            address = resource.address + format_key(instance.key)
+            if record.identity is None or record.identity_schema_version != self.schema.identity_version:
+                facts.add("recorded_without_identity", address, type)
+            else:
+                facts.add("recorded_identity", address, type, _identity_text(record.identity))
+        relations = ("managed_as", "perhaps_managed", "managed_twice")
+        return evaluate(product_program("discover"), facts.build(), relations)
 
     def _name(self) -> str:
         """The next name that the configuration does not have yet."""
@@ -121,6 +164,16 @@ class _SearchResults:
         return resource_text(
             self.it.type, name, attributes_text(self.it.type, provider, self.schema.block, value)
         ), problems
+
+
+def _identity_text(identity: dict[str, Any]) -> str:
+    """An identity as text that is the same for the same object."""
+    return ", ".join(f"{name}={dumps(part).decode()}" for name, part in sorted(identity.items()) if part is not None)
+
+
+def _twice(type: str, identity: str, instance: str, other: str) -> Diagnostic:
+    detail = f"{instance} and {other} are the same {type} ({identity}), so each apply may undo what the other needs."
+    return warning("plan.managed_twice", "Object managed twice", detail)
 
 
 def configurable(block: BlockSchema, value: Value) -> Value:

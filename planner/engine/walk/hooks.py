@@ -21,7 +21,8 @@ class ObjectId(NamedTuple):
 
 class FoundResource(NamedTuple):
     """A result of a search. `identity` and `value` are in the form of JSON, the value None where it was not requested;
-    `config` and `import_config` are the texts of its resource and import blocks, "" where there are none."""
+    `config` and `import_config` are the texts of its resource and import blocks, "" where there are none. `managed_as`
+    is the address of the instance in the state whose object it is, `perhaps_as` of one that may be it; "" for none."""
 
     type: str
     display_name: str
@@ -30,6 +31,8 @@ class FoundResource(NamedTuple):
     value: dict[str, Any] | None
     config: str
     import_config: str
+    managed_as: str
+    perhaps_as: str
 
 
 class Hooks:
@@ -118,8 +121,8 @@ class Hooks:
     def list_found(self, address: str, result: FoundResource) -> None:
         """The search found an object."""
 
-    def list_complete(self, address: str, type: str, total: int) -> None:
-        """The search is over, well or not, with so many results."""
+    def list_complete(self, address: str, type: str, total: int, managed: int = 0) -> None:
+        """The search is over, well or not, with so many results, and so many of these managed already."""
 
     # ---- ephemeral resources
 
