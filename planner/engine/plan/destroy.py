@@ -8,7 +8,6 @@ from planner.engine.evaluation.provider_diagnostics import in_body
 from planner.engine.evaluation.repetition import repetition_argument
 from planner.engine.evaluation.schemas import without_write_only
 from planner.engine.plan.action import Facts, decided, keeps_object, rows
-from planner.engine.plan.invocations import plan_invocations
 from planner.engine.plan.refresh import read_current, refreshed
 from planner.engine.plan.shared_work import PlanWork
 from planner.foundation.values.types import DYNAMIC
@@ -105,7 +104,10 @@ def _end(walk: PlanWork, it: Instance, current: RemoteObject | None, facts: Fact
     elif does(decision.action, "forgets") and warns:
         detail = f"After apply {it.address} is no longer managed. To manage the object again, import it."
         problems.append(warning("plan.forgets", "Resource will be removed from the state", detail))
-    if current is not None and not it.deposed and not has_errors(destruction):
+    has_triggers = it.decl is not None and bool(it.decl.lifecycle.action_triggers)
+    if current is not None and has_triggers and not it.deposed and not has_errors(destruction):
+        from planner.engine.plan.invocations import plan_invocations
+
         plan_invocations(walk, it, facts, current.value, Null(it.object_type), problems)
     change = _change(walk, it, decision.action, decision.reason, current, facts, private, identity)
     walk.record.add(evolve(change, undecided=decision.undecided))

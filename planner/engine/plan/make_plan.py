@@ -12,7 +12,6 @@ from typing import TypeAlias
 
 from planner.engine.evaluation.imports import check_imports
 from planner.engine.evaluation.schemas import Schemas
-from planner.engine.plan.invocations import unknown_actions
 from planner.engine.plan.moves import MoveResults, apply_moves, check_targets
 from planner.engine.plan.options import PlanOptions
 from planner.engine.plan.walk import plan_walk
@@ -104,6 +103,8 @@ def _make_invocations(
     if options.mode != "normal" or options.limits.replace:
         detail = "A plan that invokes actions changes nothing else: leave out -destroy, -refresh-only and -replace."
         return None, [error("plan.invoke_mode", "This kind of plan cannot invoke actions", detail)]
+    from planner.engine.plan.invocations import unknown_actions
+
     problems = unknown_actions(config, options.limits.invoke)
     if problems:
         return None, problems

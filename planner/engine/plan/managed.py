@@ -21,7 +21,6 @@ from planner.engine.evaluation.schemas import (
 from planner.engine.evaluation.scope import traversal_problems, watched
 from planner.engine.plan.action import Facts, decided, derive, keeps_object, rows
 from planner.engine.plan.generation import generate
-from planner.engine.plan.invocations import plan_invocations
 from planner.engine.plan.refresh import import_object, read_current, refreshed, settle_dependencies
 from planner.foundation.values.operations import same_value
 from planner.foundation.values.paths import apply_marks, get, marked_paths
@@ -80,6 +79,8 @@ def plan_managed(walk: PlanWork, it: Instance) -> list[Diagnostic]:
         imported = Importing(importing.id or None, identity=importing.identity)
         change = evolve(change, importing=imported, generated_config=generated or None)
     if it.decl is not None and it.decl.lifecycle.action_triggers and not has_errors(destruction):
+        from planner.engine.plan.invocations import plan_invocations
+
         it.objects.set(it.key, planned)  # conditions may refer to it
         plan_invocations(walk, it, facts, change.before, planned, problems)
         change = evolve(change, facts=rows(it.address, facts))

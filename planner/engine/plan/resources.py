@@ -15,7 +15,6 @@ from planner.engine.evaluation.schemas import marked_by_schema
 from planner.engine.plan.action import derive
 from planner.engine.plan.data import plan_data, readiness
 from planner.engine.plan.destroy import plan_deposed, plan_destroy, plan_orphan
-from planner.engine.plan.invocations import plan_requested
 from planner.engine.plan.managed import plan_managed
 from planner.engine.plan.options import InstanceLimits, Settled, command_line
 from planner.engine.plan.shared_work import PlanWork
@@ -131,6 +130,8 @@ class ResourceVertices:
         if has_errors(problems):
             return WorkResult(tuple(problems))
         if decl.mode == "action":
+            from planner.engine.plan.invocations import plan_requested
+
             return WorkResult((*problems, *plan_requested(self.walk, decl, modules)))
         problems += self._incomplete_requests(decl, modules)
         tasks: list[InstanceTask] = []

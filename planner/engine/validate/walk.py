@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar, Protocol
 
-from planner.engine.evaluation.action_calls import CallerScope, condition_value, find_action, key_problems
 from planner.engine.evaluation.conditions import check_rule, ephemeral_values, of_instance
 from planner.engine.evaluation.configuration_walk import VertexWalk, module_path
 from planner.engine.evaluation.configure import ConfiguredProviders
@@ -265,6 +264,8 @@ class ValidateWalk(VertexWalk):
             return [*problems, self._unknown_type(source, decl)]
         scope = module.with_repetition(unknown_repetition(decl))
         if decl.mode == "action":
+            from planner.engine.evaluation.action_calls import CallerScope
+
             scope = CallerScope(scope, UNKNOWN)
         config, item = decode_block(decl.body, schema.block, scope)
         problems += of_instance(item, address)
@@ -530,6 +531,10 @@ def _foundations(config: ModuleConfig, expr: Expr) -> _Foundations | None:
 
 def _action_triggers(module: ModuleInstance, decl: ResourceDecl) -> list[Diagnostic]:
     """Problems of the triggers of a resource: what they name, and their conditions."""
+    if not decl.lifecycle.action_triggers:
+        return []
+    from planner.engine.evaluation.action_calls import condition_value, find_action, key_problems
+
     problems: list[Diagnostic] = []
     scope = module.with_repetition(unknown_repetition(decl))
     for trigger in decl.lifecycle.action_triggers:

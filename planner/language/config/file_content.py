@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from planner.foundation.vocabulary.address import valid_identifier
 from planner.foundation.vocabulary.span import Span
-from planner.language.config.actions import action_block
 from planner.language.config.merge import ExplicitDeclaration
 from planner.language.config.model import (
     CheckDecl,
@@ -104,6 +103,8 @@ def _read_block(block: Block, file: FileContent, override: bool, problems: Probl
     elif kind == "ephemeral":
         file.resources["ephemeral"].append(ephemeral_block(block, override, problems))
     elif kind == "action":
+        from planner.language.config.actions import action_block
+
         file.resources["action"].append(action_block(block, override, problems))
     elif kind == "list":
         file.resources["list"].append(list_block(block, problems))

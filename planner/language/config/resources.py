@@ -6,7 +6,6 @@ from typing import Any, Literal
 
 from planner.foundation.vocabulary.address import valid_identifier
 from planner.foundation.vocabulary.span import Span
-from planner.language.config.actions import action_trigger
 from planner.language.config.merge import ExplicitDeclaration, JoinedBody
 from planner.language.config.model import ActionTrigger, CheckRule, Expr, Lifecycle, Mode, Reference, ResourceDecl
 from planner.language.config.named_values import check_rule, label_span, refuse_self_reference
@@ -116,6 +115,8 @@ class _Builder:
             detail = "Actions are triggered by changes of managed resources only."
             self.problems.error("misplaced_trigger", "Invalid action_trigger block", detail, block.header_span)
             return
+        from planner.language.config.actions import action_trigger
+
         made = action_trigger(block, self.problems)
         if made is not None:
             self.triggers.append(made)
