@@ -43,6 +43,7 @@ def diagnostic_pages() -> tuple[DiagnosticPage, ...]:
     return tuple(pages)
 
 
+@cache
 def groups() -> dict[str, tuple[str, str]]:
     """Prefix of codes -> cause and cure."""
     with open(os.path.join(PACKAGE, "cli", "diagnostics.toml"), "rb") as file:
