@@ -220,7 +220,8 @@ WAIT = _object(
         "known": _with_text(
             {"enum": ["before", "after", ""]}, "Whether it is known before its object is changed, or only after that."
         ),
-    }
+    },
+    {"settled_by": _with_text(CHANGES, "The changed objects that its expression names.")},
 )
 RESULT = _object(
     {
@@ -243,7 +244,10 @@ REVIEW_CHANGE = _object(
         "previous_address": TEXT,
         "causes": _list(COUNT, "Numbers of causes."),
         "attributes": _list(
-            _object({"path": TEXT, "action": TEXT, **SIDES, "forces_replacement": FLAG}, {"outcome": OUTCOME}),
+            _object(
+                {"path": TEXT, "action": TEXT, **SIDES, "forces_replacement": FLAG},
+                {"outcome": OUTCOME, "expected": _with_text(TEXT, "Of drift: the value after an apply.")},
+            ),
             "Values as the configuration language writes them, of long ones the part that differs.",
         ),
         "attributes_left_out": COUNT,
@@ -256,6 +260,7 @@ REVIEW_CHANGE = _object(
             {"enum": ["holds", "none", "unknown", ""]},
             "Of an object that is destroyed or replaced: whether it holds data; unknown where no rule knows its type.",
         ),
+        "data_by": _with_text(TEXT, "The list, or the parameter, of protect_stateful that has its type."),
         "result": _with_text(RESULT, "Of an apply."),
     },
 )

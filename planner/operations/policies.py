@@ -96,10 +96,10 @@ STATEFUL = "protect_stateful"
 DATA_HELD = "planner.changes.data_held"
 
 
-def data_held(made: MadePlan[L]) -> Mapping[str, str]:
-    """Whether destroying an object loses data, by its address: `holds`, or `none`, as the rules of the policy
-    protect_stateful derive it, with the parameters that the configuration sets. An object that no rule knows has no
-    entry; nor has any where nothing is destroyed, and where the settings are wrong, which judging reports."""
+def data_held(made: MadePlan[L]) -> Mapping[str, tuple[str, str]]:
+    """Whether destroying an object loses data, by its address: `holds`, or `none`, with the list or parameter that has
+    its type, as the rules of the policy protect_stateful derive it. An object that no rule knows has no entry; nor has
+    any where nothing is destroyed, and where the settings are wrong, which judging reports."""
     if not any(does(change.action, "destroys") for change in made.plan.changes):
         return {}
     options, record = made.loaded.options, made.plan.policy
@@ -114,7 +114,7 @@ def data_held(made: MadePlan[L]) -> Mapping[str, str]:
         rows = evaluate(policies.modal_program, facts_of(made, policies.reads), [DATA_HELD])[DATA_HELD]
     except Failure:
         return {}
-    return {str(address): str(held) for address, held in rows}
+    return {str(address): (str(held), str(by)) for address, held, by in rows}
 
 
 def apply_guard(made: MadePlan[L]) -> tuple[PolicyGuard | None, list[Diagnostic]]:

@@ -24,7 +24,7 @@ REMOVED = {"delete_because_no_resource_config": False, "delete_because_no_module
 
 @frozen
 class RemovedBlock:
-    """The former place of a block, and the commit that has it there."""
+    """The former place of a block, and the commit that has it there: "" where none is known, and no line then."""
 
     file: str
     line: int
@@ -33,7 +33,7 @@ class RemovedBlock:
 
 def removed_blocks(made: MadePlan[Any], worlds: FormerWorldsOf) -> Mapping[str, RemovedBlock]:
     """The place of the block of each object that has none any more, by the address of the object: in the version that
-    the plan is compared with, or at the base of a pull request."""
+    the plan is compared with, or at the base of a pull request; else the file that had it at the last apply."""
     result: dict[str, RemovedBlock] = {}
     bodies: dict[str, FileBody | None] = {}
     base: GitTree | None = None
@@ -48,8 +48,11 @@ def removed_blocks(made: MadePlan[Any], worlds: FormerWorldsOf) -> Mapping[str, 
         if name not in bodies:  # a record has no comments, and so other lines
             bodies[name] = _body(base, made.loaded.options.directory, name) if base is not None else None
         former = _same(bodies[name], block)
-        if base is not None and former is not None:
-            result[change.address] = RemovedBlock(name, former.span.start_position.line, base.commit)
+        result[change.address] = (
+            RemovedBlock(name, former.span.start_position.line, base.commit)
+            if base is not None and former is not None
+            else RemovedBlock(name, 0, "")
+        )
     return result
 
 

@@ -268,8 +268,10 @@ def test_objects_of_which_no_rule_knows_whether_they_hold_data(
     (folder / ".planner").mkdir(exist_ok=True)
     (folder / ".planner/policy.toml").write_text(STATEFUL)
     assert planner("plan", "-policy=p.dl", "-review=r.json").code == 0
-    first, second = review(folder)["policies"]["judged"]
-    assert first.startswith("Policies checked: mine") and second.startswith("protect_stateful")
+    (line,) = review(folder)["policies"]["judged"]
+    assert line.startswith("Policies checked: mine, but not protect_stateful") and "none denies" not in line
+    (one,) = review(folder)["changes"]
+    assert (one["data"], one["data_by"]) == ("holds", "stateful_type")
 
 
 def test_an_undecided_verdict_has_the_value_that_it_depends_on(
@@ -284,12 +286,15 @@ def test_an_undecided_verdict_has_the_value_that_it_depends_on(
     monkeypatch.chdir(tmp_path)
     assert planner("plan", "-policy=p.dl", "-review=r.json").code == 0
     waits = {
-        (one["code"], *wait.values())
+        (
+            *(one["code"], wait["address"], wait["path"], wait["expression"], wait["known"]),
+            *(earlier["address"] for earlier in wait.get("settled_by", ())),
+        )
         for one in review(tmp_path)["policies"]["findings"]
         for wait in one["waits_for"]
         if wait["address"] == "terraform_data.b"
     }
     assert waits == {
-        ("input", "terraform_data.b", "input", "terraform_data.a.id", "before"),
+        ("input", "terraform_data.b", "input", "terraform_data.a.id", "before", "terraform_data.a"),
         ("id", "terraform_data.b", "id", "", "after"),
     }

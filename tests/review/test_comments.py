@@ -103,6 +103,9 @@ def test_an_older_report_under_a_cut_run_is_folded(host: Host, planner: Callable
     planner("comment", "-name=apply", "-cut")
     assert "It may have changed objects" in host.texts()[-1] and "Do not approve" not in host.texts()[-1]
     assert "Report of an older commit, 4f1c9d2e8a" in host.texts()[-1]
+    planner("comment", "-name=apply prod/eu", "-cut")
+    assert "the apply of `abcdef0123` in `prod/eu`: its run" in host.texts()[-1]
+    assert "planner force-unlock ID" in host.texts()[-1]
 
 
 def test_problems(host: Host, planner: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -26,6 +27,7 @@ UNKNOWN = "(known after apply)"
 HIDDEN = "(sensitive value)"
 UNKEPT = "(write-only)"
 ABSENT = ""
+_EMPTY_LABEL = re.compile(r"(?<=\.)\s+[A-Z]\w*:\s*\Z")
 
 
 def place_of_line(filename: str, line: int, links: Links) -> dict[str, Any]:
@@ -140,6 +142,11 @@ FATES = {
     CHANGED: "an apply changes it to another value",
     OPEN: "known after apply",
 }
+
+
+def without_label(text: str) -> str:
+    """A message without a last label that nothing follows, as in `exit status 1. Output:`."""
+    return _EMPTY_LABEL.sub("", text)
 
 
 def remark(change: Mapping[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -22,11 +23,11 @@ GRAVE = frozenset(
 )
 """kinds of decisions about lost data, denied changes and failed ones"""
 _HELD = (
-    ("holds", "_stateful", ", holding data"),
-    ("unknown", "_unknown", ", perhaps holding data"),
-    ("none", "", ", holding no data"),
+    ("holds", "_stateful", "holding data"),
+    ("unknown", "_unknown", "perhaps holding data"),
+    ("none", "", "holding no data"),
 )
-"""whether an object holds data, with the end of the kind and of the text of its decision"""
+"""whether an object holds data, with the end of the kind and the words of its decision"""
 _GUARD = "protect_stateful"
 _MOST_POLICIES = 12
 
@@ -39,13 +40,7 @@ def decisions(plan: Plan, changes: Sequence[Mapping[str, Any]], subject: ReviewS
     if plan.mode == "refresh-only":  # what is gone is gone
         removed = replaced = []
     outside = [] if subject.kind == "drift" else [c for c in changes if c["is_drift"]]
-    lost, *others = (
-        [
-            (f"destroys{end}", f"destroyed{text}", [c["address"] for c in removed if c["data"] == held]),
-            *_by_order(f"replaces{end}", text, [c for c in replaced if c["data"] == held]),
-        ]
-        for held, end, text in _HELD
-    )
+    lost, *others = ([*_of_data(held, end, text, removed, replaced)] for held, end, text in _HELD)
     return [
         *reasons(
             ("drift_gone", "destroyed outside", (c["address"] for c in outside if c["action"] == "delete")),
@@ -62,10 +57,21 @@ def decisions(plan: Plan, changes: Sequence[Mapping[str, Any]], subject: ReviewS
     ]
 
 
-def _by_order(kind: str, more: str, changes: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str, list[str]]]:
-    """Replaced objects by the order of the steps."""
-    for order, starts in (("destroyed first", ("delete", "forget")), ("created first", ("create",))):
-        yield kind, f"replaced, {order}{more}", [c["address"] for c in changes if c["action"].startswith(starts)]
+def _of_data(
+    held: str, end: str, text: str, removed: Sequence[Mapping[str, Any]], replaced: Sequence[Mapping[str, Any]]
+) -> Iterator[tuple[str, str, list[str]]]:
+    """Destroyed objects, and replaced ones by the order of the steps, by the list that has their types."""
+    orders = (("destroyed first", ("delete", "forget")), ("created first", ("create",)))
+    emptied = "; each new one starts empty" if end else ""
+    for by in sorted({c.get("data_by", "") for c in (*removed, *replaced) if c["data"] == held}):
+        ground = f" (by {by} of {_GUARD})" if by else f" (not known to {_GUARD})" if held == "unknown" else ""
+        gone, anew = (
+            [c for c in some if (c["data"], c.get("data_by", "")) == (held, by)] for some in (removed, replaced)
+        )
+        yield f"destroys{end}", f"destroyed, {text}{ground}", [c["address"] for c in gone]
+        for order, starts in orders:
+            named = [c["address"] for c in anew if c["action"].startswith(starts)]
+            yield f"replaces{end}", f"replaced, {order}, {text}{emptied}{ground}", named
 
 
 def finding_decisions(
@@ -92,14 +98,14 @@ def reasons(*kinds: tuple[str, str, Iterable[str]]) -> list[dict[str, Any]]:
 
 
 def data_notes(changes: Iterable[Mapping[str, Any]]) -> list[str]:
-    """A remark on the destroyed objects of which no rule knows whether they hold data."""
+    """The question about the destroyed objects of which no rule knows whether they hold data."""
     types = sorted({one["type"] for one in changes if one["data"] == "unknown" and not one["is_drift"]})
     if not types:
         return []
     shown = ", ".join(types[:_MOST_POLICIES]) + (", ..." if len(types) > _MOST_POLICIES else "")
     return [
-        f"No rule of {_GUARD} knows whether objects of these types hold data: {shown}. Its parameters stateful_type "
-        "and stateless_type can name them."
+        f"Whether objects of these types hold data is not known: {shown}. Approve only if you know that what they hold "
+        f"may be lost. The parameters stateful_type and stateless_type of {_GUARD} can name the types."
     ]
 
 
@@ -117,9 +123,8 @@ def policy_lines(subject: ReviewSubject, decided: Iterable[Mapping[str, Any]] = 
     more = f" and {len(codes) - _MOST_POLICIES} more" if len(codes) > _MOST_POLICIES else ""
     kinds = {one.kind for one in subject.findings}
     result = "" if kinds & {"deny", "broken", "undecided", "warn"} else "; none denies the plan"
-    lines = [f"Policies checked: {named}{more}{result}.", *subject.judged]
-    guard = f"{_GUARD}, the policy about the data of destroyed objects, is not among them."
-    return [lines[0], guard, *lines[1:]] if unguarded else lines
+    result = f", but not {_GUARD}, which guards the data of destroyed objects" if unguarded else result
+    return [f"Policies checked: {named}{more}{result}.", *subject.judged]
 
 
 def finding_entry(finding: Finding, subject: ReviewSubject) -> dict[str, Any]:
@@ -139,6 +144,27 @@ def finding_entry(finding: Finding, subject: ReviewSubject) -> dict[str, Any]:
         **({"rule": place_of_line(rule.filename, rule.start_position.line, subject.links)} if rule is not None else {}),
         **place,
     }
+
+
+def with_settling(finding: dict[str, Any], changes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """A verdict, each value that it depends on with the changed objects that its expression names: they are changed
+    before the verdict is decided."""
+    waits = [
+        {**one, "settled_by": named}
+        if (named := [_settling(change) for change in changes if _names(one["expression"], change)])
+        else one
+        for one in finding.get("waits_for") or ()
+    ]
+    return {**finding, "waits_for": waits} if waits else finding
+
+
+def _settling(change: Mapping[str, Any]) -> dict[str, str]:
+    return {"address": change["address"], "action": change["action"]}
+
+
+def _names(expression: str, change: Mapping[str, Any]) -> bool:
+    block = re.escape(change["address"].partition("[")[0])
+    return not change["is_drift"] and bool(re.search(rf"(?<![\w.-]){block}(?![\w-])", expression))
 
 
 def _waits(finding: Finding, subject: ReviewSubject) -> Iterator[dict[str, str]]:

@@ -28,8 +28,16 @@ from planner.render.review.attributes import (
     place_of_line,
     shortened,
     sides,
+    without_label,
 )
-from planner.render.review.decisions import data_notes, decisions, finding_decisions, finding_entry, policy_lines
+from planner.render.review.decisions import (
+    data_notes,
+    decisions,
+    finding_decisions,
+    finding_entry,
+    policy_lines,
+    with_settling,
+)
 from planner.render.review.links import REMOVED_BLOCK, Links
 from planner.render.review.subject import ReviewSubject
 from planner.render.terminal import Terminal
@@ -70,15 +78,17 @@ def review_document(plan: Plan, schema_of: SchemaOf, causes: Causes, subject: Re
         title = "Planning failed half-way."
     roots = [_with_sides(_cause(group, n, causes, subject), attributes) for n, group in enumerate(groups, 1)]
     roots += _removed_blocks(causes.groups, len(roots) + 1, changes, subject)
+    roots = without_repeats([_with_unsettled(one, roots, changes) for one in roots], changes)
     decided = decisions(plan, changes, subject)
     bare = bare_document(title, subject)
+    findings = [with_settling(one, changes) for one in bare["policies"]["findings"]]
     document = {
         **bare,
-        "policies": {**bare["policies"], "judged": policy_lines(subject, decided)},
+        "policies": {"findings": findings, "judged": policy_lines(subject, decided)},
         "mode": plan.mode,
         "counts": _counts(plan, counts, causes, outputs),
         "decisions": decided,
-        "causes": [_with_unsettled(one, roots, changes) for one in roots],
+        "causes": roots,
         "uncaused": [
             {"text": title_of(group), "changes": _change_list(group.changes)}
             for group in causes.groups
@@ -167,7 +177,7 @@ def _diagnostic(one: Diagnostic, links: Links) -> dict[str, Any]:
     return {
         "severity": one.severity,
         "summary": one.summary,
-        "detail": one.detail[:_LONGEST_DETAIL],
+        "detail": without_label(one.detail)[:_LONGEST_DETAIL],
         "address": one.address or "",
         **({"snippet": _line_of(one.subject)} if one.subject is not None and not one.subject.source.is_secret else {}),
         **place,
@@ -201,7 +211,7 @@ def _cause(group: RootCause, number: int, causes: Causes, subject: ReviewSubject
 
 
 def _effects(group: RootCause, subject: ReviewSubject) -> dict[str, Any]:
-    held = [(name, action) for name, action in group.changes if _data(name, action, subject) == "holds"]
+    held = [(name, action) for name, action in group.changes if _data(name, action, subject)[0] == "holds"]
     return {
         "sets_off": _sets_off(group.changes),
         "stateful": _sets_off(held),
@@ -209,11 +219,12 @@ def _effects(group: RootCause, subject: ReviewSubject) -> dict[str, Any]:
     }
 
 
-def _data(name: str, action: str, subject: ReviewSubject) -> str:
-    """Whether an object that is destroyed holds data: holds, none, or unknown; "" of another."""
+def _data(name: str, action: str, subject: ReviewSubject) -> tuple[str, str]:
+    """Whether an object that is destroyed holds data: holds, none, or unknown, with the list that has its type; "" of
+    another."""
     if name.startswith(OUTPUT) or not does(action, "destroys"):
-        return ""
-    return subject.data.get(name) or subject.data.get(name.partition(" (")[0], "unknown")
+        return "", ""
+    return subject.data.get(name) or subject.data.get(name.partition(" (")[0], ("unknown", ""))
 
 
 def _with_sides(cause: dict[str, Any], attributes: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
@@ -272,11 +283,41 @@ def _with_unsettled(
     return {**cause, "unsettles": numbers} if numbers else cause
 
 
+def without_repeats(causes: list[dict[str, Any]], changes: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The causes, each change with its edits alone where nothing else changes it: a cause that makes their values
+    unknown does not change the object by itself."""
+    edits = {one["what"]: one["number"] for one in causes if one["after"].endswith(UNKNOWN)}
+    for change in changes:
+        items = {f"{change['address']}.{item['path']}": item for item in change["attributes"]}
+        own = [edits[path] for path in items if path in edits]
+        computed = all(
+            item["after"] == UNKNOWN and "expression" not in item for p, item in items.items() if p not in edits
+        )
+        if not own or not computed or change["attributes_left_out"]:
+            continue
+        for number in set(change["causes"]) - set(own):
+            causes[number - 1] = _without(causes[number - 1], change)
+        change["causes"] = own
+    return causes
+
+
+def _without(cause: dict[str, Any], change: Mapping[str, Any]) -> dict[str, Any]:
+    """A cause without one of its changes."""
+    verb = change["verb"]
+    fewer = {
+        name: {word: n - (word == verb) for word, n in cause[name].items() if n > (word == verb)}
+        for name in ("sets_off", *["stateful"] * change["stateful"])
+    }
+    return {**cause, **fewer, "changes": [one for one in cause["changes"] if one["address"] != change["address"]]}
+
+
 def _former_place(name: str, subject: ReviewSubject) -> dict[str, Any]:
-    """The line of a removed block at the commit that has it, as a link."""
+    """The line of a removed block at the commit that has it, as a link; the file alone where no commit is known."""
     block = subject.removed.get(name)
     if block is None:
         return {}
+    if not block.commit:
+        return {"place": block.file}
     at = {"file": block.file, "line": block.line, "commit": block.commit}
     link = subject.links.of({**at, "kind": REMOVED_BLOCK})
     return {**at, **({"link": link} if link else {})}
@@ -325,7 +366,7 @@ def _change(
         if item["after"] == UNKNOWN and (expression := subject.hide(subject.written(change.address, item["path"]))):
             item["expression"] = expression
     place = subject.declared(change.address)
-    data = "" if is_drift or change.mode != "managed" else _data(name, change.action, subject)
+    data, by = ("", "") if is_drift or change.mode != "managed" else _data(name, change.action, subject)
     return {
         "address": name,
         "action": change.action,
@@ -335,6 +376,7 @@ def _change(
         "module": change.module,
         "stateful": data == "holds",
         "data": data,
+        "data_by": by,
         "previous_address": change.previous_address if change.previous_address != change.address else "",
         "imported": change.importing is not None,
         "import_id": (change.importing.id or "") if change.importing is not None else "",

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _TIMES = re.compile(r"(date_)?(last_)?(modified|modification|updated?)(_(at|on|date|time))?")
 _AUTHORS = re.compile(r"(last_)?(modified|updated)_(by|user)|modifier|last_editor")
+REPORT = " There is nothing to approve: it is a report."
 _AROUND = ("system_data", "metadata", "properties")
 """objects and blocks within an object that have these, too"""
 
@@ -49,7 +50,7 @@ def drift_review(drifted: MadePlan[Any], planned: MadePlan[Any] | None, subject:
     number = len(document["changes"])
     gone = sum(one["action"] == "delete" for one in document["changes"])
     parts = [f"{n:,} {word} outside" for n, word in ((gone, "destroyed"), (number - gone, "changed")) if n]
-    document["title"] = f"Drift: {', '.join(parts)}." if parts else "No drift."
+    document["title"] = f"Drift: {', '.join(parts)}.{REPORT}" if parts else "No drift."
     document["decisions"] = [*document["decisions"], *drift_decisions(document["changes"])]
     return document
 
@@ -70,6 +71,10 @@ def _judge(
     left = list(changed_attributes(text.difference(evolve(change, after=after), True), hide))
     for item in entry["attributes"]:
         item["outcome"] = _outcome(item, left)
+        next_one = (other["after"] for other in left if other["path"] == item["path"])
+        sides = {RESTORED: item["before"], KEPT: item["after"], CHANGED: next(next_one, None)}
+        if (expected := sides.get(item["outcome"])) is not None:
+            item["expected"] = expected
     outcomes = {item["outcome"] for item in entry["attributes"]} - {OPEN}
     entry["drift"]["outcome"] = outcomes.pop() if len(outcomes) == 1 else CHANGED if outcomes else OPEN
 
@@ -95,18 +100,24 @@ def drift_decisions(changes: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]
     gone = [one for one in changes if one["action"] == "delete"]
     changes = [one for one in changes if one["action"] != "delete"]
     kinds = (
-        (RESTORED, "changed outside; the configuration restores what was applied"),
+        (RESTORED, "changed outside; an apply restores what was applied"),
         (KEPT, "changed outside; the configuration leaves it so"),
         (CHANGED, "changed outside; the configuration restores it in part, or changes it again"),
         (OPEN, "changed outside; what the configuration makes of it is not known"),
     )
     named = (
-        (kind, text, [one["address"] for one in changes if one["drift"]["outcome"] == kind]) for kind, text in kinds
+        (
+            kind,
+            f"{text}{how}",
+            [one["address"] for one in changes if (one["drift"]["outcome"], _way(one)) == (kind, how)],
+        )
+        for kind, text in kinds
+        for how in (", by replacing it", ", in place", "")
     )
     lost = (
         ("gone", f"destroyed outside{text}", [one["address"] for one in gone if one["drift"]["outcome"] in outcomes])
         for text, outcomes in (
-            ("; an apply creates it again", (RESTORED,)),
+            ("; an apply creates it again, without the data that it held", (RESTORED,)),
             ("; an apply forgets it", (KEPT,)),
             ("", (CHANGED, OPEN)),
         )
@@ -116,6 +127,13 @@ def drift_decisions(changes: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]
         for kind, text, objects in (*lost, *named)
         if objects
     ]
+
+
+def _way(change: Mapping[str, Any]) -> str:
+    """How an apply changes a drifted object."""
+    drift = change["drift"]
+    is_changed = drift["outcome"] in (RESTORED, CHANGED)
+    return {"replace": ", by replacing it", "update": ", in place" * is_changed}.get(drift["planned"], "")
 
 
 def modification(value: Value) -> tuple[str, str]:
@@ -133,7 +151,10 @@ def modification(value: Value) -> tuple[str, str]:
 def drift_lines(document: Mapping[str, Any], paint: Paint) -> Iterator[str]:
     """The document for a terminal."""
     serial = document["about"].get("serial")
-    yield paint(f"{document['title'].rstrip('.')}{f' since state serial {serial}' if serial else ''}.", "bold")
+    yield paint(
+        f"{document['title'].removesuffix(REPORT).rstrip('.')}{f' since state serial {serial}' if serial else ''}.",
+        "bold",
+    )
     for one in document["changes"]:
         yield ""
         yield f"  {paint(one['address'], 'bold')} {remark(one)}"

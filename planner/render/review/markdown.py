@@ -8,14 +8,14 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from functools import partial
 from typing import Any, TypeAlias
 
-from planner.engine.apply.outcomes import DONE, UNMET
+from planner.engine.apply.outcomes import DONE, LEFT, TAINTED, UNMET
 from planner.logic.programs.actions import NO_OP, words_for
 from planner.render.alike import alike, numbered
-from planner.render.review.attributes import FATES, HIDDEN, UNKNOWN, remark, shortened
+from planner.render.review.attributes import FATES, HIDDEN, OPEN, UNKNOWN, remark, shortened
 from planner.render.review.decisions import GRAVE as GRAVE_KINDS
 from planner.render.review.links import REMOVED_BLOCK
 from planner.render.review.literal import address, code, line, prose, tag_text
-from planner.render.review.results import effects_title, result_text
+from planner.render.review.results import effects_title, error_texts, result_text
 from planner.render.review.verdicts import (
     MOST_NAMED,
     findings_text,
@@ -55,7 +55,7 @@ _VERBS = {
 _BREAK = "  \n"
 _MOST_LINES = 12
 """lines of the detail of a problem"""
-SECTIONS = ("problems", "causes", "objects", "notes", "outputs", "verdicts", "policies", "changes", "hops")
+SECTIONS = ("problems", "causes", "warnings", "objects", "notes", "outputs", "verdicts", "policies", "changes", "hops")
 
 
 def markdown(document: Mapping[str, Any], most: int = MOST) -> str:
@@ -71,26 +71,30 @@ def sections(document: Mapping[str, Any], room: int, names: Container[str] = SEC
     lines: list[str] = []
     readers = {_output_address(one): one["read_by"] for one in document["outputs"]}
     verdicts = {one["address"]: one["kind"] for one in document["policies"]["findings"][::-1]}
-    edited = frozenset(text for one in document["causes"] for text in (one["what"], _line_of(one)))
+    above = {text for one in document["causes"] for text in (one["what"], _line_of(one))}
+    errors = [one for one in document["diagnostics"] if one["severity"] == "error"]
     for name, head, pieces, share in (
-        ("problems", [], ((1, partial(_problem, one)) for one in _problems(document)), 0.3),
+        ("problems", [], ((1, partial(_problem, one)) for one in errors), 0.3),
         (
             "causes",
             [f"| | cause | {effects_title(document)} |", "| --- | --- | --- |"],
             ((1, partial(_cause_row, one, readers, verdicts)) for one in document["causes"]),
             0.5,
         ),
+        ("warnings", [], ((1, partial(_problem, one)) for one in _warnings(document)), 0.3),
         ("objects", [], ((len(one["changes"]), partial(_uncaused, one)) for one in document["uncaused"]), 0.5),
         ("notes", [], ((1, partial(_note, one)) for one in document["notes"]), 0.5),
         ("outputs", [], ((1, partial(_output, one)) for one in document["outputs"]), 0.5),
         ("verdicts", [], ((len(group), partial(verdict_text, group)) for group in other_findings(document)), 0.5),
         ("policies", [], ((1, partial(_line, one)) for one in document["policies"]["judged"]), 0.5),
-        ("changes", [], ((len(group), partial(_fold, group, edited)) for group in _groups(document["changes"])), 0.9),
+        ("changes", [], ((len(group), partial(_fold, group, above)) for group in _groups(document["changes"])), 0.9),
         ("hops", [], _hops(document), 1.0),
     ):
         if name not in names:
             continue
         shown, hidden = _fitted(pieces, int(room * share) - _size(head))
+        if name == "problems":
+            above.update(error_texts(errors[: len(shown)]))
         if shown:
             lines += [*head, *shown, ""]
             room -= _size(head) + _size(shown) + 1
@@ -176,9 +180,8 @@ def _renames(changes: Iterable[Mapping[str, Any]]) -> Iterator[str]:
         yield f"moved: {shown}{f' and {left:,} more' if left > 0 else ''}  "
 
 
-def _problems(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Errors before warnings."""
-    return sorted(document["diagnostics"], key=lambda one: one["severity"] != "error")
+def _warnings(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [one for one in document["diagnostics"] if one["severity"] != "error"]
 
 
 def _problem(one: Mapping[str, Any]) -> str:
@@ -230,8 +233,8 @@ def _cause(cause: Mapping[str, Any]) -> str:
         origin = "" if "." in origin else origin
         place = f" ({f'{prose(origin)}, ' if origin else ''}{code(where, in_table=True)})"
     if cause["kind"] == REMOVED_BLOCK and where:
-        commit = f" at {code(cause['commit'][:10])}" if cause.get("commit") else ""
-        place = f" (was {code(where, in_table=True)}{commit})"
+        commit = f"at {code(cause['commit'][:10])}" if cause.get("commit") else "at the last apply"
+        place = f" (was {'' if cause.get('file') else 'in '}{code(where, in_table=True)} {commit})"
     candidate = "" if cause["certain"] else " (a candidate)"
     values = _difference(cause["before"], cause["after"], in_table=True, is_list=bool(cause.get("elements")))
     return f"[{cause['number']}] {name}{values}{note}{place}{candidate}"
@@ -254,17 +257,18 @@ def _effects(cause: Mapping[str, Any], readers: Mapping[str, Sequence[str]]) -> 
     parts = []
     for verb, number in cause["sets_off"].items():
         if verb == "output":
-            read = [unit for one in cause["changes"] for unit in readers.get(one["address"], ())]
-            units = list(dict.fromkeys(read))
-            named, left = _readers(units, in_table=True)
-            parts.append(f"{number:,} output{'s' if number > 1 else ''}{f' → {named}{left}' if units else ''}")
+            read = [units for one in cause["changes"] if (units := readers.get(one["address"]))]
+            named, left = _readers(dict.fromkeys(unit for units in read for unit in units), in_table=True)
+            some = f", {len(read):,} of them" if len(read) < number else ""
+            parts.append(f"{number:,} output{'s' if number > 1 else ''}{f'{some} → {named}{left}' if read else ''}")
             continue
         held = cause["stateful"].get(verb, 0)
         words = f"{_VERBS.get(verb, verb)} {number:,}"
         data = f" ({held:,} hold{'s' if held == 1 else ''} data)" if held else ""
         parts.append(f"**{words}**{data}" if verb in ("replace", "delete") else words)
     unsettled = ", ".join(f"[{number}]" for number in cause.get("unsettles") or ())
-    return ", ".join(parts) + (f"; makes the value of {unsettled} unknown" if unsettled else "")
+    makes = f"makes the value of {unsettled} unknown" if unsettled else ""
+    return "; ".join(filter(None, (", ".join(parts), makes)))
 
 
 def _uncaused(group: Mapping[str, Any]) -> str:
@@ -332,8 +336,8 @@ def _groups(changes: Iterable[Mapping[str, Any]]) -> Iterable[list[Mapping[str, 
     return groups.values()
 
 
-def _fold(group: Sequence[Mapping[str, Any]], edited: Container[str] = ()) -> str:
-    """`edited`: the names of causes, which may be attributes, and their lines."""
+def _fold(group: Sequence[Mapping[str, Any]], above: Container[str] = ()) -> str:
+    """`above`: the names of causes, which may be attributes, their lines, and the errors that were shown."""
     first = group[0]
     names = alike(one["address"] for one in group)
     shown = ", ".join(f"<code>{tag_text(item.text)}</code>" for item in names[:MOST_NAMED])
@@ -345,7 +349,7 @@ def _fold(group: Sequence[Mapping[str, Any]], edited: Container[str] = ()) -> st
     if len(group) == 1 and first.get("import_id"):
         held += f", by the id <code>{tag_text(first['import_id'])}</code>"
     head = f"{shown}{number} {_verb(first)}{because}{held}"
-    return f"<details><summary>{head}</summary>\n\n{_body(group, edited)}\n</details>"
+    return f"<details><summary>{head}</summary>\n\n{_body(group, above)}\n</details>"
 
 
 def _verb(change: Mapping[str, Any]) -> str:
@@ -360,7 +364,7 @@ def _verb(change: Mapping[str, Any]) -> str:
     return "moved" if change["previous_address"] else "imported" if change["imported"] else "unchanged"
 
 
-def _body(group: Sequence[Mapping[str, Any]], edited: Container[str]) -> str:
+def _body(group: Sequence[Mapping[str, Any]], above: Container[str]) -> str:
     first = group[0]
     lines = []
     if len(group) > 1 and first["previous_address"]:
@@ -368,18 +372,21 @@ def _body(group: Sequence[Mapping[str, Any]], edited: Container[str]) -> str:
     if first["action"] == NO_OP and (first["imported"] or first["previous_address"]):
         lines += ["Nothing in it changes.", ""]
     result = first.get("result") or {"outcome": DONE, "error": ""}
-    if result["error"]:
+    if result["error"] and result["error"] not in above:
         lines += [f"{GRAVE} {prose(result['error'])}", ""]
-    if first.get("file") and _line_of(first) not in edited:
+    if first.get("file") and _line_of(first) not in above:
         keep = first["is_drift"] and first["action"] != "delete"
-        lines += [f"To keep this, write it in {place_link(first, '')}." if keep else place_link(first, ""), ""]
+        files = len({one["file"] for one in group if one.get("file")})
+        more = f", alike in {files:,} files" if files > 1 else ""
+        place = f"{place_link(first, '')}{more}"
+        lines += [f"To keep this, write it in {place}; to undo it, apply." if keep else place, ""]
     later = [
         one["path"]
         for one in first["attributes"]
         if one["after"] == UNKNOWN
         and not one["forces_replacement"]
         and not one.get("expression")
-        and f"{first['address']}.{one['path']}" not in edited
+        and f"{first['address']}.{one['path']}" not in above
     ]
     rows = [row for row in zip(*(one["attributes"] for one in group), strict=True) if row[0]["path"] not in later]
     if first["is_drift"]:
@@ -388,7 +395,8 @@ def _body(group: Sequence[Mapping[str, Any]], edited: Container[str]) -> str:
     forces = any(row[0]["forces_replacement"] for row in rows)
     fates = any("outcome" in row[0] for row in rows)
     if rows:
-        words = {"before": "before", "after": "after" if result["outcome"] in (DONE, UNMET) else "planned"}
+        is_made = result["outcome"] in (DONE, UNMET, TAINTED, LEFT)
+        words = {"before": "before", "after": "after" if is_made else "planned"}
         words = {"before": "last applied", "after": "now"} if fates else words
         titles = [
             "attribute",
@@ -403,16 +411,23 @@ def _body(group: Sequence[Mapping[str, Any]], edited: Container[str]) -> str:
         ]
         cells = [code(row[0]["path"], in_table=True), *(_values([pair[side] for pair in pairs]) for side in sides)]
         cells += ["forces replacement" if row[0]["forces_replacement"] else ""] if forces else []
-        cells += [FATES.get(row[0].get("outcome"), "")] if fates else []
+        cells += [_fate(row)] if fates else []
         lines.append(f"| {' | '.join(cells)} |")
     left = len(rows[_MOST_ROWS:]) + first["attributes_left_out"]
     if left:
         lines += ["", f"and {left:,} more attributes"]
-    if later:
+    if later and "result" not in first:
         lines += ["" for _ in lines[-1:] if _]
-        title = "Not known in the plan" if "result" in first else "Known after apply"
-        lines += [f"{title}: {', '.join(code(path) for path in later[:_MOST_ROWS])}"]
+        lines += [f"Known after apply: {', '.join(code(path) for path in later[:_MOST_ROWS])}"]
     return "\n".join(lines) or "No attribute changes."
+
+
+def _fate(items: Sequence[Mapping[str, Any]]) -> str:
+    """The value of a drifted attribute after an apply, and what that is."""
+    outcome = items[0].get("outcome", "")
+    if outcome == OPEN or "expected" not in items[0]:
+        return FATES.get(outcome, "")
+    return f"{_values([item['expected'] for item in items]) or '(none)'} ({outcome})"
 
 
 def _after(item: Mapping[str, Any]) -> str:

@@ -13,7 +13,7 @@ from planner.logic.programs.actions import NO_OP, words_for
 from planner.render.review.attributes import FATES, remark
 from planner.render.review.decisions import GRAVE
 from planner.render.review.links import REMOVED_BLOCK
-from planner.render.review.results import effects_title, result_text
+from planner.render.review.results import effects_title, error_texts, result_text
 from planner.render.review.verdicts import places_of
 from planner.render.terminal import visible
 
@@ -122,6 +122,7 @@ def _causes(document: Mapping[str, Any]) -> Iterator[str]:
         if one["kind"] == REMOVED_BLOCK:
             one = {**one, "what": f"block {one['what']} removed"}
             note = f" at {_code(one['commit'][:10])}" if one.get("commit") else ""
+            note = f", was in {_code(one['place'])} at the last apply" if one.get("place") else note
         label = _code(one["label"]) if one.get("label") else _label(one, "what")
         cause = f"{label}{elements}{note}{_place(one)}{candidate}"
         rows.append((str(one["number"]), cause, *_sides(one), effects))
@@ -161,12 +162,14 @@ def _wait(one: Mapping[str, Any]) -> str:
     path = _code(f"{one['address']}.{one['path']}")
     value = f" = {_code(one['expression'])}" if one["expression"] else ""
     when = {"before": ", before its object is changed", "after": ", after its object is changed"}.get(one["known"], "")
-    return f"<br>depends on {path}{value}, known during the apply{when}"
+    done = ", ".join(f"{_code(other['address'])} ({_text(other['action'])})" for other in one.get("settled_by") or ())
+    return f"<br>depends on {path}{value}, known during the apply{when}{f'; done by then: {done}' if done else ''}"
 
 
 def _changes(document: Mapping[str, Any]) -> Iterator[str]:
     if document["changes"]:
         yield "<h2>Changes</h2>"
+    above = {*error_texts(document["diagnostics"])}
     for one in document["changes"]:
         done = words_for(one["verb"]).done if one["action"] != NO_OP else "moved" if one["previous_address"] else ""
         done = result_text(one) or done
@@ -178,18 +181,24 @@ def _changes(document: Mapping[str, Any]) -> Iterator[str]:
             (
                 _code(item["path"]),
                 *_sides({**item, "after": f"{item['expression']} {item['after']}"} if item.get("expression") else item),
-                "forces replacement" if item["forces_replacement"] else FATES.get(item.get("outcome"), ""),
+                "forces replacement" if item["forces_replacement"] else _fate(item),
             )
             for item in one["attributes"]
         ]
         table = _table(("attribute", "before", "after", ""), rows) if rows else ""
-        failed = f'<p class="grave">{_text(error)}</p>' if error else ""
+        failed = f'<p class="grave">{_text(error)}</p>' if error and error not in above else ""
         more = f"<p>and {one['attributes_left_out']:,} more attributes</p>" if one["attributes_left_out"] else ""
         if one["is_drift"]:
             gone = "destroyed outside" if one["action"] == "delete" else "changed outside"
             done = remark(one) if "drift" in one else gone
         head = f"{_label(one, 'address')} {_text(done)}{because}{held}{was}"
         yield f"<details><summary>{head}{_place(one)}</summary>{failed}{table}{more}</details>"
+
+
+def _fate(item: Mapping[str, Any]) -> str:
+    """The effect of an apply on a drifted attribute, with the value."""
+    fate = FATES.get(item.get("outcome", ""), "")
+    return f"{fate}: {_code(item['expected'])}" if item.get("expected") else fate
 
 
 def _foot(document: Mapping[str, Any]) -> Iterator[str]:

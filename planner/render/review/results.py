@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from planner.engine.apply.outcomes import DONE, FAILED, LEFT, LOST, NOT_REACHED, TAINTED, UNMET, Outcome
+from planner.engine.apply.outcomes import DONE, FAILED, KINDS, LEFT, LOST, NOT_REACHED, TAINTED, UNMET, Outcome
 from planner.logic.model.plan import OutputChange
 from planner.logic.programs.actions import NO_OP, does, steps, words_for
 from planner.render.plan import output_diff
-from planner.render.review.attributes import UNKNOWN, shortened, sides
+from planner.render.review.attributes import UNKNOWN, shortened, sides, without_label
 
 _LISTS = {
     LOST: "destroyed, but not created again",
@@ -25,7 +26,10 @@ _DESTROYED = (DONE, UNMET, LOST)
 """outcomes of changes that destroyed an object"""
 _MOST = 300
 """characters of an error"""
-_LEFT = "planner plan shows what is left to do."
+_NEXT = "Correct the error, then apply again; planner plan shows what is left to do."
+_AGAIN = " Until then, each apply replaces the tainted objects again."
+_COUNTED = {"create": "added", "update": "changed"}
+"""the words of titles for actions, where they are others than those of the list of changes"""
 
 
 def with_results(
@@ -40,12 +44,41 @@ def with_results(
     changes = []
     for one in review["changes"]:
         known = outcomes.get(one["address"], missing)
-        result = {"outcome": known.kind, "error": hide(known.error)[:_MOST]}
+        result = {"outcome": known.kind, "error": without_label(hide(known.error))[:_MOST]}
         changes.append(one if one["is_drift"] or one["action"] == NO_OP else {**one, "result": result})
     if succeeded:
         return {**review, "changes": changes}
-    notes = {"notes": [*review["notes"], _LEFT]} if "notes" in review else {}
-    return {**review, "changes": changes, "decisions": list(_decisions(review["decisions"], changes)), **notes}
+    results = [one for one in changes if "result" in one]
+    tainted = any(one["result"]["outcome"] == TAINTED for one in results)
+    notes = {"notes": [*review["notes"], _NEXT + _AGAIN * tainted]} if "notes" in review else {}
+    title = {"title": _title(results)} if results and review.get("result") else {}
+    return {**review, "changes": changes, "decisions": list(_decisions(review["decisions"], changes)), **notes, **title}
+
+
+def _title(changes: Iterable[Mapping[str, Any]]) -> str:
+    """`Apply failed: 1 changed, 1 replaced but tainted, 2 not reached.`"""
+    numbers = Counter((one["result"]["outcome"], _count_text(one)) for one in changes)
+    kinds = {kind for kind, _ in numbers}
+    parts = [] if kinds - {FAILED, NOT_REACHED} else ["nothing changed"]
+    parts += [f"{numbers[key]:,} {key[1]}" for key in sorted(numbers, key=lambda key: (KINDS.index(key[0]), key[1]))]
+    return f"Apply failed: {', '.join(parts)}."
+
+
+def _count_text(change: Mapping[str, Any]) -> str:
+    """`replaced but tainted`"""
+    outcome, first = change["result"]["outcome"], steps(change["action"])[0]
+    verb = "create" if outcome == TAINTED and first == "create" else change["verb"]
+    done = _COUNTED.get(verb, words_for(verb).done)
+    texts = {DONE: done, UNMET: f"{done} with a failed condition", TAINTED: f"{done} but tainted"}
+    short = {LOST: "destroyed and not created again", LEFT: "created beside the former object"}
+    return {**texts, **short, FAILED: "failed", NOT_REACHED: "not reached"}[outcome]
+
+
+def error_texts(diagnostics: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """Errors as the results of changes have them, which need not be shown twice."""
+    for one in diagnostics:
+        detail = one["detail"].strip().partition("\n")[0]
+        yield without_label(f"{one['summary']}: {detail}" if detail else one["summary"])[:_MOST]
 
 
 def with_outputs(review: dict[str, Any], outputs: Iterable[OutputChange], hide: Callable[[str], str]) -> dict[str, Any]:

@@ -22,6 +22,7 @@ _ATTRIBUTE = {
     "forces_replacement": bool,
     "outcome": Maybe(tuple(FATES)),
     "expression": Maybe(str),
+    "expected": Maybe(str),
 }
 _WHERE = {"file": Maybe(str), "line": Maybe(int)}
 _CHANGED = {"address": str, "action": str}
@@ -51,6 +52,7 @@ _CHANGE = {
     "undecided": [str],
     "import_id": Maybe(str),
     "data": Maybe(("holds", "none", "unknown", "")),
+    "data_by": Maybe(str),
     "result": Maybe({"outcome": KINDS, "error": str}),
     "drift": Maybe(dict.fromkeys(("planned", "outcome", "modified_at", "modified_by"), str)),
 }
@@ -64,11 +66,12 @@ REVIEW = {
     "changes_left_out": int,
 }
 """the review of a unit, as short_review makes it"""
+_WAIT = {**dict.fromkeys(("address", "path", "expression", "known"), str), "settled_by": Maybe([_CHANGED])}
 _FINDING = {
     **dict.fromkeys(("kind", "code", "address", "message", "reason"), str),
     **_WHERE,
     "would": Maybe(str),
-    "waits_for": Maybe([dict.fromkeys(("address", "path", "expression", "known"), str)]),
+    "waits_for": Maybe([_WAIT]),
     "rule": Maybe(_WHERE),
 }
 RECORDED = {

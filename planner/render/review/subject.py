@@ -28,8 +28,8 @@ class ReviewSubject:
     """lines about the objects that policies looked at"""
     checked: Sequence[str] | None = None
     """the codes of the policies that were checked; None where that is not known"""
-    data: Mapping[str, str] = field(factory=dict)
-    """whether objects hold data (holds, none), by address; of others no rule knows it"""
+    data: Mapping[str, tuple[str, str]] = field(factory=dict)
+    """whether objects hold data (holds, none), and the list with the type, by address; of others no rule knows it"""
     removed: Mapping[str, RemovedBlock] = field(factory=dict)
     """the former places of blocks that are no longer declared, by the addresses of their objects"""
     diagnostics: Sequence[Diagnostic] = ()

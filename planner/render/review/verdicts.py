@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from planner.logic.programs.actions import does, words_for
 from planner.render.alike import AlikeNames, alike, numbered
 from planner.render.review.literal import address, code, prose
 
@@ -73,13 +74,14 @@ def findings_text(group: Sequence[Mapping[str, Any]]) -> str:
     first = group[0]
     reason = f"; {prose(first['reason'])}" if first["reason"] else ""
     objects = f" {name_list(one['address'] for one in group)}" if first["address"] else ""
-    place = place_link(first) if len(group) == 1 else ""
-    rule = f" (rule: {place_link(first['rule'], '')})" if first.get("rule") else ""
+    place = f" ({link})" if len(group) == 1 and (link := place_link(first, "")) else ""
+    rule = f" ({place_link(first['rule'], '')})" if first.get("rule") else ""
     waits = [wait for one in group for wait in one.get("waits_for") or ()]
-    verb = {"deny": "would deny: ", "warn": "would warn: "}.get(first.get("would") or "", "")
+    then = "if this turns out to be true: "
+    verb = {"deny": f"denied {then}", "warn": f"warned of {then}"}.get(first.get("would") or "", "")
     later = f". {_waiting(waits, first.get('would') == 'deny')}" if waits else ""
     message = f"{verb if first['kind'] == 'undecided' else ''}{prose(first['message'])}"
-    return f"{code(first['code'])}{objects}: {message}{reason}{later}{place}{rule}  "
+    return f"{code(first['code'])}{rule}{objects}{place}: {message}{reason}{later}  "
 
 
 def _waiting(waits: Sequence[Mapping[str, Any]], denies: bool) -> str:
@@ -96,8 +98,22 @@ def _waiting(waits: Sequence[Mapping[str, Any]], denies: bool) -> str:
     known = {one["known"] for one in waits}
     when, effect = "known during the apply", "a denial then stops the apply"
     if known == {"before"}:
-        when, effect = f"known during the apply before {changed}", "a denial then stops the apply without that change"
+        when = f"known during the apply before {changed}"
+        effect = f"a denial then stops the apply without that change, but {_earlier_changes(waits)}"
     elif known == {"after"}:
-        when, effect = f"known only after {changed}", "a denial then stops the apply, but that change is made"
+        when = f"known only after {changed}"
+        effect = "a denial then stops the apply, but that change and earlier ones are made"
     effect = effect if denies else "the apply goes on in any case"
     return f"It depends on {', '.join(named[:MOST_NAMED])}{more}, {when}; {effect}"
+
+
+def _earlier_changes(waits: Sequence[Mapping[str, Any]]) -> str:
+    """The changes that are made before verdicts are decided: `a.k is replaced by then: its former object is gone`."""
+    named = {one["address"]: one["action"] for wait in waits for one in wait.get("settled_by") or ()}
+    if len(named) > 1:
+        return f"{name_list(named)} are changed by then"
+    for name, action in named.items():
+        is_gone = does(action, "replaces") and action.startswith("delete")
+        gone = ": its former object is destroyed" if is_gone else ""
+        return f"{code(name)} {words_for(action).is_planned} by then{gone}"
+    return "earlier changes are made"

@@ -6,8 +6,13 @@ from __future__ import annotations
 import re
 from urllib.parse import quote
 
+from planner.render.review.literal import code
 from planner.workflows.review.hosts import CodeReview, Comment
 
+_LOCKED = (
+    "If the state is still locked, make sure that no run is active, then remove the lock: "
+    "`planner force-unlock ID`, with the ID that the next run reports."
+)
 _LEFT = "\n\n*The rest has no room in a comment.*\n"
 _UNDER_WAY, _CUT = "> \N{HOURGLASS WITH FLOWING SAND} ", "> \N{OCTAGONAL SIGN} "
 """the beginnings of first lines about a run without a report"""
@@ -48,14 +53,15 @@ def annotate_cut(review: CodeReview, name: str, revision: str, address: str, end
     ServiceError."""
     existing = _existing(review, name)
     run, log = _run(revision) or "this commit", _log(address)
-    if name.split()[:1] == ["apply"]:
-        text = (
-            f"**No report exists of the apply of {run}: its run {ended}{log}.** It may have changed objects, and may "
-        )
-        text += "have left the state locked. Plan again to see what is left to do."
+    command, *words = name.split() or [""]
+    of = " ".join(words if command in ("plan", "apply", "drift") else (command, *words))
+    run += f" in {code(of)}" if of else ""
+    if command == "apply":
+        text = f"**No report exists of the apply of {run}: its run {ended}{log}.** It may have changed objects. "
+        text += f"Plan again to see what is left to do. {_LOCKED}"
     else:
         text = f"**No plan exists for {run}: its run {ended}{log}. Do not approve on this comment; run it again.** "
-        text += "Planning changes no objects, but the state may still be locked."
+        text += f"Planning changes no objects. {_LOCKED}"
     if existing:
         _put_note(review, name, existing[-1], f"{_CUT}{text}", revision)
     else:

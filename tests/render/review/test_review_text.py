@@ -167,7 +167,7 @@ def test_the_colour_of_a_cause_is_its_worst_effect_policies_included() -> None:
     )
     text = markdown(one)
     assert "| \N{LARGE RED CIRCLE} | [1] `var.a`" in text and "Policies checked: c." in text
-    assert "(rule: `p.dl:3`)" in text and "`c` `a.c`: would deny: m" in text
+    assert "`c` (`p.dl:3`) `a.b`: m" in text and "`a.c`: denied if this turns out to be true: m" in text
 
 
 def finding(kind: str, address: str = "a.b") -> dict[str, object]:

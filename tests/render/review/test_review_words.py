@@ -12,8 +12,8 @@ from render.review.documents import attribute, cause, change, document
 from planner.engine.apply.outcomes import Outcome
 from planner.foundation.vocabulary.diagnostic import error
 from planner.render.review.attributes import remark
-from planner.render.review.decisions import data_notes, decisions, policy_lines
-from planner.render.review.document import bare_document
+from planner.render.review.decisions import data_notes, decisions, policy_lines, with_settling
+from planner.render.review.document import bare_document, without_repeats
 from planner.render.review.drift import drift_decisions
 from planner.render.review.links import Links
 from planner.render.review.markdown import markdown
@@ -35,17 +35,24 @@ def planned(address: str, action: str, data: str, **more: Any) -> dict[str, Any]
     [
         ("delete", "holds", "destroys_stateful", "destroyed, holding data"),
         ("delete", "none", "destroys", "destroyed, holding no data"),
-        ("delete", "unknown", "destroys_unknown", "destroyed, perhaps holding data"),
+        ("delete", "unknown", "destroys_unknown", "destroyed, perhaps holding data (not known to protect_stateful)"),
         ("delete-then-create", "none", "replaces", "replaced, destroyed first, holding no data"),
-        ("create-then-delete", "unknown", "replaces_unknown", "replaced, created first, perhaps holding data"),
-        ("create-then-delete", "holds", "replaces_stateful", "replaced, created first, holding data"),
+        (
+            *("create-then-delete", "unknown", "replaces_unknown"),
+            "replaced, created first, perhaps holding data; each new one starts empty (not known to protect_stateful)",
+        ),
+        (
+            *("create-then-delete", "holds", "replaces_stateful"),
+            "replaced, created first, holding data; each new one starts empty",
+        ),
     ],
 )
 def test_destroyed_objects(action: str, data: str, kind: str, text: str) -> None:
     changes = [planned("a.b", action, data), planned("a.u", "update", "")]
     assert decisions(PLAN, changes, ReviewSubject()) == [{"kind": kind, "text": text, "objects": ["a.b"]}]
     sign = "\N{LARGE RED CIRCLE}" if data == "holds" else "\N{LARGE ORANGE CIRCLE}"
-    assert f"{sign} **1 {text}**: `a.b`" in markdown(document(decisions=decisions(PLAN, changes, ReviewSubject())))
+    shown = markdown(document(decisions=decisions(PLAN, changes, ReviewSubject())))
+    assert f"{sign} **1 {text}**: `a.b`" in shown.replace("\\", "")
 
 
 def test_lost_data_comes_first() -> None:
@@ -78,8 +85,7 @@ SAFE = [{"kind": "destroys", "text": "", "objects": ["a.b"]}]
             ("tags",),
             MAYBE,
             [
-                "Policies checked: tags; none denies the plan.",
-                "protect_stateful, the policy about the data of destroyed objects, is not among them.",
+                "Policies checked: tags, but not protect_stateful, which guards the data of destroyed objects.",
                 "Objects checked: 3.",
             ],
         ),
@@ -106,18 +112,19 @@ def finding(kind: str, would: str = "deny", *known: tuple[str, str, str]) -> dic
         (finding("deny"), "`c` `a.b`: m"),
         (
             finding("undecided", "deny", ("a.b", "a.k.id", "before")),
-            "`c` `a.b`: would deny: m. It depends on `a.b.key` (`a.k.id`), known during the apply before `a.b` is "
-            "changed; a denial then stops the apply without that change",
+            "`c` `a.b`: denied if this turns out to be true: m. It depends on `a.b.key` (`a.k.id`), known during "
+            "the apply before `a.b` is changed; a denial then stops the apply without that change, but earlier "
+            "changes are made",
         ),
         (
             finding("undecided", "deny", ("a.b", "", "after")),
-            "`c` `a.b`: would deny: m. It depends on `a.b.key`, known only after `a.b` is changed; a denial then stops "
-            "the apply, but that change is made",
+            "`c` `a.b`: denied if this turns out to be true: m. It depends on `a.b.key`, known only after `a.b` is "
+            "changed; a denial then stops the apply, but that change and earlier ones are made",
         ),
         (
             finding("undecided", "warn", ("a.b", "", "after"), ("a.c", "x", "before")),
-            "`c` `a.b`: would warn: m. It depends on `a.b.key`, `a.c.key` (`x`), known during the apply; the apply "
-            "goes on in any case",
+            "`c` `a.b`: warned of if this turns out to be true: m. It depends on `a.b.key`, `a.c.key` (`x`), known "
+            "during the apply; the apply goes on in any case",
         ),
     ],
 )
@@ -129,6 +136,33 @@ def test_a_verdict_is_stated_once_with_its_meaning_for_the_apply(one: dict[str, 
     many = [{**one, "code": f"c{n}"} for n in range(9)]
     assert markdown(document(decisions=decided, policies={"findings": many, "judged": []})).count("`a.b`: ") == 9
     assert ("depends on" in page(shown)) == ("waits_for" in one)
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ([("a.k", "delete-then-create")], "`a.k` is replaced by then: its former object is destroyed"),
+        ([("a.k", "create-then-delete")], "`a.k` is replaced by then"),
+        ([("a.k", "update")], "`a.k` is updated in place by then"),
+        ([("a.k[0]", "update"), ("a.k[1]", "update")], "`a.k[0, 1]` are changed by then"),
+        ([("a.k2", "update"), ("a.b", "update")], "earlier changes are made"),
+    ],
+)
+def test_a_late_denial_names_what_is_done_by_then(changes: list[tuple[str, str]], text: str) -> None:
+    planned_ones = [{**change(name), "action": action} for name, action in changes]
+    one = with_settling(finding("undecided", "deny", ("a.b", "f(a.k.id)", "before")), planned_ones)
+    decided = [{"kind": "undecided", "text": "", "objects": ["c: a.b"]}]
+    shown = document(decisions=decided, policies={"findings": [one], "judged": []})
+    assert f"without that change, but {text}  \n" in markdown(shown)
+    assert ("done by then" in page(shown)) == ("by then" in text)
+
+
+def test_the_list_that_has_a_type_is_named() -> None:
+    changes = [planned(f"a.{by}", "delete", "none", data_by=by) for by in ("holds_no_data", "stateless_type")]
+    assert [(one["text"], one["objects"]) for one in decisions(PLAN, changes, ReviewSubject())] == [
+        (f"destroyed, holding no data (by {by} of protect_stateful)", [f"a.{by}"])
+        for by in ("holds_no_data", "stateless_type")
+    ]
 
 
 ROW = cause("a.b.tags", [change("a.b")])
@@ -143,6 +177,10 @@ ROW = cause("a.b.tags", [change("a.b")])
         (
             {"kind": "removed_block", "before": "", "after": "", "file": "m.tf", "line": 3, "commit": "12345678901f"},
             "[1] `block a.b.tags removed` (was `m.tf:3` at `1234567890`)",
+        ),
+        (
+            {"kind": "removed_block", "before": "", "after": "", "place": "m.tf"},
+            "[1] `block a.b.tags removed` (was in `m.tf` at the last apply)",
         ),
         ({"kind": "removed_block", "before": "", "after": ""}, "[1] `block a.b.tags removed` |"),
         ({"file": "m.tf", "line": 3, "link": "https://h/m"}, "[1] [`a.b.tags`](https://h/m)"),
@@ -192,6 +230,26 @@ def test_a_failed_apply_has_the_outcome_of_each_object(verb: str, kind: str, wor
         assert ("secret" in written) == (kind != "done") and "<secret>" not in written
 
 
+def test_the_title_of_a_failed_apply_counts_what_happened() -> None:
+    verbs = {"a.a": "update", "a.b": "replace", "a.c": "update", "a.d": "create"}
+    problem = {"severity": "error", "summary": "s", "detail": "Status 1. Output: ", "address": "a.b"}
+    result = {"succeeded": False, "added": 0, "changed": 1, "destroyed": 1}
+    unknown = [attribute("id", '"1"', "(known after apply)")]
+    changes = [change(name, verb, attributes=unknown) for name, verb in verbs.items()]
+    plan = document(changes=changes, diagnostics=[problem], result=result)
+    known = {"a.a": Outcome("done"), "a.b": Outcome("tainted", "s: Status 1. Output:"), "a.d": Outcome("failed", "e")}
+    shown = with_results(plan, False, known)
+    assert shown["title"] == "Apply failed: 1 changed, 1 replaced but tainted, 1 failed, 1 not reached."
+    assert shown["notes"] == [
+        "Correct the error, then apply again; planner plan shows what is left to do. Until then, each apply replaces "
+        "the tainted objects again."
+    ]
+    text = markdown(shown)
+    assert text.count("Status 1") == page(shown).count("Status 1") == 1 and "nown after apply" not in text
+    bare = with_results(plan, False, {})
+    assert bare["title"] == "Apply failed: nothing changed, 4 not reached."
+
+
 def test_lost_data_of_a_failed_apply_is_named_only_where_it_is_lost() -> None:
     lost = [{"kind": "replaces_stateful", "text": "replaced, holding data", "objects": ["a.b", "a.c", "a.d"]}]
     plan = document(changes=[change(name, "replace") for name in ("a.b", "a.c", "a.d")], decisions=lost)
@@ -229,6 +287,36 @@ def test_drift(one: dict[str, Any], words: str, text: str) -> None:
     (decision,) = drift_decisions([one])
     assert decision["text"].endswith(text) or text in decision["text"]
     assert decision["objects"] == ["a.b"]
+
+
+@pytest.mark.parametrize(("way", "text"), [("replace", "by replacing it"), ("update", "in place")])
+def test_restored_drift_has_the_way_and_the_value(way: str, text: str) -> None:
+    item = {**attribute("name", '"a"', '"b"'), "outcome": "restored", "expected": '"a"'}
+    one = {**drifted("update", "restored"), "attributes": [item], "file": "m.tf", "line": 2}
+    one["drift"]["planned"] = way
+    (decision,) = drift_decisions([one])
+    assert decision["text"] == f"changed outside; an apply restores what was applied, {text}"
+    shown = markdown(document(changes=[one]))
+    assert '| `name` | `"a"` | `"b"` | `"a"` (restored) |' in shown
+    assert "To keep this, write it in `m.tf:2`; to undo it, apply." in shown
+    assert "an apply restores it: <code>&quot;a&quot;</code>" in page(document(changes=[one]))
+
+
+def test_an_edit_whose_value_another_cause_makes_unknown_is_the_only_cause_of_its_change() -> None:
+    edited = {**attribute("key", '"a"', "(known after apply)"), "expression": "a.k.id"}
+    changes = [
+        change("a.k", "replace", causes=[1]),
+        change("a.b", causes=[1, 2], attributes=[edited, attribute("id", "", "(known after apply)")]),
+        change("a.c", causes=[1, 2], attributes=[attribute("x", "1", "2"), attribute("key", "1", "2")]),
+    ]
+    rows = [
+        cause("a.k.v", changes),
+        cause("a.b.key", changes[1:], 2, after="a.k.id (known after apply)"),
+    ]
+    first, second = without_repeats(rows, changes)
+    assert (first["sets_off"], second["sets_off"]) == ({"replace": 1, "update": 1}, {"update": 2})
+    assert [one["address"] for one in first["changes"]] == ["a.k", "a.c"]
+    assert [one["causes"] for one in changes] == [[1], [2], [1, 2]]
 
 
 def test_warnings_are_folded_and_errors_are_not() -> None:
@@ -284,5 +372,7 @@ def test_units_that_change_alike_are_one_row_of_a_wave_and_one_fold() -> None:
         *("`u1`", "`u2..u9` (8)"),
     ]
     assert (
-        text.count("<details>") == 2 and "<code>u1..u9</code> (9): changes" in text and "read by `u2..u9` (8)" in text
+        text.count("<details>") == 2
+        and "<code>u1..u9</code> (9): changes" in text
+        and "Output `u1: o` `1` → `2`, read by `u2..u9` (8)" in text
     )

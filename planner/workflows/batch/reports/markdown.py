@@ -13,10 +13,19 @@ from typing import Any
 from planner.logic.programs.actions import words_for
 from planner.render.alike import numbered
 from planner.render.review.document import bare_document
+from planner.render.review.drift import REPORT
 from planner.render.review.literal import code, prose
 from planner.render.review.markdown import decisions, foot_lines, output_text, sections, where_lines
 from planner.render.review.subject import ReviewSubject
-from planner.workflows.batch.reports.document import note, noun_of, replaced_text, summary_line, totals_text
+from planner.workflows.batch.reports.document import (
+    is_drift,
+    note,
+    noun_of,
+    replaced_text,
+    summary_line,
+    totals,
+    totals_text,
+)
 
 LONGEST = 65_000
 """characters: GitHub takes 65,536"""
@@ -100,6 +109,8 @@ def _problems(document: dict[str, Any]) -> list[str]:
 
 def _title(document: dict[str, Any]) -> str:
     """`Batch plan: 100 units change, 900 unchanged.`"""
+    if is_drift(document) and any(totals(document).values()):
+        return f"{summary_line(document)}{REPORT}"
     number = document["outcomes"].get("changes", 0)
     noun = f"{noun_of(document)}s change" if number != 1 else f"{noun_of(document)} changes"
     return (
@@ -236,12 +247,11 @@ def _fold(
 
 
 def _common(group: Sequence[dict[str, Any]], outputs: Mapping[str, list[Mapping[str, Any]]]) -> list[Mapping[str, Any]]:
-    """The outputs of units that change alike, each with the readers of all."""
-    readers: dict[str, dict[str, None]] = {}
-    for unit in group:
-        for one in outputs.get(unit["unit"], ()):
-            readers.setdefault(one["name"], {}).update(dict.fromkeys(one["read_by"]))
-    return [{**one, "read_by": [*readers[one["name"]]]} for one in outputs.get(group[0]["unit"], ())]
+    """The outputs of units that change alike: of several units those that others read, each with its unit."""
+    own = [one for unit in group for one in outputs.get(unit["unit"], ())]
+    if len(group) > 1 and any(one["read_by"] for one in own):
+        return [{**one, "name": f"{one['unit']}: {one['name']}"} for one in own if one["read_by"]]
+    return own[: len(outputs.get(group[0]["unit"], ()))]
 
 
 def _fenced(lines: list[str], what: str = "") -> list[str]:

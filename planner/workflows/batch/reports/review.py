@@ -210,9 +210,14 @@ class _Fleet:
         one = self.causes[first]
         units = list(dict.fromkeys(unit for unit, _ in keys))
         own = ((unit, edit) for unit, inner in keys for edit in self.causes[unit, inner].get("unsettles") or ())
+        place = self._place(first[0], one)
+        note = one["note"]
+        if place and note.endswith(f"{one['file']}:{one['line']}"):  # a place as seen from the unit
+            note = note.removesuffix(f"{one['file']}:{one['line']}") + f"{place['file']}:{place['line']}"
         return {
             **one,
-            **self._place(first[0], one),
+            **place,
+            "note": note,
             "unsettles": sorted({edit for key in own for edit in numbers.get(key, ())} - {number}),
             "number": number,
             "certain": all(self.causes[key]["certain"] for key in keys),
