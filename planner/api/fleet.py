@@ -191,7 +191,7 @@ class Fleet:
         text("changed", changed)
         switches(refresh=refresh, cache=cache)
         if not isinstance(workers, int) or workers < 0:
-            raise Failure(error("api.argument", "Invalid argument", f"workers is {workers!r}; it has to be 0 or more."))
+            raise Failure(error("api.argument", "Invalid argument", f"workers is {workers!r}; it must be 0 or more."))
         flags = ["-destroy"] if mode == "destroy" else ["-refresh-only"] if mode == "refresh-only" else []
         flags += [f"-changed={changed}"] if changed else []
         flags += [f"-workers={workers}"] if workers else []

@@ -21,9 +21,9 @@ AROUND = (
 """replacements for services, for stacks"""
 SELECT = (
     Flag("file", "string", "The fleet file (planner.batch.hcl).", value="FILE"),
-    Flag("tag", "list", "Only units with this tag. May be repeated.", value="TAG"),
-    Flag("group", "list", "Only units of this group. May be repeated.", value="GROUP"),
-    Flag("changed", "string", "Only units that read a file changed since this git revision.", value="REV"),
+    Flag("tag", "list", "Select only units with this tag. May be repeated.", value="TAG"),
+    Flag("group", "list", "Select only units of this group. May be repeated.", value="GROUP"),
+    Flag("changed", "string", "Select only units that read a file changed since this git revision.", value="REV"),
     Flag("exclude", "list", "Exclude these units: a set, like WORDS. May be repeated.", value="WORD"),
     Flag("rules", "list", "The directory of your fleet rules (.planner/batch-rules).", value="DIR"),
     *AROUND,
@@ -54,7 +54,7 @@ REUSE = Flag("reuse", "duration", "Accept results of reading real objects up to 
 ASK = (
     Flag("var", "ordered", "Set a variable in all units that declare it, or in one unit.", value="[UNIT:]NAME=VALUE"),
     Flag("var-file", "ordered", "Read variables from a file, for all units or for one.", value="[UNIT:]FILE"),
-    Flag("target", "list", "Only this object of the unit and its dependencies.", value="UNIT:ADDRESS"),
+    Flag("target", "list", "Plan only this object of the unit and its dependencies.", value="UNIT:ADDRESS"),
     Flag("replace", "list", "Replace this resource instance of the unit.", value="UNIT:ADDRESS"),
 )
 JUDGE = (
@@ -67,10 +67,12 @@ JUDGE = (
     ),
     Flag("override-reason", "string", "The reason for the override; it is recorded.", value="TEXT"),
 )
-SHARD = Flag("shard", "string", "Only the units of this shard (3/20), for parallel jobs: see batch join.", value="K/N")
+SHARD = Flag(
+    "shard", "string", "Run only the units of this shard (3/20), for parallel jobs: see batch join.", value="K/N"
+)
 MODE = (
     Flag("destroy", "bool", "Plan to destroy everything that the units manage."),
-    Flag("refresh-only", "bool", "Only compare the states with the real objects, and report drift."),
+    Flag("refresh-only", "bool", "Compare the states with the real objects, and report only drift."),
 )
 REPORTS = (
     JSON,

@@ -187,7 +187,7 @@ def _value(flag: Flag, text: str) -> Any:
             return True
         if text in FALSE:
             return False
-        raise UsageError(f"Option -{flag.name} is true or false", f"It was given {text!r}.")
+        raise UsageError(f"Option -{flag.name} must be true or false", f"Its value is {text!r}.")
     if flag.kind == "int":
         try:
             return int(text)

@@ -29,7 +29,7 @@ VARIABLES = (
 )
 LOCK = (
     Flag("lock", "bool", "Do not lock the state. Dangerous if others use it at the same time.", True),
-    Flag("lock-timeout", "duration", "How long to wait for the lock of the state.", 0.0, "DURATION"),
+    Flag("lock-timeout", "duration", "The maximum time to wait for the lock of the state.", 0.0, "DURATION"),
 )
 STATE = (
     *LOCK,
@@ -55,17 +55,17 @@ OPERATION = (
     Flag(
         "provider-parallelism",
         "list",
-        "The number for one provider (local name, source address or type). May be repeated.",
+        "The number of concurrent operations of one provider (local name, source address or type). May be repeated.",
         value="NAME=N",
     ),
     Flag("refresh", "bool", "Do not read the real objects before planning.", True),
-    Flag("refresh-only", "bool", "Only detect changes made outside planner, and plan to record them."),
-    Flag("target", "list", "Only this object and its dependencies. May be repeated.", value="ADDRESS"),
+    Flag("refresh-only", "bool", "Detect only changes made outside planner, and plan to record them."),
+    Flag("target", "list", "Plan only this object and its dependencies. May be repeated.", value="ADDRESS"),
     Flag("target-file", "list", "Like -target, with the addresses in a file, one per line.", value="FILE"),
     Flag("exclude", "list", "Everything except this object and its dependents. May be repeated.", value="ADDRESS"),
     Flag("exclude-file", "list", "Like -exclude, with the addresses in a file, one per line.", value="FILE"),
     Flag("replace", "list", "Replace this resource instance. May be repeated.", value="ADDRESS"),
-    Flag("invoke", "list", "Only invoke this action; nothing else is changed. May be repeated.", value="ADDRESS"),
+    Flag("invoke", "list", "Invoke this action, and change nothing else. May be repeated.", value="ADDRESS"),
     Flag("allow-deferral", "bool", "Defer objects with an unknown count or for_each to a later plan."),
     RULES,
 )

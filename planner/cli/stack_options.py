@@ -13,7 +13,9 @@ AROUND = (
     Flag("upstream", "list", "The directory of an upstream stack. May be repeated.", value="ADDRESS=DIR"),
 )
 WORKERS = Flag("workers", "int", "The number of deployments that run at a time (default: one per processor).", 0, "N")
-DEPLOYMENTS = Flag("deployment", "list", "Only these deployments; patterns are allowed. May be repeated.", value="NAME")
+DEPLOYMENTS = Flag(
+    "deployment", "list", "Select only these deployments; patterns are allowed. May be repeated.", value="NAME"
+)
 PLANNING = (
     Flag("parallelism", "int", "The number of concurrent provider operations in a deployment (10).", 10, "N"),
     Flag("refresh", "bool", "Do not read the real objects before planning.", True),

@@ -418,7 +418,7 @@ def _diagnostic(data: Mapping[str, Any]) -> Diagnostic:
 
 def _refusal(problem: str, run: ServerRun, has_changes: bool = False) -> RemoteResult:
     detail = f"{problem} See {run.page}"
-    return RemoteResult(has_changes, diagnostics=(error("remote.refused", "The run cannot go on", detail),))
+    return RemoteResult(has_changes, diagnostics=(error("remote.refused", "The run cannot continue", detail),))
 
 
 def _failure(status: str, run: ServerRun) -> Diagnostic:

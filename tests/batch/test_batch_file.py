@@ -313,7 +313,7 @@ WRONG = {
     'unit "a" { template = "servic" }\ntemplate "service" {}\n': 'There is no template servic. Did you mean "service"?',
     'unit "a" { tags = [local.tag] }\nlocals { tags = 1 }\n': 'No local value is named tag. Did you mean "tags"?',
     "locals {\n  x = local.y\n  y = local.x\n}\nunit \"a\" { tags = [local.x] }\n": "local.x depends on itself",
-    'unit "a" { tags = [each.key] }\n': "each.key means nothing here",
+    'unit "a" { tags = [each.key] }\n': "each.key is not valid here",
     'unit "a" { variables = { name = unit.b.id } }\n': "in inputs only",
     'unit "a" { inputs = { name = unit.n["x"].id } }\nunit "n" { for_each = toset(["y"]) }\n': 'unit.n has no "x"',
     'unit "a" { for_each = ["x"] }\n': "for_each must be a map or a set of strings",

@@ -140,7 +140,7 @@ def test_a_level_for_a_code_that_there_is_not_is_warned_about(folder: Path, plan
     with (folder / ".planner/policy.toml").open("a") as file:
         file.write('[policies.prot]\nlevel = "warn"\n[policies.max_deletes]\nlevel = "warn"\n')
     text = said(planner("policy", "check"))
-    assert "prot means nothing here. Did you mean" in text and "max_deletes" not in text
+    assert "prot is not valid here. Did you mean" in text and "max_deletes" not in text
 
 
 # ---------------------------------------------------------------- levels

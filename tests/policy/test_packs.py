@@ -200,7 +200,7 @@ def test_what_the_organisation_sets_is_final() -> None:
         ('name = "Acme"\n', '"Acme" is not a valid name of a pack'),
         ('name = "a"\nversion = "one"\n', '"one" is not a valid version'),
         ("name = 5\n", "name is the number 5; it must be a string."),
-        ('name = "a"\nparamters = {}\n', 'paramters means nothing here. Did you mean "parameters"?'),
+        ('name = "a"\nparamters = {}\n', 'paramters is not valid here. Did you mean "parameters"?'),
         ('name = "a"\n[policies.x]\nlevel = "hard"\n', 'level is one of deny, soft, warn, info, not "hard".'),
         ('name = "a"\n[policies.x]\nlevl = "deny"\n', 'Did you mean "level"?'),
         ('name = "a"\n[policies.x]\noverride = ["g"]\n', "Groups override what is soft"),
@@ -221,7 +221,7 @@ def test_what_the_organisation_sets_is_final() -> None:
         (".".join(["a"] * 20_000) + " = 1\n", "A key has more than 40 names."),
         ("x = {y = 1, " + " . ".join(["'a'"] * 50) + " = 1}\n", "A key has more than 40 names."),
         ('name = "a"\nname = "b"\n', "Cannot overwrite a value"),
-        ('name = "a\n', "This is not TOML"),
+        ('name = "a\n', "The file is not valid TOML"),
     ],
 )
 def test_what_is_wrong_with_a_pack(text: str, said: str) -> None:
@@ -417,7 +417,7 @@ def test_packs_that_there_are_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         ('[packs."acme.t"]\nsource = "git::x"\nversion = "so"\n', "is not a valid version constraint"),
         ("[policies.x]\nwaivable = false\n", "Only the policy file of an organisation may restrict waivers"),
         ('[waivers]\nnotice_days = "soon"\n', "notice_days is a string"),
-        ("[workspace.prod.policie]\n", "policie means nothing here"),
+        ("[workspace.prod.policie]\n", "policie is not valid here"),
     ],
 )
 def test_what_is_wrong_with_a_policy_file(text: str, said: str) -> None:
@@ -444,7 +444,7 @@ def test_a_waiver_holds_to_the_end_of_its_day(written: str, seconds: int) -> Non
         (WAIVER.format('"never"'), '"never" is not a valid day'),
         (WAIVER.format("5"), "is not a valid day"),
         (WAIVER.replace("expires = {}\n", ""), "A waiver needs an expiry date"),
-        (WAIVER.format("2026-01-01") + 'until = "x"\n', "until means nothing here"),
+        (WAIVER.format("2026-01-01") + 'until = "x"\n', "until is not valid here"),
         (WAIVER.format("2026-01-01").replace('"r"', '" "'), "A waiver has a reason"),
         (WAIVER.format("2026-01-01").replace("[[waiver]]", "[waiver]"), "it must be an array of tables"),
         ("[[waivers]]\n", 'Did you mean "waiver"?'),

@@ -188,7 +188,7 @@ def _of_no_policy(policies: Policies) -> Iterator[Diagnostic]:
     known |= {entry.name for entry in library()} if any(one.code not in known for one in said) else set()
     for one in said:
         if one.code not in known:
-            detail = f"{one.code} means nothing here.{did_you_mean(one.code, known)}"
+            detail = f"{one.code} is not valid here.{did_you_mean(one.code, known)}"
             yield warning("policy.unknown", "Unknown policy code", detail, one.span)
 
 

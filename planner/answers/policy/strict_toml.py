@@ -118,7 +118,7 @@ class TomlTable:
         for key in self.data:
             if key not in self.known:
                 known = ", ".join(sorted(self.known))
-                detail = f"{key} means nothing here.{did_you_mean(key, self.known)} There are {known}."
+                detail = f"{key} is not valid here.{did_you_mean(key, self.known)} There are {known}."
                 self.problem(key, detail, "Unknown key")
 
 
@@ -222,7 +222,7 @@ def _syntax(problem: Exception, source: Source, what: str, code: str) -> Diagnos
         text = text.replace(" (at end of document)", ", at the end of the file")
     begin = max(0, min(start, len(source.text) - 1))
     span = Span(source, begin, min(begin + 1, len(source.text)))
-    return error(code, f"Syntax error in {what}", f"This is not TOML: {text}.", span)
+    return error(code, f"Syntax error in {what}", f"The file is not valid TOML: {text}.", span)
 
 
 class _TomlLocations:

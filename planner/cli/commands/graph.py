@@ -44,7 +44,7 @@ def graph(arguments: Arguments, terminal: Terminal) -> int:
     calls = plan_calls(Questions, arguments)
     kind = arguments["type"] or ("apply" if arguments["plan"] else "plan")
     if kind not in KINDS:
-        raise UsageError(f"No graph of type {kind}", f"The types are: {', '.join(KINDS)}.")
+        raise UsageError(f"Unknown graph type {kind}", f"The types are: {', '.join(KINDS)}.")
     # The drawing is the graph of the configuration; programs get the one that the operation really walks.
     graph = calls.built_graph(kind, arguments["plan"] or None, as_planned=arguments["json"])
     said = [d for d in graph.diagnostics if d.is_error or not arguments["json"]]
@@ -102,7 +102,7 @@ def cycles(arguments: Arguments, terminal: Terminal) -> int:
 
     arguments.no_words("cycles takes no words; use -chdir=DIR before the command.")
     if arguments["type"] not in CYCLIC:
-        raise UsageError(f"No graph of type {arguments['type']}", f"The types are: {', '.join(CYCLIC[1:])}.")
+        raise UsageError(f"Unknown graph type {arguments['type']}", f"The types are: {', '.join(CYCLIC[1:])}.")
     knots, diagnostics = plan_calls(Questions, arguments).knots(arguments["type"], arguments["plan"] or None)
     if knots is None:
         return finish(diagnostics, terminal)

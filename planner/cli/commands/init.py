@@ -37,7 +37,9 @@ selects providers. It is safe to run again.""",
         Flag("plugin-dir", "list", "Search for providers only in this directory. May be repeated.", value="DIR"),
         Flag("lockfile", "string", "The lock file mode: readonly.", value="MODE"),
         IGNORE_REMOTE_VERSION,
-        Flag("test-directory", "string", "The directory with further test files (tests).", value="DIR"),
+        Flag(
+            "test-directory", "string", "The directory with test files, in addition to this one (tests).", value="DIR"
+        ),
         INPUT,
         *LOCK,
         *VARIABLES,
@@ -92,7 +94,9 @@ def _check(arguments: Arguments) -> None:
     "Installs the modules that the configuration calls into .terraform/modules.",
     (
         Flag("update", "bool", "Look for newer versions of installed modules."),
-        Flag("test-directory", "string", "The directory with further test files (tests).", value="DIR"),
+        Flag(
+            "test-directory", "string", "The directory with test files, in addition to this one (tests).", value="DIR"
+        ),
         *VARIABLES,
         *JSON_LINES,
     ),

@@ -140,7 +140,7 @@ def _query_subject(arguments: Arguments) -> dict[str, Any]:
     """The subject of the query according to the flags. Raises UsageError where they contradict each other."""
     kind, plan_file, state_file = (arguments[name] for name in ("type", "plan", "state-only"))
     if kind and kind not in KINDS:
-        raise UsageError(f"No graph of type {kind}", f"The types are: {', '.join(KINDS)}.")
+        raise UsageError(f"Unknown graph type {kind}", f"The types are: {', '.join(KINDS)}.")
     if plan_file and kind not in ("", "plan", "apply"):
         raise UsageError("Conflicting options", "A plan file has only graphs of the types apply and plan.")
     if state_file and (plan_file or kind):

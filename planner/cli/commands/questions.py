@@ -206,7 +206,7 @@ def explore(arguments: Arguments, terminal: Terminal) -> int:
     if not arguments["out"]:
         raise UsageError("Option -out is required", "Name the file to write: planner explore -out=plan.html")
     if arguments["type"] not in KINDS:
-        raise UsageError(f"No graph of type {arguments['type']}", "The types are: plan, apply.")
+        raise UsageError(f"Unknown graph type {arguments['type']}", "The types are: plan, apply.")
     plan_file = arguments["plan"] or None
     calls, kinds = plan_calls(Questions, arguments), KINDS[arguments["type"]]
     explored, problems = calls.exploration(kinds, plan_file, ProgressHooks(terminal))

@@ -113,7 +113,7 @@ def rules_stats(arguments: Arguments, terminal: Terminal) -> int:
 
     directory = arguments.at_most_one_word("Name one directory, or none.", ".")
     if arguments["type"] not in KINDS:
-        raise UsageError(f"No graph of type {arguments['type']}", f"The types are: {', '.join(KINDS)}.")
+        raise UsageError(f"Unknown graph type {arguments['type']}", f"The types are: {', '.join(KINDS)}.")
     built = plan_calls(Questions, arguments, directory=directory).built_graph(arguments["type"])
     database, diagnostics = built.database, built.diagnostics
     if database is None or has_errors(diagnostics):

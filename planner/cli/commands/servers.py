@@ -60,7 +60,7 @@ def mcp(arguments: Arguments, terminal: Terminal) -> int:
         made.run("stdio")
         return 0
     if not 0 <= port <= 65535:
-        raise UsageError("Option -http must be a port", "Ports are numbers from 0 to 65535.")
+        raise UsageError("Option -http requires a port", "A port is a number from 0 to 65535.")
     import socket
 
     import uvicorn

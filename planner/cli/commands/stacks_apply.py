@@ -39,7 +39,7 @@ With -json, the output is that of `planner plan -json`, with the deployment and 
         Flag(
             "component",
             "list",
-            "Only this component (an instance, all of them, a child stack) and its dependencies. May be repeated.",
+            "Plan only this component (an instance, all of them, a child stack) and its dependencies. May be repeated.",
             value="ADDRESS",
         ),
         Flag("report", "string", "Write the plans as one JSON document to this file.", value="FILE"),

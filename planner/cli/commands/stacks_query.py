@@ -182,7 +182,7 @@ def stacks_policy(arguments: Arguments, terminal: Terminal) -> int:
 COMPONENT = Flag(
     "component",
     "list",
-    "Only this component (an instance, all of them, a child stack). May be repeated.",
+    "Show only this component (an instance, all of them, a child stack). May be repeated.",
     value="ADDRESS",
 )
 
@@ -234,7 +234,9 @@ def _show(found: Deployed, text: StateText, terminal: Terminal, with_outputs: bo
     "[options]",
     "Shows the outputs of deployments, as of the last apply.",
     (
-        Flag("deployment", "list", "Only these deployments; patterns are allowed. May be repeated.", value="NAME"),
+        Flag(
+            "deployment", "list", "Select only these deployments; patterns are allowed. May be repeated.", value="NAME"
+        ),
         *AROUND,
         SHOW_SENSITIVE,
         JSON,

@@ -52,7 +52,7 @@ CHANGING = (IGNORE_REMOTE_VERSION, *LOCK, *VARIABLES, *JSON_LINES)
     "Lists the resource instances in the state, or those of the named modules and resources.",
     (
         STATE_FILE,
-        Flag("id", "string", "Only instances with this id attribute.", value="ID"),
+        Flag("id", "string", "List only instances with this id attribute.", value="ID"),
         *VARIABLES,
         *JSON_LINES,
     ),

@@ -33,8 +33,10 @@ objects that could not be destroyed are recorded in errored_test.tfstate. Runs w
 The directory must be initialized (init). No backend is opened. The exit code is 0 when all runs pass, everything is
 cleaned up and the command was not interrupted, otherwise 1.""",
     (
-        Flag("filter", "list", "Only this test file, by its relative path. May be repeated.", value="FILE"),
-        Flag("test-directory", "string", "The directory with further test files (tests).", value="DIR"),
+        Flag("filter", "list", "Run only this test file, by its relative path. May be repeated.", value="FILE"),
+        Flag(
+            "test-directory", "string", "The directory with test files, in addition to this one (tests).", value="DIR"
+        ),
         Flag("parallelism", "int", "The number of test files that run at the same time.", None, "N"),
         Flag("junit-xml", "string", "Write a JUnit XML report for CI servers to this file.", value="FILE"),
         Flag("coverage", "bool", "Report the parts of the module that no run covers."),

@@ -19,7 +19,9 @@ def usage_error(problem: UsageError, terminal: Terminal) -> int:
     "[options]",
     "Checks that the configuration is well-formed and consistent. Modules must be installed first (init).",
     (
-        Flag("test-directory", "string", "The directory with further test files (tests).", value="DIR"),
+        Flag(
+            "test-directory", "string", "The directory with test files, in addition to this one (tests).", value="DIR"
+        ),
         Flag("no-tests", "bool", "Do not check test files."),
         Flag("query", "bool", "Also check the searches in files *.tfquery.hcl."),
         *VARIABLES,

@@ -468,7 +468,7 @@ def _key(expr: Expr, node: Expression, repetition: Repetition) -> Value:
         if value is not None:
             return value
         if name in ("count.index", "each.key"):
-            detail = f"{name} means nothing here: the resource does not have that argument."
+            detail = f"{name} is not valid here: the resource does not have that argument."
             raise Failure(error("plan.bad_trigger", f'Reference to "{node.root}" in wrong context', detail, span))
     detail = "An index is a constant, count.index or each.key here."
     raise Failure(error("plan.bad_trigger", "Invalid index expression", detail, span))

@@ -136,7 +136,7 @@ def load_verifiers(paths: tuple[str, ...]) -> tuple[Verifier, ...]:
                 keys.setdefault(verifier.key_id, verifier)
     if not keys:
         detail = f"There are no public keys in {', '.join(paths) or 'what was named'}."
-        raise Failure(error("signature.no_keys", "No keys to check signatures with", detail))
+        raise Failure(error("signature.no_keys", "No keys to verify signatures", detail))
     return tuple(keys.values())
 
 

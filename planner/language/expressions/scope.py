@@ -32,7 +32,7 @@ class Scope:
             error(
                 "language.variables_not_allowed",
                 "Variables not allowed",
-                f'The name "{name}" means nothing here: only constant values are allowed.',
+                f'The name "{name}" is not available here: only constant values are allowed.',
                 Span(source or Source("", ""), node.start, end),
             )
         )

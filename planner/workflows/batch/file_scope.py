@@ -70,10 +70,10 @@ class FleetScope(Scope):
 
     def _unknown(self, name: str, word: str | None) -> str:
         if name == "each":
-            return f"each.{word} means nothing here: a unit with for_each has each.key and each.value."
+            return f"each.{word} is not valid here: a unit with for_each has each.key and each.value."
         if name == "unit":
             return "Outputs of units can be taken in inputs only: unit.NAME.OUTPUT."
-        return f"{name} means nothing here.{did_you_mean(name, ('local', 'each', 'unit'))} There are local and each."
+        return f"{name} is not valid here.{did_you_mean(name, ('local', 'each', 'unit'))} There are local and each."
 
     def local(self, name: str, span: Span) -> Value:
         """Raises Failure."""

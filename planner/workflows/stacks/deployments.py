@@ -80,7 +80,7 @@ class DeploymentFlow:
             return False
         value, _ = unmark(self.evaluate(deployment.destroy))
         if value.__class__ is not bool:
-            detail = "destroy is true or false, and known before anything is planned."
+            detail = "destroy must be true or false, and known before planning."
             raise Failure(error("stack.destroy", "Invalid argument", detail, deployment.destroy.span))
         return bool(value)
 

@@ -350,7 +350,7 @@ class _DeploymentChecks:
             names = [s.name for s in (() if isinstance(node, nodes.Variable) else node.steps) if hasattr(s, "name")]
             span = Span(expr.source, node.start, node.end)
             if root not in roots:
-                detail = f"{root} means nothing here. There are {', '.join(roots[:-1])} and {roots[-1]}."
+                detail = f"{root} is not valid here. There are {', '.join(roots[:-1])} and {roots[-1]}."
                 self.error("unknown_reference", "Invalid reference", detail, span)
             elif root == "context":
                 if not names or names[0] not in CONTEXT:
