@@ -93,7 +93,8 @@ def _step_json(step: InstanceStep) -> dict[str, Any]:
 def _numbers(found: Counts) -> dict[str, int]:
     numbers = found._asdict()
     numbers["import"] = numbers.pop("imports")
-    return dict(sorted(numbers.items()))
+    invoked = {"invoke": numbers.pop("invoke"), "failed": numbers.pop("failed")}
+    return dict(sorted({**numbers, **{name: number for name, number in invoked.items() if number}}.items()))
 
 
 def counts(step: InstanceStep) -> Counts:

@@ -149,7 +149,7 @@ def done_steps(plans: Plans) -> dict[str, InstanceStep]:
 def _unit(step: InstanceStep, plan: DeploymentPlan) -> dict[str, Any]:
     planned = step.planned
     counts = Counts.of_plan(step.plan) if step.plan is not None else Counts()
-    numbers = tuple(counts)
+    numbers = tuple(counts)[: len(COUNTS)]
     deferred = step.plan.deferred if step.plan is not None else ()
     changes = changes_of(step.plan) if step.plan is not None else ()
     outputs = [o for o in step.plan.outputs if o.action != "no-op"] if step.plan is not None else []

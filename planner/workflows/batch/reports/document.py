@@ -38,6 +38,7 @@ from planner.workflows.batch.run import BatchReport
 from planner.workflows.batch.saved_plan import seen_as
 
 COUNTS = ("add", "change", "remove", "import", "forget")
+"""the first counts of Counts: those of objects"""
 DONE = {"add": "added", "change": "changed", "remove": "destroyed", "import": "imported", "forget": "forgotten"}
 
 
@@ -96,7 +97,7 @@ def _unit(report: BatchReport, done: FinishedUnit, is_brief: bool) -> dict[str, 
     analysis, result = report.analysis, done.result
     assert analysis is not None
     unit = analysis.fleet.units[done.unit]
-    counts = result.counts if result is not None else (0,) * len(COUNTS)
+    counts = result.counts[: len(COUNTS)] if result is not None else (0,) * len(COUNTS)
     return {
         "unit": done.unit,
         "folder": unit.folder,
