@@ -40,6 +40,7 @@ from planner.render.review.decisions import (
 )
 from planner.render.review.links import REMOVED_BLOCK, Links
 from planner.render.review.subject import ReviewSubject
+from planner.render.review.unsettled import with_unsettled, without_repeats
 from planner.render.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def review_document(plan: Plan, schema_of: SchemaOf, causes: Causes, subject: Re
         title = "Planning failed half-way."
     roots = [_with_sides(_cause(group, n, causes, subject), attributes) for n, group in enumerate(groups, 1)]
     roots += _removed_blocks(causes.groups, len(roots) + 1, changes, subject)
-    roots = without_repeats([_with_unsettled(one, roots, changes) for one in roots], changes)
+    roots = without_repeats([with_unsettled(one, roots, changes) for one in roots], changes)
     decided = decisions(plan, changes, subject)
     bare = bare_document(title, subject)
     findings = [with_settling(one, changes) for one in bare["policies"]["findings"]]
@@ -265,50 +266,6 @@ def _removed_call(group: RootCause, subject: ReviewSubject) -> dict[str, Any]:
     """The kind and the former place of a module call that is not there any more."""
     names = (name for name, _ in group.changes if name in subject.removed)
     return {"kind": REMOVED_BLOCK, **_former_place(next(names, ""), subject)}
-
-
-def _with_unsettled(
-    cause: dict[str, Any], causes: Sequence[Mapping[str, Any]], changes: Iterable[Mapping[str, Any]]
-) -> dict[str, Any]:
-    """A cause with the numbers of the edits whose values are unknown because of it: of an object that it changes, too,
-    an argument was edited to an expression of another object."""
-    edits = {one["what"]: one["number"] for one in causes if one["after"].endswith(UNKNOWN)}
-    numbers = [
-        edits[what]
-        for change in changes
-        if cause["number"] in change["causes"]
-        for item in change["attributes"]
-        if (what := f"{change['address']}.{item['path']}") in edits and edits[what] != cause["number"]
-    ]
-    return {**cause, "unsettles": numbers} if numbers else cause
-
-
-def without_repeats(causes: list[dict[str, Any]], changes: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The causes, each change with its edits alone where nothing else changes it: a cause that makes their values
-    unknown does not change the object by itself."""
-    edits = {one["what"]: one["number"] for one in causes if one["after"].endswith(UNKNOWN)}
-    for change in changes:
-        items = {f"{change['address']}.{item['path']}": item for item in change["attributes"]}
-        own = [edits[path] for path in items if path in edits]
-        computed = all(
-            item["after"] == UNKNOWN and "expression" not in item for p, item in items.items() if p not in edits
-        )
-        if not own or not computed or change["attributes_left_out"]:
-            continue
-        for number in set(change["causes"]) - set(own):
-            causes[number - 1] = _without(causes[number - 1], change)
-        change["causes"] = own
-    return causes
-
-
-def _without(cause: dict[str, Any], change: Mapping[str, Any]) -> dict[str, Any]:
-    """A cause without one of its changes."""
-    verb = change["verb"]
-    fewer = {
-        name: {word: n - (word == verb) for word, n in cause[name].items() if n > (word == verb)}
-        for name in ("sets_off", *["stateful"] * change["stateful"])
-    }
-    return {**cause, **fewer, "changes": [one for one in cause["changes"] if one["address"] != change["address"]]}
 
 
 def _former_place(name: str, subject: ReviewSubject) -> dict[str, Any]:

@@ -104,8 +104,11 @@ def _decisions(planned: list[dict[str, Any]], changes: list[dict[str, Any]]) -> 
         if one["kind"].endswith("_stateful") and (objects := [name for name in one["objects"] if name in destroyed]):
             yield {**one, "objects": objects}
     for kind, text in _LISTS.items():
-        if objects := [name for name, outcome in results.items() if outcome == kind]:
-            yield {"kind": f"result_{kind}", "text": text, "objects": objects}
+        objects = [name for name, outcome in results.items() if outcome == kind]
+        again = [name for name in objects if kind == TAINTED and name in destroyed]
+        for words, named in ((f"destroyed and {text}", again), (text, [name for name in objects if name not in again])):
+            if named:
+                yield {"kind": f"result_{kind}", "text": words, "objects": named}
     yield from (one for one in planned if one["kind"] in ("deny", "broken", "undecided", "warn"))
 
 
