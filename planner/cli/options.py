@@ -66,7 +66,11 @@ OPERATION = (
     Flag("exclude-file", "list", "Like -exclude, with the addresses in a file, one per line.", value="FILE"),
     Flag("replace", "list", "Replace this resource instance. May be repeated.", value="ADDRESS"),
     Flag("invoke", "list", "Invoke this action, and change nothing else. May be repeated.", value="ADDRESS"),
-    Flag("allow-deferral", "bool", "Defer objects with an unknown count or for_each to a later plan."),
+    Flag(
+        "allow-deferral",
+        "bool",
+        "Defer objects with an unknown count or for_each, or that their provider defers, to a later plan.",
+    ),
     RULES,
 )
 DESTROY = Flag("destroy", "bool", "Plan to destroy all managed objects.")

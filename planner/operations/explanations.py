@@ -17,7 +17,7 @@ from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.fact_base import FactBase, FactBuilder
 from planner.logic.graph.build import ASKED, SPOKEN_AT_FIRST, Names, build_graph, graph_with
 from planner.logic.model.graph import CommandLine, Graph, source_json
-from planner.logic.model.plan import Plan, change_name
+from planner.logic.model.plan import Plan, change_name, deferral_cause
 from planner.logic.programs.actions import UNKNOWN, does, verb_of
 from planner.logic.programs.rule_programs import product_program
 from planner.operations import graphs
@@ -349,8 +349,12 @@ def _with_deferred(plan: Plan, what: str, problem: Diagnostic) -> Diagnostic:
     if problem.code != "why.no_change":
         return problem
     meant = [row for row in plan.deferred if what == row[0] or what.startswith((f"{row[0]}.", f"{row[0]}["))]
+    rows = meant or plan.deferred
     left = [
-        f"the {argument} of {block} at {place} is not known yet" for block, argument, place in meant or plan.deferred
+        f"{block}: {cause}"
+        if (cause := deferral_cause(argument))
+        else f"the {argument} of {block} at {place} is not known yet"
+        for block, argument, place in rows
     ]
     too = "" if meant else ", as all that depends on it"
     return evolve(problem, detail=f"{what} is left for a later plan: {'; '.join(left)}{too}.")

@@ -82,7 +82,8 @@ class ConfigurationReading(Generic[O]):
             raise Failure(self.problems)
         options, begun = self.begun.options, self.begun
         encryption = encryption_of(self.config, begun.given, begun.workspace)
-        schemas = new_schemas(options.directory, self.config, options.offline, encryption, options.mocked)
+        defers = bool(getattr(options, "allow_deferral", False))
+        schemas = new_schemas(options.directory, self.config, options.offline, encryption, options.mocked, defers)
         return grown(Loaded, begun, config=self.config, encryption=encryption, schemas=schemas, rules=self.rules)
 
 
@@ -175,10 +176,11 @@ def new_schemas(
     offline: bool = False,
     encryption: Encryption = UNENCRYPTED,
     mocked: bool = False,
+    deferral_allowed: bool = False,
 ) -> Schemas:
     """Schemas by provider; plugins are looked for from a directory, in versions that the configuration allows.
     `offline`: nothing but their schemas is used of them; `mocked`: their objects are made up. `encryption`: of the
-    states that data sources read."""
+    states that data sources read. `deferral_allowed`: providers may defer objects."""
     from planner.engine.evaluation.schemas import Schemas
     from planner.world.provider.registry import start_provider
 
@@ -186,7 +188,7 @@ def new_schemas(
 
     def start(address: str) -> Provider:
         with view(None):  # also of a former configuration they are those that are installed now
-            provider = start_provider(address, locate, encryption.remote_state)
+            provider = start_provider(address, locate, encryption.remote_state, deferral_allowed)
         if provider.is_inline:
             return provider
         return _mocked(provider) if mocked else _offline(provider) if offline else provider

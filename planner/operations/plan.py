@@ -8,8 +8,10 @@ from contextlib import AbstractContextManager
 from functools import cache
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
+from planner.engine.evaluation.provider_diagnostics import DEFERRALS
 from planner.foundation.support.disk import forget_files_read
 from planner.foundation.support.signals import current_stop
+from planner.foundation.vocabulary.address import parse_resource_instance
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure, error, has_errors
 from planner.foundation.vocabulary.limits import Walk
 from planner.foundation.vocabulary.provider_address import parse_provider_configuration
@@ -202,10 +204,20 @@ def _make_valid_plan(start: Start, variables: Variables, hooks: Hooks, told: Dia
 
 
 def _unknown_repetitions(config: Config, problems: list[Diagnostic]) -> list[tuple[str, str, str]]:
-    """The blocks whose instances are not known, if nothing else is wrong: address, argument and place."""
-    if {d.code for d in problems if d.is_error} <= {"plan.unknown_count", "plan.unknown_for_each"}:
-        return _repeated(config, {d.subject for d in problems if d.is_error})
-    return []
+    """The blocks whose instances are not known or deferred by their provider, if nothing else is wrong: address,
+    argument or reason, and place."""
+    errors = [d for d in problems if d.is_error]
+    reasons = {code: reason for reason, code in DEFERRALS.items()}
+    if not {d.code for d in errors} <= {"plan.unknown_count", "plan.unknown_for_each", *reasons}:
+        return []
+    items = _repeated(config, {d.subject for d in errors})
+    for problem in errors:
+        if problem.code in reasons and problem.address is not None:
+            address = parse_resource_instance(problem.address).config
+            module = config.root.descendant(address.path)
+            decl = module.resources.get(address.relative) if module is not None else None
+            items.append((str(address), reasons[problem.code], decl.span.place if decl is not None else ""))
+    return sorted(set(items))
 
 
 def _repeated(config: Config, places: set[Any]) -> list[tuple[str, str, str]]:

@@ -12,7 +12,7 @@ from planner.answers.explain.renames import rename_text, same_objects
 from planner.foundation.values.value import SENSITIVE, mark
 from planner.foundation.vocabulary.address import format_key, parse_resource_instance
 from planner.foundation.vocabulary.release import follows_next
-from planner.logic.model.plan import Invocation, OutputChange, Plan, ResourceChange, change_name
+from planner.logic.model.plan import Invocation, OutputChange, Plan, ResourceChange, change_name, deferral_cause
 from planner.logic.programs.actions import Counts, does, event_place, step_words, verb_of
 from planner.render.diff import diff_dynamic, null_is_missing
 from planner.render.diff_block import diff_object
@@ -192,9 +192,9 @@ class PlanText:
         """The parts that are left for a later plan."""
         if self.plan.deferred:
             self.terminal.out()
-            self._say("Left for a later plan, with all that depends on it, because the instances are not known yet:")
+            self._say("Left for a later plan, with all that depends on it:")
             for block, argument, place in self.plan.deferred:
-                self.terminal.out(f"  - {block}: {argument} at {place}")
+                self.terminal.out(f"  - {block}: {deferral_cause(argument) or f'{argument} at {place}'}")
 
     def change(self, change: ResourceChange, drift: bool = False) -> str:
         """The change of one object: comment lines and the block."""

@@ -165,3 +165,43 @@ def test_schemas(project: Path) -> None:
     assert list(found["action_schemas"]) == ["probe_bare", "probe_faulty", "probe_note"]
     assert found["action_schemas"]["probe_note"]["block"]["attributes"]["secret_wo"]["write_only"] is True
     assert found["list_resource_schemas"]["probe_aged"]["block"]["attributes"]["zone"]["required"] is True
+
+
+DEFERRED: dict[str, tuple[str, str, str, list[str]]] = {
+    # provider configuration, object, reason of the deferral, what is planned without it
+    "by an object": ("", 'resource "probe_thing" "r" {\n  name = "defercfg-a"\n}\n', "resource_config_unknown", ["b"]),
+    "by a prerequisite": ("", 'resource "probe_thing" "r" {\n  name = "deferpre-a"\n}\n', "absent_prereq", ["b"]),
+    "by a data source": ("", 'data "probe_lookup" "r" {\n  name = "defer-a"\n}\n', "absent_prereq", ["b"]),
+    "by the provider": ("defer = true", THING, "provider_config_unknown", []),
+}
+
+
+@pytest.mark.parametrize("name", DEFERRED)
+def test_deferral_by_a_provider(project: Path, probe_world: Path, name: str) -> None:
+    settings, block, reason, planned = DEFERRED[name]
+    address = "data.probe_lookup.r" if block.startswith("data") else "probe_thing.r"
+    rest = f'resource "probe_plain" "after" {{\n  value = {address}.name\n}}\nresource "probe_plain" "b" {{}}\n'
+    (project / "main.tf").write_text(REQUIRED + f'provider "probe" {{\n  {settings}\n}}\n' + block + rest)
+    assert "-> " not in run("plan", code=0)  # where it is not allowed, well-behaved providers do not defer
+    text = run("plan", "-allow-deferral", "-out=p")
+    out = io.StringIO()
+    assert main.dispatch(["show", "-json", "p"], Terminal(io.StringIO(), out, out)) == 0
+    document = json.loads(out.getvalue())
+    changes = [c["name"] for c in document.get("resource_changes", []) if c["change"]["actions"] != ["no-op"]]
+    assert (changes, document["complete"]) == (planned, False)
+    deferred = {d["resource_change"]["address"]: d["reason"] for d in document["deferred_changes"]}
+    assert deferred[address] == reason and f"- {address}: " in text
+    assert (set(deferred) == {address}) is bool(planned)
+    run("apply", "-auto-approve", "-allow-deferral")
+    names = json.loads((project / "terraform.tfstate").read_text())["resources"]
+    assert [r["name"] for r in names if r["mode"] == "managed"] == planned
+
+
+def test_a_deferral_that_is_over(project: Path, probe_world: Path) -> None:
+    """The next plan has what was deferred."""
+    text = REQUIRED + 'provider "probe" {\n  defer = SET\n}\n' + THING
+    (project / "main.tf").write_text(text.replace("SET", "true"))
+    assert "Left for a later plan" in run("apply", "-auto-approve", "-allow-deferral")
+    (project / "main.tf").write_text(text.replace("SET", "false"))
+    assert "1 to add" in run("plan", "-allow-deferral")
+    assert "1 added" in run("apply", "-auto-approve", "-allow-deferral")

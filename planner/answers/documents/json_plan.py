@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from planner.answers.documents.json_config import config_json
@@ -13,7 +13,7 @@ from planner.foundation.support.disk import collector_paused
 from planner.foundation.values.paths import sensitive_structure, unknown_structure
 from planner.foundation.values.types import DYNAMIC, type_to_json
 from planner.foundation.values.value import Null, Unknown, Value, is_wholly_known, type_of, unmark, unmark_deep
-from planner.foundation.vocabulary.address import parse_resource_instance
+from planner.foundation.vocabulary.address import ResourceAddress, parse_address, parse_resource_instance
 from planner.foundation.vocabulary.provider_address import parse_provider_configuration
 from planner.foundation.vocabulary.records import evolve
 from planner.foundation.vocabulary.release import COMPATIBLE_VERSION
@@ -51,6 +51,7 @@ def _plan_json(plan: Plan, config: Config, schema_of: SchemaOf) -> dict[str, Any
     if plan.deferred:  # not of OpenTofu, which plans nothing then
         out["complete"] = False
         out["deferred"] = [{"address": a, "argument": b, "place": c} for a, b, c in plan.deferred]
+        out["deferred_changes"] = list(_deferred_changes(plan))  # as Terraform's experimental builds
     if plan.outputs:
         out["output_changes"] = {o.name: _output_change(o) for o in sorted(plan.outputs, key=lambda o: o.name)}
     if not plan.prior_state.is_empty:
@@ -237,3 +238,17 @@ def _variables(plan: Plan, config: Config) -> dict[str, Any]:
         if name not in values and declared.default is not None:
             values[name] = declared.default
     return {name: {"value": plain(values[name])} for name in sorted(values)}
+
+
+def _deferred_changes(plan: Plan) -> Iterator[dict[str, Any]]:
+    """The resources that are left for a later plan, with the reason; their values are not known."""
+    existing = {str(parse_resource_instance(recorded).config) for recorded in plan.prior_state.resources}
+    for block, argument, _ in plan.deferred:
+        address = parse_address(block)
+        if not isinstance(address, ResourceAddress):
+            continue  # a module call
+        module = {"module_address": str(address.module)} if address.path else {}
+        change = {"actions": ["update" if block in existing else "create"], "before": None, "after_unknown": True}
+        reason = "instance_count_unknown" if argument in ("count", "for_each") else argument
+        shown = {"address": block, **module, "mode": address.mode, "type": address.type, "name": address.name}
+        yield {"reason": reason, "resource_change": {**shown, "change": change}}

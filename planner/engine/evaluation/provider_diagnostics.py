@@ -9,18 +9,27 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
+from planner.foundation.vocabulary.diagnostic import Diagnostic, error, has_errors
 from planner.foundation.vocabulary.span import Span
 from planner.language.expressions.environment import start_range
 from planner.language.syntax.body import Attribute, Body, BodySchema, ExpectedBlock
 from planner.language.syntax.nodes import Literal, Object, Tuple
 from planner.world.provider.interface import AttributeDiagnostic
 
+DEFERRALS = {
+    "resource_config_unknown": "plan.deferred_configuration",
+    "provider_config_unknown": "plan.deferred_provider",
+    "absent_prereq": "plan.deferred_prerequisite",
+}
+"""reasons for which providers defer objects -> codes of diagnostics"""
+
 
 def in_body(problems: Iterable[AttributeDiagnostic], body: Body | None, address: str) -> list[Diagnostic]:
     """The problems as diagnostics about the object at `address`, configured by `body` (None: by nothing)."""
     return [
-        Diagnostic(
+        _deferral(p, address)
+        if p.deferred
+        else Diagnostic(
             "error" if p.severity == "error" else "warning",
             "provider.problem",
             p.summary,
@@ -30,6 +39,16 @@ def in_body(problems: Iterable[AttributeDiagnostic], body: Body | None, address:
         )
         for p in problems
     ]
+
+
+def _deferral(problem: AttributeDiagnostic, address: str) -> Diagnostic:
+    """The error of an object that its provider defers; with -allow-deferral the plan goes on without it."""
+    title = "Object deferred by its provider"
+    if problem.deferred == "absent_prereq":
+        return error("plan.deferred_prerequisite", title, problem.detail, address=address)
+    if problem.deferred == "provider_config_unknown":
+        return error("plan.deferred_provider", title, problem.detail, address=address)
+    return error("plan.deferred_configuration", title, problem.detail, address=address)
 
 
 def place(body: Body, path: tuple[Any, ...]) -> Span:

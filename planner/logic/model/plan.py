@@ -168,7 +168,7 @@ class Plan:
     """the origins of the root variables that have no place: (name, command line, environment, input or default)"""
     deferred: tuple[tuple[str, str, str], ...] = ()
     """(block, argument, place) of what was left for later, with all that depends on it, because its instances are not
-    known yet; those blocks are among `excludes`"""
+    known yet; those blocks are among `excludes`. Where a provider deferred it, the argument is its reason."""
     providers: tuple[tuple[str, Value], ...] = ()
     """(address with key, value) of the provider configurations that the plan was made with; what is ephemeral in them
     counts as unknown"""
@@ -195,3 +195,16 @@ class Plan:
         if self.errored or not self.is_empty:
             return not self.errored
         return self.mode == "refresh-only" and not same_managed(self.previous_state, self.prior_state)
+
+
+_DEFERRED = {
+    "resource_config_unknown": "its provider needs values of its configuration that are not known yet",
+    "provider_config_unknown": "values in the configuration of its provider are not known yet",
+    "absent_prereq": "something that its provider needs does not exist yet",
+}
+
+
+def deferral_cause(argument: str) -> str:
+    """The reason of a provider for leaving a block for a later plan, as a clause; "" where the argument of a row of
+    Plan.deferred is an argument of the block."""
+    return _DEFERRED.get(argument, "")

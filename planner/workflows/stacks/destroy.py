@@ -58,7 +58,7 @@ def plan_removals(
         if step.plan is not None and step.plan.deferred:
             facts.add("partial_plan", str(step.name))
             for left, argument, place in step.plan.deferred:
-                facts.add("left_for_later", str(step.name), left, f"{argument} at {place}")
+                facts.add("left_for_later", str(step.name), left, f"{argument} at {place}" if place else argument)
         if step.has_changes:
             facts.add("is_going_to_change", str(step.name))
     for name in recorded:

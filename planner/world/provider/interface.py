@@ -25,6 +25,8 @@ class AttributeDiagnostic:
     path: tuple[Any, ...] | None = ()
     ending: str = ""
     """of a command: how it ended, without anything of its output"""
+    deferred: str = ""
+    """the reason, such as "provider_config_unknown", for which a provider defers the object, "" where it does not"""
 
 
 @frozen(eq=False)

@@ -21,33 +21,38 @@ from planner.world.state.encryption_seal import Seal
 
 if TYPE_CHECKING:
     from planner.world.provider.locate import Located
+    from planner.world.provider.plugin.provider import PluginProvider
 
 
 def start_provider(
-    address: str, locate: Callable[[str], Located] | None = None, seal_of: Callable[[str], Seal] | None = None
+    address: str,
+    locate: Callable[[str], Located] | None = None,
+    seal_of: Callable[[str], Seal] | None = None,
+    deferral_allowed: bool = False,
 ) -> interface.Provider:
     """The provider with this source address. A plugin is found by `locate`, which raises Failure like this does, and
     its process is started when it is first needed. `seal_of`: how the state is kept that a data source reads, by its
-    address."""
+    address. `deferral_allowed`: the provider may defer objects."""
     if address == BUILTIN:
         from planner.world.provider.builtin import BuiltinProvider
 
         return BuiltinProvider(seal_of)
-    running = _running(address) if os.environ.get("TF_REATTACH_PROVIDERS") else None
-    if running is not None:
-        return running
-    if locate is None or is_builtin(address):
-        raise Failure(unavailable(address))
-    return _plugin(address, locate(address).binary)
+    plugin = _running(address) if os.environ.get("TF_REATTACH_PROVIDERS") else None
+    if plugin is None:
+        if locate is None or is_builtin(address):
+            raise Failure(unavailable(address))
+        plugin = _plugin(address, locate(address).binary)
+    plugin.deferral_allowed = deferral_allowed
+    return plugin
 
 
-def _plugin(address: str, binary: str) -> interface.Provider:
+def _plugin(address: str, binary: str) -> PluginProvider:
     from planner.world.provider.plugin.provider import PluginProvider
 
     return PluginProvider(address, [binary], binary)
 
 
-def _running(address: str) -> interface.Provider | None:
+def _running(address: str) -> PluginProvider | None:
     """The provider if it runs already outside of planner."""
     from planner.world.provider.plugin.process import attachments
     from planner.world.provider.plugin.provider import PluginProvider

@@ -13,7 +13,7 @@ from planner.foundation.values.schema import implied_type
 from planner.foundation.values.value import Value
 from planner.world.provider.interface import ActionPlan, AttributeDiagnostic
 from planner.world.provider.plugin.answers import diagnostics
-from planner.world.provider.plugin.base import PluginBase, abilities
+from planner.world.provider.plugin.base import PluginBase
 from planner.world.provider.plugin.process import PluginError
 
 
@@ -62,8 +62,8 @@ class ActionCalls(PluginBase):
 
     def _action_fields(self, type: str, config: Value) -> dict[str, Any]:
         """Raises PluginError and CodecError."""
-        capabilities = abilities(self._started())
-        return {"action_type": type, "config": self._action_config(type, config), "client_capabilities": capabilities}
+        config_field = self._action_config(type, config)
+        return {"action_type": type, "config": config_field, "client_capabilities": self._abilities()}
 
     def _action_config(self, type: str, config: Value) -> Any:
         return self._dynamic(config, implied_type(self._block("action", type)))

@@ -48,7 +48,7 @@ class PluginBase:
 
     is_inline = False
     deferral_allowed = False
-    """whether the plugin may defer objects and actions; see `abilities`"""
+    """whether the plugin may defer objects and actions"""
 
     def __init__(
         self,
@@ -318,6 +318,19 @@ class PluginBase:
             return {"provider_meta": messages.DynamicValue(msgpack=_NOTHING)}
         return {"provider_meta": self._dynamic(meta, implied_type(wanted))}
 
+    def _abilities(self) -> Any:
+        """Our capabilities, in the form that plugins expect. Raises PluginError."""
+        capabilities = self._started().messages.ClientCapabilities
+        return capabilities(deferral_allowed=self.deferral_allowed, write_only_attributes_allowed=True)
+
+    def _deferral(self, answer: Any, type: str) -> list[AttributeDiagnostic]:
+        """The error of an answer that defers its object, if it does."""
+        reason, faults = self._deferred(answer, type)
+        if not reason or faults:
+            return faults
+        detail = f"{self._who} deferred {type} for the reason {reason}."
+        return [AttributeDiagnostic("error", "Deferred by the provider", detail, None, deferred=reason)]
+
     def _deferred(self, answer: Any, type: str) -> tuple[str, list[AttributeDiagnostic]]:
         """The word for the reason why an answer defers its object or action, "" where it does not; and the fault of a
         provider that must not."""
@@ -350,11 +363,6 @@ class PluginBase:
 
 DEFERRALS = {1: "resource_config_unknown", 2: "provider_config_unknown", 3: "absent_prereq"}
 """reasons for deferral: number in the protocol -> word in plans"""
-
-
-def abilities(client: PluginClient) -> Any:
-    """Our capabilities, in the form that plugins expect."""
-    return client.messages.ClientCapabilities(write_only_attributes_allowed=True)
 
 
 def private_bytes(private: str | None) -> bytes:

@@ -19,7 +19,7 @@ from planner.world.provider import interface
 from planner.world.provider.conformity import without_removed
 from planner.world.provider.plugin.actions import ActionCalls
 from planner.world.provider.plugin.answers import diagnostics, path
-from planner.world.provider.plugin.base import PluginBase, abilities, functions, private_bytes, private_text
+from planner.world.provider.plugin.base import PluginBase, functions, private_bytes, private_text
 from planner.world.provider.plugin.listing import ListCalls
 from planner.world.provider.plugin.process import PluginError, UnknownCall
 
@@ -38,12 +38,12 @@ class EphemeralCalls(PluginBase):
                 "Open",
                 type_name=type,
                 config=self._dynamic(config, wanted),
-                client_capabilities=abilities(self._started()),
+                client_capabilities=self._abilities(),
             )
             value = self._value(answer, "result", wanted)
         except (PluginError, CodecError) as problem:
             return interface.OpenedEphemeral(Null(DYNAMIC), diagnostics=(self._failed(problem),))
-        problems = diagnostics(answer.diagnostics) + self._deferred(answer, type)[1]
+        problems = diagnostics(answer.diagnostics) + self._deferral(answer, type)
         return interface.OpenedEphemeral(value, _private(answer), _renew_at(answer), tuple(problems))
 
     def renew(self, type: str, private: bytes | None) -> interface.OpenedEphemeral:
@@ -97,13 +97,12 @@ class PluginProvider(EphemeralCalls, ActionCalls, ListCalls):
         if any(d.severity == "error" for d in problems):
             return problems
         try:
-            client = self._started()
             answer = self._call(
                 "ConfigureProvider",
                 "Configuration",
                 terraform_version=COMPATIBLE_VERSION,
                 config=self._configuration(config),
-                client_capabilities=abilities(client),
+                client_capabilities=self._abilities(),
             )
         except (PluginError, CodecError) as problem:
             return [*problems, self._failed(problem)]
@@ -125,7 +124,7 @@ class PluginProvider(EphemeralCalls, ActionCalls, ListCalls):
             asked = (mode, type, self._is_configured, blake2b(value.msgpack, digest_size=16).digest())
             if asked in self._valid:
                 return []
-            fields = {"client_capabilities": abilities(self._started())} if mode == "managed" else {}
+            fields = {"client_capabilities": self._abilities()} if mode == "managed" else {}
             answer = self._call(call, "ResourceConfig", True, type_name=type, config=value, **fields)
         except (PluginError, CodecError) as problem:
             return [self._failed(problem)]
@@ -208,14 +207,13 @@ class PluginProvider(EphemeralCalls, ActionCalls, ListCalls):
         try:
             schema = self._resource("managed", type)
             block = schema.block
-            client = self._started()
             answer = self._call(
                 "ReadResource",
                 "Read",
                 type_name=type,
                 current_state=self._dynamic(current, implied_type(block)),
                 private=private_bytes(private),
-                client_capabilities=abilities(client),
+                client_capabilities=self._abilities(),
                 **self._identity_out("current_identity", identity, schema),
                 **self._meta(meta),
             )
@@ -224,7 +222,7 @@ class PluginProvider(EphemeralCalls, ActionCalls, ListCalls):
             now = self._identity_in(answer, "new_identity", schema)
         except (PluginError, CodecError) as problem:
             return interface.ReadAnswer(current, private, (self._failed(problem),))
-        problems += self._write_only(block, value, type) + self._unknown(value, type) + self._deferred(answer, type)[1]
+        problems += self._write_only(block, value, type) + self._unknown(value, type) + self._deferral(answer, type)
         if not any(p.severity == "error" for p in problems):
             problems += self._identity_faults(type, value, now)
         return interface.ReadAnswer(value, private_text(answer.private), tuple(problems), now)
@@ -237,7 +235,6 @@ class PluginProvider(EphemeralCalls, ActionCalls, ListCalls):
             capabilities = self._schema_parts().general.server_capabilities
             if request.proposed.__class__ is Null and not capabilities.plan_destroy:
                 return interface.PlanAnswer(Null(wanted), private=request.prior_private)
-            client = self._started()
             answer = self._call(
                 "PlanResourceChange",
                 "Plan",
@@ -246,7 +243,7 @@ class PluginProvider(EphemeralCalls, ActionCalls, ListCalls):
                 proposed_new_state=self._dynamic(request.proposed, wanted),
                 config=self._dynamic(request.config, wanted),
                 prior_private=private_bytes(request.prior_private),
-                client_capabilities=abilities(client),
+                client_capabilities=self._abilities(),
                 **self._identity_out("prior_identity", request.prior_identity, schema),
                 **self._meta(request.meta),
             )
@@ -260,7 +257,7 @@ class PluginProvider(EphemeralCalls, ActionCalls, ListCalls):
             tuple(path(p) for p in answer.requires_replace),
             private_text(answer.planned_private),
             answer.legacy_type_system,
-            tuple(problems + self._write_only(block, planned, type) + self._deferred(answer, type)[1]),
+            tuple(problems + self._write_only(block, planned, type) + self._deferral(answer, type)),
             identity,
         )
 
@@ -303,7 +300,7 @@ class PluginProvider(EphemeralCalls, ActionCalls, ListCalls):
                 "Import",
                 type_name=type,
                 id=id,
-                client_capabilities=abilities(self._started()),
+                client_capabilities=self._abilities(),
                 **self._identity_out("identity", identity, schema),
             )
             objects = [
@@ -317,24 +314,23 @@ class PluginProvider(EphemeralCalls, ActionCalls, ListCalls):
             ]
         except (PluginError, CodecError) as problem:
             return [], [self._failed(problem)]
-        return objects, diagnostics(answer.diagnostics) + self._deferred(answer, type)[1]
+        return objects, diagnostics(answer.diagnostics) + self._deferral(answer, type)
 
     def read_data(self, type: str, config: Value, meta: Value = None, address: str = "") -> interface.ReadAnswer:
         try:
             wanted = implied_type(self._block("data", type))
-            client = self._started()
             answer = self._call(
                 "ReadDataSource",
                 "DataSource",
                 type_name=type,
                 config=self._dynamic(config, wanted),
-                client_capabilities=abilities(client),
+                client_capabilities=self._abilities(),
                 **self._meta(meta),
             )
             value = self._value(answer, "state", wanted)
         except (PluginError, CodecError) as problem:
             return interface.ReadAnswer(Null(DYNAMIC), diagnostics=(self._failed(problem),))
-        problems = diagnostics(answer.diagnostics) + self._deferred(answer, type)[1]
+        problems = diagnostics(answer.diagnostics) + self._deferral(answer, type)
         return interface.ReadAnswer(value, diagnostics=tuple(problems))
 
     def function(self, name: str) -> Function | None:
