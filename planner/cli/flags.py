@@ -192,12 +192,12 @@ def _value(flag: Flag, text: str) -> Any:
         try:
             return int(text)
         except ValueError:
-            raise UsageError(f"Option -{flag.name} needs a whole number", f"It was given {text!r}.") from None
+            raise UsageError(f"Option -{flag.name} needs a whole number", f"Its value is {text!r}.") from None
     if flag.kind == "duration":
         seconds = duration(text)
         if seconds is None:
             raise UsageError(
-                f"Option -{flag.name} needs a duration", f"It was given {text!r}; write for example 30s or 1m30s."
+                f"Option -{flag.name} needs a duration", f"Its value is {text!r}; write, for example, 30s or 1m30s."
             )
         return seconds
     return text
@@ -207,7 +207,7 @@ def deprecation_level(text: str) -> str:
     """all, local or none, from the value of -deprecation: `module:LEVEL`. Raises UsageError."""
     kind, _, level = text.partition(":")
     if text and (kind != "module" or level not in ("all", "local", "none")):
-        raise UsageError("Option -deprecation is module:all, module:local or module:none", f"It was given {text!r}.")
+        raise UsageError("Option -deprecation is module:all, module:local or module:none", f"Its value is {text!r}.")
     return level or "all"
 
 

@@ -333,7 +333,7 @@ def test_a_case_that_fails(planner, here):
 @pytest.mark.parametrize(
     ("cases", "summary"),
     [
-        (DENIED, "No case expects no deny"),
+        (DENIED, "No case without this deny"),
         (ALLOWED, "No case expects this deny"),
     ],
 )

@@ -184,7 +184,7 @@ def _contradicting(decided: Decided, blocks: Blocks) -> list[Diagnostic]:
         error(
             "stack.removed_still_declared",
             "Removed component still exists",
-            f"{name} is declared by a component block, and removed by this one.",
+            f"A component block declares {name}, and this block removes it.",
             blocks[name][0].span,
         )
         for name in decided.declared_and_removed

@@ -134,7 +134,9 @@ class _RootModuleWriter:
         if expr is None:
             return []
         if not isinstance(expr.node, nodes.Object):
-            self.refuse("Computed inputs not supported", "Write inputs out as an object first.", expr.span)
+            self.refuse(
+                "Computed inputs not supported", "First write the inputs as an object: { NAME = VALUE }.", expr.span
+            )
             return []
         lines = []
         for item in expr.node.items:

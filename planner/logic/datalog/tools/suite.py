@@ -149,4 +149,4 @@ def _untested(rule: Rule, files: Sequence[Sequence[CaseResult]]) -> Iterable[Dia
         yield error("rules.untested", f"No case expects this {verdict}", detail, at(rule, rule.head))
     elif not any(o.holds and o.case.wanted.get(verdict) == set() for outcomes in denying for o in outcomes):
         detail = f"{needs} The case for {rule.name} has no counterpart that holds with `.want none {verdict}.`"
-        yield error("rules.untested", f"No case expects no {verdict}", detail, at(rule, rule.head))
+        yield error("rules.untested", f"No case without this {verdict}", detail, at(rule, rule.head))
