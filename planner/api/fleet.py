@@ -79,7 +79,7 @@ def _diagnostic(entry: dict[str, Any]) -> Diagnostic:
     return make(str(entry.get("code", "")), str(entry.get("summary", "")), detail, address=entry.get("address"))
 
 
-_COUNTS = ("add", "change", "remove", "import", "forget")
+_COUNTS = ("add", "change", "remove", "import", "forget", "invoke", "failed")
 
 
 @frozen

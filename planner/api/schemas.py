@@ -139,7 +139,9 @@ VERDICT: dict[str, Schema] = {
     "by_cases": _list(RULE, "Of a verdict that holds whatever the unknown values become: the rules of its code."),
 }
 """the members of the explanation of a policy's verdict"""
-COUNTS = _object(dict.fromkeys(("add", "change", "remove", "import", "forget"), COUNT))
+COUNTS = _object(
+    dict.fromkeys(("add", "change", "remove", "import", "forget"), COUNT), dict.fromkeys(("invoke", "failed"), COUNT)
+)
 DIAGNOSTIC = _object(
     {"severity": {"enum": ["error", "warning"]}, "summary": TEXT},
     {

@@ -88,5 +88,6 @@ def line(done: FinishedUnit, terminal: Terminal) -> str:
     result = done.result
     if result is None or done.outcome in ("failed", "died", "stopped", "unchanged"):
         return f"{done.unit}: {word}{because}"
-    add, change, remove, *_ = result.counts
-    return f"{done.unit}: {word}{because}, +{add} ~{change} -{remove} ({result.seconds:.2f}s)"
+    add, change, remove, _, _, invoke, failed = result.counts
+    actions = f", {invoke + failed} action{'s' * (invoke + failed != 1)}" if invoke + failed else ""
+    return f"{done.unit}: {word}{because}, +{add} ~{change} -{remove}{actions} ({result.seconds:.2f}s)"

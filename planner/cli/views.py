@@ -97,11 +97,12 @@ def show_summary(
     made: MadePlan[Any], terminal: Terminal, everything: bool = False, chains: Chains | None = None
 ) -> None:
     """Print the causes of a plan, each with its consequences. `chains`: those of all changes, where they are known."""
-    from planner.render.plan import pending, rename_line
+    from planner.render.plan import pending, pending_actions, rename_line
 
     shown = causes_of(made, chains, terminal, notes=chains.notes if chains is not None else ())
-    if shown.planned or shown.moves:
-        terminal.out(terminal.paint(shown.headline(pending(Counts.of_plan(made.plan))), "bold"))
+    if shown.planned or shown.moves or made.plan.invocations:
+        counts = Counts.of_plan(made.plan)
+        terminal.out(terminal.paint(shown.headline(pending(counts), pending_actions(counts)), "bold"))
         terminal.out()
         for line in shown.summary(terminal.paint, everything):
             terminal.out(line)

@@ -127,6 +127,10 @@ def _apply(
     if has_errors(told) and not outcome.has_begun and same_managed(stored or State(), plan.prior_state):
         return Applied(None)  # what is stored is what the plan was made from, so the plan can still be applied
     state, problems = store.write(outcome.state)
+    invoked = outcome.counts.invoke + outcome.counts.failed
+    if invoked and not problems and stored is not None and state.serial == stored.serial:
+        # nothing in the state shows an invocation, but the plan must not be applied again
+        state, problems = store.put(evolve(state, serial=state.serial + 1))
     told += problems
     whole = not (plan.limits.is_partial or has_errors(outcome.diagnostics))
     unsaved = b""

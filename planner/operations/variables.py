@@ -17,7 +17,7 @@ from planner.operations.graphs import configuration_facts
 from planner.operations.load import Loaded, read_configuration
 from planner.operations.options import Options
 
-_READERS = ("reference", "validation_reference", "destroy_reference", "import_reference")
+_READERS = ("reference", "validation_reference", "destroy_reference", "import_reference", "action_reference")
 
 
 @frozen(eq=False)

@@ -151,15 +151,15 @@ class Causes:
 
     # ---- once
 
-    def headline(self, pending: str) -> str:
-        """`Plan: 4 to add, 8 to change, 2 to destroy (2 replaced), 1 output to change.`"""
+    def headline(self, pending: str, invocations: str) -> str:
+        """`Plan: 4 to add, 8 to change, 2 to destroy (2 replaced), 1 output to change. Actions: 1 to invoke.`"""
         count_of_changes = ChangeCount.of(self.planned)
         replaced = count_of_changes.by_verb.get("replace", 0)
         also = f" ({replaced} replaced)" if replaced else ""
         also += f", {len(self.moves)} moved" if self.moves else ""
         if count_of_changes.outputs:
             also += f", {count_of_changes.outputs} output{'' if count_of_changes.outputs == 1 else 's'} to change"
-        return f"Plan: {pending}{also}."
+        return f"Plan: {pending}{also}.{invocations}"
 
     def foot(self) -> list[str]:
         """The numbered causes with their hops, for the end of a plan; none where the changes name everything."""

@@ -123,7 +123,7 @@ class PlanText:
             return
         self.begins = causes.are_numbered = True
         terminal.out()
-        terminal.out(self.paint(causes.headline(pending(self.counts())), "bold"))
+        terminal.out(self.paint(causes.headline(pending(self.counts()), pending_actions(self.counts())), "bold"))
         terminal.out()
         for line in causes.summary(self.paint):
             terminal.out(line)
@@ -145,11 +145,14 @@ class PlanText:
         """The changes of each object."""
         for change in changes:
             self.terminal.out()
-            self.terminal.out(self.change(change))
-            for line in self.invocations(change.address if not change.deposed else None):
+            for line in self.body(change):
                 self.terminal.out(line)
             if self.told is not None:
                 self.told(change)
+
+    def body(self, change: ResourceChange) -> list[str]:
+        """The change of an object, and what it invokes."""
+        return [self.change(change), *self.invocations(change.address if not change.deposed else None)]
 
     def _invocations(self) -> None:
         """A plan that only invokes actions."""

@@ -10,7 +10,7 @@ from planner.logic.programs.actions import Counts, verb_of, words_for
 from planner.operations.explanations import changed_actions
 from planner.operations.what_if import Difference, PlanComparison
 from planner.render.cause_line import root_lines
-from planner.render.plan import pending
+from planner.render.plan import pending, pending_actions
 from planner.render.terminal import Paint
 
 MOST_VALUES = 3
@@ -20,10 +20,11 @@ MOST_VALUES = 3
 def what_if_text(comparison: PlanComparison, actions: Mapping[str, str], paint: Paint) -> str:
     """Each difference with its cause, and both counts. `actions`: of both plans, by name."""
     lines = differences_lines(comparison, actions, paint) or ["Nothing would be planned otherwise."]
+    without, within = Counts.of_plan(comparison.without.plan), Counts.of_plan(comparison.within.plan)
     lines += [
         "",
-        f"Without: {pending(Counts.of_plan(comparison.without.plan))}.",
-        f"With:    {pending(Counts.of_plan(comparison.within.plan))}.",
+        f"Without: {pending(without)}.{pending_actions(without)}",
+        f"With:    {pending(within)}.{pending_actions(within)}",
     ]
     return "\n".join(lines)
 
@@ -76,8 +77,8 @@ def what_if_json(comparison: PlanComparison) -> dict[str, Any]:
             }
             for d in comparison.differences
         ],
-        "without": _counts(comparison.without.plan),
-        "with": _counts(comparison.within.plan),
+        "without": Counts.of_plan(comparison.without.plan).named,
+        "with": Counts.of_plan(comparison.within.plan).named,
     }
 
 
@@ -85,14 +86,3 @@ def _value_json(value: ValueDifference) -> dict[str, str]:
     """A value that differs; the side on which it is not known is not there."""
     sides = {"without": value.without, "with": value.within}
     return {"what": value.what, **{side: text for side, text in sides.items() if text}}
-
-
-def _counts(plan: Any) -> dict[str, int]:
-    counts = Counts.of_plan(plan)
-    return {
-        "add": counts.add,
-        "change": counts.change,
-        "remove": counts.remove,
-        "import": counts.imports,
-        "forget": counts.forget,
-    }

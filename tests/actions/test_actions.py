@@ -498,3 +498,51 @@ def test_an_action_that_was_under_way_when_the_process_was_killed(world: World) 
     shown = " ".join((ran.out + ran.err).split())
     assert "The invocation of action.probe_faulty.f was under way" in shown and "No changes." in shown
     assert world.calls() == []
+
+
+def test_a_plan_that_invokes_is_applied_once(world: World) -> None:
+    """Also where no content of the state differs afterwards."""
+    world.write(note("a", '"x"') + 'resource "terraform_data" "x" {}\n')
+    world.apply()
+    world.plan(f"-invoke={A}")
+    assert world.apply("it.plan").code == 0 and world.calls() == ["invoke x"]
+    ran = world.apply("it.plan")
+    assert ran.code == 1 and world.calls() == [] and "The plan cannot be applied any more" in ran.err
+
+
+def test_reports_count_invocations(world: World) -> None:
+    """The causes, the review, the page, and the comparison of plans."""
+    world.write(note("a", '"x"') + thing(trigger("before_create, after_create", A)))
+    asked = ("-causes", "-markdown=r.md", "-review=r.json")
+    assert "0 to destroy. Actions: 2 to invoke." in world.run("plan", *asked).out
+    told = (world.folder / "r.md").read_text()
+    assert "Actions: 2 to invoke." in told
+    review = json.loads((world.folder / "r.json").read_text())
+    by = "probe_thing.r (before_create), probe_thing.r (after_create)"
+    assert review["notes"] == [f"{A} is invoked 2 times, by {by}."] and review["counts"]["invoke"] == 2
+    assert world.run("explore", "-out=page.html").code == 0
+    assert "Actions to be invoked before this change" in (world.folder / "page.html").read_text()
+    assert "With:    0 to add, 0 to change, 0 to destroy. Actions: 1 to invoke." in world.run(
+        "what-if", f"-invoke={A}"
+    ).out.replace("\n\n", "\n")
+    alone = world.run("plan", f"-invoke={A}", *asked, "-detailed-exitcode")
+    assert alone.code == 2 and "Actions: 1 to invoke." in alone.out
+    assert f"{A.replace('_', chr(92) + '_')} is invoked by the command line." in (world.folder / "r.md").read_text()
+
+
+def test_a_fleet_counts_invocations(world: World) -> None:
+    (world.folder / "u").mkdir()
+    (world.folder / "u" / "main.tf").write_text(HEAD + note("a", '"x"') + thing(trigger("after_create", A)))
+    ran = world.run("batch", "plan", "-report=r.json")
+    assert ran.code == 0 and "u: changes, +1 ~0 -0, 1 action" in ran.out + ran.err
+    assert "Objects: 1 to add, 1 to invoke." in ran.out
+    (unit,) = json.loads((world.folder / "r.json").read_text())["units"]
+    assert unit["counts"] == {"add": 1, "change": 0, "remove": 0, "import": 0, "forget": 0, "invoke": 1}
+
+
+def test_references_of_actions_are_shown(world: World) -> None:
+    """As readers of a variable, and as edges of a cycle that can be removed."""
+    world.write('variable "v" { default = "x" }\n' + note("a", "var.v"))
+    assert A in world.run("vars").out
+    world.write(DEPENDENT + note("a", "terraform_data.after.id") + thing(trigger("after_create", A)))
+    assert f"the reference from {A} to terraform_data.after" in " ".join(world.run("cycles").out.split())

@@ -16,7 +16,7 @@ from planner.logic.datalog.explain.search import Proof, Prover
 from planner.logic.datalog.language.link import has_own_reason
 from planner.logic.model.graph import Graph, source_json
 
-REFERENCES = ("reference", "validation_reference", "import_reference", "destroy_reference")
+REFERENCES = ("reference", "validation_reference", "import_reference", "destroy_reference", "action_reference")
 """predicates whose facts are what people wrote"""
 ORDER = "order_before"
 """the source of a mention that comes from a rule of the user, not from the configuration"""

@@ -17,7 +17,7 @@ RELATIONS = ("edge_layer", "edge_mention")
 """the relations that a graph must have been built with"""
 MOST_PLACES = 3
 """lines that an edge is shown with"""
-_MENTIONS = ("reference", "validation_reference", "import_reference", "destroy_reference")
+_MENTIONS = ("reference", "validation_reference", "import_reference", "destroy_reference", "action_reference")
 
 Edge: TypeAlias = tuple[str, str]
 

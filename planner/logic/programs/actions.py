@@ -158,6 +158,13 @@ class Counts(NamedTuple):
             forget += does(action, "forgets")
         return cls(add, update, remove, imports, forget, len(plan.invocations))
 
+    @property
+    def named(self) -> dict[str, int]:
+        """The numbers as documents name them; those of actions only where there are any."""
+        add, change, remove, imports, forget, invoke, failed = self
+        objects = {"add": add, "change": change, "remove": remove, "import": imports, "forget": forget}
+        return {**objects, **({"invoke": invoke} if invoke else {}), **({"failed": failed} if failed else {})}
+
     def plus(self, other: Counts, times: int = 1) -> Counts:
         """The sum with `times` the other numbers."""
         return Counts(*(own + times * more for own, more in zip(self, other, strict=True)))

@@ -26,7 +26,7 @@ from planner.render.page.document import (
     places_of,
 )
 from planner.render.page.page import hiding
-from planner.render.plan import PlanText, is_shown, pending
+from planner.render.plan import PlanText, is_shown, pending, pending_actions
 from planner.render.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -60,15 +60,16 @@ def page_of_plan(explored: Explored, title: str, asks: str) -> Page:
             change.reason.replace("_", " "),
             tuple(map(hide, groups.get(change_name(change), ()))),
             tuple(map(hide, told.lines(change_name(change)))),
-            hide(shown.change(change)) if is_shown(change) else "",
+            hide("\n".join(shown.body(change))) if is_shown(change) else "",
         )
         for change in sorted(plan.changes, key=change_name)
     )
     done = {change.action for change in changes} - {NO_OP}
+    counts = Counts.of_plan(plan)
     verdicts = plan.policy.verdicts if plan.policy is not None else ()
     return Page(
         title,
-        tuple(_summary(plan, told.headline(pending(Counts.of_plan(plan))))),
+        tuple(_summary(plan, told.headline(pending(counts), pending_actions(counts)))),
         tuple(_view(name, graph, plan, changes) for name, graph in explored.graphs),
         tuple((layer, MEANINGS[layer]) for layer in LAYERS),
         tuple((action, colour(action), words_for(colour(action)).sign) for action in actions() if action in done),

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from planner.foundation.vocabulary.address import parse_resource_instance
 from planner.logic.model.plan import Plan
 from planner.logic.programs.actions import does
 from planner.render.review.attributes import place_of_line
@@ -30,6 +32,7 @@ _HELD = (
 """whether an object holds data, with the end of the kind and the words of its decision"""
 _GUARD = "protect_stateful"
 _MOST_POLICIES = 12
+_MOST_CALLERS = 4
 
 
 def decisions(plan: Plan, changes: Sequence[Mapping[str, Any]], subject: ReviewSubject) -> list[dict[str, Any]]:
@@ -107,6 +110,19 @@ def data_notes(changes: Iterable[Mapping[str, Any]]) -> list[str]:
         f"Whether objects of these types hold data is not known: {shown}. Approve only if you know that what they hold "
         f"may be lost. The parameters stateful_type and stateless_type of {_GUARD} can name the types."
     ]
+
+
+def invocation_notes(plan: Plan) -> list[str]:
+    """A remark on each action that the plan invokes: how often, and by which objects."""
+    callers: dict[str, list[str]] = defaultdict(list)
+    for one in plan.invocations:
+        address = str(parse_resource_instance(one.address).config)
+        callers[address].append(f"{one.caller} ({one.event})" if one.event else one.caller or "the command line")
+    notes = []
+    for address, by in callers.items():
+        shown = ", ".join(by[:_MOST_CALLERS]) + (f" and {len(by) - _MOST_CALLERS} more" if by[_MOST_CALLERS:] else "")
+        notes.append(f"{address} is invoked {f'{len(by)} times, ' if len(by) > 1 else ''}by {shown}.")
+    return notes
 
 
 def policy_lines(subject: ReviewSubject, decided: Iterable[Mapping[str, Any]] = ()) -> list[str]:

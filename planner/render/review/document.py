@@ -20,7 +20,7 @@ from planner.operations.removed_blocks import REMOVED
 from planner.render.cause_line import KINDS, name_of, origin_of, place_of
 from planner.render.cause_summary import OUTPUT, Causes, title_of
 from planner.render.diagnostics_json import sort_diagnostics
-from planner.render.plan import PlanText, SchemaOf, is_shown, output_diff, pending
+from planner.render.plan import PlanText, SchemaOf, is_shown, output_diff, pending, pending_actions
 from planner.render.review.attributes import (
     UNKEPT,
     UNKNOWN,
@@ -35,6 +35,7 @@ from planner.render.review.decisions import (
     decisions,
     finding_decisions,
     finding_entry,
+    invocation_notes,
     policy_lines,
     with_settling,
 )
@@ -72,7 +73,8 @@ def review_document(plan: Plan, schema_of: SchemaOf, causes: Causes, subject: Re
     counts = Counts.of_plan(plan)
     groups = [group for group in causes.groups if group.root.what]
     attributes = {f"{one['address']}.{item['path']}": item for one in changes for item in one["attributes"]}
-    title = causes.headline(pending(counts)) if changes or outputs else "No changes."
+    has_changes = changes or outputs or plan.invocations
+    title = causes.headline(pending(counts), pending_actions(counts)) if has_changes else "No changes."
     if drifted:
         title = f"Drift: {len(drifted)} object{'s' if len(drifted) > 1 else ''} changed outside."
     if plan.errored:
@@ -97,7 +99,7 @@ def review_document(plan: Plan, schema_of: SchemaOf, causes: Causes, subject: Re
         ],
         "changes": sorted(changes, key=_risk),
         "outputs": outputs,
-        "notes": [*causes.notes, *data_notes(changes)],
+        "notes": [*causes.notes, *invocation_notes(plan), *data_notes(changes)],
         "deferred": [{"address": a, "argument": b, "place": c} for a, b, c in plan.deferred],
     }
     return dict(_without_secrets(document, subject.hide))
@@ -151,11 +153,7 @@ def _without_secrets(value: Any, hide: Callable[[str], str]) -> Any:
 def _counts(plan: Plan, counts: Counts, causes: Causes, outputs: Sequence[Any]) -> dict[str, int]:
     replaced = sum(does(change.action, "replaces") for change in plan.changes)
     return {
-        "add": counts.add,
-        "change": counts.change,
-        "remove": counts.remove,
-        "import": counts.imports,
-        "forget": counts.forget,
+        **counts.named,
         "replace": replaced,
         "move": len(causes.moves),
         "outputs": len(outputs),

@@ -126,7 +126,10 @@ _UNIT = {
     "attempts": int,
     "selected_by": [{"selector": str, "way": str}],
     "waits_for": [str],
-    "counts": {"add": int, "change": int, "remove": int, "import": int, "forget": int},
+    "counts": {
+        **dict.fromkeys(("add", "change", "remove", "import", "forget"), int),
+        **dict.fromkeys(("invoke", "failed"), Maybe(int)),
+    },
     "changes": [{"address": str, "action": str, "reason": str}],
     "outputs": [{"name": str, "action": str}],
     "changed_outputs": [str],

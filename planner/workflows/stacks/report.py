@@ -11,7 +11,7 @@ from planner.foundation.values.types import DYNAMIC
 from planner.foundation.values.value import SENSITIVE, Value, is_wholly_known, type_of, unmark_deep
 from planner.logic.programs.actions import Counts
 from planner.operations.show import ShownState, shown_json
-from planner.render.plan import SchemaOf, finished, pending
+from planner.render.plan import SchemaOf, finished, finished_actions, pending, pending_actions
 from planner.render.state import output_json
 from planner.render.terminal import Terminal
 from planner.render.value import all_outputs
@@ -70,7 +70,7 @@ def tell_approval(found: Approval, view: View) -> None:
 
 def tell_applied(deployment: str, done: Counts, mode: str, view: View, terminal: Terminal) -> None:
     """Print the changes made in all rounds."""
-    text = f"{deployment}: {finished(done)}."
+    text = f"{deployment}: {finished(done)}.{finished_actions(done)}"
     changes = {**_numbers(done), "operation": "destroy" if mode == "destroy" else "apply"}
     view.say(f"\n{terminal.paint(text, 'bold', 'green')}", text, type="change_summary", changes=changes)
 
@@ -113,7 +113,8 @@ def total(plan: DeploymentPlan) -> Counts:
 def summary(plan: DeploymentPlan) -> str:
     """One line about the deployment."""
     deferred = sum(step.what == "defer" for step in plan.steps)
-    text = f"Plan: {pending(total(plan))}"
+    whole = total(plan)
+    text = f"Plan: {pending(whole)}"
     forgotten = sum(step.what == "forget" for step in plan.steps)
     if forgotten:
         text += f"; {forgotten} components to forget"
@@ -124,7 +125,7 @@ def summary(plan: DeploymentPlan) -> str:
         text += f"; parts of {', '.join(parts)} deferred"
     if not plan.can_apply and not deferred and not parts:
         return f"{plan.deployment}: no changes."
-    return f"{plan.deployment}: {text}."
+    return f"{plan.deployment}: {text}.{pending_actions(whole)}"
 
 
 def _in_part(step: InstanceStep) -> bool:

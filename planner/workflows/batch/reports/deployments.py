@@ -17,7 +17,6 @@ from planner.foundation.vocabulary.records import evolve, field, frozen
 from planner.logic.programs.actions import Counts
 from planner.workflows.batch.model import diagnostics_json
 from planner.workflows.batch.plan_unit import changes_of
-from planner.workflows.batch.reports.document import COUNTS
 from planner.workflows.batch.reports.review import UnitReviews
 from planner.workflows.stacks.decisions import in_order
 from planner.workflows.stacks.rounds import why_deferred
@@ -149,7 +148,6 @@ def done_steps(plans: Plans) -> dict[str, InstanceStep]:
 def _unit(step: InstanceStep, plan: DeploymentPlan) -> dict[str, Any]:
     planned = step.planned
     counts = Counts.of_plan(step.plan) if step.plan is not None else Counts()
-    numbers = tuple(counts)[: len(COUNTS)]
     deferred = step.plan.deferred if step.plan is not None else ()
     changes = changes_of(step.plan) if step.plan is not None else ()
     outputs = [o for o in step.plan.outputs if o.action != "no-op"] if step.plan is not None else []
@@ -164,7 +162,7 @@ def _unit(step: InstanceStep, plan: DeploymentPlan) -> dict[str, Any]:
         "state_age": None,
         "attempts": 1,
         "selected_by": [],
-        "counts": dict(zip(COUNTS, numbers, strict=True)),
+        "counts": counts.named,
         "changes": [
             *({"address": a, "action": b, "reason": c} for a, b, c in changes),
             *({"address": a, "action": "defer", "reason": _words(*why)} for a, *why in deferred),

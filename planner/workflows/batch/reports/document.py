@@ -5,7 +5,7 @@
      "units": [{"unit", "folder", "tags", "groups", "wave", "outcome", "because", "because_all", "reused",
                 "age", "state_age", "attempts",
                 "selected_by": [{"selector", "way"}...], "waits_for": [unit...],
-                "counts": {"add", "change", "remove", "import", "forget"},
+                "counts": {"add", "change", "remove", "import", "forget", and if there are any "invoke", "failed"},
                 "changes": [{"address", "action", "reason"}...], "outputs": [{"name", "action"}...],
                 "changed_outputs": [name...], "unknown_outputs": [{"name", "path"}...],
                 "awaits": [{"used_by", "unit", "output", "path"}...],
@@ -32,14 +32,22 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from planner.logic.programs.actions import does
+from planner.logic.programs.actions import Counts, does
 from planner.workflows.batch.model import OUTCOMES, FinishedUnit, ShardSummary, diagnostics_json, units_text
 from planner.workflows.batch.run import BatchReport
 from planner.workflows.batch.saved_plan import seen_as
 
-COUNTS = ("add", "change", "remove", "import", "forget")
-"""the first counts of Counts: those of objects"""
-DONE = {"add": "added", "change": "changed", "remove": "destroyed", "import": "imported", "forget": "forgotten"}
+COUNTS = tuple(Counts().named)
+PENDING = {**{name: f"to {'destroy' if name == 'remove' else name}" for name in COUNTS}, "invoke": "to invoke"}
+DONE = {
+    "add": "added",
+    "change": "changed",
+    "remove": "destroyed",
+    "import": "imported",
+    "forget": "forgotten",
+    "invoke": "invoked",
+    "failed": "failed",
+}
 
 
 def report_json(report: BatchReport, is_brief: bool = False) -> dict[str, Any]:
@@ -97,7 +105,7 @@ def _unit(report: BatchReport, done: FinishedUnit, is_brief: bool) -> dict[str, 
     analysis, result = report.analysis, done.result
     assert analysis is not None
     unit = analysis.fleet.units[done.unit]
-    counts = result.counts[: len(COUNTS)] if result is not None else (0,) * len(COUNTS)
+    counts = result.counts if result is not None else Counts()
     return {
         "unit": done.unit,
         "folder": unit.folder,
@@ -113,7 +121,7 @@ def _unit(report: BatchReport, done: FinishedUnit, is_brief: bool) -> dict[str, 
         "attempts": done.attempts,
         "selected_by": [{"selector": s, "way": w} for s, w in analysis.selected.get(done.unit, [])],
         "waits_for": list(analysis.edges.get(done.unit, ())),
-        "counts": dict(zip(COUNTS, counts, strict=True)),
+        "counts": counts.named,
         "changes": [
             {"address": a, "action": b, "reason": c} for a, b, c in (result.changes if result and not is_brief else ())
         ],
@@ -143,7 +151,9 @@ def note(unit: dict[str, Any]) -> str:
         seen = f"from before, {age_text(unit['age'])} ago"
     state = f"state {age_text(unit['state_age'])} old" if unit["state_age"] is not None else ""
     ages = "; ".join(filter(None, (seen, state)))
-    return f"{because} ({ages})".strip() if ages else because
+    invoked = sum(unit["counts"].get(name) or 0 for name in ("invoke", "failed"))
+    actions = f"{invoked} action{'s' * (invoked != 1)}" if invoked else ""
+    return "; ".join(filter(None, (actions, f"{because} ({ages})".strip() if ages else because)))
 
 
 def age_text(seconds: float) -> str:
@@ -201,7 +211,7 @@ def totals_text(document: dict[str, Any], mark: str = "") -> str:
     if document.get("mode") == "refresh-only":
         words = {"change": "changed by others", "remove": "gone"}
     elif document["command"] == "plan":
-        words = {name: f"to {'destroy' if name == 'remove' else name}" for name in COUNTS}
+        words = PENDING
     else:
         words = DONE
     return ", ".join(f"{mark}{number}{mark} {words[name]}" for name, number in numbers.items() if name in words)
@@ -209,8 +219,12 @@ def totals_text(document: dict[str, Any], mark: str = "") -> str:
 
 def totals(document: dict[str, Any]) -> dict[str, int]:
     """The sum of all units' counts; for rejected ones, of the changes that were not done."""
-    counts = [unit["counts"].values() for unit in document["units"] if unit["outcome"] != "declined"]
-    return dict(zip(COUNTS, map(sum, zip(*counts, strict=True)), strict=True)) if counts else dict.fromkeys(COUNTS, 0)
+    result = dict.fromkeys(COUNTS, 0)
+    for unit in document["units"]:
+        if unit["outcome"] != "declined":
+            for name, number in unit["counts"].items():
+                result[name] = result.get(name, 0) + (number or 0)
+    return result
 
 
 def replaced_text(document: Mapping[str, Any]) -> str:
