@@ -93,6 +93,7 @@ class Review:
         """Write the files about a plan that was applied; the problems with that. `known`: as for _document."""
         counts, succeeded = applied.counts, not has_errors(applied.diagnostics)
         result = {"succeeded": succeeded, "added": counts.add, "changed": counts.change, "destroyed": counts.remove}
+        result |= {"invoked": counts.invoke} if counts.invoke else {}
         document = self._document(made, [*problems, *applied.diagnostics], result=result, **known)
         if document is None:
             return []

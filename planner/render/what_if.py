@@ -77,8 +77,8 @@ def what_if_json(comparison: PlanComparison) -> dict[str, Any]:
             }
             for d in comparison.differences
         ],
-        "without": Counts.of_plan(comparison.without.plan).named,
-        "with": Counts.of_plan(comparison.within.plan).named,
+        "without": Counts.of_plan(comparison.without.plan).by_name,
+        "with": Counts.of_plan(comparison.within.plan).by_name,
     }
 
 

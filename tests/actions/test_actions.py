@@ -528,6 +528,8 @@ def test_reports_count_invocations(world: World) -> None:
     alone = world.run("plan", f"-invoke={A}", *asked, "-detailed-exitcode")
     assert alone.code == 2 and "Actions: 1 to invoke." in alone.out
     assert f"{A.replace('_', chr(92) + '_')} is invoked by the command line." in (world.folder / "r.md").read_text()
+    world.apply(f"-invoke={A}", "-markdown=r.md")
+    assert "0 destroyed. Actions: 1 invoked." in (world.folder / "r.md").read_text()
 
 
 def test_a_fleet_counts_invocations(world: World) -> None:

@@ -159,7 +159,7 @@ class Counts(NamedTuple):
         return cls(add, update, remove, imports, forget, len(plan.invocations))
 
     @property
-    def named(self) -> dict[str, int]:
+    def by_name(self) -> dict[str, int]:
         """The numbers as documents name them; those of actions only where there are any."""
         add, change, remove, imports, forget, invoke, failed = self
         objects = {"add": add, "change": change, "remove": remove, "import": imports, "forget": forget}

@@ -135,10 +135,10 @@ def bare_document(title: str, subject: ReviewSubject) -> dict[str, Any]:
 
 
 def _result_title(result: Mapping[str, Any]) -> str:
-    """`Applied: 2 added, 1 changed, 0 destroyed.`"""
+    """`Applied: 2 added, 1 changed, 0 destroyed. Actions: 1 invoked.`"""
     numbers = ", ".join(f"{result[name]} {name}" for name in ("added", "changed", "destroyed"))
     if result["succeeded"]:
-        return f"Applied: {numbers}."
+        return f"Applied: {numbers}." + (f" Actions: {result['invoked']} invoked." if result.get("invoked") else "")
     return f"Apply failed: {numbers} before that."
 
 
@@ -153,7 +153,7 @@ def _without_secrets(value: Any, hide: Callable[[str], str]) -> Any:
 def _counts(plan: Plan, counts: Counts, causes: Causes, outputs: Sequence[Any]) -> dict[str, int]:
     replaced = sum(does(change.action, "replaces") for change in plan.changes)
     return {
-        **counts.named,
+        **counts.by_name,
         "replace": replaced,
         "move": len(causes.moves),
         "outputs": len(outputs),

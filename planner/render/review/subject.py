@@ -40,4 +40,4 @@ class ReviewSubject:
     hide: Callable[[str], str] = field(default=lambda text: text)
     """replaces sensitive strings"""
     result: Mapping[str, Any] | None = None
-    """of an apply: `succeeded`, and the numbers `added`, `changed` and `destroyed`"""
+    """of an apply: `succeeded`, the numbers `added`, `changed` and `destroyed`, and `invoked` if actions were"""

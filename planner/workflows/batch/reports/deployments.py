@@ -162,7 +162,7 @@ def _unit(step: InstanceStep, plan: DeploymentPlan) -> dict[str, Any]:
         "state_age": None,
         "attempts": 1,
         "selected_by": [],
-        "counts": counts.named,
+        "counts": counts.by_name,
         "changes": [
             *({"address": a, "action": b, "reason": c} for a, b, c in changes),
             *({"address": a, "action": "defer", "reason": _words(*why)} for a, *why in deferred),

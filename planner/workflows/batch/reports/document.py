@@ -37,7 +37,7 @@ from planner.workflows.batch.model import OUTCOMES, FinishedUnit, ShardSummary, 
 from planner.workflows.batch.run import BatchReport
 from planner.workflows.batch.saved_plan import seen_as
 
-COUNTS = tuple(Counts().named)
+COUNTS = tuple(Counts().by_name)
 PENDING = {**{name: f"to {'destroy' if name == 'remove' else name}" for name in COUNTS}, "invoke": "to invoke"}
 DONE = {
     "add": "added",
@@ -121,7 +121,7 @@ def _unit(report: BatchReport, done: FinishedUnit, is_brief: bool) -> dict[str, 
         "attempts": done.attempts,
         "selected_by": [{"selector": s, "way": w} for s, w in analysis.selected.get(done.unit, [])],
         "waits_for": list(analysis.edges.get(done.unit, ())),
-        "counts": counts.named,
+        "counts": counts.by_name,
         "changes": [
             {"address": a, "action": b, "reason": c} for a, b, c in (result.changes if result and not is_brief else ())
         ],
