@@ -91,10 +91,7 @@ def _step_json(step: InstanceStep) -> dict[str, Any]:
 
 
 def _numbers(found: Counts) -> dict[str, int]:
-    numbers = found._asdict()
-    numbers["import"] = numbers.pop("imports")
-    invoked = {"invoke": numbers.pop("invoke"), "failed": numbers.pop("failed")}
-    return dict(sorted({**numbers, **{name: number for name, number in invoked.items() if number}}.items()))
+    return dict(sorted(found.by_name.items()))
 
 
 def counts(step: InstanceStep) -> Counts:
