@@ -38,7 +38,7 @@ from planner.operations.input_record import KEY, StateEntries, is_encrypted, loc
 from planner.operations.load import load_variables
 from planner.operations.plan import MadePlan
 from planner.world.git.revisions import implied_base
-from planner.world.git.tree import git_tree
+from planner.world.git.tree import GitTree, git_tree
 from planner.world.state.backend import Store, open_backend
 from planner.world.state.build import StateBuilder
 from planner.world.state.input_record import CREATED, DESTROYED, ApplyInputs, InputRecord, salted
@@ -186,7 +186,8 @@ def _applied_later(record: InputRecord, run: ApplyInputs) -> tuple[UnknownAttrib
 
 def _of_git(made: MadePlan[Any], ref: str, run: ApplyInputs | None) -> FormerWorld:
     """The world of a revision. A variable that -var sets now had the value of the last apply (`run`), where that had
-    none of its own the one that the revision sets; where no apply is on record, the present one.
+    none of its own the one that the revision sets. Where no apply is on record, values that git does not know are
+    unknown.
 
     Raises Failure for a revision that cannot be read."""
     options = made.loaded.options
@@ -212,8 +213,22 @@ def _of_git(made: MadePlan[Any], ref: str, run: ApplyInputs | None) -> FormerWor
         providers = locked_versions(options.directory)
     if run is not None:
         given |= {name: _raw_value(name, one) for name, one in run.variables.items() if name in now}
+    else:
+        given |= {name: _of_unknown_value(one) for name, one in given.items() if _is_outside(one, tree)}
     unset = {name: present[name] for name in now - given.keys() if name in present}
     return _world(made, tree, locate, given, made.plan.previous_state, providers, lost=lost, unset=unset)
+
+
+def _is_outside(one: RawValue, tree: GitTree) -> bool:
+    """Whether git does not know the value: it is from the command line, the environment, or a file that git ignores."""
+    span = one.span
+    if span is None or one.origin in ("command line", "environment"):
+        return True
+    return os.path.realpath(span.filename) in {os.path.realpath(f"{tree.root}/{name}") for name in tree.taken_from_disk}
+
+
+def _of_unknown_value(one: RawValue) -> RawValue:
+    return RawValue(one.name, one.origin, given=UNKNOWN)
 
 
 def _raw_value(name: str, one: dict[str, Any]) -> RawValue:

@@ -203,3 +203,31 @@ def test_a_record_that_is_encrypted_is_noted_once(
     assert "Note" not in planner("why").out
     monkeypatch.setenv("PLANNER_RECORD_KEY", "another-horse-battery-staple")
     assert planner("why").out.count("Note: The record of the last apply is encrypted with a key that") == 1
+
+
+OUTSIDE = {
+    "-var": (["-var=image=v2"], {}, ""),
+    "environment": ([], {}, "v2"),
+    "a file that git ignores": ([], {"x.auto.tfvars": 'image = "v2"\n'}, ""),
+}
+
+
+@pytest.mark.parametrize("place", OUTSIDE)
+def test_a_value_that_git_does_not_know_is_a_cause_where_nothing_is_on_record(
+    place: str, tmp_path: Path, planner: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is not taken for unchanged, so that the state would have been changed outside."""
+    words, files, variable = OUTSIDE[place]
+    ignored = {".gitignore": "*.tfstate*\n*.auto.tfvars\n.terraform\n"}
+    text = 'variable "image" {\n  default = "v1"\n}\nresource "terraform_data" "a" { input = "app:${var.image}" }\n'
+    committed(tmp_path, {"main.tf": text, "b.tf": "", **ignored}, {"b.tf": "# edited\n"})
+    monkeypatch.chdir(tmp_path)
+    planner("apply", "-auto-approve")
+    for record in tmp_path.glob("*.tfstate.*"):
+        record.unlink()  # as after an apply by OpenTofu
+    write(tmp_path, files)
+    if variable:
+        monkeypatch.setenv("TF_VAR_image", variable)
+    lines = map(json.loads, planner("plan", "-json", "-explain=full", *words).out.splitlines())
+    (change,) = (line["change"] for line in lines if line["type"] == "planned_change")
+    assert [cause["what"] for cause in change["root_causes"]] == ["var.image"]
