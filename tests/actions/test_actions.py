@@ -435,6 +435,7 @@ REFUSED = [
     ((f"-invoke={A}", "-refresh-only"), "This kind of plan cannot invoke actions"),
     ((f"-invoke={A}", "-replace=probe_thing.r"), "This kind of plan cannot invoke actions"),
     ((f"-invoke={A}",), "stay unknown: text."),
+    ((f"-invoke={A}[0]",), "has no instance of an action that"),
 ]
 
 

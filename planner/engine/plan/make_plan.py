@@ -118,6 +118,11 @@ def _make_invocations(
         evolve(options, mode="refresh-only"),
         hooks,
     )
+    if plan is not None and not plan.errored and not plan.invocations and not plan.deferred:
+        asked = ", ".join(f"-invoke={address}" for address in options.limits.invoke)
+        detail = f"The configuration has no instance of an action that {asked} names."
+        problems = [*problems, error("plan.invoke_nothing", "Nothing to invoke", detail)]
+        plan = evolve(plan, errored=True)
     return (evolve(plan, mode="normal", changes=(), drift=(), outputs=()) if plan else None), problems
 
 
