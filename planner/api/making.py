@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from planner.api.base import Work
@@ -174,7 +175,7 @@ def cause_lines(
     notes: Sequence[str] = (),
 ) -> Causes:
     """The causes of the changes of a plan to be printed (all, or these), each in one line or in full."""
-    from planner.answers.explain.renames import rename_text, sure_moves
+    from planner.answers.explain.renames import ProposedMove, rename_text, sure_moves
     from planner.operations.explanations import causes, changed_actions
     from planner.operations.moves import moves
     from planner.operations.plan import plan_words
@@ -184,10 +185,25 @@ def cause_lines(
         chains = all_chains = causes(made)
         notes = all_chains.notes
     moved = [move.text for move in moves(made)]
-    shown = Causes(chains, changed_actions(made), how, width, moved, notes, plan_words(made))
+
+    @cache
+    def module_moves() -> tuple[ProposedMove, ...]:
+        return sure_moves(made.plan, made.loaded.config)
+
+    shown = Causes(
+        chains,
+        changed_actions(made),
+        how,
+        width,
+        moved,
+        notes,
+        plan_words(made),
+        lambda: [(move.from_, move.to) for move in module_moves()],
+    )
 
     def renames() -> str:
-        moves = sure_moves(made.plan, made.loaded.config)
+        of_causes = {part for group in shown.groups if group.root.kind == "renewed" for part in group.parts}
+        moves = [move for move in module_moves() if (move.from_, "no-call") not in of_causes]
         return rename_text([pair for move in moves for pair in move.carried], [(move.from_, move.to) for move in moves])
 
     shown.renames = renames

@@ -117,7 +117,7 @@ def summary_document(made: MadePlan[Any], terminal: Terminal) -> dict[str, Any]:
     from planner.render.cause_summary import summary_json
 
     shown = _causes(made, terminal)
-    return summary_json(shown.groups, shown.planned)
+    return summary_json(shown.separate, shown.planned)
 
 
 def causes_told(made: MadePlan[Any], how: str, terminal: Terminal, chains: Chains | None = None) -> Causes:

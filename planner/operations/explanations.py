@@ -277,7 +277,7 @@ def _why_instances(made: MadePlan[Unstored], result: Explainer, verb: str, names
 def with_chains(made: MadePlan[Unstored], proof: dict[str, Any]) -> dict[str, Any]:
     """The proof of an action, with its decisive edges in the plan graph: why the new object is created first, and why a
     data source is read only after others."""
-    from planner.answers.explain.renames import sure_moves
+    from planner.answers.explain.renames import declared_at, sure_moves
     from planner.logic.graph.decision_chains import ChainStep, replacement_chain, target_chain, waiting_chain
     from planner.logic.graph.why import vertices_meant
 
@@ -309,7 +309,10 @@ def with_chains(made: MadePlan[Unstored], proof: dict[str, Any]) -> dict[str, An
         object = str(parse_address(name).config)
         chains.append((f"{name} is read only after {resource}", waiting_chain(graph, object, resource)))
     chains += [
-        (f"{move.from_} looks renamed to {move.to}", [ChainStep("to keep it, add the block of planner suggest")])
+        (
+            f"{move.from_} looks renamed to {move.to}{declared_at(move, made.loaded.config)}",
+            [ChainStep("to keep it, planner suggest -write adds a moved block")],
+        )
         for move in (sure_moves(made.plan, made.loaded.config) if does(action, "ends") or action == "create" else ())
         if any(name in pair for pair in move.carried)
     ]

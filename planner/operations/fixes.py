@@ -175,10 +175,10 @@ def _moves(
     for trial in try_blocks(options, made, plan_file) if sure_moves(made.plan, made.loaded.config) else ():
         for old in (old for old, new in trial.block.pairs if asked.name in (old, new)):
             block = f"a moved block from {trial.block.from_} to {trial.block.to}"
-            text = f"add {block} to {trial.block.file}: planner suggest -write"
-            how = "does not change" if old in trial.kept else "is updated in place instead"
+            text = f"add to {trial.block.file} {block}: planner suggest -write"
+            how = "does not change" if old in trial.kept else "is updated in place"
             place = FixLocation("moved", trial.block.to, text)
-            yield Fix((place,), True, f"checked: with it {old} moves and {how}")
+            yield Fix((place,), True, f"checked: it moves and {how}")
 
 
 def _attempt(
@@ -189,7 +189,7 @@ def _attempt(
     causes: tuple[Cause, ...],
 ) -> Fix:
     """Plan again as it was before."""
-    places = tuple(cause.place for cause in causes)
+    places = tuple(_with_command(cause, options.since) for cause in causes)
     if plan_file is not None:
         return Fix(places, False, "not checked: a saved plan is not made again")
     inputs, replace, mode = dict(options.inputs), options.limits.replace, options.mode
@@ -226,18 +226,27 @@ def _attempt(
     limits = evolve(options.limits, replace=replace)
     with view(_FormerFiles(former.tree, files) if files and former is not None else None):
         again = open_or_make_plan(evolve(options, inputs=inputs, limits=limits, mode=mode, made=None))
-    how = f"with {', '.join(defaults)}" if defaults else "with it" if len(causes) == 1 else "with these"
+    how = f"with {', '.join(defaults)}" if defaults else "then"
     action = changed_actions(again.complete).get(asked.name, "no-op") if again.complete is not None else None
     if action == "no-op":
-        kept = "is not created" if asked.action == "create" else "does not change"
-        return Fix(places, True, f"checked: {how} {asked.name} {kept}")
+        kept = "not created" if asked.action == "create" else "no change"
+        return Fix(places, True, f"checked: {how} {kept}")
     if action is not None and action != asked.action:
-        return Fix(places, True, f"checked: {how} {asked.name} {words_for(action).is_planned} instead")
+        return Fix(places, True, f"checked: {how} {words_for(action).is_planned.removeprefix('is ')} instead")
     if defaults:
         return Fix(places, False, "not checked: its former value is not on record, and the default is not it")
     if action is None:
-        return Fix(places, False, f"not checked: planning {how} failed")
-    return Fix(places, False, f"checked: even {how} {asked.name} {words_for(action).is_planned}")
+        return Fix(places, False, f"not checked: planning {how if defaults else 'with it'} failed")
+    return Fix(places, False, f"checked: even {how} {words_for(action).is_planned.removeprefix('is ')}")
+
+
+def _with_command(cause: Cause, since: str) -> FixLocation:
+    """The place of a cause; of a file that is compared with a commit with the command that takes its edit back."""
+    if cause.root.kind != "file" or not since:
+        return cause.place
+    source = "" if since == "HEAD" else f"--source={shlex.quote(since)} "
+    file = shlex.quote(cause.root.what.removeprefix("file "))
+    return evolve(cause.place, text=f"{cause.place.text}: git restore {source}{file}")
 
 
 def _git_hint(made: MadePlan[Unstored], asked: QuestionSubject) -> str:

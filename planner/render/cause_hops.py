@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from planner.answers.explain.causes import Because, CauseStep, RootCause
 from planner.foundation.vocabulary.records import evolve
-from planner.logic.programs.actions import does
+from planner.logic.programs.actions import does, words_for
 from planner.render.alike import alike
 from planner.render.cause_line import INSIDE, folded, hops_of, inside_text, name_of, place_of, presence, words_of
 
@@ -53,11 +53,12 @@ def hop_lines(
     planned: Mapping[str, str],
     folds: bool = False,
     is_whole: bool = False,
-    with_ends: bool = False,
+    named: set[str] | None = None,
 ) -> list[str]:
     """The hops between a cause and its changes, one a line, each indented below the one before. `folds`: those inside
     an installed module are one, and a hop that several others lead to is printed once; `is_whole`: names have their
-    modules, also below a name in the same module; `with_ends`: with the changes that use the last of several steps."""
+    modules, also below a name in the same module; `named`: with the changes that use the last of several steps, and the
+    names of all changes in these lines are added."""
     root = _Hop()
     known: dict[tuple[str, ...], _Hop] = {}
     for name, _ in group.changes:
@@ -66,11 +67,11 @@ def hop_lines(
             continue
         at, before = root, ("",)
         steps = hops_of(because, name, planned)
-        end = _end(because, name, planned) if with_ends else None
+        end = _end(because, name, planned) if named is not None else None
         for step in [*(folded(steps) if folds else steps), *([end] if end is not None else [])]:
             key = (
                 _KEYS.sub("[*]", _whole(step) if folds else step.what),
-                f"{place_of(step.source)}{presence(step, planned)}",
+                f"{place_of(step.source)}{presence(step, planned)}{planned.get(step.what, '')}",
                 *(before if step.kind == INSIDE else ()),
             )
             before = key
@@ -78,6 +79,8 @@ def hop_lines(
             at = at.below[key]
             if step.kind != END or step.what not in at.steps:  # it leads to others, too
                 at.steps[step.what] = step
+            if named is not None and step.what in planned:
+                named.add(step.what)
     return list(_Lines(planned, is_whole).below(root, "", ""))
 
 
@@ -115,7 +118,7 @@ class _Lines:
             self._printed.add(id(below))
             if below.is_inside:
                 if below.below:  # something of the user's follows
-                    yield f"{lead}-> {inside_text(list(below.steps.values())).removeprefix(', ')}"
+                    yield f"{lead}-> {', '.join(one.text for one in alike(step.what for step in below.steps.values()))}"
                     yield from self.below(below, f"{lead}  ", "")
                 continue
             texts, first = below.words
@@ -124,19 +127,30 @@ class _Lines:
             others.below = {key: inner for key, inner in below.below.items() if not inner.is_inside}
             for inner in inside:
                 others.below |= inner.below
+            modules = [step for inner in inside for step in inner.steps.values()]
+            if modules:
+                texts = [
+                    one.text for one in alike(inside_text(name_of(step), modules) for step in below.steps.values())
+                ]
             text = ", ".join(without_module(text, module) for text in texts)
             if first.kind == END and not below.below:
-                ends.append(f"{text} ({place_of(first.source)})")
+                ends.append(f"{text} ({place_of(first.source)}, {self._number_and_action(below)})")
                 continue
             text += words_of(first, self._planned)[len(name_of(first)) :]
-            if inside:
-                text += inside_text([step for inner in inside for step in inner.steps.values()], texts[0])
+            if first.what in self._planned and len(below.steps) > 1:
+                done = words_for(self._planned[first.what]).done
+                text = text.replace(f", {done})", f", {self._number_and_action(below)})")
             inner_module = "" if self._is_whole else module if inside else module_of(texts[0])
             lines = list(self.below(others, f"{lead}  ", inner_module))
             yield f"{lead}-> {text}{AS_ABOVE if others.below and not lines else ''}"
             yield from lines
         if ends:
             yield f"{lead}-> {', '.join(ends)}"
+
+    def _number_and_action(self, hop: _Hop) -> str:
+        """`updated`, `3 updated`: the action of the changes at the end of a chain."""
+        number = f"{len(hop.steps)} " if len(hop.steps) > 1 else ""
+        return f"{number}{words_for(self._planned[next(iter(hop.steps))]).done}"
 
 
 _MOST_MODULE = 30

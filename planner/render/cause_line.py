@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import SequenceMatcher
 from itertools import groupby
@@ -15,7 +16,6 @@ from planner.foundation.vocabulary.records import evolve
 from planner.foundation.vocabulary.span import Span
 from planner.logic.model.graph import CommandLine, StateEntry
 from planner.logic.programs.actions import verb_of, words_for
-from planner.render.alike import alike
 
 MOST_ROOTS = 3
 """roots that a sentence names"""
@@ -53,6 +53,8 @@ KINDS = {
 
 _ASKED = ("replace_by_request", "no-call")
 """kinds that have no place of interest"""
+REQUESTS = {"replace_because_tainted": "is tainted", "replace_by_request": "is named by -replace"}
+"""kinds that only request a replacement, in words"""
 _CALLS = {"no-call": " was removed", "new-call": " was added"}
 
 
@@ -113,7 +115,7 @@ def hops_of(because: Because, address: str, actions: Mapping[str, str]) -> list[
 
 
 INSIDE = "inside"
-"""the kind of steps inside an installed module that are one; `note` is their number"""
+"""the kind of steps inside an installed module that are one"""
 _INSTALLED = ".terraform/modules/"
 _MODULE_PATH = re.compile(r'(?:module\.[\w-]+(?:\[(?:"(?:[^"\\]|\\.)*"|[0-9]+)\])?\.)+')
 
@@ -127,18 +129,14 @@ def folded(steps: Sequence[CauseStep]) -> list[CauseStep]:
         if not is_inside or len(inner) == 1 or not modules:
             result += inner
         else:
-            result.append(CauseStep(min(modules, key=len), INSIDE, note=str(len(inner))))
+            result.append(CauseStep(min(modules, key=len), INSIDE))
     return result
 
 
-def inside_text(steps: Sequence[CauseStep], before: str = "") -> str:
-    """`, through 9 steps in module.label`, of alike steps together, for the line of the step before them. `before`: the
-    name of that step; the modules around both are not repeated."""
-    numbers = sorted({int(step.note) for step in steps})
-    number = f"{numbers[0]} to {numbers[-1]}" if len(numbers) > 1 else numbers[0]
-    names = [one.text for one in alike(step.what for step in steps)]
-    shown = [f"module.{n.rpartition('module.')[2]}" if before.startswith(f"{n}.") else n for n in names]
-    return f", through {number} steps in {', '.join(shown)}"
+def inside_text(name: str, inside: Sequence[CauseStep]) -> str:
+    """The name of a step, before which others are inside an installed module: of an argument of the module its name."""
+    modules = {step.what for step in inside if name.startswith(f"{step.what}.")}
+    return min(modules, key=len) if modules else name
 
 
 def is_each_value(step: CauseStep) -> bool:
@@ -169,11 +167,11 @@ def words_of(step: CauseStep, actions: Mapping[str, str], with_place: bool = Tru
     """A step with its values, its kind and its place. `actions`: of all changes, by name."""
     if step.kind == "renewed":
         return f"{step.what} {step.note}{f' ({place_of(step.source)})' if with_place and step.source else ''}"
-    if step.kind == "unapplied" and step.before != step.value and len(step.before + step.value) <= MOST_VALUES:
+    if _is_shown_unapplied(step):
         place = f" ({place_of(step.source)})" if with_place else ""
         return (
-            f"{step.what} is {step.before} in the state and {step.value} in the configuration{place}, which did not "
-            "change: the state was changed outside planner"
+            f"{step.what} is {step.before} in the state and {step.value} in the configuration{place}: the state was "
+            "changed outside planner"
         )
     what = name_of(step) + difference_of(step)
     hidden = "sensitive, " if step.before == step.value == HIDDEN else ""
@@ -191,6 +189,22 @@ def words_of(step: CauseStep, actions: Mapping[str, str], with_place: bool = Tru
     place = f"read at {place}" if place and step.kind == "file" else f"{hidden}{place}"
     notes = ", ".join(filter(None, ("for_each" if key is not None and not key[3] else "", place, said)))
     return f"{what} ({notes})" if notes else what
+
+
+def remedy_of(root: CauseStep) -> str:
+    """The sentence with what keeps an object, for causes that are not edits of files."""
+    if root.kind == "replace_because_tainted":
+        return f"To keep it: planner untaint {shlex.quote(root.what)}"
+    if root.kind == "renewed":
+        return "To keep the objects: planner suggest -write (adds a moved block)"
+    if _is_shown_unapplied(root):
+        return f"The apply sets it to {root.value} again. To keep {root.before}, write it at {place_of(root.source)}."
+    return ""
+
+
+def _is_shown_unapplied(step: CauseStep) -> bool:
+    """Whether a step is a value that was edited in the state, with both values."""
+    return step.kind == "unapplied" and step.before != step.value and len(step.before + step.value) <= MOST_VALUES
 
 
 def root_text(root: CauseStep, place: str = "") -> str:
@@ -264,9 +278,9 @@ def difference(before: str, value: str) -> str:
         begin -= 1
     while end and any(_WORD.match(last) for _, last in outer) and _WORD.match(before[len(before) - end]):
         end -= 1
-    len_of_end, ends = end, (end, end)
+    ends, several = [end, end], 1
     if len(before) + len(value) - 2 * (begin + end) > MOST_VALUES:
-        ends = _ends_of_first(before[begin : len(before) - end], value[begin : len(value) - end], end)
+        *ends, several = _ends_of_first(before[begin : len(before) - end], value[begin : len(value) - end], end)
     old, new = (_shortened(text[begin : len(text) - at]) for text, at in zip((before, value), ends, strict=True))
     end = ends[0]
     head, tail = before[:begin], before[len(before) - end :]
@@ -276,19 +290,26 @@ def difference(before: str, value: str) -> str:
         start = next((m.end() for m in _SEPARATOR.finditer(near[:-1])), 0)
         head = f"{quoted}...{near[start + near[:start].endswith(BACKSLASH) :]}"
     if len(tail) > MOST_AROUND:
-        tail = f"{tail.removesuffix('...')[:MOST_AROUND]}...{tail[-1] if tail.endswith(chr(34)) else ''}"
-    more = ", the first of several differences" if ends != (len_of_end, len_of_end) else ""
+        near = tail.removesuffix("...")[:MOST_AROUND].rstrip(".")
+        tail = f"{near}...{tail[-1] if tail.endswith(chr(34)) else ''}"
+    more = f", the first of {several} differences" if several > 1 else ""
     return f"{head}[{old} -> {new}]{tail}{more}" if head or tail else f"{old} -> {new}"
 
 
-def _ends_of_first(before: str, value: str, end: int) -> tuple[int, int]:
-    """The numbers of characters behind the first of several differences in two texts that `end` characters follow;
-    behind them all where they are not apart."""
+def _ends_of_first(before: str, value: str, end: int) -> tuple[int, int, int]:
+    """The numbers of characters behind the first of several differences in two texts that `end` characters follow, and
+    how many there are; behind them all where they are not apart."""
     old, new = _PIECES.findall(before), _PIECES.findall(value)
-    for start, other, size in SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks():
-        if start + other and len("".join(old[start : start + size])) >= MOST_AROUND:
-            return end + len("".join(old[start:])), end + len("".join(new[other:]))
-    return end, end
+    blocks = SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks()
+    apart = [
+        (start, other)
+        for start, other, size in blocks
+        if start + other and len("".join(old[start : start + size])) >= MOST_AROUND
+    ]
+    if not apart:
+        return end, end, 1
+    start, other = apart[0]
+    return end + len("".join(old[start:])), end + len("".join(new[other:])), len(apart) + 1
 
 
 def _shortened(text: str) -> str:

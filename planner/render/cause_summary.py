@@ -2,11 +2,12 @@
 
 [1] var.image "1.2" -> "1.3" (prod.tfvars:4)
       -> local.images (main.tf:12)
-    causes 9 of 11 changes: 2 replacements, 7 updates
-    replace  module.web.aws_instance.a
-    update   module.web.aws_instance.b[0..6]
+        -> module.web.aws_instance.a (web/main.tf:3, replaced)
+        -> module.web.aws_instance.b (web/main.tf:9, 7 updated)
+    causes 8 of 11 changes: 1 replacement, 7 updates
 
-A change only names the number; the hops from a cause to its changes are printed once.
+A change only names the number; the hops from a cause to its changes are printed once. Only the changes that the hops do
+not name are listed.
 """
 
 from __future__ import annotations
@@ -22,10 +23,12 @@ from planner.render.alike import alike
 from planner.render.cause_hops import hop_lines
 from planner.render.cause_line import (
     MOST_ROOTS,
+    REQUESTS,
     because_lines,
     hops_of,
     name_of,
     own_lines,
+    remedy_of,
     root_text,
     roots_sentence,
     words_of,
@@ -69,7 +72,8 @@ def risks() -> dict[str, int]:
 class Causes:
     """The causes to print. `chains` by name of the change, `planned`: the actions of everything that changes, by the
     same names, `how`: line or full, `width`: where lines are folded (0: nowhere), `moves`: a line for each object that
-    moves, `notes`: remarks on missing former values, `options`: those of the command that made the plan."""
+    moves, `notes`: remarks on missing former values, `options`: those of the command that made the plan, `modules`:
+    those that look renamed, (old, new)."""
 
     def __init__(
         self,
@@ -80,23 +84,24 @@ class Causes:
         moves: Sequence[str] = (),
         notes: Sequence[str] = (),
         options: str = "",
+        modules: Callable[[], Iterable[tuple[str, str]]] = tuple,
     ) -> None:
         self.options = options
         self.chains, self.planned, self.how, self.width, self.moves = chains, planned, how, width, moves
         self.notes = notes
         self.renames: Callable[[], str] = str
         """the line about objects that look renamed; "" for none"""
-        self.groups = grouped(chains, planned, risks())
+        self.separate = grouped(chains, planned, risks())
+        """the root causes, a removed and an added module apart also where they look like one"""
+        self.groups = _with_renames(self.separate, modules)
         self.numbers: dict[tuple[str, str], int] = {}
         """the number of each root, by its name and kind"""
         for number, group in enumerate((group for group in self.groups if group.root.what), 1):
             for part in group.parts:
                 self.numbers[part] = number
-        self._hops = {
-            number: _shown_hops(group, chains, planned)
-            for number, group in enumerate((group for group in self.groups if group.root.what), 1)
-        }
-        self.are_numbered = any(self._hops.values())
+        self._hops = [_shown_hops(group, chains, planned) for group in self._with_number()]
+        """the lines of hops of each numbered cause, and the names of the changes in them"""
+        self.are_numbered = any(lines for lines, _ in self._hops)
         """whether changes name numbers: not where no cause has hops, unless all causes come first"""
         self._introduced: set[int] = set()
         """the numbers that were printed with their causes"""
@@ -137,7 +142,7 @@ class Causes:
         if not number:
             return ", ".join(words_of(root, self.planned) for root in roots)
         group = self._with_number()[number - 1]
-        root = roots[0] if len(roots) == 1 else group.root
+        root = roots[0] if len(roots) == 1 and group.root.kind != "renewed" else group.root
         if number in self._introduced:
             return f"[{number}] {name_of(root)}"
         self._introduced.add(number)
@@ -234,16 +239,20 @@ class Causes:
                 lines += [paint(line, "bold") for line in title]
                 lines += [line[2:] for line in self._hop_lines(number, everything)]
                 verb = "causes" if group.is_certain else "may be a cause of"
-                single = _in_words(group.changes[0]) if len(group.changes) == 1 else ""
+                named = self._hops[number - 1][1] if not everything else ()
+                unnamed = [change for change in group.changes if change[0] not in named]
+                single = _in_words(group.changes[0]) if len(group.changes) == 1 and unnamed else ""
+                is_all = only is None and len(self.groups) == 1  # the headline of the plan counts them
                 share = self._share_of(group, module, whole, single) if whole else counted.share(total, "", single)
+                if is_all and not single:
+                    share = share.partition(": ")[0] + share[share.rfind("; and ") + 1 :] * ("; and " in share)
                 lines += fold(f"    {verb} {share}", self.width)
-                if single:
-                    lines.append("")
-                    continue
+                lines += self._object_lines(unnamed if not single else (), everything)
+                remedy = remedy_of(group.root)
+                lines += [*(fold(f"    {remedy}", self.width) if remedy else ()), ""]
             else:
                 lines.append(f"{paint(title_of(group), 'bold')}: {counted.text}")
-            lines += self._object_lines(group.changes, everything)
-            lines.append("")
+                lines += [*self._object_lines(group.changes, everything), ""]
         if self.notes and only is None:
             lines += [*self.note_lines(), ""]
         if self.unclear and not everything and only is None:
@@ -279,7 +288,7 @@ class Causes:
 
     def _hop_lines(self, number: int, everything: bool = False) -> list[str]:
         group = self._with_number()[number - 1]
-        hops = hop_lines(group, self.chains, self.planned) if everything else self._hops[number]
+        hops = hop_lines(group, self.chains, self.planned) if everything else self._hops[number - 1][0]
         shown = hops if everything or len(hops) <= MOST_HOPS + 1 else _nearest(hops)
         lines = [line for hop in shown for line in fold(f"        {hop}", self.width, "     ")]
         if len(shown) < len(hops):
@@ -319,13 +328,32 @@ def _in_words(change: tuple[str, str]) -> str:
     return f"{verb} {name}"
 
 
-def _shown_hops(group: RootCause, chains: Mapping[str, Because], planned: Mapping[str, str]) -> list[str]:
-    """The hops of an overview: where there are some, with the changes that they lead to, unless these are too many."""
+def _shown_hops(
+    group: RootCause, chains: Mapping[str, Because], planned: Mapping[str, str]
+) -> tuple[list[str], set[str]]:
+    """The hops of an overview: where there are some, with the changes that they lead to and the names of these, unless
+    they are too many."""
     hops = hop_lines(group, chains, planned, folds=True)
     if not hops and group.root.what not in planned:
-        return hops
-    ends = hop_lines(group, chains, planned, folds=True, with_ends=True)
-    return ends if len(ends) <= MOST_HOPS + 1 else hops
+        return hops, set()
+    named = {group.root.what} if group.root.kind in REQUESTS else set()
+    ends = hop_lines(group, chains, planned, folds=True, named=named)
+    return (ends, named) if len(ends) <= MOST_HOPS + 1 else (hops, set())
+
+
+def _with_renames(
+    groups: tuple[RootCause, ...], modules: Callable[[], Iterable[tuple[str, str]]]
+) -> tuple[RootCause, ...]:
+    """The groups, those of a module that looks renamed as one."""
+    gone, come = ({g.root.what: g for g in groups if g.root.kind == kind} for kind in ("no-call", "new-call"))
+    for old, new in modules() if gone and come else ():
+        if old in gone and new in come:
+            removed, added = gone[old], come[new]
+            root = evolve(added.root, what=old, kind="renewed", note=f"looks renamed to {new}")
+            changes, parts = removed.changes + added.changes, removed.parts | added.parts
+            whole = evolve(removed, root=root, changes=changes, parts=parts)
+            groups = tuple(whole if group is removed else group for group in groups if group is not added)
+    return groups
 
 
 def _nearest(hops: Sequence[str]) -> Sequence[str]:
@@ -345,6 +373,8 @@ def title_of(group: RootCause) -> str:
     if root.kind == "variable":
         value = "" if root.before else f" = {root.value}" if root.value else ""
         return words_of(root, {}).replace(root.what, root.what + value, 1)
+    if root.kind in REQUESTS:
+        return f"{root.what} {REQUESTS[root.kind]}{f': {root.note}' if root.note else ''}, so it is replaced"
     return root_text(root) if group.is_certain else words_of(root, {})
 
 

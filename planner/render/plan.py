@@ -127,7 +127,7 @@ class PlanText:
         terminal.out()
         for line in causes.summary(self.paint):
             terminal.out(line)
-        if line := rename_line(self.plan):
+        if line := rename_line(self.plan, causes):
             terminal.out()
             for part in fold(line, terminal.width - 1, ""):
                 terminal.out(part)

@@ -11,8 +11,10 @@ from typing import Any
 
 from planner.logic.datalog.explain.why_not import obstacles_text
 from planner.logic.programs.actions import words_for
+from planner.render.cause_line import root_text
 from planner.render.terminal import Paint
 from planner.render.value import quoted
+from planner.render.why_change import cause_step
 
 _FOLLOWED = ("changes", "explained", "unknown", "reads_staying", "ignored_up_to")
 """the predicates that an explained action is followed to"""
@@ -260,6 +262,9 @@ def _obstacles(document: dict[str, Any], paint: Paint, full: bool) -> str:
                 reasons = ()
             lines.append(paint(text, "bold") if number == 0 else text)
             lines += [f"  {reason}" for reason in reasons]
+        if any(near.get("kind") == "planned-instead" for near in document["nearest"]):
+            roots = [root for root in document.get("root_causes", ()) if f"{goal[1]}." not in root["what"]]
+            return "\n".join([*lines, *(f"  <- {root_text(cause_step(root))}" for root in roots)])
         return "\n".join([*lines, paint("All rules that were tried: -full", "grey")])
     text = obstacles_text(document["rules"], goal, 0 if full else 2)
     lines += [f"{paint(fact_text(goal), 'bold')} does not hold.", text or "  No rule could derive it."]

@@ -17,7 +17,7 @@ from planner.render.cause_line import MOST_ROOTS, root_text
 from planner.render.proof import fact_text, own_rule_text, proof_text, source_text
 from planner.render.terminal import Paint, fold
 from planner.render.value import quoted
-from planner.render.why_change import CODE, cause_step, change_text, folded_text, in_words
+from planner.render.why_change import CODE, cause_step, change_text, folded_text, has_common_values, in_words
 
 CHAIN = "waits_for"
 EDGE = "edge"
@@ -54,7 +54,7 @@ def answer_text(
         )
         head, _, rest = text.partition("\n")
         if f"{first} is " in head and number > 1:
-            note = f"  ({number} instances, for the same cause; values of the first)"
+            note = "" if has_common_values(group) else "  (values of the first)"
             parts.append("\n".join(filter(None, (head.replace(f"{first} is ", f"{names} are ", 1), note, rest))))
             continue
         parts.append(f"{paint(names, 'bold')}{several}:\n{text}")
@@ -121,7 +121,9 @@ def unknown_text(document: dict[str, Any], paint: Paint, width: int) -> str:
                 lines.append(f"  <- {reason}")
                 roots = [root for root in document.get("root_causes", ()) if root["what"] != name]
                 lines += [f"  <- {root_text(cause_step(root))}" for root in roots[:MOST_ROOTS]]
-                if not roots and not decided["rule"].endswith("tainted"):
+                if decided["rule"].endswith("tainted"):
+                    lines.append(f"  To keep it: planner untaint {shlex.quote(name)}")
+                elif not roots:
                     lines.append(f"  To see its causes: planner why {document.get('options', '')}{shlex.quote(name)}")
         elif not further:
             lines.append(f"  {CODE.sub('', proofs[at]['reason'])}{f' ({places[-1]})' if places else ''}")
@@ -203,7 +205,7 @@ def _replaced_first(chain: dict[str, Any]) -> str | None:
     if len(chain["steps"]) != 1 or not chain["steps"][0]["text"].endswith(" sets create_before_destroy"):
         return None
     place = next((f", {s['file']}:{s['line']}" for s in chain["steps"][0]["sources"] if "file" in s), "")
-    return f"The replacement is created before the old object is destroyed (create_before_destroy{place})."
+    return f"  new before old (create_before_destroy{place})"
 
 
 def _chain(proof: dict[str, Any]) -> Iterator[str]:

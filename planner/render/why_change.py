@@ -16,12 +16,14 @@ from planner.foundation.vocabulary.records import evolve
 from planner.logic.programs.actions import actions, does, words_for
 from planner.render.cause_line import (
     INSIDE,
+    REQUESTS,
     difference_of,
     folded,
     inside_text,
     is_each_value,
     name_of,
     place_of,
+    remedy_of,
     root_text,
     words_of,
 )
@@ -36,7 +38,6 @@ CODE = re.compile(r" \((?:[a-z]+(?:_[a-z]+)+|create|update|read|delete|[a-z]+-th
 _DECISION = re.compile(r"the planned action of (.+?) is ([a-z]+(?:-[a-z]+)*)(?=[ ,:]|$)")
 _WRITTEN = ("text", "unapplied")
 """kinds of causes that are an argument of the object itself"""
-_REQUESTS = {"replace_because_tainted": "is tainted", "replace_by_request": "is named by -replace"}
 
 
 def in_words(text: str) -> str:
@@ -60,14 +61,25 @@ def change_text(document: dict[str, Any], paint: Paint, width: int) -> str:
             if not lines[-1].endswith((f" {line}", f": {line}")):  # the text of a value has its name and place
                 lines.append(line if line.startswith("  ") else f"  <- {line}")
         also = list(_also(document))
-        lines += [*_others(document, lines, MOST_LINES - len(also)), *also]
-        lines += [f"  To keep the tainted object: planner untaint {shlex.quote(one)}" for one in _tainted(document)]
+        if not lines[0].endswith(_ONE_CAUSE):
+            lines += [*_others(document, lines, MOST_LINES - len(also)), *(f"  also {part}" for part in also)]
+        else:  # all parts first, then the chain
+            own = 2 if len(lines) > 1 and not lines[1].startswith("  <- ") else 1
+            lines[own:own] = [f"  {part}" for part in also]
+        lines += [f"  {remedy}" for root in _roots(document) if (remedy := remedy_of(cause_step(root)))]
     else:
         return ""
     return folded_text(_with_headline(lines), paint, width)
 
 
 _INSTANCES = re.compile(r": (\S.*) has (\d+) instances? now and had (\d+)$")
+
+
+_ONE_CAUSE = ", all for one cause"
+_ONE_PART = re.compile(r"(.* is [a-z ]+: )(\S+|its value)(?: differs|( forces replacement))")
+"""the headline of a change of one part"""
+_NAME = re.compile(r'(?:[^" ]|"(?:[^"\\]|\\.)*")+')
+"""a name without values"""
 
 
 def _with_headline(lines: list[str]) -> list[str]:
@@ -80,9 +92,27 @@ def _with_headline(lines: list[str]) -> list[str]:
             return [f"{head.removesuffix(ending)} was{said}{place}", *lines[2:]]
     if instances is not None and hop == f"{instances[1]}.count{place}":
         return [f"{head[: instances.start()]}: count {instances[3]} -> {instances[2]}{place}", *lines[2:]]
-    if head.endswith(" is updated: its value differs") and lines[1].startswith("  ") and lines[1].strip() == hop:
-        return [f"{head.removesuffix('its value differs')}{hop}", *lines[2:]]
-    return lines
+    match = _ONE_PART.fullmatch(head)
+    is_own = len(lines) > 1 and not lines[1].startswith("  <- ") and (len(lines) == 2 or lines[2][:5] != lines[1][:5])
+    if match is None or not is_own:
+        return lines
+    start, what, forces = match.groups()
+    if what != "its value" and not hop.startswith(what):
+        return lines
+    text, bracket, place = hop.rpartition(" (")
+    is_bare = bool(forces) or _NAME.fullmatch(text) is not None
+    return [
+        f"{start}{text}{forces or ' differs'}{bracket}{place}" if is_bare and place else f"{start}{hop}",
+        *lines[2:],
+    ]
+
+
+def has_common_values(document: dict[str, Any]) -> bool:
+    """Whether the answer has no values of the object itself, or those of its cause."""
+    hops = [cause_step(one) for one in document.get("because", ())]
+    return not _is_followed(document) or (
+        not document.get("differences") and difference_of(hops[-1]) in ("", difference_of(hops[0]))
+    )
 
 
 def _others(document: dict[str, Any], first: list[str], most: int) -> Iterator[str]:
@@ -121,17 +151,15 @@ def _is_followed(document: dict[str, Any]) -> bool:
 
 
 def _is_tainted(document: dict[str, Any]) -> bool:
-    return any(root["what"] == document["goal"][1] for root in _taints(document))
+    return any(
+        root["what"] == document["goal"][1] and root.get("kind") == "replace_because_tainted"
+        for root in _roots(document)
+    )
 
 
-def _tainted(document: dict[str, Any]) -> list[str]:
-    """The tainted objects among the causes."""
-    return [root["what"] for root in _taints(document)]
-
-
-def _taints(document: dict[str, Any]) -> list[dict[str, Any]]:
-    roots = document.get("root_causes", ()) if document.get("because_is_certain") else ()
-    return [root for root in roots if root.get("kind") == "replace_because_tainted"]
+def _roots(document: dict[str, Any]) -> list[dict[str, Any]]:
+    """The root causes that are certain."""
+    return document.get("root_causes", []) if document.get("because_is_certain") else []
 
 
 # ---------------------------------------------------------------- the decision
@@ -151,7 +179,7 @@ def _headline(document: dict[str, Any]) -> str:
     start, _, what = head.rpartition(": ")
     whole = f"{document['goal'][1]}.{what}"
     is_within = what == "its value" or all(part.startswith((f"{whole}.", f"{whole}[")) for part in parts)
-    common = ", all for one cause" if not document.get("other_causes") and _is_followed(document) else ""
+    common = _ONE_CAUSE if not document.get("other_causes") and _is_followed(document) else ""
     return f"{start}: {len(parts)} parts{f' of {what}' if is_within else ''} differ{common}"
 
 
@@ -169,9 +197,9 @@ def _also(document: dict[str, Any]) -> Iterator[str]:
     name, shown = document["goal"][1], {step["what"] for chain in chains for step in chain}
     also = [cause_step(part) for part in document.get("differences", ()) if part["what"] not in shown]
     for part in also[:MOST_ALSO]:
-        yield f"  also {part.what[len(name) :].lstrip('.')}{words_of(part, {})[len(part.what) :]}"
+        yield f"{part.what[len(name) :].lstrip('.')}{words_of(part, {})[len(part.what) :]}"
     if len(also) > MOST_ALSO:
-        yield f"  also {len(also) - MOST_ALSO} more parts (-full)"
+        yield f"{len(also) - MOST_ALSO} more parts (-full)"
 
 
 # ---------------------------------------------------------------- hops
@@ -193,21 +221,36 @@ def _hops(document: dict[str, Any]) -> Iterator[str]:
     ]
     kept = [hop for hop in kept if not is_each_value(hop)]
     inner: CauseStep | None = None
-    place = ""
-    for number, step in enumerate(folded(list(_with_renewals(kept, name, known)))):
+    place = renewed = ""
+    shown = folded(list(_with_renewals(kept, name, known)))
+    is_alone = not document.get("other_causes") and len(_parts(document)) < 2
+    if (
+        is_alone
+        and len(shown) > 1
+        and difference_of(shown[0]) == difference_of(shown[-1])
+        and shown[0].kind != "unapplied"
+    ):
+        shown[0] = evolve(shown[0], before="", value="")  # the values of the root
+    for number, step in enumerate(shown):
         if step.kind == INSIDE:
             inner = step
             continue
         what = name_of(step)
         words = root_text(step, place) if step.kind == "file" else words_of(step, {name: action})
         place = place_of(step.source)
-        inside = inside_text([inner], what) if inner is not None else ""
         own = what.startswith((f"{name}.", f"{name}[")) and step.kind in ("", *_WRITTEN)
         if own and step.what in unknown and not difference_of(step):
-            words = f"{what} becomes (known after apply){words[len(what) :]}"
-        text = what[len(name) :].lstrip(".") if own else what
-        yield f"{'  ' if own and not number else ''}{text}{words[len(what) :]}{inside}"
+            words = f"{what} will be known after the apply{words[len(what) :]}"
+        text = what[len(name) :].lstrip(".") if own else inside_text(what, [inner] if inner is not None else [])
         inner = None
+        if step.kind == "renewed" and number + 1 < len(shown) and shown[number + 1].what.startswith(f"{what}."):
+            renewed = words.rpartition(" (")[0]
+            continue
+        if renewed:
+            owner = renewed.partition(" is ")[0]
+            text = f"{renewed}: {text.removeprefix(f'{owner}.')}"
+            renewed = ""
+        yield f"{'  ' if own and not number else ''}{text}{words[len(what) :]}"
 
 
 def _with_renewals(hops: list[CauseStep], name: str, known: Mapping[str, str]) -> Iterator[CauseStep]:
@@ -221,7 +264,7 @@ def _with_renewals(hops: list[CauseStep], name: str, known: Mapping[str, str]) -
                 yield hop
             skips = False
             continue
-        request = _REQUESTS.get(after.kind, "") if after is not None and after.what == owner else ""
+        request = REQUESTS.get(after.kind, "") if after is not None and after.what == owner else ""
         note = f" ({after.note})" if request and after is not None and after.note else ""
         text = f"{request}{note}, so it is replaced and" if request else "is replaced, so"
         yield evolve(hop, what=owner, kind="renewed", note=f"{text} its {value} changes")
@@ -262,11 +305,13 @@ def _unchanged(document: dict[str, Any]) -> Iterator[str]:
                 said = f"{part} is {state} in the state and {configured} in the configuration{_at(values[path])}"
             yield f"  {said}{'' if is_short else f', ignored by ignore_changes{_at(step)}'}"
     elif rule == "plan/causes.untriggered":
-        yield f"{name} does not change: it is as declared"
         watches = next(step for step in steps if step["tuple"][0] == "watches")
         other = next(s for s in steps if s["tuple"][:2] == ["action", watches["tuple"][3]])
-        stays = f"{other['tuple'][1]} {words_for(other['tuple'][2]).is_planned}, and {watches['tuple'][2]} stays"
-        yield f"  its replace_triggered_by{_at(watches)} has no effect: {stays}"
+        _, object, action = other["tuple"]
+        stays = (
+            f"{object} {words_for(action).is_planned} and its {watches['tuple'][2].removeprefix(f'{object}.')} stays"
+        )
+        yield f"{name} does not change: its replace_triggered_by{_at(watches)} did not fire, since {stays}"
     elif rule == "plan/causes.decision":
         place = next((_at(step) for step in steps if step["tuple"][0] == "desired"), "")
         yield f"{name} does not change: it is as declared{place}"

@@ -208,7 +208,7 @@ def test_one_cause_of_many_instances_is_told_once(tmp_path: Path, planner: Run) 
     assert planner("apply", "-auto-approve").code == 0
     site.write_text(site.read_text().replace("info", "debug"))
     told = planner("why").out
-    assert "module.site[*].var.level (site/main.tf:1)\n    causes all 2 changes: 2 updates" in told
+    assert "module.site[*].var.level (site/main.tf:1)\n    causes all 2 changes\n" in told
 
 
 def test_what_is_replaced_on_request_stands_with_what_it_sets_off(planner: Run, tmp_path: Path) -> None:
@@ -217,10 +217,11 @@ def test_what_is_replaced_on_request_stands_with_what_it_sets_off(planner: Run, 
     )
     assert planner("apply", "-auto-approve").code == 0
     told = planner("why", "-replace=terraform_data.a").out
-    end = "      -> terraform_data.b (main.tf:2)\n    causes all 2 changes: 2 replacements\n"
-    assert f"terraform_data.a (-replace)\n{end}" in told
+    end = ", so it is replaced\n      -> terraform_data.b (main.tf:2, replaced)\n    causes all 2 changes\n"
+    assert f"terraform_data.a is named by -replace{end}" in told
     assert planner("taint", "terraform_data.a").code == 0
-    assert f"terraform_data.a is tainted\n{end}" in planner("why").out
+    remedy = "    To keep it: planner untaint terraform_data.a\n"
+    assert f"terraform_data.a is tainted{end}{remedy}" in planner("why").out
 
 
 def test_a_line_says_no_step_twice(planner: Run, tmp_path: Path) -> None:
@@ -295,9 +296,9 @@ resource "terraform_data" "b" {
 """
     (tmp_path / "main.tf").write_text(text)
     assert planner("apply", "-auto-approve").code == 0
-    hops = "      -> terraform_data.a (main.tf:3, replaced)\n        -> terraform_data.b (main.tf:9)\n"
+    hops = "      -> terraform_data.a (main.tf:3, replaced)\n        -> terraform_data.b (main.tf:9, replaced)\n"
     assert hops in planner("why", "-var=v=2").out
-    renewed = "  <- terraform_data.a is replaced, so its id changes (main.tf:2)\n"
+    renewed = '  <- terraform_data.a is replaced, so its id changes: triggers_replace[0] 1 -> "2" (main.tf:3)\n'
     assert renewed in planner("why", "terraform_data.b", "-var=v=2").out
 
 
@@ -329,7 +330,7 @@ def test_the_share_of_a_cause_in_a_module_and_in_the_plan(planner: Run, tmp_path
     for words in ("init", "apply -auto-approve"):
         assert planner(*words.split()).code == 0
     assert (
-        "    causes the only change in module.m: update module.m.terraform_data.a (and 1 elsewhere)\n"
+        "    causes the only change in module.m: 1 update (and 1 elsewhere)\n"
         in planner("why", "module.m", "-var=x=2").out
     )
 
@@ -362,7 +363,7 @@ def test_secrets_have_the_places_that_others_have(planner: Run, tmp_path: Path) 
     for words in ("init", "apply -auto-approve"):
         assert planner(*words.split()).code == 0
     out = planner("why", "module.m.terraform_data.a", "-var=x=new").out
-    assert "  input.x (sensitive, m/main.tf:6)\n  <- module.m.var.x (main.tf:4)\n" in out
+    assert " in place: input.x differs (sensitive, m/main.tf:6)\n  <- module.m.var.x (main.tf:4)\n" in out
 
 
 def test_every_part_that_differs_and_the_line_of_a_text(planner: Run, tmp_path: Path) -> None:
@@ -378,12 +379,9 @@ resource "terraform_data" "t" { input = "first\\nsecond ${var.x}" }
     (tmp_path / "main.tf").write_text(text)
     assert planner("apply", "-auto-approve").code == 0
     out = planner("why", "terraform_data.a", "-var=x=two").out
-    assert (
-        '  input.name "n-one" -> "n-two" (main.tf:4)\n' in out
-        and '  also input.tags.X "one" -> "two" (main.tf:5)\n' in out
-    )
+    assert '  input.name "n-one" -> "n-two" (main.tf:4)\n  input.tags.X "one" -> "two" (main.tf:5)\n  <- var.x' in out
     out = planner("why", "terraform_data.t", "-var=x=two").out
-    assert '\n  input, line 2: "second one" -> "second two" (main.tf:8)\n' in out
+    assert ' is updated in place: input, line 2: "second one" -> "second two" (main.tf:8)\n' in out
 
 
 def test_a_value_that_only_a_module_declares(planner: Run, tmp_path: Path) -> None:

@@ -91,19 +91,19 @@ def test_a_change_is_planned_again_as_it_was(planner):
     assert told(planner, "terraform_data.a", "-var=x=3") == [
         "terraform_data.a will be replaced. To keep it:",
         '  1. set var.x back to "2" (-var=x)',
-        "     [checked: with it terraform_data.a does not change]",
+        "     [checked: then no change]",
     ]
     lines = told(planner, "replace", "terraform_data.b", "-replace=terraform_data.b", "-var=x=3")
     assert lines == [
         "terraform_data.b will be replaced. To keep it, do one of these:",
         "  1. plan without -replace=terraform_data.b",
-        "     [checked: with it terraform_data.b is updated in place instead]",
+        "     [checked: then updated in place instead]",
         "  2. plan without -replace=terraform_data.b",
         '     and set var.x back to "2" (-var=x)',
-        "     [checked: with these terraform_data.b does not change]",
+        "     [checked: then no change]",
     ]
     lines = told(planner, "terraform_data.a", "-destroy")
-    assert lines[1:] == ["  1. plan without -destroy", "     [checked: with it terraform_data.a does not change]"]
+    assert lines[1:] == ["  1. plan without -destroy", "     [checked: then no change]"]
     assert planner("plan", "-out=plan", "-var=x=3").code == 0
     lines = told(planner, "terraform_data.a", "-plan=plan")
     assert (
@@ -136,12 +136,12 @@ resource "terraform_data" "k" {
     (work / "main.tf").write_text(configuration.replace("a = 1 }", "a = 1, b = 2 }"), encoding="utf-8")
     assert told(planner, "terraform_data.f")[1:] == [
         "  1. undo the edit of f.txt (read at main.tf:2)",
-        "     [checked: with it terraform_data.f does not change]",
+        "     [checked: then no change]",
     ]
     assert told(planner, 'terraform_data.k["b"]') == [
         'terraform_data.k["b"] will be created. To avoid that:',
         "  1. remove b from var.keys (main.tf:1)",
-        '     [checked: with it terraform_data.k["b"] is not created]',
+        "     [checked: then not created]",
     ]
 
 
@@ -154,7 +154,7 @@ resource "terraform_data" "k" { input = keys(var.keys) }
     (work / "main.tf").write_text(configuration.replace('a = { n = 1, s = ["x"] }, ', ""), encoding="utf-8")
     assert told(planner, "terraform_data.k")[1:] == [
         '  1. add a = { n = 1, s = ["x"] } to var.keys again (main.tf:1)',
-        "     [checked: with it terraform_data.k does not change]",
+        "     [checked: then no change]",
     ]
 
 
@@ -168,12 +168,12 @@ def test_what_was_is_not_on_record(planner, work: Path):
     assert lines[1:] == [
         '  1. set var.x back to "2" (-var=x)',
         '     and set var.y back to "3" (-var=y)',
-        "     [checked: with these terraform_data.a does not change]",
+        "     [checked: then no change]",
     ]
     assert planner("apply", "-auto-approve", "-var=x=7").code == 0
     lines = told(planner, "terraform_data.a", "-var=x=3")
     assert lines[1] == '  1. set var.x back to "7" (-var=x)'
-    assert lines[2] == "     [checked: with it terraform_data.a does not change]"
+    assert lines[2] == "     [checked: then no change]"
     (work / ".terraform.tfstate.applied.json").unlink()
     lines = told(planner, "terraform_data.a", "-var=x=3", "-var=y=4")
     assert lines[-1] == "These are candidates: what they were is not on record." and len(lines) == 6

@@ -69,14 +69,11 @@ EFFECTS = {
     "var.image": """var.image "v1" -> "v2" (-var=image)
       -> local.name (main.tf:4)
         -> module.m["a", "b"].var.name (main.tf:9)
-          -> .terraform_data.x (m/main.tf:2)
-        -> terraform_data.web[0] (main.tf:13)
-      -> terraform_data.web[1] (main.tf:14)
+          -> module.m["a", "b"].terraform_data.x (m/main.tf:2, 2 updated)
+        -> terraform_data.web[0] (main.tf:13, updated)
+      -> terraform_data.web[1] (main.tf:14, replaced)
     causes all 4 changes: 1 replacement, 3 updates; and 1 output
-    replace  terraform_data.web[1]
-    update   module.m["a", "b"].terraform_data.x
-    update   terraform_data.web[0]
-    output   name
+    output  name
 """,
     'module.m["b"].var.name': """module.m["b"].var.name (main.tf:9)
     changes because var.image "v1" -> "v2" (-var=image)
@@ -85,9 +82,8 @@ EFFECTS = {
     "module.m": """var.image "v1" -> "v2" (-var=image)
       -> local.name (main.tf:4)
         -> module.m["a", "b"].var.name (main.tf:9)
-          -> .terraform_data.x (m/main.tf:2)
+          -> module.m["a", "b"].terraform_data.x (m/main.tf:2, 2 updated)
     causes all 2 changes in module.m: 2 updates (and 2 elsewhere)
-    update  module.m["a", "b"].terraform_data.x
 """,
     "var.unused": "var.unused has no effect: no change of this plan follows from it.\n",
     "replace": """var.image "v1" -> "v2" (-var=image)

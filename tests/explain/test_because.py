@@ -268,8 +268,8 @@ def test_a_saved_plan_tells_its_causes(applied: Path, planner: Run) -> None:
         '  [1] var.drop false -> "true" (-var=drop)\n'
         "        -> module.m.count (main.tf:11)\n"
         "          -> module.m[1] (main.tf:11)\n"
-        "            -> terraform_data.all (main.tf:14)\n"
-        "        -> terraform_data.file (main.tf:23)\n"
+        "            -> terraform_data.all (main.tf:14, updated)\n"
+        "        -> terraform_data.file (main.tf:23, updated)\n"
     )
 
 
@@ -317,8 +317,9 @@ def test_why_follows_what_forces_a_replacement(tmp_path: Path, planner: Run, mon
     Path("main.tf").write_text(text)
     assert planner("apply", "-auto-approve").code == 0
     said = planner("why", "terraform_data.a", "-var=v=2").out
-    assert [line.split()[:2] for line in said.splitlines()[1:]] == [
-        ["triggers_replace[0]", '"registry/1"'],
+    first, *others = said.splitlines()
+    assert first.startswith('terraform_data.a is replaced: triggers_replace[0] "registry/1" -> "registry/2" forces')
+    assert [line.split()[:2] for line in others] == [
         ["<-", "local.tag"],
         ["<-", "var.v"],
         ["also", "input"],

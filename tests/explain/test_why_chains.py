@@ -206,8 +206,8 @@ def test_decisions_that_say_it_all(work: Path) -> None:
 LACKING = {
     "no-op": ["input, output differ"],
     "create": ["there is an object of it already"],
-    "delete": ["it is declared (main.tf:1)", "the plan is not one of -destroy"],
-    "forget": ["it is declared (main.tf:1)", "the plan is not one of -destroy"],
+    "delete": ["it is still declared (main.tf:1)", "-destroy was not given"],
+    "forget": ["it is still declared (main.tf:1)", "-destroy was not given"],
     "read": ["it is not a data source"],
     "replace": [
         "the provider can change input, output in place",

@@ -29,11 +29,10 @@ resource "terraform_data" "server" {
   }
 }
 """
-UPDATED = "terraform_data.server is updated in place: input differs"
+UPDATED = "terraform_data.server is updated in place: "
 MANY = "terraform_data.server is updated in place: {} parts of input differ"
 BY_MAJOR = [
-    "  <- terraform_data.database is replaced, so its id changes (main.tf:8)",
-    '  <- terraform_data.database.triggers_replace.major "15" -> "16" (main.tf:10)',
+    '  <- terraform_data.database is replaced, so its id changes: triggers_replace.major "15" -> "16" (main.tf:10)',
     '  <- var.major "15" -> "16" (-var=major)',
 ]
 
@@ -43,16 +42,15 @@ BY_MAJOR = [
     [
         pytest.param(
             "major=16",
-            [UPDATED, "  input.database becomes (known after apply) (main.tf:14)", *BY_MAJOR],
+            [f"{UPDATED}input.database will be known after the apply (main.tf:14)", *BY_MAJOR],
             id="what-forces",
         ),
         pytest.param(
             "major=16 a=2",
             [
-                UPDATED,
-                '  input.a "1" -> "2" (main.tf:17)',
+                f'{UPDATED}input.a "1" -> "2" (main.tf:17)',
                 '  <- var.a "1" -> "2" (-var=a)',
-                "  and input.database becomes (known after apply) (main.tf:14)",
+                "  and input.database will be known after the apply (main.tf:14)",
                 *BY_MAJOR,
             ],
             id="two",
@@ -80,7 +78,7 @@ BY_MAJOR = [
                 '  <- var.c "1" -> "2" (-var=c)',
                 '  and input.d "1" -> "2" because of var.d "1" -> "2" (-var=d)',
                 '  and input.both "1-15" -> "2-16" because of var.engine "15" -> "16" (-var=engine)',
-                '  and input.database becomes (known after apply) because of var.major "15" -> "16" (-var=major)',
+                '  and input.database will be known after the apply because of var.major "15" -> "16" (-var=major)',
                 '  and input.both "1-15" -> "2-16" because of var.release "1" -> "2" (-var=release)',
                 '  also input.release "1" -> "2" (main.tf:15)',
             ],

@@ -35,7 +35,7 @@ def failed(tmp_path: Path, planner, monkeypatch):
 
 
 def test_why_names_the_provisioner(planner):
-    first = f"terraform_data.a is replaced: {CAUSE}\n  To keep the tainted object: planner untaint terraform_data.a\n"
+    first = f"terraform_data.a is replaced: {CAUSE}\n  To keep it: planner untaint terraform_data.a\n"
     assert planner("why", "terraform_data.a").out == first
     plan = [json.loads(line) for line in planner("plan", "-json", "-explain=line").out.splitlines()]
     (change,) = [line["change"] for line in plan if line["type"] == "planned_change"]
@@ -82,4 +82,5 @@ def test_an_unknown_value_leads_to_the_taint(planner):
     assert lines[1:] == [
         "  <- terraform_data.b.id: assigned by the provider when the object is created (main.tf:11)",
         "  <- terraform_data.b is tainted, so it is replaced",
+        "  To keep it: planner untaint terraform_data.b",
     ]

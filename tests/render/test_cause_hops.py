@@ -36,20 +36,22 @@ CHAINS = {
 PLANNED = dict.fromkeys(CHAINS, "update") | {"x.server": "delete-then-create", "x.watching": "delete-then-create"}
 
 
-def lines(**options: bool) -> list[str]:
+def lines(folds: bool = False, named: set[str] | None = None) -> list[str]:
     (group,) = grouped(CHAINS, PLANNED, {"update": 1, "delete-then-create": 2})
-    return hop_lines(group, CHAINS, PLANNED, **options)
+    return hop_lines(group, CHAINS, PLANNED, folds=folds, named=named)
 
 
 def test_an_overview_prints_a_hop_once_and_ends_with_the_changes():
-    assert lines(folds=True, with_ends=True) == [
+    named: set[str] = set()
+    assert lines(folds=True, named=named) == [
         "-> local.name (main.tf:2)",
         '  -> module.m["a", "b"].var.context (main.tf:9)',
-        '    -> module.m["a", "b"].x.y (m/main.tf:4)',
+        '    -> module.m["a", "b"].x.y (m/main.tf:4, 3 updated)',
         "  -> x.server (main.tf:20, replaced)",
-        "    -> x.watching (replace_triggered_by)",
+        "    -> x.watching (replace_triggered_by, replaced)",
         f"-> local.tags (main.tf:3){AS_ABOVE}",
     ]
+    assert named == set(CHAINS)
 
 
 def test_otherwise_each_way_has_its_hops():

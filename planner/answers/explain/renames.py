@@ -23,6 +23,7 @@ from planner.foundation.vocabulary.address import (
     parse_resource_instance,
 )
 from planner.foundation.vocabulary.records import frozen
+from planner.foundation.vocabulary.span import Span
 from planner.language.config.model import Config
 from planner.logic.datalog.engine.evaluate import Database, evaluate
 from planner.logic.datalog.engine.fact_base import FactBuilder
@@ -316,6 +317,14 @@ def wholes(address: ResourceAddress) -> Iterator[tuple[str, int, str]]:
         rest = f"{format_key(key)}{rest}"
         yield format_module((*above, (name, None))), height + 1, rest
         rest = f".module.{name}{rest}"
+
+
+def declared_at(move: ProposedMove, config: Config) -> str:
+    """` (main.tf:38)`: the declaration that a move leads to."""
+    address = parse_resource_instance(move.carried[0][1])
+    height = next((height for whole, height, _ in wholes(address) if whole == move.to), 0)
+    span = _declarations(config, address).get(height + 1 - height % 2)
+    return f" ({span.filename}:{span.start_position.line})" if isinstance(span, Span) else ""
 
 
 def _add_wholes(facts: FactBuilder, objects: list[RenamedObject], old: set[str], state: State, config: Config) -> None:

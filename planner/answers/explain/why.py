@@ -30,7 +30,7 @@ from planner.logic.datalog.explain.search import Prover
 from planner.logic.datalog.explain.why_not import obstacles
 from planner.logic.model.graph import source_json
 from planner.logic.model.plan import OutputChange, Plan, ResourceChange, change_name
-from planner.logic.programs.actions import NO_OP, verb_of, verbs, words_for
+from planner.logic.programs.actions import NO_OP, does, verb_of, verbs, words_for
 from planner.logic.programs.rule_programs import product_program
 from planner.world.state.taint_record import TaintOrigin
 
@@ -206,7 +206,10 @@ class Explainer:
         rules = self._not_planned(prover, asked, verb)
         goal = [asked.predicate, asked.name, verbs()[verb][0]]
         near = near_actions(asked.name, asked.action, rules, base, prover.database)
-        return {"format_version": "1.0", "goal": goal, "holds": False, "nearest": near, "rules": rules}
+        because = self.causes().get(asked.name) if does(asked.action, "replaces") else None
+        is_caused = because is not None and not because.is_guess and not because.is_itself(asked.name)
+        causes = {"root_causes": [root.json for root in because.roots]} if because is not None and is_caused else {}
+        return {"format_version": "1.0", "goal": goal, "holds": False, "nearest": near, **causes, "rules": rules}
 
     def _not_planned(self, prover: Prover, asked: QuestionSubject, verb: str) -> list[dict[str, Any]]:
         rules = []
@@ -388,8 +391,8 @@ _LACKS = {
     "replace_requested": "-replace does not name it",
     "triggered": "nothing that its replace_triggered_by names changes",
     "write_only_replace": "no write-only argument requires replacement",
-    "orphaned": "it is declared",
-    "destroy_requested": "the plan is not one of -destroy",
+    "orphaned": "it is still declared",
+    "destroy_requested": "-destroy was not given",
     "kept_by_configuration": "lifecycle.destroy is not false",
     "kept_by_state": "lifecycle.destroy was not false when it was last applied",
     "removal": "no removed block lets its object live",
@@ -487,7 +490,7 @@ def _at(source: Any) -> str:
 def _forced(name: str, relations: Mapping[str, Collection[Any]], places: FactLocations) -> list[str]:
     """The causes of a replacement."""
     paths = sorted({row[1] for row in relations.get("requires_replace", ()) if row[0] == name})
-    lines = [f"the provider cannot change {_difference(name, path, relations, places)} in place" for path in paths]
+    lines = [_forcing(name, path, relations, places) for path in paths]
     lines += ["it is tainted"] if _holds(relations, "tainted", name) else []
     lines += ["-replace names it"] if _holds(relations, "replace_requested", name) else []
     lines += [
@@ -498,15 +501,15 @@ def _forced(name: str, relations: Mapping[str, Collection[Any]], places: FactLoc
     return lines or [_NOT["replaced"]]
 
 
-def _difference(name: str, path: str, relations: Mapping[str, Collection[Any]], places: FactLocations) -> str:
-    """`ports[0] 80 -> 81 (main.tf:3)`, where one part of an argument differs; otherwise the argument alone."""
+def _forcing(name: str, path: str, relations: Mapping[str, Collection[Any]], places: FactLocations) -> str:
+    """`ports[0] 80 -> 81 forces replacement (main.tf:3)`, where one part differs; otherwise the argument alone."""
     whole = f"{name}.{path}"
     known = relations.get("planned_change", ())
     parts = [row for row in known if row[0] == whole or row[0].startswith((f"{whole}.", f"{whole}["))]
     if len(parts) != 1 or len({*parts[0][1:]}) != 2:
-        return path
+        return f"{path} forces replacement"
     what, before, value = parts[0]
-    return f"{what[len(name) + 1 :]} {before} -> {value}{_at(places.of(what))}"
+    return f"{what[len(name) + 1 :]} {before} -> {value} forces replacement{_at(places.of(what))}"
 
 
 def _in_place(name: str, relations: Mapping[str, Collection[Any]]) -> str:
