@@ -11,10 +11,13 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 from cli.conftest import Ran
 from provider.plugins import SOURCES, override
+
+from planner.answers.documents import plan_file
 
 HEAD = f'terraform {{\n  required_providers {{\n    probe = {{ source = "{SOURCES["probe"]}" }}\n  }}\n}}\n'
 
@@ -549,3 +552,30 @@ def test_references_of_actions_are_shown(world: World) -> None:
     assert A in world.run("vars").out
     world.write(DEPENDENT + note("a", "terraform_data.after.id") + thing(trigger("after_create", A)))
     assert f"the reference from {A} to terraform_data.after" in " ".join(world.run("cycles").out.split())
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("block", 7, "has no such trigger"),
+        ("index", 7, "has no such trigger"),
+        ("block", -1, "cannot be read as a plan"),
+        ("index", "x", "cannot be read as a plan"),
+        ("event", "after_nothing", "cannot be read as a plan"),
+    ],
+)
+def test_plan_files_with_wrong_invocations(world: World, field: str, value: object, message: str) -> None:
+    """Reported, and nothing is invoked."""
+    world.write(note("a", '"x"') + thing(trigger("before_create", A)))
+    world.plan()
+    with ZipFile("it.plan") as archive:
+        members = {name: archive.read(name) for name in archive.namelist() if name != plan_file.SUM}
+    written = {"block": b'"block":0', "index": b'"index":0', "event": b'"event":"before_create"'}[field]
+    assert members["tfplan"].count(written) == 1
+    members["tfplan"] = members["tfplan"].replace(written, json.dumps({field: value})[1:-1].encode())
+    with ZipFile("it.plan", "w") as archive:
+        for name, data in (*members.items(), (plan_file.SUM, plan_file._sum([*members.items()]))):
+            archive.writestr(name, data)
+    ran = world.apply("it.plan")
+    assert ran.code == 1 and message in " ".join(ran.err.split()), ran.err
+    assert "invoke x" not in world.calls()

@@ -319,6 +319,8 @@ def _check(plan: Plan) -> None:
     for one in plan.invocations:
         if one.event and (one.event, one.on_failure) not in known_triggers():
             raise ValueError("an invocation")
+        if any(place.__class__ is not int or place < 0 for place in (one.block, one.index)):
+            raise ValueError("the place of an invocation")
     told = (c.facts for changes in (plan.changes, plan.drift, plan.outputs) for c in changes)
     for facts in (plan.facts, *told):
         for fact in facts:

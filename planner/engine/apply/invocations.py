@@ -56,7 +56,13 @@ def _invoke(walk: ApplyWork, it: Instance, invocation: Invocation, step: str, ca
         if step == "delete":
             return invoke(walk, invocation, invocation.config, None)
         assert it.decl is not None
-        trigger = it.decl.lifecycle.action_triggers[invocation.block]
+        triggers = it.decl.lifecycle.action_triggers
+        if invocation.block >= len(triggers) or invocation.index >= len(triggers[invocation.block].actions):
+            detail = (
+                f"The plan invokes {invocation.address} for {it.address}, but its configuration has no such trigger."
+            )
+            return [error("apply.undeclared_trigger", "Action trigger not declared", detail, address=it.address)]
+        trigger = triggers[invocation.block]
         # decided in Python: a condition that turns out false -- the rules decided that it is looked at again
         if trigger.condition is not None and condition_value(trigger, it.scope) == "false":
             return []
