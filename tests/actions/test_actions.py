@@ -579,3 +579,12 @@ def test_plan_files_with_wrong_invocations(world: World, field: str, value: obje
     ran = world.apply("it.plan")
     assert ran.code == 1 and message in " ".join(ran.err.split()), ran.err
     assert "invoke x" not in world.calls()
+
+
+def test_overridden_objects_invoke_nothing(world: World) -> None:
+    world.write(note("a", '"x"') + thing(trigger("after_create", A)))
+    override = "override_resource {\n  target = probe_thing.r\n}\n"
+    (world.folder / "a.tftest.hcl").write_text(f'{override}run "r" {{}}\n')
+    ran = world.run("test")
+    assert ran.code == 0, ran.out + ran.err
+    assert "invoke x" not in world.calls()
