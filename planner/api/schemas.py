@@ -284,6 +284,7 @@ UNIT = _object(
                 "stopped",
                 "died",
                 "declined",
+                "denied",
             ]
         },
         "because": _with_text(TEXT, "The unit that decided the outcome."),

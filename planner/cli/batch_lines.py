@@ -14,6 +14,7 @@ STYLES = {
     "unchanged": ("grey",),
     "applied": ("green",),
     "failed": ("red", "bold"),
+    "denied": ("red", "bold"),
     "died": ("red", "bold"),
     "declined": ("yellow",),
     "skipped": ("grey",),

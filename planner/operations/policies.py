@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Mapping
 from datetime import datetime
@@ -103,7 +104,8 @@ def data_held(made: MadePlan[L]) -> Mapping[str, tuple[str, str]]:
     if not any(does(change.action, "destroys") for change in made.plan.changes):
         return {}
     options, record = made.loaded.options, made.plan.policy
-    words = (*(word for word in (*options.standing_policies, *own(options.directory)) if word.endswith(".toml")),)
+    named = dict.fromkeys((*options.standing_policies, *own(options.directory), *options.policies))
+    words = (*(word for word in named if os.path.basename(word) in ("policy.toml", "waivers.toml")),)
     try:
         files = dict(policy_files((*words, f"builtin:{STATEFUL}"), made.loaded.workspace))
         if not words and record is not None:

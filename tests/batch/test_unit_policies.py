@@ -44,7 +44,7 @@ def test_packs_judge_units_with_their_own_parameters(tmp_path: Path) -> None:
     limit = '[packs."planner.changes".parameters]\ndelete_limit = 0\n'
     write(tmp_path, {"a/.planner/policy.toml": '[packs."planner.changes"]\n' + limit})
     ran = batch(tmp_path, "plan", "-json", "-policy=builtin:max_deletes")
-    assert ran.outcomes == {"a": "failed", "b": "changes"}, ran.errors
+    assert ran.outcomes == {"a": "denied", "b": "changes"}, ran.errors
     assert "max_deletes" in json.dumps(ran.unit("a")["diagnostics"])
 
 
@@ -54,16 +54,16 @@ def test_a_pack_of_ones_own(tmp_path: Path) -> None:
     settings = '[packs."acme.names".parameters]\nforbidden = ["worse"]\n'
     write(tmp_path, {f"{name}/.planner/policy.toml": settings for name in "ab"})
     ran = batch(tmp_path, "plan", "-json", "-policy=pack")
-    assert ran.outcomes == {"a": "changes", "b": "failed", "c": "failed"}, ran.errors
+    assert ran.outcomes == {"a": "changes", "b": "denied", "c": "denied"}, ran.errors
 
 
 def test_policies_of_the_command_line_judge_each_unit(tmp_path: Path) -> None:
     write(tmp_path, {"a/main.tf": unit("good"), "b/main.tf": unit("bad"), "p/x.dl": PLAIN})
     assert batch(tmp_path, "plan", "-json").outcomes == {"a": "changes", "b": "changes"}
     ran = batch(tmp_path, "plan", "-json", "-policy=p")
-    assert ran.code == 1 and ran.outcomes == {"a": "changes", "b": "failed"}
+    assert ran.code == 1 and ran.outcomes == {"a": "changes", "b": "denied"}
     assert "nothing is called bad" in json.dumps(ran.unit("b")["diagnostics"])
-    assert batch(tmp_path, "apply", "-auto-approve", "-json", "-policy=p").outcomes == {"a": "applied", "b": "failed"}
+    assert batch(tmp_path, "apply", "-auto-approve", "-json", "-policy=p").outcomes == {"a": "applied", "b": "denied"}
     assert "needs a reason" in batch(tmp_path, "plan", "-policy=p", "-policy-override=x").errors
     assert "does not exist" in batch(tmp_path, "plan", "-policy=nowhere").errors
     allowed = ("-policy-override=x", "-override-reason=just this once")
@@ -76,11 +76,77 @@ def test_a_policy_that_comes_later_counts(tmp_path: Path) -> None:
     settings = '[policies.x]\nlevel = "warn"\n'
     for files, outcome in (
         ({}, "changes"),
-        ({"a/.planner/policies/x.dl": PLAIN}, "failed"),
+        ({"a/.planner/policies/x.dl": PLAIN}, "denied"),
         ({"a/.planner/policy.toml": settings}, "changes"),
     ):
         write(tmp_path, files)
         assert batch(tmp_path, "plan", "-json").outcomes == {"a": outcome}
+
+
+def test_policies_of_the_fleets_directory_judge_each_unit(tmp_path: Path) -> None:
+    """With its settings, next to those of the unit; a unit in the directory itself has them once."""
+    write(tmp_path, {"main.tf": unit("bad"), "a/main.tf": unit("bad"), "b/main.tf": unit("good")})
+    write(tmp_path, {"planner.batch.hcl": 'unit "top" { path = "." }\nunit "a" {}\nunit "b" {}\n'})
+    write(tmp_path, {".planner/policies/x.dl": PLAIN, "a/.planner/policies/y.dl": PLAIN.replace('"x"', '"y"')})
+    ran = batch(tmp_path, "plan", "-json", "-out=out")
+    assert ran.code == 1 and ran.outcomes == {"top": "denied", "a": "denied", "b": "changes"}, ran.errors
+    assert [d["code"] for d in ran.unit("a")["diagnostics"]] == ["policy.denied"] * 2
+    assert batch(tmp_path, "apply", "-auto-approve", "-json").outcomes == {
+        "top": "denied",
+        "a": "denied",
+        "b": "applied",
+    }
+    write(tmp_path, {".planner/policy.toml": '[policies.x]\nlevel = "warn"\n'})
+    write(tmp_path, {"a/.planner/policy.toml": '[policies.y]\nlevel = "warn"\n'})
+    ran = batch(tmp_path, "plan", "-json")
+    assert ran.outcomes == {"top": "changes", "a": "changes", "b": "unchanged"}, ran.errors
+    write(tmp_path, {"a/.planner/policy.toml": '[policies.x]\nlevel = "deny"\n[policies.y]\nlevel = "warn"\n'})
+    assert batch(tmp_path, "plan", "-json").outcomes["a"] == "denied"
+
+
+FLEET = """
+@reason("{A} of {U}")
+deny("kept", U, A ++ " holds data") :- unit_change(U, A, "delete"), unit_prior(U, A, "input", "data").
+deny("twice", U, "shares " ++ N) :- unit_planned(U, _, "input", N), unit_planned(V, _, "input", N), U < V, N != "data".
+"""
+
+
+def test_policies_about_the_fleet_gate_plans_and_applies(tmp_path: Path) -> None:
+    """A denial prevents saving and applying, of all units; an accepted one does not."""
+    write(tmp_path, {f"{name}/main.tf": unit("data") for name in "ab"})
+    assert batch(tmp_path, "apply", "-auto-approve").code == 0
+    write(tmp_path, {".planner/batch-policies/f.dl": FLEET, "a/main.tf": BACKEND, "b/main.tf": unit("new")})
+    ran = batch(tmp_path, "plan", "-json", "-out=out")
+    assert ran.code == 1 and ran.outcomes == {"a": "denied", "b": "changes"}, ran.errors
+    assert [d["code"] for d in ran.unit("a")["diagnostics"]] == ["policy.denied"]
+    assert ran.unit("a")["counts"]["remove"] == 1 and not (tmp_path / "out/manifest.json").exists()
+    for command in (("apply", "-auto-approve"), ("destroy", "-auto-approve")):
+        ran = batch(tmp_path, *command, "-json")
+        assert ran.code == 1 and ran.outcomes["a"] == "denied" and "applied" not in ran.outcomes.values(), ran.errors
+    allowed = ("-policy-override=kept", "-override-reason=moved")
+    ran = batch(tmp_path, "plan", "-json", "-out=out", *allowed)
+    assert ran.code == 0 and [d["code"] for d in ran.unit("a")["diagnostics"]] == ["policy.overridden"]
+    ran = batch(tmp_path, "apply", "out", "-auto-approve", "-json")
+    assert ran.outcomes == {"a": "applied", "b": "applied"}, ran.errors
+
+
+def test_a_saved_plan_that_policies_about_the_fleet_did_not_judge(tmp_path: Path) -> None:
+    write(tmp_path, {"a/main.tf": unit("x"), "b/main.tf": unit("y")})
+    assert batch(tmp_path, "plan", "-out=out").code == 0
+    write(tmp_path, {".planner/batch-policies/f.dl": FLEET})
+    ran = batch(tmp_path, "apply", "out")
+    assert ran.code == 1 and "was not judged by" in " ".join(ran.errors.split())
+
+
+def test_policies_about_the_fleet_judge_what_becomes_known_late(tmp_path: Path) -> None:
+    file = 'unit "a" {}\nunit "b" { inputs = { up = unit.a.out } }\nunit "c" {}\n'
+    up = f'{BACKEND}resource "terraform_data" "x" {{ input = "name" }}\n'
+    up += 'output "out" { value = terraform_data.x.output }\n'
+    down = f'{BACKEND}variable "up" {{}}\nresource "terraform_data" "x" {{ input = upper(var.up) }}\n'
+    write(tmp_path, {"planner.batch.hcl": file, "a/main.tf": up, "b/main.tf": down, "c/main.tf": unit("NAME")})
+    write(tmp_path, {".planner/batch-policies/f.dl": FLEET})
+    ran = batch(tmp_path, "apply", "-auto-approve", "-json")
+    assert ran.code == 1 and ran.outcomes == {"a": "applied", "b": "denied", "c": "applied"}, ran.errors
 
 
 def test_a_saved_plan_keeps_the_policies(tmp_path: Path) -> None:
@@ -94,7 +160,7 @@ def test_a_saved_plan_keeps_the_policies(tmp_path: Path) -> None:
     assert ran.outcomes == {"a": "changes", "b": "incomplete"}, ran.errors
     assert "cannot be combined" in batch(tmp_path, "apply", "out", "-policy=p").errors
     ran = batch(tmp_path, "apply", "out", "-json", "-auto-approve")
-    assert ran.outcomes == {"a": "applied", "b": "failed"}, ran.errors
+    assert ran.outcomes == {"a": "applied", "b": "denied"}, ran.errors
 
 
 @pytest.mark.parametrize("path", ["/etc/x.dl", "../x.dl"])
@@ -110,6 +176,6 @@ def test_policies_of_a_unit_of_terragrunt_count(tmp_path: Path) -> None:
     """Those beside its file, in the folder that it is run in, too."""
     write(tmp_path, {"m/main.tf": unit("bad"), "a/terragrunt.hcl": 'terraform {\n  source = "../m"\n}\n'})
     write(tmp_path, {"a/.planner/policies/x.dl": PLAIN})
-    assert batch(tmp_path, "plan", "-json").outcomes == {"a": "failed"}
+    assert batch(tmp_path, "plan", "-json").outcomes == {"a": "denied"}
     write(tmp_path, {"a/.planner/policy.toml": '[policies.x]\nlevel = "warn"\n'})
     assert batch(tmp_path, "plan", "-json").outcomes == {"a": "changes"}

@@ -166,14 +166,14 @@ def test_plans_of_a_fleet_are_judged(fleet: Path, planner: Run, monkeypatch: pyt
     before = outcomes(planner, "plan", *words)
     assert set(before.values()) == {"changes"}
     monkeypatch.setenv("PLANNER_POLICIES", str(fleet.parent / "org"))
-    assert outcomes(planner, "plan", *words) == {"one": "failed", "two": "changes"}
+    assert outcomes(planner, "plan", *words) == {"one": "denied", "two": "changes"}
     assert "Denied by policy org" in planner("batch", "plan", *words).err
-    assert outcomes(planner, "apply", "-auto-approve", *words)["one"] == "failed"
+    assert outcomes(planner, "apply", "-auto-approve", *words)["one"] == "denied"
     assert not (fleet / "one" / "terraform.tfstate").exists()
     monkeypatch.delenv("PLANNER_POLICIES")
     (fleet / "two" / ".planner" / "policies").mkdir(parents=True)
     (fleet / "two" / ".planner" / "policies" / "own.dl").write_text(EXCUSED + DENY.format("own", "b"))
-    assert outcomes(planner, "plan", *words) == {"one": "changes", "two": "failed"}
+    assert outcomes(planner, "plan", *words) == {"one": "changes", "two": "denied"}
 
 
 def test_the_policies_of_a_fleet(fleet: Path, planner: Run, monkeypatch: pytest.MonkeyPatch) -> None:

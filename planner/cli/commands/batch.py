@@ -179,6 +179,9 @@ message) from the relations of planner batch query:
 A verdict that depends on values that are not known yet (a new object's id, a changed output of a unit) is undecided
 until they are applied. A policy that computes something without a value is broken, as bad as a denial.
 
+The policies in .planner/batch-policies and those of the organisation also judge batch plan, apply and destroy: what
+they deny is neither saved nor applied.
+
 The exit code is 0, or 1 when the fleet is denied or on errors, which include a unit without a plan.""",
     (
         Flag(

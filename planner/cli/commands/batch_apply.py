@@ -26,7 +26,8 @@ REFRESH_ONLY = MODE[1]
 
 All units are planned first. Then, wave by wave, units with unknown inputs are planned again with the real values, the
 plans are shown, and after the answer "yes" they are applied exactly as shown. With -auto-approve each unit is planned
-and applied as soon as its dependencies are done.
+and applied as soon as its dependencies are done, unless policies judge all plans together (.planner/batch-policies):
+then all are planned and judged first.
 
 With a directory that `planner batch plan -out=DIR` saved, the saved plans are applied without a prompt: exactly these,
 or none if a state, a file or a plan has changed since, which is reported. Units with incomplete plans are planned

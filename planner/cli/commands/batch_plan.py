@@ -32,8 +32,9 @@ planned. It is an error if -var, -target or -replace name something that no unit
 
 -out saves the plans with their inputs: planner batch apply DIR applies exactly these plans, or none.
 
--policy judges the plan of each unit, with its own .planner/policies, and the parameters of packs that its
-.planner/policy.toml sets; a denied unit has failed. planner batch policy judges all plans together.
+The plan of each unit is judged by the .planner/policies of the fleet's directory, by those of its own directory, and by
+-policy, with the parameters of packs that its .planner/policy.toml sets. The rules in .planner/batch-policies judge all
+plans together: see planner batch policy. Denied plans are shown, and are neither saved nor applied.
 
 -shard=3/20 plans a twentieth of the units, the same ones on every machine, for parallel jobs. Connected units are in
 the same shard where it has room; a unit of another shard whose outputs are read is also planned, but only for its

@@ -35,15 +35,26 @@ def converge(command: str, options: BatchOptions, listener: BatchListener, appro
 def carry_on(run: Run, command: str, approve: Approve | None) -> None:
     """Bring everything of a run to an end that has none yet."""
     if approve is None:
-        run.apply(run.order, command)
-        return
+        if run.gate.policies is None:
+            run.apply(run.order, command)
+            return
+        approve = _approved  # the policies judge all plans together before one of them is applied
     kept = dict(run.done)
     left = [unit for unit in run.order if unit not in kept]
     run.plan(left, "plan" if command == "apply" else command, "plan" if command == "apply" else "destroy")
+    if not run.gate.judge(command):
+        run.gate.hold()
+        return
     waves = sorted({run.analysis.waves.get(unit, 0) for unit in left}, reverse=command == "destroy")
     for number, level in enumerate(waves, 1):
         units = [unit for unit in left if run.analysis.waves.get(unit, 0) == level]
         wave(run, command, units, f"wave {number} of {len(waves)}", approve)
+        if run.gate.is_closed:
+            return
+
+
+def _approved(title: str, wave: list[FinishedUnit]) -> bool:
+    return True
 
 
 def wave(run: Run, command: str, units: list[str], title: str, approve: Approve) -> None:
@@ -53,6 +64,9 @@ def wave(run: Run, command: str, units: list[str], title: str, approve: Approve)
         run.set_aside(unit)
     # on what has been applied by now nothing is pending any more; what was not applied keeps its dependents waiting
     run.plan(again, command, "plan" if command == "apply" else "destroy")
+    if again and not run.gate.judge(command):
+        run.gate.hold()
+        return
     end_stuck(run, units)
     to_apply = [unit for unit in units if may_apply(run, command, run.done[unit])]
     asked = [unit for unit in to_apply if asks(run, command, run.done[unit])]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from planner.foundation.vocabulary.diagnostic import Failure, error, has_errors
 from planner.foundation.vocabulary.records import evolve
@@ -31,6 +32,9 @@ from planner.workflows.batch.session import Batch, BatchOptions
 from planner.workflows.batch.stale_plans import refusals
 from planner.workflows.batch.unit_options import NOTHING, UnitOptions
 from planner.world.state.lock import myself
+
+if TYPE_CHECKING:
+    from planner.workflows.batch.fleet_policies import FleetPolicies
 
 Moved = tuple[str, str, str, str]
 """(unit, what, name, in words): something that is not as it was when the plan was made"""
@@ -128,7 +132,9 @@ def apply_saved(folder: str, options: BatchOptions, listener: BatchListener, app
     operation = evolve(
         options.operation, mode=manifest.mode, refresh=manifest.refresh, approval=approval, signatures=()
     )
-    options = evolve(options, words=manifest.words, operation=operation)
+    accepted = next((saved.asked for saved in manifest.units.values() if saved.asked.overrides), NOTHING)
+    asked = evolve(options.asked, overrides=accepted.overrides, reason=accepted.reason)
+    options = evolve(options, words=manifest.words, operation=operation, asked=asked)
     batch = Batch(options, command, keeps_pool=True)
     batch.hold()
     try:
@@ -144,7 +150,11 @@ def apply_saved(folder: str, options: BatchOptions, listener: BatchListener, app
         run = _begin(batch, analysis, manifest, folder, plans, listener, approve is None, before.begun)
         _go_on(run, manifest, before)
         waves = sorted({run.analysis.waves.get(unit, 0) for unit in run.order}, reverse=command == "destroy")
+        if not run.gate.judge(command):
+            run.gate.hold()
         for number, level in enumerate(waves, 1):
+            if run.gate.is_closed:
+                break
             units = [unit for unit in run.order if run.analysis.waves.get(unit, 0) == level]
             _wave(run, command, units, f"wave {number} of {len(waves)}", approve, frozenset(before.begun))
     finally:
@@ -191,6 +201,7 @@ def _begin(
         "options": to_json(batch.options),
         "by": myself(),
     }
+    policies = _policies(batch, manifest)
     record = Record.new(batch.fleet.root, document)
     done = {}
     for unit, saved in manifest.units.items():
@@ -199,12 +210,25 @@ def _begin(
             _copy(path, plans[unit])
         done[unit] = saved.done(path)
     _copy(os.path.join(record.path, saved_plan.NAME), manifest.data)  # now it can be gone on with without the folder
-    run = Run(batch, analysis, record, listener, done, key=bytes.fromhex(manifest.key))
+    run = Run(batch, analysis, record, listener, done, key=bytes.fromhex(manifest.key), policies=policies)
     base = saved_plan.base_of(batch.fleet.root)
     for unit, saved in manifest.units.items():
         if saved.outcome == "incomplete" or unit in begun:  # else its plan has all
             run.asked[unit] = _with_paths(saved.asked, lambda text: os.path.join(base, text))
     return run
+
+
+def _policies(batch: Batch, manifest: SavedManifest) -> FleetPolicies | None:
+    """The policies that judge the saved plans together; none for plans with secret contents, which were judged when
+    they were made. Raises Failure where that was without these policies."""
+    policies = batch.standing_policies()
+    changed = [saved.result for saved in manifest.units.values() if saved.outcome != "unchanged"]
+    if policies is None or any(result.is_secret for result in changed):
+        return None
+    if any(not set(policies.contents) <= set(result.facts) for result in changed):
+        detail = "The fleet has policies by now that the saved plan was not judged by. Make the plan again."
+        raise Failure(error("batch.stale", "Saved plan is stale", detail))
+    return policies
 
 
 def _copy(path: str, data: bytes) -> None:
@@ -242,6 +266,9 @@ def _wave(run: Run, command: str, units: list[str], title: str, approve: Approve
         run.set_aside(unit)
     run.plan(again, command, "destroy" if command == "destroy" else "plan")
     run.approved = {}
+    if again and not run.gate.judge(command):
+        run.gate.hold()
+        return
     _settle(run, [unit for unit in again if unit in begun])
     end_stuck(run, units)
     to_apply = [unit for unit in units if may_apply(run, command, run.done[unit])]

@@ -20,8 +20,19 @@ from planner.workflows.batch.recipe import Recipe
 if TYPE_CHECKING:
     from cattrs import Converter
 
-OUTCOMES = ("applied", "changes", "incomplete", "unchanged", "declined", "skipped", "stopped", "died", "failed")
-BAD = frozenset(("failed", "died", "skipped", "stopped", "declined"))
+OUTCOMES = (
+    "applied",
+    "changes",
+    "incomplete",
+    "unchanged",
+    "declined",
+    "skipped",
+    "stopped",
+    "died",
+    "denied",
+    "failed",
+)
+BAD = frozenset(("failed", "died", "skipped", "stopped", "declined", "denied"))
 """outcomes that make a batch end with 1"""
 Reads: TypeAlias = list[list[Any]]
 """the files and directories that were read, as files_read.py records them"""
@@ -264,6 +275,8 @@ class Request:
     """whether the review of the plan is wanted"""
     around: tuple[tuple[str, str, str], ...] = ()
     """replacements of services for stacks: (token, name, file), (upstream, address, path), (varsets, "", path)"""
+    fleet_policies: tuple[str, ...] = ()
+    """policies of the fleet's directory (absolute paths); the settings of the unit's own come later, and count"""
 
 
 @frozen

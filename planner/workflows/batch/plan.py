@@ -28,7 +28,8 @@ def complete_run(run: Run, report: BatchReport, command: str) -> BatchReport:
     options = run.batch.options
     way = "destroy" if command == "plan" and options.operation.mode == "destroy" else command
     run.plan(run.order, way, way)
-    if options.out and not any(done.outcome in BAD for done in run.done.values()):
+    run.gate.judge(command)
+    if options.out and not run.gate.is_closed and not any(done.outcome in BAD for done in run.done.values()):
         report = evolve(report, diagnostics=(*report.diagnostics, *_save(run)))
     return report
 

@@ -69,7 +69,7 @@ def plan_unit(request: Request, options: OperationOptions, check: Check) -> Unit
     made, problems = _judged(planned.complete)
     told = _strictly([*planned.diagnostics, *problems])
     if has_errors(told):
-        return failed(request, told)
+        return denial_result(request, made, told) if is_denial(told) else failed(request, told)
     if request.json_file:
         from planner.answers.documents.json_plan import plan_json
 
@@ -216,6 +216,16 @@ def failed(request: Request, problems: Iterable[Diagnostic], terminal: Any = Non
     result = "stopped" if STOP.requested else "error"
     text = terminal.stdout.getvalue() if terminal is not None else ""
     return UnitResult(request.unit, result, diagnostics=diagnostics_json(list(problems)), text=text)
+
+
+def is_denial(problems: Iterable[Diagnostic]) -> bool:
+    """Whether policies alone prevent applying a plan."""
+    return {problem.code for problem in problems if problem.is_error} <= {"policy.denied", "policy.broken"}
+
+
+def denial_result(request: Request, made: MadePlan[Start], problems: Iterable[Diagnostic]) -> UnitResult:
+    """The result of a unit whose plan policies deny: its changes are shown, and no other unit is planned with them."""
+    return evolve(of_plan(request, made, problems), result="denied", planned={}, is_planned_secret=False)
 
 
 def spared_result(request: Request, told: Iterable[Diagnostic], tainted: list[str]) -> UnitResult:

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import os
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from planner.answers.policy.combined_plans import policy_files, three_valued, verdict_of
-from planner.answers.policy.facts.units import contents_needed, fact_value
+from planner.answers.policy.combined_plans import verdict_of
+from planner.answers.policy.facts.units import contents_needed
 from planner.answers.policy.model import Verdict
-from planner.answers.policy.standing_policies import FLEET, organisation
-from planner.answers.policy.standing_policies import own as own_folder
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
 from planner.foundation.vocabulary.nearest import did_you_mean
 from planner.foundation.vocabulary.records import evolve, frozen
 from planner.logic.datalog.ask.limit import run_limited
 from planner.logic.datalog.ask.question import ask, parse_query
 from planner.logic.datalog.engine.evaluate import Database, evaluate
-from planner.logic.datalog.engine.fact_base import FactBase, FactBuilder
 from planner.logic.datalog.engine.native import reduction
 from planner.logic.datalog.engine.program import RuleProgram
 from planner.logic.datalog.explain.deriving_rules import Maker, makers
@@ -29,7 +25,8 @@ from planner.logic.graph.query_answers import Answers
 from planner.logic.programs.rule_programs import batch_program
 from planner.workflows.batch.analyse import Analysis
 from planner.workflows.batch.facts import fleet_source
-from planner.workflows.batch.model import FileLocation, FinishedUnit, Fleet
+from planner.workflows.batch.fleet_policies import load_policies, with_contents
+from planner.workflows.batch.model import FileLocation, Fleet
 from planner.workflows.batch.plan import plan
 from planner.workflows.batch.run import BatchReport
 from planner.workflows.batch.schedule import BatchListener
@@ -211,34 +208,6 @@ def plans_needed(program: RuleProgram, want: tuple[str, ...]) -> bool:
     return any(program.predicates[name].number in needed for name in OUTCOMES)
 
 
-def with_contents(analysis: Analysis, done: dict[str, FinishedUnit]) -> FactBase:
-    """The facts of a fleet together with what its plans contain, and what became of them."""
-    builder = FactBuilder(analysis.database.facts)
-    for unit, end in done.items():
-        builder.add("status", unit, end.outcome)
-        builder.add("about_unit", unit)
-        for other in analysis.before.get(unit, ()):
-            if other in done:
-                builder.add("earlier", unit, other, done[other].outcome)
-        if end.result is not None:
-            builder.add("result", unit, end.result.result)
-            if end.result.is_partial:
-                builder.add("defers", unit)
-            for rule in end.result.approved_by:
-                builder.add("approved_by", unit, rule)
-            for output in end.result.changed:
-                builder.add("changed_output", unit, output)
-            for output, path in end.result.unknown:
-                builder.add("unknown_output", unit, output, path)
-            for awaited in end.result.rests_on:
-                builder.add("waits_for_output", unit, *awaited)
-        for name, rows in (end.result.facts if end.result is not None else {}).items():
-            for row in rows:
-                if None not in row:
-                    builder.add(name, unit, *map(fact_value, row))
-    return builder.build()
-
-
 def over_plans(
     options: BatchOptions, program: RuleProgram, want: tuple[str, ...], listener: BatchListener
 ) -> tuple[Database | None, BatchReport | None, list[Diagnostic]]:
@@ -281,7 +250,7 @@ def query(
 def failed_units(report: BatchReport | None, make: Callable[[str, str, str], Diagnostic] = warning) -> list[Diagnostic]:
     """A warning, or what else is to be made, about units without a plan, so that nothing is known of their plans."""
     bad = (
-        sorted(u for u, d in report.done.items() if d.outcome in ("failed", "died", "skipped", "stopped"))
+        sorted(u for u, d in report.done.items() if d.outcome in ("failed", "died", "skipped", "stopped", "denied"))
         if report
         else []
     )
@@ -351,26 +320,14 @@ def _edge_facts(database: Database) -> Iterator[tuple[Edge, object]]:
 # Results of policies for all plans of a fleet together.
 
 
-_OF_PACKS = (
-    "packs judge the plans of single units: name them in a unit's .planner/policy.toml or with batch plan "
-    "-policy=PACK. Policies about all plans together belong in rule files outside of packs."
-)
-
-
 def policy(options: BatchOptions, words: tuple[str, ...], listener: BatchListener) -> tuple[Verdict, list[Diagnostic]]:
     """The result of policies for all plans together. A unit without a plan is an error: their result for it would be
     unknown. Raises Failure."""
     fleet = Batch(options, "plan").fleet
-    standing = policy_files(organisation("batch_policies", os.environ), _OF_PACKS)
-    rules = dict(own_rules(options, fleet))
-    own = {**rules, **dict(policy_files((*own_folder(fleet.root, FLEET), *words), _OF_PACKS))}
-    if not standing and not any(name not in rules for name in own):
-        detail = "Name files or directories with -policy, or put rules into .planner/batch-policies."
-        raise Failure(error("batch.no_policies", "No policies", detail))
-    modal, program, problems = three_valued((*{**own, **dict(standing)}.items(),), frozenset(dict(standing)), "batch")
-    database, report, more = over_plans(options, program, modal.verdicts, listener)
-    problems = [*problems, *more]
+    policies = load_policies(fleet, own_rules(options, fleet), words)
+    database, report, more = over_plans(options, policies.program, policies.modal.verdicts, listener)
+    problems = [*policies.problems, *more]
     if database is None:
         return Verdict(), problems
-    verdict = verdict_of(modal, program, database, fleet_source)
+    verdict = verdict_of(policies.modal, policies.program, database, fleet_source)
     return verdict, [*problems, *failed_units(report, error)]

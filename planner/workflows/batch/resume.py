@@ -85,7 +85,10 @@ def resume(
     record.add("resumed", kept=len(kept), in_flight=in_flight)
     began(record.name, in_flight)
     done = {u: d for u, d in kept.items() if u in analysis.selected}
-    run = Run(batch, analysis, record, listener, done, cut_off=frozenset(in_flight))
+    policies = batch.standing_policies()
+    if policies is not None and command == "plan":
+        done = {}  # records have no contents of plans, which the policies judge
+    run = Run(batch, analysis, record, listener, done, cut_off=frozenset(in_flight), policies=policies)
     report = BatchReport(command, analysis, diagnostics=problems, mode=options.operation.mode)
     if command in ("plan", "validate"):
         report = complete_run(run, report, command)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from planner.foundation.support.signals import STOP
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
@@ -14,6 +14,7 @@ from planner.operations.options import OperationOptions
 from planner.workflows.batch.analyse import Analysis
 from planner.workflows.batch.applied_result import applied_as
 from planner.workflows.batch.executors import FEW
+from planner.workflows.batch.gate import Gate
 from planner.workflows.batch.manifest import keep_manifest
 from planner.workflows.batch.model import (
     BAD,
@@ -35,6 +36,9 @@ from planner.workflows.batch.session import Batch, BatchOptions
 from planner.workflows.batch.unit_decisions import EarlierResult, UnitDecision
 from planner.workflows.batch.unit_options import NOTHING
 from planner.world.state.lock import myself
+
+if TYPE_CHECKING:
+    from planner.workflows.batch.fleet_policies import FleetPolicies
 
 
 @frozen(eq=False)
@@ -82,11 +86,12 @@ class Run:
         facts: tuple[str, ...] = (),
         cut_off: frozenset[str] = frozenset(),
         key: bytes = b"",
+        policies: FleetPolicies | None = None,
     ) -> None:
         """`key`: that of digests of outputs, where it is not the user's."""
         self.batch, self.analysis, self.record, self.listener = batch, analysis, record, listener
         self.done: dict[str, FinishedUnit] = done or {}
-        self.facts = facts
+        self.facts = facts or (policies.contents if policies is not None else ())
         self.cut_off = cut_off
         self.approved: dict[str, str] = {}
         """plan files that were approved, by unit, which plans are compared with now"""
@@ -101,6 +106,8 @@ class Run:
         """units that are planned for their values alone"""
         self._known_part: ShardSummary | None = None
         self.order = sorted(analysis.planned, key=lambda unit: (analysis.waves.get(unit, 0), unit))
+        reported = [unit for unit in self.order if unit not in self.beside]
+        self.gate = Gate(policies, analysis, self.done, reported, self.end, batch.options.asked)
 
     def plan(self, units: list[str], command: str = "plan", mode: str = "plan") -> dict[str, FinishedUnit]:
         """Plan (or validate) units. `mode`: plan, destroy or validate: what is planned for."""
@@ -269,7 +276,7 @@ class Run:
             self.batch.environment if described.deployment is None else self.batch.stack_environment,
             self._options(unit),
             self.plan_path(unit) if keep_plan else "",
-            self.facts if command == "plan" else (),
+            self.facts if command in ("plan", "destroy") and (keep_plan or command == "plan") else (),
             options.text,
             spares_tainted=decision.spares_tainted,
             is_read=unit in self.read,
@@ -281,6 +288,7 @@ class Run:
             deployment=described.deployment,
             review=options.review,
             around=options.around if described.deployment is not None else (),
+            fleet_policies=self._fleet_policies(unit),
         )
 
     def _options(self, unit: str) -> OperationOptions:
@@ -297,6 +305,12 @@ class Run:
             policy_overrides=asked.overrides,
             policy_reason=asked.reason,
         )
+
+    def _fleet_policies(self, unit: str) -> tuple[str, ...]:
+        """The policies of the fleet's directory; a unit there has them as its own."""
+        fleet = self.analysis.fleet
+        is_root = os.path.realpath(fleet.units[unit].directory(fleet.root)) == os.path.realpath(fleet.root)
+        return () if is_root else self.batch.fleet_policies
 
     def plan_path(self, unit: str) -> str:
         """The path of a unit's plan."""
@@ -355,7 +369,9 @@ def begin(
     started = time.monotonic()
     batch = Batch(options, command, keeps_pool=True)
     batch.hold()
-    analysis = batch.analysis(asks=facts is not None or options.text)  # pages with texts have edge reasons
+    policies = batch.standing_policies() if facts is None else None
+    asks = facts is not None or policies is not None or options.text
+    analysis = batch.analysis(asks=asks)  # pages with texts have edge reasons
     problems = (*batch.fleet.diagnostics, *analysis.diagnostics)
     report = BatchReport(
         command, analysis, diagnostics=problems, seconds=time.monotonic() - started, mode=options.operation.mode
@@ -383,7 +399,7 @@ def begin(
     record = Record.new(batch.fleet.root, document, durable=command not in HARMLESS)
     if analysis.share is not None:
         listener.shares(analysis.share, len(analysis.selected))
-    return Run(batch, analysis, record, listener, facts=facts or ()), report
+    return Run(batch, analysis, record, listener, facts=facts or (), policies=policies), report
 
 
 def make_private(folder: str) -> None:
@@ -403,6 +419,7 @@ def finish(run: Run, report: BatchReport, started: float, in_flight: tuple[str, 
     run.batch.cache.save()
     result = evolve(
         report,
+        diagnostics=(*report.diagnostics, *run.gate.diagnostics),
         done=run.in_order(),
         run=run.record.name,
         seconds=time.monotonic() - started,

@@ -198,9 +198,9 @@ def _unwritten(folder: str, problem: OSError) -> Failure:
 
 def _plain(saved: Saved) -> dict[str, Any]:
     data = {name: getattr(saved, name) for name in _SHAPE}
-    nothing: dict[str, Any] = {"text": "", "facts": {}, "reads": [], "planned": {}, "planned_file": "", "plan_file": ""}
+    nothing: dict[str, Any] = {"text": "", "reads": [], "planned": {}, "planned_file": "", "plan_file": ""}
     if saved.result.is_secret:
-        nothing |= {"review": {}}
+        nothing |= {"review": {}, "facts": {}}
     result = evolve(saved.result, **nothing, diagnostics=())
     return {**data, "before": list(saved.before), "result": to_json(result), "asked": to_json(saved.asked)}
 

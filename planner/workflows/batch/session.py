@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
-from planner.answers.policy.standing_policies import organisation
+from planner.answers.policy.standing_policies import FLEET, organisation, own
 from planner.foundation.vocabulary.diagnostic import Failure, error, has_errors
 from planner.foundation.vocabulary.limits import UNLIMITED
 from planner.foundation.vocabulary.records import evolve, frozen
@@ -29,6 +29,7 @@ from planner.workflows.batch.worker import survey_units
 
 if TYPE_CHECKING:
     from planner.workflows.batch.bundles.pack import Bundle
+    from planner.workflows.batch.fleet_policies import FleetPolicies
 
 CHUNK = 25
 """units that one task surveys"""
@@ -91,6 +92,9 @@ class Batch:
         self.workers = options.workers or os.cpu_count() or 1
         self.environment = environment()
         self.policies = organisation("policies", os.environ)
+        self.fleet_judges = organisation("batch_policies", os.environ)
+        self.fleet_policies = tuple(map(os.path.abspath, own(self.fleet.root)))
+        """those of the fleet's directory, which judge the plan of each unit"""
         judges = os.pathsep.join(organisation("stack_policies", os.environ))
         self.stack_environment = (*self.environment, ("PLANNER_STACK_POLICIES", judges)) if judges else self.environment
         self.peak = 0
@@ -100,6 +104,16 @@ class Batch:
         self.pool: Workplace | None = None
         self.held: Hold | None = None
         self.known_bundles: dict[str, Bundle] = {}
+
+    def standing_policies(self) -> FleetPolicies | None:
+        """The policies about all plans together that always judge; None where there are none, or no plans are made.
+        Raises Failure."""
+        is_there = self.fleet_judges or os.path.lexists(os.path.join(self.fleet.root, FLEET))
+        if not is_there or self.command == "validate" or self.options.operation.mode == "refresh-only":
+            return None
+        from planner.workflows.batch.fleet_policies import load_policies
+
+        return load_policies(self.fleet, self.own, ())
 
     def hold(self) -> None:
         """Keep other batches off the fleet until `close`, unless both only look at it. Raises Failure."""

@@ -45,7 +45,7 @@ def options_of(request: Request) -> OperationOptions:
         var_args=(*files, *_arguments(request), *options.var_args),
         mode="destroy" if request.command == "destroy" else options.mode,
         rules=options.rules or ((OWN_RULES,) if os.path.isdir(OWN_RULES) else ()),
-        policies=(*own("."), *options.policies),
+        policies=(*request.fleet_policies, *own("."), *options.policies),
         inputs=given,
         surrounding=request.given,
         coming_states=coming,

@@ -22,7 +22,16 @@ from planner.workflows.batch.files_read import RECORDER, entries
 from planner.workflows.batch.inputs import outputs
 from planner.workflows.batch.model import Request, Survey, UnitResult, diagnostics_json
 from planner.workflows.batch.passed_outputs import state_outputs
-from planner.workflows.batch.plan_unit import Check, failed, log, of_plan, plan_unit, planned_with, spared_result
+from planner.workflows.batch.plan_unit import (
+    Check,
+    failed,
+    is_denial,
+    log,
+    of_plan,
+    plan_unit,
+    planned_with,
+    spared_result,
+)
 from planner.workflows.batch.recipe_run import carry_out
 from planner.workflows.batch.unit_setup import (
     ALONE,
@@ -185,6 +194,9 @@ def _apply(request: Request, options: OperationOptions, check: Check) -> UnitRes
         applied = apply(options, planned, hooks)
     finally:
         problems += release(planned)
+    if not applied.outcomes and has_errors(applied.diagnostics) and is_denial(applied.diagnostics):
+        told = diagnostics_json([*applied.diagnostics, *problems])
+        return evolve(short, result="denied", diagnostics=told, text=terminal.stdout.getvalue())
     done = _applied(request, applied, terminal, problems)
     return applied_as(done, short)
 

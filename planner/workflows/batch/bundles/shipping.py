@@ -231,7 +231,7 @@ def needs_of(root: str, files: Mapping[str, Any]) -> Callable[[Request], tuple[s
                 elif path.endswith((".tf", ".tofu", ".tf.json", ".tofu.json", ".tfvars", ".tfvars.json")):
                     _inside(root, path)  # a module that lies outside
         options = request.options
-        for path in (*options.rules, *options.standing_policies, *options.policies):
+        for path in (*options.rules, *options.standing_policies, *options.policies, *request.fleet_policies):
             if os.path.isabs(path):
                 (folders if os.path.isdir(path) else single).add(_inside(root, path))
         for path in (*request.var_files, *(text for kind, text in options.var_args if kind == "var-file")):

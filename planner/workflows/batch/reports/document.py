@@ -221,14 +221,20 @@ def totals(document: dict[str, Any]) -> dict[str, int]:
     """The sum of all units' counts; for rejected ones, of the changes that were not done."""
     result = dict.fromkeys(COUNTS, 0)
     for unit in document["units"]:
-        if unit["outcome"] != "declined":
+        if not _is_rejected(document, unit):
             for name, number in unit["counts"].items():
                 result[name] = result.get(name, 0) + (number or 0)
     return result
 
 
+def _is_rejected(document: Mapping[str, Any], unit: Mapping[str, Any]) -> bool:
+    """Whether the changes of a unit were not done, so that its counts are those of its plan."""
+    outcome, command = str(unit["outcome"]), str(document["command"])
+    return outcome == "declined" or (outcome == "denied" and command != "plan")
+
+
 def replaced_text(document: Mapping[str, Any]) -> str:
     """` (3 replaced)` for a plan that replaces objects: they are counted twice in its totals."""
-    changes = (one for unit in document["units"] if unit["outcome"] != "declined" for one in unit["changes"])
+    changes = (one for unit in document["units"] if not _is_rejected(document, unit) for one in unit["changes"])
     number = sum(one["action"] != "defer" and does(one["action"], "replaces") for one in changes)
     return f" ({number:,} replaced)" if number and document["command"] == "plan" else ""

@@ -26,8 +26,9 @@ COLOURS = {
     "stopped": "forget",
     "died": "delete",
     "failed": "delete",
+    "denied": "delete",
 }
-SIGNS = {"applied": "=", "changes": "~", "incomplete": "?", "deferred": "?", "died": "!", "failed": "!"}
+SIGNS = {"applied": "=", "changes": "~", "incomplete": "?", "deferred": "?", "died": "!", "failed": "!", "denied": "!"}
 """signs before names, for readers who do not see their colours"""
 LAYERS = (
     ("reference", "a value of the other unit is read"),

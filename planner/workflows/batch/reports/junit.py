@@ -10,14 +10,15 @@ from planner.workflows.batch.reports.document import because_text
 
 # XML 1.0 has no other characters, not even escaped.
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_FAILED = frozenset(("failed", "denied"))
 _ERRORS = frozenset(("died", "stopped"))
 _SKIPPED = frozenset(("skipped", "declined"))
 
 
 def junit(document: dict[str, Any], texts: dict[str, str]) -> str:
-    """Failed units are failures, dead processes errors, skipped and declined ones skipped."""
+    """Failed and denied units are failures, dead processes errors, skipped and declined ones skipped."""
     units = document["units"]
-    failures = sum(unit["outcome"] == "failed" for unit in units)
+    failures = sum(unit["outcome"] in _FAILED for unit in units)
     errors = sum(unit["outcome"] in _ERRORS for unit in units)
     skipped = sum(unit["outcome"] in _SKIPPED for unit in units)
     name = _attribute(f"planner batch {document['command']}")
@@ -37,7 +38,7 @@ def _case(unit: dict[str, Any]) -> list[str]:
     changes = "\n".join(f"{change['action']} {change['address']}" for change in unit["changes"])
     outcome = unit["outcome"]
     first = next((d["summary"] for d in unit["diagnostics"] if d["severity"] == "error"), outcome)
-    if outcome == "failed":
+    if outcome in _FAILED:
         inner = f"      <failure message={_attribute(first)}>{_text(said)}</failure>"
     elif outcome in _ERRORS:
         inner = f"      <error message={_attribute(first)}>{_text(said)}</error>"

@@ -45,7 +45,7 @@ MOST_NAMED = 10
 """of what was left out"""
 _RESERVED = 600
 """characters for the note about omitted parts"""
-_BAD = ("failed", "died", "stopped", "skipped", "declined")
+_BAD = ("failed", "denied", "died", "stopped", "skipped", "declined")
 
 
 def markdown(document: dict[str, Any], texts: dict[str, str], review: Mapping[str, Any] | None = None) -> str:
@@ -283,4 +283,4 @@ def _sign(action: str) -> str:
 
 
 def _mark(outcome: str) -> str:
-    return f"**{outcome}**" if outcome in ("failed", "died", "stopped") else outcome
+    return f"**{outcome}**" if outcome in ("failed", "denied", "died", "stopped") else outcome
