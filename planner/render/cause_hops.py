@@ -18,8 +18,6 @@ _NAMED_VALUE = re.compile(rf"(?:{_MODULE.pattern})*(?:var|local)\.[\w-]+")
 _LAST_KEY = re.compile(rf"(?:{_KEYS.pattern})$")
 END = "end"
 """the kind of the last step of a chain, the change itself"""
-AS_ABOVE = ", then as above"
-"""after a step whose further steps are printed already"""
 
 
 class _Hop:
@@ -56,11 +54,10 @@ def hop_lines(
     named: set[str] | None = None,
 ) -> list[str]:
     """The hops between a cause and its changes, one a line, each indented below the one before. `folds`: those inside
-    an installed module are one, and a hop that several others lead to is printed once; `is_whole`: names have their
+    an installed module are one; `is_whole`: names have their
     modules, also below a name in the same module; `named`: with the changes that use the last of several steps, and the
     names of all changes in these lines are added."""
     root = _Hop()
-    known: dict[tuple[str, ...], _Hop] = {}
     for name, _ in group.changes:
         because = chains[name]
         if because.is_guess or (because.steps[0].what, because.steps[0].kind) not in group.parts:
@@ -75,8 +72,7 @@ def hop_lines(
                 *(before if step.kind == INSIDE else ()),
             )
             before = key
-            at.below[key] = at.below.get(key) or (known.setdefault(key, _Hop()) if folds else _Hop())
-            at = at.below[key]
+            at = at.below.setdefault(key, _Hop())
             if step.kind != END or step.what not in at.steps:  # it leads to others, too
                 at.steps[step.what] = step
             if named is not None and step.what in planned:
@@ -107,15 +103,11 @@ class _Lines:
 
     def __init__(self, planned: Mapping[str, str], is_whole: bool) -> None:
         self._planned, self._is_whole = planned, is_whole
-        self._printed: set[int] = set()
 
     def below(self, hop: _Hop, lead: str, module: str) -> Iterator[str]:
         """The lines of the hops below one, in a module whose name is not repeated."""
         ends = []
         for below in hop.below.values():
-            if id(below) in self._printed:
-                continue
-            self._printed.add(id(below))
             if below.is_inside:
                 if below.below:  # something of the user's follows
                     yield f"{lead}-> {', '.join(one.text for one in alike(step.what for step in below.steps.values()))}"
@@ -141,9 +133,8 @@ class _Lines:
                 done = words_for(self._planned[first.what]).done
                 text = text.replace(f", {done})", f", {self._number_and_action(below)})")
             inner_module = "" if self._is_whole else module if inside else module_of(texts[0])
-            lines = list(self.below(others, f"{lead}  ", inner_module))
-            yield f"{lead}-> {text}{AS_ABOVE if others.below and not lines else ''}"
-            yield from lines
+            yield f"{lead}-> {text}"
+            yield from self.below(others, f"{lead}  ", inner_module)
         if ends:
             yield f"{lead}-> {', '.join(ends)}"
 
