@@ -58,6 +58,9 @@ _THEMSELVES = {
     "left-state": "Applied, and not in the state any more",
     "not-in-state": "Declared before, and not in the state",
     "gone": "Removed outside",
+    "read_because_config_unknown": "Read during the apply, because a part of the configuration is not known before",
+    "read_because_dependency_pending": "Read during the apply, because dependencies change before",
+    "read_because_check_nested": "Read during the apply, for a check",
 }
 _MODULE = re.compile(r'module\.[\w-]+(?:\[(?:"(?:[^"\\]|\\.)*"|[^\]"])*\])?\.')
 _MODULES = re.compile(rf"(?:{_MODULE.pattern})+")

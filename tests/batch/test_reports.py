@@ -66,7 +66,7 @@ def test_markdown(fleet: Path) -> None:
     assert "<details open><summary><code>bad</code>: failed</summary>" in text
     assert text.count("```") % 2 == 0 and text.count("<details") == text.count("</details>")
     rows = re.findall(r"^\| \d+(?: \(after \d+\))? \| `(.*?)`(?: \(\d+\))? \|", text, re.MULTILINE)
-    assert rows == ["bad", "worse", "a`, `x&<y>\\|z", "b", "c"]  # what failed, causes, what is so because of them
+    assert rows == ["a`, `x&<y>\\|z", "bad", "b", "worse", "c"]  # by waves
 
 
 def test_markdown_has_changes_only_and_fits(fleet: Path) -> None:
@@ -168,7 +168,7 @@ def test_very_long_texts_are_packed(fleet: Path, monkeypatch: pytest.MonkeyPatch
 def test_batch_explore(fleet: Path) -> None:
     ran = batch(fleet, "explore", f"-out={fleet}/e.html", "a", "b")
     assert ran.code == 0 and ran.out.endswith(f"The page is in {fleet}/e.html.\n")
-    assert document(fleet / "e.html")["title"] == "Batch plan: 1 changes, 1 incomplete."
+    assert document(fleet / "e.html")["title"] == "Batch plan: 1 unit changes, 1 incomplete."
     ran = batch(fleet, "explore", f"-out={fleet}/e.html")
     assert ran.code == 1 and "failed" in document(fleet / "e.html")["title"]
     assert "Option -out is required" in batch(fleet, "explore").errors

@@ -75,7 +75,7 @@ def test_an_output_is_why_another_unit_is_replaced(fleet: Path) -> None:
     text = (fleet / "r.md").read_text()
     assert "**replaces 2**, changes 1, 1 output → `mon`, `svc` |" in text
     assert re.search(r"\| `db` \| changes \|  \|  \|  \| output `port` `5432` → `5433`, read by `mon`, `svc` \|", text)
-    assert "| `triggers_replace[0]` | `5432` |  | forces replacement |" in text
+    assert "| `triggers_replace[0]` | `5432` | `5433` | forces replacement |" in text
     texts = [text, (fleet / "r.html").read_text(), json.dumps(review)]
     batch(fleet, "plan", *FILES)  # from the cache
     assert [(fleet / name).read_text() for name in ("r.md", "r.html")] != [] and "very-secret" not in "".join(texts)
@@ -111,7 +111,7 @@ def test_a_saved_fleet_has_the_review_of_its_plan(fleet: Path, planner: Callable
     review = json.loads((fleet / "r.json").read_text())
     with inside(fleet):
         shown = planner("show", "saved", *FILES)
-    assert shown.code == 0 and "Batch plan: 3 changes." in shown.out
+    assert shown.code == 0 and "Batch plan: 3 units change." in shown.out
     assert json.loads((fleet / "r.json").read_text()) == review
     for record in fleet.rglob("*.applied.json"):  # as in another clone
         record.unlink()

@@ -130,6 +130,24 @@ def test_policies_about_the_fleet_gate_plans_and_applies(tmp_path: Path) -> None
     assert ran.outcomes == {"a": "applied", "b": "applied"}, ran.errors
 
 
+def test_the_review_of_a_denied_fleet(tmp_path: Path) -> None:
+    """It shows the denied plan with its causes, and is not green."""
+    file = 'unit "a" {}\nunit "b" { inputs = { up = unit.a.name } }\nunit "c" {}\n'
+    down = f'{BACKEND}variable "up" {{}}\nresource "terraform_data" "x" {{ input = var.up }}\n'
+    write(tmp_path, {"planner.batch.hcl": file, "b/main.tf": down, "c/main.tf": "nonsense"})
+    write(tmp_path, {"a/main.tf": unit("bad"), ".planner/policies/x.dl": PLAIN})
+    assert batch(tmp_path, "plan", "-markdown=r.md", "-review=r.json").code == 1
+    text, review = (tmp_path / "r.md").read_text(), json.loads((tmp_path / "r.json").read_text())
+    kinds = [(one["kind"], one["objects"]) for one in review["decisions"]]
+    assert kinds == [("deny", ["a: terraform_data.x"]), ("failed", ["c"]), ("skipped", ["b"])]
+    assert "Nothing is destroyed" not in text and "<code>terraform_data.x</code> created" in text
+    waves = [line[2] for line in text.splitlines() if line.startswith(("| 0 ", "| 1 "))]
+    assert waves == ["0", "0", "1"]
+    write(tmp_path, {".planner/policies/x.dl": PLAIN.replace("bad", "worse"), "c/main.tf": BACKEND})
+    batch(tmp_path, "plan", "-markdown=r.md")
+    assert "Nothing is destroyed" in (tmp_path / "r.md").read_text()
+
+
 def test_a_saved_plan_that_policies_about_the_fleet_did_not_judge(tmp_path: Path) -> None:
     write(tmp_path, {"a/main.tf": unit("x"), "b/main.tf": unit("y")})
     assert batch(tmp_path, "plan", "-out=out").code == 0

@@ -125,7 +125,7 @@ def test_it_is_drawn_in_place_and_gone_in_the_end(tmp_path: Path) -> None:
     for wanted in (begun, later):
         assert any(re.search(wanted, shown, re.MULTILINE) for shown in screen.shown), screen.shown
     text = "\n".join(screen.lines)
-    assert "running" not in text and "Batch plan: 4 changes." in text
+    assert "running" not in text and "Batch plan: 4 units change." in text
     ended = [line.split(":")[0] for line in screen.lines if re.match(r"unit\d: changes", line)]
     assert sorted(ended) == [f"unit{number}" for number in range(4)]
 

@@ -203,7 +203,7 @@ def fleet(outputs: Outputs, folder: Path) -> None:
     assert "Batch destroy: 9 applied." in outputs["planner batch destroy -auto-approve"][0]
     assert {path.name for path in folder.glob("fleet.*")} == {"fleet.html", "fleet.xml", "fleet.md"}
     code, out, _ = run("planner batch plan", folder)
-    assert (code, "Batch plan: 3 changes, 6 incomplete." in out) == (0, True)
+    assert (code, "Batch plan: 3 units change, 6 incomplete." in out) == (0, True)
     storage = folder / "modules" / "storage" / "main.tf"
     storage.write_text(storage.read_text().replace("${var.name}-data", "data"))
     code, out, _ = run("planner batch policy -policy=policies", folder)

@@ -64,12 +64,47 @@ def changed_attributes(
             inner = f"{path}[{quoted(name)}]" if diff.quoted or not valid_identifier(name) else _inner(path, name)
             yield from changed_attributes(item, hide, inner, replaces)
     elif isinstance(diff, SequenceDiff) and diff.action == "update":
-        for at, item in enumerate(diff.items):
-            yield from changed_attributes(item, hide, f"{path}[{at}]" if diff.ordered else f"{path}[*]", replaces)
+        if diff.ordered:
+            yield from _item_changes(diff, hide, path, replaces)
+            return
+        for item in diff.items:
+            yield from changed_attributes(item, hide, f"{path}[*]", replaces)
     else:
         before, after = (hide(side) for side in sides(diff))
         before, after = shortened(before, after)
         yield _entry(path, diff.action, before, after, replaces)
+
+
+def _item_changes(
+    diff: SequenceDiff, hide: Callable[[str], str], path: str, replaces: bool
+) -> Iterator[dict[str, Any]]:
+    """The changes of a list by index: that of the old list for a removed item, else that of the new one. A removed and
+    an added item with the same index are one change."""
+    removed: dict[int, Diff] = {}
+    added: dict[int, Diff] = {}
+    was = now = 0
+
+    def between() -> Iterator[dict[str, Any]]:
+        for at in sorted({*removed, *added}):
+            old, new = removed.get(at), added.get(at)
+            before, after = hide(sides(old)[0]) if old else ABSENT, hide(sides(new)[1]) if new else ABSENT
+            action = "update" if old and new else "delete" if old else "create"
+            is_forcing = replaces or any(item.replace for item in (old, new) if item)
+            yield _entry(f"{path}[{at}]", action, *shortened(before, after), is_forcing)
+        removed.clear()
+        added.clear()
+
+    for item in diff.items:
+        if item.action == "delete":
+            removed[was] = item
+        elif item.action == "create":
+            added[now] = item
+        else:
+            yield from between()
+            yield from changed_attributes(item, hide, f"{path}[{now}]", replaces)
+        was += item.action != "create"
+        now += item.action != "delete"
+    yield from between()
 
 
 def _inner(path: str, name: str) -> str:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 GRAVE = frozenset(
     (
-        *("destroys_stateful", "replaces_stateful", "deny", "broken"),
+        *("destroys_stateful", "replaces_stateful", "deny", "broken", "failed"),
         *("result_lost", "result_left", "result_tainted", "result_failed"),
     )
 )
@@ -27,7 +27,7 @@ GRAVE = frozenset(
 _HELD = (
     ("holds", "_stateful", "holding data"),
     ("unknown", "_unknown", "perhaps holding data"),
-    ("none", "", "holding no data"),
+    ("none", "", "listed as holding no data"),
 )
 """whether an object holds data, with the end of the kind and the words of its decision"""
 _GUARD = "protect_stateful"

@@ -11,7 +11,9 @@ from render.review.documents import attribute, cause, change, document
 
 from planner.engine.apply.outcomes import Outcome
 from planner.foundation.vocabulary.diagnostic import error
-from planner.render.review.attributes import remark
+from planner.render.diff import diff_dynamic
+from planner.render.diff_model import ValueChange
+from planner.render.review.attributes import changed_attributes, remark
 from planner.render.review.decisions import data_notes, decisions, policy_lines, with_settling
 from planner.render.review.document import bare_document
 from planner.render.review.drift import drift_decisions
@@ -35,9 +37,9 @@ def planned(address: str, action: str, data: str, **more: Any) -> dict[str, Any]
     ("action", "data", "kind", "text"),
     [
         ("delete", "holds", "destroys_stateful", "destroyed, holding data"),
-        ("delete", "none", "destroys", "destroyed, holding no data"),
+        ("delete", "none", "destroys", "destroyed, listed as holding no data"),
         ("delete", "unknown", "destroys_unknown", "destroyed, perhaps holding data (not known to protect_stateful)"),
-        ("delete-then-create", "none", "replaces", "replaced, destroyed first, holding no data"),
+        ("delete-then-create", "none", "replaces", "replaced, destroyed first, listed as holding no data"),
         (
             *("create-then-delete", "unknown", "replaces_unknown"),
             "replaced, created first, perhaps holding data; each new one starts empty (not known to protect_stateful)",
@@ -54,6 +56,22 @@ def test_destroyed_objects(action: str, data: str, kind: str, text: str) -> None
     sign = "\N{LARGE RED CIRCLE}" if data == "holds" else "\N{LARGE ORANGE CIRCLE}"
     shown = markdown(document(decisions=decisions(PLAN, changes, ReviewSubject())))
     assert f"{sign} **1 {text}**: `a.b`" in shown.replace("\\", "")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "places"),
+    [
+        (("v2",), ("v3",), [("l[0]", '"v2"', '"v3"')]),
+        (("a", "b", "c"), ("b", "c"), [("l[0]", '"a"', "")]),
+        (("b",), ("a", "b", "c"), [("l[0]", "", '"a"'), ("l[2]", "", '"c"')]),
+        (("a", "k", "b"), ("k", "c", "d"), [("l[0]", '"a"', ""), ("l[1]", "", '"c"'), ("l[2]", '"b"', '"d"')]),
+    ],
+)
+def test_changes_of_a_list_are_named_by_index(before: Any, after: Any, places: Any) -> None:
+    """An item with another value is one change; removed ones have the index in the old list, added ones in the new."""
+    diff = diff_dynamic(ValueChange(before, after))
+    changes = [(one["path"], one["before"], one["after"]) for one in changed_attributes(diff, str, "l")]
+    assert changes == places
 
 
 def test_lost_data_comes_first() -> None:
@@ -161,7 +179,7 @@ def test_a_late_denial_names_what_is_done_by_then(changes: list[tuple[str, str]]
 def test_the_list_that_has_a_type_is_named() -> None:
     changes = [planned(f"a.{by}", "delete", "none", data_by=by) for by in ("holds_no_data", "stateless_type")]
     assert [(one["text"], one["objects"]) for one in decisions(PLAN, changes, ReviewSubject())] == [
-        (f"destroyed, holding no data (by {by} of protect_stateful)", [f"a.{by}"])
+        (f"destroyed, listed as holding no data (by {by} of protect_stateful)", [f"a.{by}"])
         for by in ("holds_no_data", "stateless_type")
     ]
 

@@ -165,8 +165,8 @@ def age_text(seconds: float) -> str:
 
 
 def summary_line(document: dict[str, Any]) -> str:
-    """`Batch plan: 3 changes, 2 unchanged (1 from before).`, with the noun of the document."""
-    parts = [f"{number} {outcome}" for outcome, number in document["outcomes"].items()]
+    """`Batch plan: 3 units change, 2 unchanged (1 from before).`, with the noun of the document."""
+    parts = [_outcome_text(document, outcome, number) for outcome, number in document["outcomes"].items()]
     reused = sum(unit["reused"] for unit in document["units"])
     ages = [unit["age"] for unit in document["units"] if unit["age"] is not None]
     oldest = f", up to {age_text(max(ages))} ago" if ages else ""
@@ -178,6 +178,13 @@ def summary_line(document: dict[str, Any]) -> str:
     if is_drift(document):
         return f"{_drift_line(document)}{more}."
     return f"{about} {document['command']}: {', '.join(parts) or f'no {noun_of(document)}s'}{more}."
+
+
+def _outcome_text(document: Mapping[str, Any], outcome: str, number: int) -> str:
+    """`1 unit changes`, `3 units change`, `2 unchanged`"""
+    if outcome != "changes":
+        return f"{number} {outcome}"
+    return f"{number:,} {noun_of(document)}{' changes' if number == 1 else 's change'}"
 
 
 def is_drift(document: Mapping[str, Any]) -> bool:
@@ -199,7 +206,7 @@ def _drift_line(document: dict[str, Any]) -> str:
     return ", ".join([found, *others])
 
 
-def noun_of(document: dict[str, Any]) -> str:
+def noun_of(document: Mapping[str, Any]) -> str:
     """The noun of the planned parts: a unit of a fleet, a component of a stack."""
     return str(document.get("noun", "unit"))
 

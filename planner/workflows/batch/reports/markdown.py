@@ -1,7 +1,8 @@
 """A batch as Markdown, for a comment on a pull request: changes only, causes first, never longer than a comment may be.
 
-Failed units come first, then those that change by themselves, then those that change because of them; below the table
-the changes of each are folded. Units for which there is no room are left out from the end, and counted.
+Units come in the order of waves, of many the failed ones first, then those that change by themselves, then those that
+change because of them; below the table the changes of each are folded. Units for which there is no room are left out
+from the end, and counted.
 """
 
 from __future__ import annotations
@@ -89,13 +90,15 @@ def markdown(document: dict[str, Any], texts: dict[str, str], review: Mapping[st
 
 
 def ordered(document: dict[str, Any]) -> list[dict[str, Any]]:
-    """The units that are not unchanged, or have diagnostics: failures before the rest, causes before their
-    consequences."""
+    """The units that are not unchanged, or have diagnostics, in the order of waves. Where they are too many to see at
+    once: failures before the rest, causes before their consequences."""
     units = [u for u in document["units"] if u["outcome"] != "unchanged" or u["diagnostics"]]
+    is_long = len(units) > MOST_OPEN
     position = {unit["unit"]: n for n, unit in enumerate(units)}
 
-    def rank(unit: dict[str, Any]) -> tuple[bool, bool, int]:
-        return unit["outcome"] not in _BAD, bool(unit["because"]), position[unit["unit"]]
+    def rank(unit: dict[str, Any]) -> tuple[int, bool, int]:
+        first = unit["outcome"] not in _BAD if is_long else unit["wave"]
+        return first, bool(unit["because"]), position[unit["unit"]]
 
     return sorted(units, key=rank)
 
@@ -111,13 +114,7 @@ def _title(document: dict[str, Any]) -> str:
     """`Batch plan: 100 units change, 900 unchanged.`"""
     if is_drift(document) and any(totals(document).values()):
         return f"{summary_line(document)}{REPORT}"
-    number = document["outcomes"].get("changes", 0)
-    noun = f"{noun_of(document)}s change" if number != 1 else f"{noun_of(document)} changes"
-    return (
-        summary_line(document).replace(f": {number} changes", f": {number:,} {noun}", 1)
-        if number
-        else summary_line(document)
-    )
+    return summary_line(document)
 
 
 def _groups(

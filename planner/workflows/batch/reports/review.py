@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 from planner.foundation.vocabulary.records import field, frozen
 from planner.logic.programs.actions import words_for
+from planner.render.review.decisions import reasons
 from planner.render.review.document import bare_document
 from planner.render.review.links import Links
 from planner.render.review.subject import ReviewSubject
@@ -21,6 +22,8 @@ Key: TypeAlias = tuple[str, int]
 Reads: TypeAlias = Mapping[str, Mapping[str, frozenset[tuple[str, str]]]]
 """unit -> variable from outside -> the outputs of other units that it comes from, as (unit, output)"""
 _REMOTE = re.compile(r"^data\.terraform_remote_state\.[^.\[]+(?:\[[^\]]*\])?\.outputs(?:\.|\[\")([\w-]+)")
+REFUSED = frozenset(("policy.denied", "policy.broken"))
+"""codes of diagnostics about denials"""
 _MERGED = ("decisions", "uncaused")
 
 
@@ -124,6 +127,8 @@ class _Fleet:
                 numbers.setdefault(key, []).append(number)
         made = bare_document(self._title(), self.subject)
         made |= {name: list(self._union(name)) for name in _MERGED}
+        grave, others = self._of_units()
+        made["decisions"] = [*grave, *made["decisions"], *others]
         made |= {
             "kind": "drift" if is_drift(self.document) else self.subject.kind,
             "mode": self.document["mode"],
@@ -142,6 +147,28 @@ class _Fleet:
             ],
         }
         return made
+
+    def _of_units(self) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+        """The decisions about units: denied and failed ones, then plans that are missing or incomplete."""
+        units, is_plan = self.document["units"], self.document["command"] == "plan" and not is_drift(self.document)
+
+        def units_of(*outcomes: str) -> list[str]:
+            return [unit["unit"] for unit in units if is_plan and unit["outcome"] in outcomes]
+
+        grave = reasons(
+            ("deny", "denied by policy, so the apply is blocked", self._denials()),
+            ("failed", "without a plan, because of errors", units_of("failed", "died", "stopped")),
+        )
+        return grave, reasons(
+            ("skipped", "without a plan, because of others", units_of("skipped")),
+            ("incomplete", "planned again when more is known", units_of("incomplete")),
+        )
+
+    def _denials(self) -> Iterator[str]:
+        for unit in self.document["units"]:
+            for one in unit["diagnostics"] if unit["outcome"] == "denied" else ():
+                if one.get("code") in REFUSED:
+                    yield ": ".join(filter(None, (unit["unit"], one.get("address"))))
 
     def _title(self) -> str:
         document = dict(self.document)
