@@ -9,11 +9,10 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from conformance import forked
 
 README = Path(__file__).parents[1] / "rules" / "README.md"
 TEXT = README.read_text(encoding="utf-8")
@@ -25,9 +24,7 @@ BEGIN, END = "<!-- begin: planner rules doc -markdown -->\n", "<!-- end -->\n"
 
 def planner(command: str, folder: Path) -> str:
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("TF_", "PLANNER_"))}
-    environment["PYTHONPATH"] = str(README.parents[1])
-    words = [sys.executable, "-m", "planner", *shlex.split(command)[1:]]
-    done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    done = forked.run(shlex.split(command)[1:], folder, environment)
     return "".join(f"{line.rstrip()}\n" for line in (done.stdout + done.stderr).strip("\n").split("\n"))
 
 
@@ -48,7 +45,6 @@ def replay(text: str, folder: Path) -> str:
     return "".join([*parts, text[at:]])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("page", [README, POLICIES], ids=lambda page: page.name)
 def test_the_tutorials_are_true(page: Path, tmp_path: Path) -> None:
     text = page.read_text(encoding="utf-8")
