@@ -162,7 +162,8 @@ def _of_change(options: OperationOptions, words: tuple[str, ...], plan_file: str
     tried += [fix for fix in attempts if fix.checked or not tried]
     limit = f"There are {len(sets) - MOST_SETS} more candidates." if len(sets) > MOST_SETS else ""
     if because.is_guess:
-        limit = " ".join(text for text in ("These are candidates: what they were is not on record.", limit) if text)
+        notes = explainer.worlds.notes if explainer.worlds is not None else []
+        limit = " ".join(filter(None, (*(notes or ["These are candidates: what they were is not on record."]), limit)))
     return _document(goal, Fixes(tuple(tried), limit)), []
 
 

@@ -10,6 +10,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
+from planner.answers.explain.causes import UNRECORDED
 from planner.answers.explain.former_names import FormerNames
 from planner.answers.explain.former_world import FormerWorld, Status
 from planner.engine.evaluation.lazy import LazyContext
@@ -89,6 +90,8 @@ class FormerWorlds:
                 names = f"{', '.join(lost[:_MOST_NAMED])}{more}"
                 self.notes.append(f"The former version of {names} is not installed, so nothing in it is compared.")
             self.origin = ref
+        elif not self.notes:
+            self.notes.append(UNRECORDED)
 
     def _implied(self) -> str:
         """The commit to compare with where there is no record."""

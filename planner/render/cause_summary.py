@@ -16,7 +16,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from planner.answers.explain.causes import Because, CauseStep, RootCause, grouped, is_part
+from planner.answers.explain.causes import UNRECORDED, Because, CauseStep, RootCause, grouped, is_part
 from planner.foundation.vocabulary.records import evolve
 from planner.logic.programs.actions import actions, verb_of, words_for
 from planner.render.alike import alike
@@ -186,7 +186,8 @@ class Causes:
 
     def note_lines(self) -> list[str]:
         """Lines about missing former values."""
-        return [line for note in self.notes for line in fold(f"Note: {note}", self.width, "")]
+        notes = [note for note in self.notes if not (note == UNRECORDED and self.unclear)]
+        return [line for note in notes for line in fold(f"Note: {note}", self.width, "")]
 
     def effects(
         self, source: str, paint: Paint, everything: bool, whole: Sequence[RootCause], is_action: bool = False

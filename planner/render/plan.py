@@ -34,6 +34,12 @@ _LINES_OF_A_CHANGE = 6
 """the least number of lines that most changes take"""
 
 
+def override_lines(plan: Plan) -> list[str]:
+    """The policies that a plan was made in spite of, with the reasons."""
+    overrides = plan.policy.overrides if plan.policy is not None else ()
+    return [f"Made with a policy override: {code} ({reason})" for code, reason in overrides]
+
+
 class PlanText:
     """Prints one plan."""
 

@@ -122,6 +122,12 @@ class HumanView(View):
         )
         terminal.out(wrap(text, width))
 
+    def saved_plan(self, plan: Plan) -> None:
+        from planner.render.plan import override_lines
+
+        for line in override_lines(plan):
+            self.terminal.out(line)
+
     def finished(self, counts: Counts, destroyed: bool) -> None:
         from planner.render.plan import apply_summary
 
@@ -190,7 +196,11 @@ class JsonView(View):
         self.lines.plan(plan, causes)
 
     def saved_plan(self, plan: Plan) -> None:
+        from planner.render.plan import override_lines
+
         self.lines.planned_changes(change for change in plan.changes if change.action != "no-op")
+        for line in override_lines(plan):
+            self.lines.log(line)
 
     def finished(self, counts: Counts, destroyed: bool) -> None:
         from planner.render.plan import apply_summary

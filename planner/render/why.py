@@ -38,6 +38,12 @@ def answer_text(
 ) -> str:
     """The text of an answer; for several instances a part for each group with its own answer. `full`: the proof itself,
     with its facts; `depth`: so many levels of it; `expand`: one step of it. Raises KeyError for an unknown step."""
+    text = _answers_text(proof, paint, width, full, depth, expand)
+    notes = proof.get("notes", ()) if proof["goal"][0] == "explained" and not expand else ()
+    return "\n".join([text, *(line for note in notes for line in fold(f"Note: {note}", width, ""))])
+
+
+def _answers_text(proof: dict[str, Any], paint: Paint, width: int, full: bool, depth: int, expand: str) -> str:
     if "instances" not in proof:
         return _answer_text(proof, paint, width, full, depth, expand)
     parts = []
@@ -423,9 +429,9 @@ def _finding(document: dict[str, Any], paint: Paint, full: bool) -> str:
         return "\n".join(lines)
     rule = document["rule"]
     if rule.get("reason") and not full:
-        lines.append(f"  because {rule['reason']} {paint('[' + rule['name'] + ']', 'grey')}{_at(rule, paint)}")
+        lines.append(f"  because {rule['reason']} {paint('[' + rule['name'] + ']', 'grey')}{_rule_at(rule, paint)}")
     elif not full:
-        lines.append(f"  by the rule {paint('[' + rule['name'] + ']', 'grey')}{_at(rule, paint)}")
+        lines.append(f"  by the rule {paint('[' + rule['name'] + ']', 'grey')}{_rule_at(rule, paint)}")
     if full and "proofs" in document:
         lines += [f"  {line}" for line in proof_text(document, paint, full=True).splitlines()]
     return "\n".join(lines)
@@ -458,3 +464,10 @@ def _value(value: Any) -> str:
 def _at(entry: dict[str, Any], paint: Paint) -> str:
     place = source_text(entry.get("source"))
     return f": {paint(place, 'grey')}" if place else ""
+
+
+def _rule_at(rule: dict[str, Any], paint: Paint) -> str:
+    """The place of a rule with its text, also where it is written in several lines."""
+    source = rule.get("source") or {}
+    is_whole = source.get("snippet", ".").rstrip().endswith(".")
+    return _at(rule if is_whole else {"source": {**source, "snippet": rule["text"]}}, paint)

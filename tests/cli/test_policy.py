@@ -128,6 +128,17 @@ def test_what_makes_no_sense(folder: Path, planner: Run) -> None:
     assert planner("policy", "check", "-policy=core.dl").code == 1
 
 
+def test_a_saved_plan_names_its_overrides(folder: Path, planner: Run) -> None:
+    override = ("-policy=port.dl", "-policy-override=port", "-override-reason=a drill")
+    assert planner("plan", *override, "-out=p.plan").code == 0
+    line = "Made with a policy override: port (a drill)\n"
+    assert planner("show", "p.plan").out.endswith(f"\n\n{line}")
+    assert json.loads(planner("show", "-json", "p.plan").out)["policy_overrides"] == [
+        {"code": "port", "reason": "a drill"}
+    ]
+    assert planner("apply", "p.plan").out.startswith(line)
+
+
 def test_the_library_is_listed(folder: Path, planner: Run) -> None:
     listed = planner("policy", "list").out.splitlines()
     assert len(listed) >= 15 and any(line.startswith("  required_tags ") for line in listed)

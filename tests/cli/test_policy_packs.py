@@ -357,7 +357,7 @@ def test_what_has_expired_is_judged_by_the_time_of_the_apply(
     ("waiver", "found"),
     [
         ({"expires": "2020-01-01"}, "has expired (2020-01-01)"),
-        ({"address": "terraform_data.third"}, "meets nothing any more"),
+        ({"address": "terraform_data.third"}, "matches no finding of this plan"),
         ({"address": "*"}, "matches everything"),
         ({"code": "prot"}, "names a code that no policy gives"),
     ],

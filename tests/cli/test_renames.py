@@ -298,6 +298,7 @@ def test_what_is_proposed_and_written(name, renamed, tmp_path, planner):
     moved = [c for c in planned["resource_changes"] if "previous_address" in c]
     assert moved and all(c["change"]["actions"] == ["no-op"] for c in moved)
     assert json.loads(planner("suggest", "-json").out)["advice"] == []
+    assert planner("suggest", "-write").out == "No advice.\n"
 
 
 def test_what_was_edited_as_well_is_updated(renamed, planner):

@@ -176,7 +176,11 @@ def test_what_was_is_not_on_record(planner, work: Path):
     assert lines[2] == "     [checked: then no change]"
     (work / ".terraform.tfstate.applied.json").unlink()
     lines = told(planner, "terraform_data.a", "-var=x=3", "-var=y=4")
-    assert lines[-1] == "These are candidates: what they were is not on record." and len(lines) == 6
+    assert lines[-1].startswith("No earlier apply is on record here, so the causes are candidates.") and len(lines) == 6
+    assert lines[-1].endswith("after one apply with planner, or in comparison with a commit: -since=REF")
+    note = f"\nNote: {lines[-1]}\n"
+    for question in ((), ("terraform_data.a",)):
+        assert planner("why", *question, "-var=x=3", "-var=y=4").out.count(note) == 1
 
 
 def test_an_unknown_value(planner):

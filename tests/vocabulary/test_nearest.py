@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.foundation.vocabulary.nearest import did_you_mean, distance, nearest
+from planner.foundation.vocabulary.nearest import did_you_mean, distance, instead, nearest
 
 
 @pytest.mark.parametrize(
@@ -20,6 +20,11 @@ def test_nearest(name: str, expected: str | None) -> None:
 def test_sentence() -> None:
     assert did_you_mean("valeu", ["value"]) == ' Did you mean "value"?'
     assert did_you_mean("zzz", ["value"]) == ""
+
+
+def test_a_misspelt_first_word() -> None:
+    modules = ["module.app", "module.net"]
+    assert instead("modul.x", modules) == instead("module.x", modules) == " The modules are module.app, module.net."
 
 
 def _by_definition(a: str, b: str) -> int:

@@ -66,6 +66,8 @@ def _plan_json(plan: Plan, config: Config, schema_of: SchemaOf) -> dict[str, Any
     checks = plan_groups(plan)
     if checks:
         out["checks"] = checks_json(checks)
+    if plan.policy is not None and plan.policy.overrides:  # not of OpenTofu
+        out["policy_overrides"] = [{"code": code, "reason": reason} for code, reason in plan.policy.overrides]
     if plan.timestamp:
         out["timestamp"] = plan.timestamp
     out["errored"] = plan.errored

@@ -27,6 +27,11 @@ RELATIONS = (
     *("perhaps_edited", "forces", "renewed", "perhaps_renewed", "changed_besides"),
 )
 """what chains_of reads of a derivation"""
+UNRECORDED = (
+    "No earlier apply is on record here, so the causes are candidates. planner names the input that changed after one "
+    "apply with planner, or in comparison with a commit: -since=REF"
+)
+"""the note where nothing is known of former values"""
 _LOST = ("left-state", "not-in-state")
 """kinds of objects that are created anew since the state does not have them"""
 _WRITTEN_VALUES = ("text", "unapplied")

@@ -145,7 +145,11 @@ def denial_fixes(finding: Finding, plain: PlainProofs, explainer: Explainer) -> 
     search = _Denial(finding, plain, Culprits(plain, explainer))
     stuck = "It rests on no value of the plan."
     smallest = smallest_sets(search.proof_without, order, most_proofs=proofs_for(len(plain.facts)))
-    return Fixes.of(evolve(smallest, sets=tuple(map(search.with_former_values, smallest.sets))), stuck)
+    fixes = Fixes.of(evolve(smallest, sets=tuple(map(search.with_former_values, smallest.sets))), stuck)
+    actions = dict.fromkeys(place.key for places in smallest.sets for place in places if place.kind == "action")
+    commands = ", ".join(f"planner why -fix {shlex.quote(address)}" for address in actions)
+    further = f"The policy judges the action itself. For the edits that avoid it: {commands}" if actions else ""
+    return evolve(fixes, limit=" ".join(filter(None, (fixes.limit, further))))
 
 
 class _Denial:
@@ -175,7 +179,7 @@ class _Denial:
         told = self.culprits.told(culprit)
         if culprit.is_action:
             (noun, _), address = words_for(culprit.value).noun, culprit.address
-            text = f"avoid the {noun} of {address}: planner why -fix {shlex.quote(address)}"
+            text = f"avoid the {noun} of {address}"
             return FixLocation("action", address, text)
         steps = told.get("from") or []
         last = steps[-1] if steps else told

@@ -134,6 +134,8 @@ class Explainer:
         because = chains_of([Derivation(relations, base, [name], trace)], has_others=True).get(name)
         if because is not None:
             document |= because.json
+            notes = self.worlds.notes if self.worlds is not None and because.is_guess else ()
+            document |= {"notes": list(notes)} if notes else {}
             unknown = {row[0] for row in base.relation("unknown_value")}
             others = [step for steps in document.get("other_causes", ()) for step in steps]
             for step in others:
@@ -228,7 +230,8 @@ class Explainer:
         known |= {c.address: QuestionSubject(c.address, c.action, (c,)) for c in read_now(self.plan)}
         asked = known.get(address)
         if asked is None:
-            detail = f'The plan has no change for "{address}".{instead(address, known)}'
+            modules = {str(parse_resource_instance(c.address).module) for c in self.plan.changes} - {""}
+            detail = f'The plan has no change for "{address}".{instead(address, {*known, *modules})}'
             raise Failure(error("why.no_change", "Nothing to explain", detail))
         return asked
 

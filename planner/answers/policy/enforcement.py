@@ -29,7 +29,7 @@ _SAYS = {
     "forbidden": "is for a policy that the organisation does not let anybody waive",
     "expired": "has expired ({until})",
     "expires_soon": "expires soon ({until})",
-    "unused": "meets nothing any more: take it away",
+    "unused": "matches no finding of this plan: remove it when it is no longer needed",
 }
 
 

@@ -270,7 +270,7 @@ def suggest(arguments: Arguments, terminal: Terminal) -> int:
                 terminal.out("\n".join(fold(line, width, "") if line.startswith("  ") else [line]))
         if not result.remarks:
             terminal.out("No advice.")
-        if arguments["write"]:
+        elif arguments["write"]:
             terminal.out(f"\nMoved blocks were written to: {', '.join(result.written) or 'no file'}")
     return finish(problems, terminal) if has_errors(problems) else 0
 

@@ -149,11 +149,13 @@ def _part(shown: MadePlan[Any], only: frozenset[str]) -> MadePlan[Any]:
 def _show_plan(shown: MadePlan[Any], only: frozenset[str], arguments: Arguments, terminal: Terminal) -> None:
     from planner.cli.views import told_causes
     from planner.render.diff_block import SchemaLookup
-    from planner.render.plan import PlanText
+    from planner.render.plan import PlanText, override_lines
 
     lookup = SchemaLookup(shown.loaded.schemas)
     told = told_causes(shown, arguments, terminal)
     PlanText(shown.plan, lookup.resource_schema, terminal, arguments["show-sensitive"], told, only).show()
+    if lines := override_lines(shown.plan):
+        terminal.out("\n".join(["", *lines]))
 
 
 def _show_configuration(arguments: Arguments, terminal: Terminal) -> int:

@@ -67,6 +67,9 @@ def instead(text: str, known: Collection[str]) -> str:
     same = next((name for name in names if name == tail or name.endswith(f".{tail}")), "")
     if same:
         return f' Did you mean "{same}"?'
+    first, _, rest = text.partition(".")
+    if first != "module" and nearest(first, ("module",)):
+        return instead(f"module.{rest}", known)
     kind = tail.rpartition(".")[0]
     listed = [name for name in names if " " not in name and _in_its_module(name).startswith(f"{kind}.")]
     return _listed_names(f"Of {kind} there are", listed)

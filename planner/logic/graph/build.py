@@ -73,7 +73,8 @@ class Names:
 
 def told_instead(text: str, node: str) -> str:
     """The remark that a vertex is used in place of a named object."""
-    return f"Using {node}, which covers {text}: it has no vertex of its own in this graph."
+    whole = node.removesuffix(" (expand)")
+    return f"The answer is about {whole} as a whole: this graph does not divide it into instances such as {text}."
 
 
 _SMALL = 5000

@@ -191,7 +191,7 @@ class _VertexReader:
         node = self.names.stand_in(term.value)
         if node is not None:
             detail = told_instead(term.value, node)
-            self.problems.append(warning("query.stands_for", "Vertex of several resource instances", detail, span))
+            self.problems.append(warning("query.stands_for", "Answer about all instances together", detail, span))
             return syntax.Constant(node, term.start, term.end)
         detail = self.names.unknown(term.value)
         self.problems.append(warning("query.unknown_node", "No such vertex", detail, span))

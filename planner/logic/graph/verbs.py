@@ -212,7 +212,7 @@ class SetEvaluation:
         if whole is not None:
             detail = told_instead(wanted.text, whole)
             self.problems.append(
-                warning("query.stands_for", "Vertex of several resource instances", detail, wanted.span)
+                warning("query.stands_for", "Answer about all instances together", detail, wanted.span)
             )
             return {whole}
         pattern = glob(wanted.text)
