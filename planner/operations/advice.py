@@ -97,6 +97,7 @@ def advice(options: OperationOptions, plan_file: str | None = None, write: bool 
         )
         for code, address, message in sorted(built.database["advice"])
     ]
+    remarks.sort(key=lambda remark: remark.block is None)  # with a moved block, other advice may not be needed
     chosen = [r.block for r in remarks if r.block is not None and r.code == "likely_rename"]
     if not write or not chosen:
         return AdviceResult(tuple(remarks), (), answer.diagnostics)

@@ -20,6 +20,7 @@ def test_nearest(name: str, expected: str | None) -> None:
 def test_sentence() -> None:
     assert did_you_mean("valeu", ["value"]) == ' Did you mean "value"?'
     assert did_you_mean("zzz", ["value"]) == ""
+    assert did_you_mean("app", ["live/db", "live/app"]) == ' Did you mean "live/app"?'
 
 
 def test_a_misspelt_first_word() -> None:

@@ -38,8 +38,10 @@ def nearest(name: str, candidates: Iterable[str], limit: int = 2) -> str | None:
 
 
 def did_you_mean(name: str, candidates: Iterable[str]) -> str:
-    """` Did you mean "x"?` for the nearest candidate, else an empty text; ready to append to a sentence."""
-    similar = nearest(name, candidates)
+    """` Did you mean "x"?` for the nearest candidate, or a path that ends with the name, else an empty text; ready to
+    append to a sentence."""
+    known = list(candidates)
+    similar = nearest(name, known) or next((one for one in known if one.endswith(f"/{name}")), None)
     return f' Did you mean "{similar}"?' if similar else ""
 
 
