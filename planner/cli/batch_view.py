@@ -76,7 +76,7 @@ def _tell(document: dict[str, Any], report: Any, terminal: Terminal) -> None:
     for unit in document["units"]:
         for diagnostic in unit["diagnostics"]:
             if diagnostic["severity"] != "error":
-                terminal.out(diagnostic_text(unit["unit"], diagnostic, terminal))
+                terminal.out(diagnostic_text(unit["unit"], _folder(unit, document), diagnostic, terminal))
     finish(report.diagnostics, terminal)
     if document["units"]:
         _tell_units(document, terminal)
@@ -94,7 +94,7 @@ def _tell_errors(document: dict[str, Any], terminal: Terminal) -> None:
     for unit in [*document["units"], *beside]:
         errors = [d for d in unit["diagnostics"] if d["severity"] == "error"]
         for diagnostic in errors:
-            terminal.err(diagnostic_text(unit["unit"], diagnostic, terminal))
+            terminal.err(diagnostic_text(unit["unit"], _folder(unit, document), diagnostic, terminal))
         others = held_up.get(unit["unit"], [])
         if errors and others:
             rest = f" and {len(others) - SHOWN} more" if len(others) > SHOWN else ""
@@ -174,7 +174,12 @@ def aligned(rows: list[list[Any]], sides: str) -> str:
     return "\n".join(lines)
 
 
-def diagnostic_text(unit: str, diagnostic: dict[str, Any], terminal: Terminal) -> str:
+def _folder(unit: dict[str, Any], document: dict[str, Any]) -> str:
+    """The directory that a unit's files are in, relative to the fleet's; those of a deployment are in the stack's."""
+    return "" if "about" in document else unit.get("folder", "")
+
+
+def diagnostic_text(unit: str, folder: str, diagnostic: dict[str, Any], terminal: Terminal) -> str:
     """A diagnostic of a unit, which comes from another process as data."""
     is_error = diagnostic["severity"] == "error"
     paint = terminal.error_paint if is_error else terminal.paint
@@ -184,7 +189,9 @@ def diagnostic_text(unit: str, diagnostic: dict[str, Any], terminal: Terminal) -
     if place is not None:
         context = (diagnostic.get("snippet") or {}).get("context")
         inside = f", in {context}" if context else ""
-        lines.append(f"  on {place['filename']} line {place['start']['line']}{inside}:")
+        file = place["filename"]
+        path = file if file.startswith("<") else os.path.normpath(os.path.join(folder, file))
+        lines.append(f"  on {path} line {place['start']['line']}{inside}:")
         code = (diagnostic.get("snippet") or {}).get("code", "")
         start = (diagnostic.get("snippet") or {}).get("start_line", place["start"]["line"])
         lines += [f"  {number:>4}: {text}" for number, text in enumerate(code.split("\n"), start)]

@@ -63,7 +63,8 @@ def test_a_failure_skips_only_what_waits_for_it(tmp_path: Path) -> None:
     (problem,) = ran.unit("bad")["diagnostics"]
     assert problem["range"]["filename"] == "main.tf" and problem["severity"] == "error"
     text = batch(tmp_path, "plan")
-    assert "Error: bad: " in text.errors and "worse: skipped, because of bad" in text.out
+    assert "Error: bad: " in text.errors and "  on bad/main.tf line " in text.errors
+    assert "worse: skipped, because of bad" in text.out
 
 
 def test_cycles_explain_themselves(tmp_path: Path) -> None:
