@@ -148,6 +148,13 @@ def test_the_review_of_a_denied_fleet(tmp_path: Path) -> None:
     assert "Nothing is destroyed" in (tmp_path / "r.md").read_text()
 
 
+def test_policies_about_the_fleet_judge_denied_plans(tmp_path: Path) -> None:
+    write(tmp_path, {"a/main.tf": unit("bad"), ".planner/policies/x.dl": PLAIN})
+    write(tmp_path, {"p/f.dl": 'deny("late", U, "is bad") :- unit_planned(U, _, "input", "bad").\n'})
+    verdict = batch(tmp_path, "policy", "-json", "-policy=p").json
+    assert [one["code"] for one in verdict["findings"]] == ["late"] and not verdict["diagnostics"]
+
+
 def test_a_saved_plan_that_policies_about_the_fleet_did_not_judge(tmp_path: Path) -> None:
     write(tmp_path, {"a/main.tf": unit("x"), "b/main.tf": unit("y")})
     assert batch(tmp_path, "plan", "-out=out").code == 0

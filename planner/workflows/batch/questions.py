@@ -250,7 +250,7 @@ def query(
 def failed_units(report: BatchReport | None, make: Callable[[str, str, str], Diagnostic] = warning) -> list[Diagnostic]:
     """A warning, or what else is to be made, about units without a plan, so that nothing is known of their plans."""
     bad = (
-        sorted(u for u, d in report.done.items() if d.outcome in ("failed", "died", "skipped", "stopped", "denied"))
+        sorted(u for u, d in report.done.items() if d.outcome in ("failed", "died", "skipped", "stopped"))
         if report
         else []
     )
