@@ -161,7 +161,7 @@ class _Fleet:
         )
         return grave, reasons(
             ("skipped", "without a plan, because of others", units_of("skipped")),
-            ("incomplete", "planned again when more is known", units_of("incomplete")),
+            ("incomplete", "planned again when more is known", units_of("incomplete", "deferred")),
         )
 
     def _denials(self) -> Iterator[str]:
