@@ -59,6 +59,7 @@ class FormerWorlds:
         self._record: InputRecord | None = None
         self._worlds: dict[str, FormerWorld] = {}
         self._git: FormerWorld | None = None
+        self.assumes = False
         self.origin = ""
         self.notes: list[str] = []
         self._begin()
@@ -84,7 +85,7 @@ class FormerWorlds:
         ref = options.since or self._implied()
         if ref:
             run = record.runs.get(record.latest) if record is not None else None
-            self._git = _of_git(self._made, ref, run)
+            self._git, self.assumes = _of_git(self._made, ref, run)
             if lost := [format_module((name, None) for name in path) for path in sorted(self._git.lost)]:
                 more = f" and {len(lost) - _MOST_NAMED} more" if len(lost) > _MOST_NAMED else ""
                 names = f"{', '.join(lost[:_MOST_NAMED])}{more}"
@@ -92,6 +93,11 @@ class FormerWorlds:
             self.origin = ref
         elif not self.notes:
             self.notes.append(UNRECORDED)
+
+    def doubt(self) -> None:
+        """Take values that git does not know for unknown, instead of unchanged."""
+        self.assumes = False
+        self._git, _ = _of_git(self._made, self.origin, None, doubts=True)
 
     def _implied(self) -> str:
         """The commit to compare with where there is no record."""
@@ -187,10 +193,10 @@ def _applied_later(record: InputRecord, run: ApplyInputs) -> tuple[UnknownAttrib
     return later, created
 
 
-def _of_git(made: MadePlan[Any], ref: str, run: ApplyInputs | None) -> FormerWorld:
+def _of_git(made: MadePlan[Any], ref: str, run: ApplyInputs | None, doubts: bool = False) -> tuple[FormerWorld, bool]:
     """The world of a revision. A variable that -var sets now had the value of the last apply (`run`), where that had
-    none of its own the one that the revision sets. Where no apply is on record, values that git does not know are
-    unknown.
+    none of its own the one that the revision sets. Where no apply is on record, values that git does not know count as
+    unchanged, or with `doubts` as unknown; whether there are such values.
 
     Raises Failure for a revision that cannot be read."""
     options = made.loaded.options
@@ -216,10 +222,12 @@ def _of_git(made: MadePlan[Any], ref: str, run: ApplyInputs | None) -> FormerWor
         providers = locked_versions(options.directory)
     if run is not None:
         given |= {name: _raw_value(name, one) for name, one in run.variables.items() if name in now}
-    else:
-        given |= {name: _of_unknown_value(one) for name, one in given.items() if _is_outside(one, tree)}
+    outside = [one for one in given.values() if _is_outside(one, tree)] if run is None else []
+    if doubts:
+        given |= {one.name: RawValue(one.name, one.origin, given=UNKNOWN) for one in outside}
     unset = {name: present[name] for name in now - given.keys() if name in present}
-    return _world(made, tree, locate, given, made.plan.previous_state, providers, lost=lost, unset=unset)
+    world = _world(made, tree, locate, given, made.plan.previous_state, providers, lost=lost, unset=unset)
+    return world, bool(outside)
 
 
 def _is_outside(one: RawValue, tree: GitTree) -> bool:
@@ -228,10 +236,6 @@ def _is_outside(one: RawValue, tree: GitTree) -> bool:
     if span is None or one.origin in ("command line", "environment"):
         return True
     return os.path.realpath(span.filename) in {os.path.realpath(f"{tree.root}/{name}") for name in tree.taken_from_disk}
-
-
-def _of_unknown_value(one: RawValue) -> RawValue:
-    return RawValue(one.name, one.origin, given=UNKNOWN)
 
 
 def _raw_value(name: str, one: dict[str, Any]) -> RawValue:

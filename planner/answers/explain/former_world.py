@@ -52,6 +52,11 @@ class FormerWorldsOf(Protocol):
     """`record`, or a revision; empty where nothing is known"""
     notes: list[str]
     """remarks on what is missing in them"""
+    assumes: bool
+    """whether values that nobody recorded count as unchanged"""
+
+    def doubt(self) -> None:
+        """Take these for unknown."""
 
     def of(self, change: ResourceChange | OutputChange | None) -> FormerWorld | None:
         """None where nothing is known of it. None for the latest."""

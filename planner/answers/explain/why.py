@@ -102,6 +102,7 @@ class Explainer:
 
     def trace(self, subject: ResourceChange | OutputChange | None = None) -> Trace:
         """A gatherer of facts for one question about a change, or about a value."""
+        self._check_assumptions()
         return self._trace(self.worlds.of(subject) if self.worlds is not None else None)
 
     def _trace(self, former: FormerWorld | None) -> Trace:
@@ -169,7 +170,19 @@ class Explainer:
     def causes(self) -> dict[str, Because]:
         """The causes of each change and each changing output, by name (planner.logic.model.plan.change_name)."""
         with collector_paused():
-            return self._causes()
+            return self._check_assumptions() or self._causes()
+
+    def _check_assumptions(self) -> dict[str, Because]:
+        """Compare the state with what values that count as unchanged give; where it differs, they are unknown from now
+        on. The causes if they were derived for that and hold."""
+        if self.worlds is None or not self.worlds.assumes:
+            return {}
+        self.worlds.assumes = False
+        causes = self._causes()
+        if not any(root.kind == "unapplied" for because in causes.values() for root in because.roots):
+            return causes
+        self.worlds.doubt()
+        return {}
 
     def _causes(self) -> dict[str, Because]:
         worlds: dict[FormerWorld | None, list[str]] = {}
