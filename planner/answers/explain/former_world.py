@@ -53,7 +53,7 @@ class FormerWorldsOf(Protocol):
     notes: list[str]
     """remarks on what is missing in them"""
     assumes: bool
-    """whether values that nobody recorded count as unchanged"""
+    """whether values that are not on record count as unchanged"""
 
     def doubt(self) -> None:
         """Take these for unknown."""
