@@ -8,7 +8,7 @@ from planner.engine.apply.invocations import invoke_actions
 from planner.engine.apply.operation import Operation, OperationProgress, carry_out, recorded_object
 from planner.engine.apply.provisioners import provisioner_schema, run_provisioner, unsupported
 from planner.engine.apply.shared_work import ApplyWork
-from planner.engine.evaluation.conditions import extend, path_name
+from planner.engine.evaluation.conditions import extend, unknown_arguments
 from planner.engine.evaluation.data import (
     data_configuration,
     open_resource,
@@ -19,12 +19,11 @@ from planner.engine.evaluation.data import (
 from planner.engine.evaluation.instance import Instance
 from planner.engine.evaluation.objects import RemoteObject, write_object
 from planner.engine.evaluation.provider_diagnostics import in_body
-from planner.engine.evaluation.repetition import Repetition
+from planner.engine.evaluation.repetition import repetition_of
 from planner.engine.evaluation.schemas import marked_by_schema, without_write_only
 from planner.engine.evaluation.scope import ModuleScope
 from planner.engine.plan.action import Decision, Facts, decide
 from planner.engine.plan.managed import configuration_of, differences, propose
-from planner.foundation.values.paths import unknown_paths
 from planner.foundation.values.types import DYNAMIC
 from planner.foundation.values.value import EPHEMERAL, SENSITIVE, Null, Value, is_wholly_known, unmark_deep
 from planner.foundation.vocabulary.diagnostic import Diagnostic, error, has_errors
@@ -111,7 +110,7 @@ def _plan_again(
     config = configuration_of(it, problems)
     plain_config = unmark_deep(config)[0]
     if not is_wholly_known(plain_config):
-        where = ", ".join(sorted({path_name(path) for path in unknown_paths(plain_config)}))
+        where = unknown_arguments(plain_config)
         detail = f"These arguments of {it.address} are still unknown: {where}."
         extend(problems, [error("apply.unknown_configuration", "Configuration contains unknown value", detail)])
     meta = walk.meta(it)
@@ -269,7 +268,7 @@ def apply_ephemeral(walk: ApplyWork, it: Instance) -> list[Diagnostic]:
         return problems
     config = data_configuration(it, problems)
     if not is_wholly_known(config):
-        where = ", ".join(sorted({path_name(path) for path in unknown_paths(config)}))
+        where = unknown_arguments(config)
         detail = f"These arguments of {it.address} are still unknown: {where}."
         summary = "Incomplete configuration for ephemeral resource"
         return [*problems, error("apply.unknown_configuration", summary, detail, it.decl.span, address=it.address)]
@@ -302,9 +301,7 @@ def provision_departing(walk: ApplyWork, it: Instance, value: Value) -> list[Dia
     wanted = destroy_provisioners(walk, it)
     if not wanted:
         return []
-    key = it.key
-    repetition = Repetition(key if isinstance(key, int) else None, key if isinstance(key, str) else None)
-    return _run(walk, it, wanted, walk.module_scope(it).inside(repetition, self_value=value))
+    return _run(walk, it, wanted, walk.module_scope(it).inside(repetition_of(it.key), self_value=value))
 
 
 def destroy_provisioners(walk: ApplyWork, it: Instance) -> list[Provisioner]:

@@ -12,10 +12,9 @@ from planner.engine.evaluation.action_calls import (
     condition_value,
     instance_of,
 )
-from planner.engine.evaluation.conditions import path_name
+from planner.engine.evaluation.conditions import unknown_arguments
 from planner.engine.evaluation.instance import Instance
 from planner.engine.evaluation.provider_diagnostics import in_body
-from planner.foundation.values.paths import unknown_paths
 from planner.foundation.values.value import EPHEMERAL, SENSITIVE, Mark, Value, is_wholly_known, unmark_deep
 from planner.foundation.vocabulary.address import parse_module
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
@@ -101,7 +100,7 @@ def invoke(walk: ApplyWork, invocation: Invocation, config: Value, action: Insta
     address, body = invocation.address, action.body if action is not None else None
     plain, marks = unmark_deep(config)
     if not is_wholly_known(plain):
-        where = ", ".join(sorted({path_name(path) for path in unknown_paths(plain)}))
+        where = unknown_arguments(plain)
         detail = f"These arguments of {address} are still unknown: {where}. It was not invoked."
         return [error("apply.unknown_action", "Action configuration contains unknown value", detail, address=address)]
     if action is not None:

@@ -81,7 +81,7 @@ def action_instance(walk: ConfigurationWalk, it: Instance, ref: ActionReference,
     repetition = objects.expansion.instances.get(key)
     if repetition is None:
         detail = f"{address} has no instance {format_key(key)}."
-        raise Failure(error("plan.missing_action_instance", "Action instance not reported", detail, ref.span))
+        raise Failure(error("plan.missing_action_instance", "Action instance not found", detail, ref.span))
     return instance_of(walk, module, decl, key, repetition)
 
 
@@ -91,27 +91,8 @@ def instance_of(
     """An instance of an action. Raises Failure when it has no schema or no provider."""
     config_address = str(ResourceAddress(module.address.config, "action", decl.type, decl.name))
     node = f"{config_address} (expand)"
-    configuration = walk.configurations.get(node, "")
-    address = module.instance_address(decl, key)
-    provider_key = walk.providers.key_of(module, decl, repetition, address)
-    provider = walk.providers.of_resource(
-        configuration, provider_key, address, "action", decl.type, config_address, decl
-    )
-    return Instance(
-        node,
-        module.text,
-        "action",
-        decl.type,
-        decl.name,
-        key,
-        configuration,
-        provider_key,
-        provider,
-        walk.schemas.of(module.config, decl),
-        config_address,
-        module,
-        decl,
-        repetition=repetition,
+    return walk.declared_instance(
+        node, walk.configurations.get(node, ""), module, decl, key, repetition, config_address
     )
 
 

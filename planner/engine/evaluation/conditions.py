@@ -11,7 +11,7 @@ from planner.engine.evaluation.instance import Instance
 from planner.engine.evaluation.provider_diagnostics import place
 from planner.engine.evaluation.schemas import is_write_only
 from planner.foundation.values.convert import ConversionError, convert, path_text
-from planner.foundation.values.paths import infinite_paths, marked_paths
+from planner.foundation.values.paths import infinite_paths, marked_paths, unknown_paths
 from planner.foundation.values.schema import BlockSchema
 from planner.foundation.values.types import BOOL, STRING
 from planner.foundation.values.value import EPHEMERAL, SENSITIVE, Null, Unknown, Value, unmark, unmark_deep
@@ -327,6 +327,11 @@ class SelfReferences:
 
 def path_name(path: Iterable[tuple[str, Any]]) -> str:
     return path_text(tuple(path))
+
+
+def unknown_arguments(value: Value) -> str:
+    """The arguments that are unknown, or have unknown parts, for a message; "" when the value is wholly known."""
+    return ", ".join(sorted({path_name(path) for path in unknown_paths(value)}))
 
 
 def extend(problems: list[Diagnostic], found: list[Diagnostic]) -> None:

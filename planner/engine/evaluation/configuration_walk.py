@@ -13,7 +13,7 @@ from planner.engine.evaluation.configure import ConfiguredProviders
 from planner.engine.evaluation.context import EvaluationContext, ModuleInstance, ObjectSource
 from planner.engine.evaluation.instance import Instance
 from planner.engine.evaluation.open_resources import OpenResources
-from planner.engine.evaluation.repetition import NO_REPETITION, expand
+from planner.engine.evaluation.repetition import NO_REPETITION, Repetition, expand
 from planner.engine.evaluation.schemas import Schemas
 from planner.engine.evaluation.scope import ModuleScope
 from planner.engine.evaluation.variables import evaluate_argument, evaluate_local, validate_variable, value_problems
@@ -21,13 +21,13 @@ from planner.engine.walk.hooks import Hooks
 from planner.engine.walk.machine import NOTHING, Machine, SlotLimits, StopSignal, WorkResult
 from planner.engine.walk.pool import walk_pool, walk_sequentially, walk_straight
 from planner.foundation.values.value import Value, unmark_deep
-from planner.foundation.vocabulary.address import join, parse_module
+from planner.foundation.vocabulary.address import InstanceKey, join, parse_module
 from planner.foundation.vocabulary.address_set import NO_ADDRESSES, AddressSet
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, Severity, error, has_errors
 from planner.foundation.vocabulary.limits import Walk
 from planner.foundation.vocabulary.provider_address import parse_provider_configuration
 from planner.foundation.vocabulary.records import field, frozen
-from planner.language.config.model import Config, ModulePath, RemovedDecl
+from planner.language.config.model import Config, ModulePath, RemovedDecl, ResourceDecl
 from planner.language.config.statements import removed_blocks
 from planner.language.config.variables import RootVariable
 from planner.language.expressions.decode import decode_block
@@ -182,6 +182,40 @@ class ConfigurationWalk(ValueWalk):
         self._detached: dict[str, ModuleInstance] = {}
         blocks = removed_blocks(config)
         self._removals = {row[0]: blocks[int(row[1])][1] for row in relation(graph, "removed_by")}
+
+    def declared_instance(
+        self,
+        node: str,
+        configuration: str,
+        module: ModuleInstance,
+        decl: ResourceDecl,
+        key: InstanceKey,
+        repetition: Repetition,
+        config_address: str,
+    ) -> Instance:
+        """An instance that the configuration declares, with the provider of a configuration. Raises Failure when it has
+        no schema or no provider."""
+        schema, address = self.schemas.of(module.config, decl), module.instance_address(decl, key)
+        provider_key = self.providers.key_of(module, decl, repetition, address)
+        provider = self.providers.of_resource(
+            configuration, provider_key, address, decl.mode, decl.type, config_address, decl
+        )
+        return Instance(
+            node,
+            module.text,
+            decl.mode,
+            decl.type,
+            decl.name,
+            key,
+            configuration,
+            provider_key,
+            provider,
+            schema,
+            config_address,
+            module,
+            decl,
+            repetition=repetition,
+        )
 
     # ---------------------------------------------------------------- the whole
 

@@ -59,6 +59,13 @@ class Repetition:
 
 
 NO_REPETITION = Repetition()
+
+
+def repetition_of(key: InstanceKey) -> Repetition:
+    """The repetition of an instance of which only the key is known."""
+    return Repetition(key if isinstance(key, int) else None, key if isinstance(key, str) else None)
+
+
 UNKNOWN_COUNT = Repetition(count_index=Unknown(NUMBER))
 UNKNOWN_EACH = Repetition(each_key=Unknown(STRING), each_value=UNKNOWN)
 UNKNOWN_REPETITION = Repetition(Unknown(NUMBER), Unknown(STRING), UNKNOWN)

@@ -13,16 +13,16 @@ from planner.engine.evaluation.action_calls import (
     key_of,
     mentions_caller,
 )
-from planner.engine.evaluation.conditions import extend, path_name
+from planner.engine.evaluation.conditions import extend, unknown_arguments
 from planner.engine.evaluation.context import ModuleInstance
 from planner.engine.evaluation.instance import Instance
 from planner.engine.evaluation.provider_diagnostics import in_body
-from planner.engine.evaluation.repetition import Repetition
+from planner.engine.evaluation.repetition import repetition_of
 from planner.engine.evaluation.schemas import without_write_only
 from planner.engine.evaluation.scope import ModuleScope
 from planner.engine.plan.action import Facts, derive
 from planner.engine.plan.shared_work import PlanWork
-from planner.foundation.values.paths import marked_paths, unknown_paths
+from planner.foundation.values.paths import marked_paths
 from planner.foundation.values.value import EPHEMERAL, Null, Unknown, Value, is_wholly_known, unmark_deep
 from planner.foundation.vocabulary.address import ModuleAddress, ResourceAddress, join, parse_resource_instance
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
@@ -39,9 +39,10 @@ def plan_invocations(
     """Plan what the change of an instance, decided by these facts, invokes, and add the facts about its triggers.
     `before` and `after` are the object with marks. Raises Failure with all problems so far."""
     triggers = it.decl.lifecycle.action_triggers if it.decl is not None else ()
-    # an object that a test overrides is not real: it invokes nothing
-    if not triggers or it.module is None or it.is_offline or (it.decl is not None and it.decl.made_up is not None):
+    if not triggers or it.decl is None or it.module is None or it.is_offline:
         return
+    if it.decl.made_up is not None:
+        facts["stand_in"] = ()
     scope = it.scope if not it.is_orphan else _recorded_scope(walk, it)
     facts["trigger"] = tuple((str(n), event) for n, trigger in enumerate(triggers) for event in trigger.events)
     happens = {int(row[0]) for row in derive(facts, "event_happens")}
@@ -72,9 +73,7 @@ def _in_order(
 
 def _recorded_scope(walk: PlanWork, it: Instance) -> ModuleScope:
     """The scope for an instance that only the state has."""
-    key = it.key
-    repetition = Repetition(key if isinstance(key, int) else None, key if isinstance(key, str) else None)
-    return walk.module_scope(it).inside(repetition)
+    return walk.module_scope(it).inside(repetition_of(it.key))
 
 
 def _plan(
@@ -175,10 +174,8 @@ def _request(walk: PlanWork, action: Instance, module: ModuleInstance, problems:
     for caller in callers:
         value = calling_object(module, caller) if caller else None
         planned = _invocation(action, value, False, caller, problems)
-        unknown = unknown_paths(unmark_deep(planned.config)[0])
-        if unknown:
-            where = ", ".join(sorted({path_name(path) for path in unknown}))
-            detail = f"Nothing but actions is planned, so these arguments of {action.address} stay unknown: {where}."
+        if unknown := unknown_arguments(unmark_deep(planned.config)[0]):
+            detail = f"Nothing but actions is planned, so these arguments of {action.address} stay unknown: {unknown}."
             problem = error(
                 "plan.invoke_unknown", "Action configuration contains unknown value", detail, action.decl.span
             )

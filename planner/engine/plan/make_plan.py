@@ -64,7 +64,11 @@ def _make(
         detail = "Only an ordinary plan can replace objects: leave out -replace, or -destroy or -refresh-only."
         return None, [error("plan.replace_mode", "This kind of plan cannot replace objects", detail)]
     if options.limits.invoke:
-        return _make_invocations(config, state, variables, schemas, options, build_graph, hooks)
+        if problems := _unfit_invocations(config, options):
+            return None, problems
+        moves = apply_moves(config, state) if options.moves else MoveResults(state)
+        graph, reading = build_graph(options.walk, moves.state), evolve(options, mode="refresh-only")
+        return _only_invocations(*plan_walk(graph, config, moves, variables, schemas, reading, hooks), options)
     if options.mode == "normal":
         problems = [*check_imports(config), *check_removed(config.root)]
         if has_errors(problems):
@@ -90,34 +94,20 @@ def _make(
     return plan_walk(build_graph(options.walk, moves.state), config, moves, variables, schemas, options, hooks)
 
 
-def _make_invocations(
-    config: Config,
-    state: State,
-    variables: Mapping[str, RootVariable],
-    schemas: Schemas,
-    options: PlanOptions,
-    build_graph: BuildGraph,
-    hooks: Hooks,
-) -> tuple[Plan | None, list[Diagnostic]]:
-    """A plan that only invokes actions: objects are read, as a plan that only refreshes does it."""
+def _unfit_invocations(config: Config, options: PlanOptions) -> list[Diagnostic]:
+    """Why the actions that -invoke names cannot be invoked."""
     if options.mode != "normal" or options.limits.replace:
         detail = "A plan that invokes actions changes nothing else: leave out -destroy, -refresh-only and -replace."
-        return None, [error("plan.invoke_mode", "This kind of plan cannot invoke actions", detail)]
+        return [error("plan.invoke_mode", "This kind of plan cannot invoke actions", detail)]
     from planner.engine.plan.invocations import unknown_actions
 
-    problems = unknown_actions(config, options.limits.invoke)
-    if problems:
-        return None, problems
-    moves = apply_moves(config, state) if options.moves else MoveResults(state)
-    plan, problems = plan_walk(
-        build_graph(options.walk, moves.state),
-        config,
-        moves,
-        variables,
-        schemas,
-        evolve(options, mode="refresh-only"),
-        hooks,
-    )
+    return unknown_actions(config, options.limits.invoke)
+
+
+def _only_invocations(
+    plan: Plan | None, problems: list[Diagnostic], options: PlanOptions
+) -> tuple[Plan | None, list[Diagnostic]]:
+    """A plan that only invokes actions, from one that read the objects."""
     if plan is not None and not plan.errored and not plan.invocations and not plan.deferred:
         asked = ", ".join(f"-invoke={address}" for address in options.limits.invoke)
         detail = f"The configuration has no instance of an action that {asked} names."

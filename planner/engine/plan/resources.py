@@ -254,30 +254,9 @@ class ResourceVertices:
         config_address: str,
     ) -> Instance:
         """A declared instance. Raises Failure when it has no schema or no provider."""
-        schema = self.walk.schemas.of(module.config, decl)
-        configuration = self._configuration(node)
-        address = module.instance_address(decl, key)
-        provider_key = self.walk.providers.key_of(module, decl, repetition, address)
-        provider = self.walk.providers.of_resource(
-            configuration, provider_key, address, decl.mode, decl.type, config_address, decl
-        )
-        return Instance(
-            node,
-            module.text,
-            decl.mode,
-            decl.type,
-            decl.name,
-            key,
-            configuration,
-            provider_key,
-            provider,
-            schema,
-            config_address,
-            module,
-            decl,
-            repetition=repetition,
-            created_first=node in self.walk.replacement_first,
-        )
+        it = self.walk.declared_instance(node, self._configuration(node), module, decl, key, repetition, config_address)
+        it.created_first = node in self.walk.replacement_first
+        return it
 
     def recorded_instance(
         self,
