@@ -8,7 +8,7 @@ import posixpath
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from planner.answers.explain.causes import UNRECORDED
 from planner.answers.explain.former_names import FormerNames
@@ -38,13 +38,14 @@ from planner.logic.model.plan import OutputChange, ResourceChange
 from planner.operations.input_record import KEY, StateEntries, is_encrypted, locked_versions, record_of
 from planner.operations.load import load_variables
 from planner.operations.plan import MadePlan
-from planner.world.git.revisions import implied_base
-from planner.world.git.tree import GitTree, git_tree
 from planner.world.state.backend import Store, open_backend
 from planner.world.state.build import StateBuilder
 from planner.world.state.input_record import CREATED, DESTROYED, ApplyInputs, InputRecord, salted
 from planner.world.state.model import State
 from planner.world.state.workspace import data_directory
+
+if TYPE_CHECKING:
+    from planner.world.git.tree import GitTree
 
 _MOST_NAMED = 3
 """modules in a note"""
@@ -101,6 +102,8 @@ class FormerWorlds:
 
     def _implied(self) -> str:
         """The commit to compare with where there is no record."""
+        from planner.world.git.revisions import implied_base
+
         base = implied_base(os.environ, self._made.loaded.options.directory)
         if base is None:
             return ""
@@ -199,6 +202,8 @@ def _of_git(made: MadePlan[Any], ref: str, run: ApplyInputs | None, doubts: bool
     unchanged, or with `doubts` as unknown; whether there are such values.
 
     Raises Failure for a revision that cannot be read."""
+    from planner.world.git.tree import git_tree
+
     options = made.loaded.options
     tree = git_tree(options.directory, ref)
     manifest, _ = read_manifest(options.directory, data_directory(os.environ))

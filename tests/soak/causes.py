@@ -10,9 +10,9 @@ reason of the change for some set of the other edits, or to the planned object a
 *required* one if the difference is between existing and not existing, or changing and not changing, as the object does
 with all edits; and if it belongs to a set of edits that is enough for the change as it is, and of which none can be
 left out: an edit of the branch that a condition leaves is possible and not required, and neither is one that another
-undoes. What is not known of an object is what the changes are that it is made of. Edits of the state and -replace need
-not be felt by their own object, but for those about what left the state. Of what comes or goes with its block, and of
-what that changes, the block is the root.
+undoes, nor one that only keeps an object from being replaced. What is not known of an object is what the changes are
+that it is made of. Edits of the state and -replace need not be felt by their own object, but for those about what left
+the state. Of what comes or goes with its block, and of what that changes, the block is the root.
 
 Situations: the user who applied (same), with a saved plan (saved), another user (other), no record but git (since), a
 pull request in CI (ci), neither (none). With -case everything about one case is printed; with -list every case that is
@@ -62,6 +62,7 @@ from planner.language.config.module_installer import install_modules
 from planner.language.config.variables import collect_variables
 from planner.logic.model.graph import CommandLine
 from planner.logic.model.plan import Plan, change_name
+from planner.logic.programs.actions import does
 from planner.operations.explanations import explainer
 from planner.operations.options import OperationOptions
 from planner.operations.plan import plan
@@ -324,7 +325,9 @@ def truths(
                     possible.add(edit)  # the change is what it is by it
                 if without.signatures.get(name) != within.signatures.get(name):
                     possible.add(edit)
-                    matters = matters or _fate(within.signatures.get(name)) == _fate(full.signatures[name])
+                    is_less = _only_keeps(without.signatures.get(name), within.signatures.get(name))
+                    is_alike = _fate(within.signatures.get(name)) == _fate(full.signatures[name])
+                    matters = matters or (is_alike and not is_less)
             others = plans.get(edits - {edit})
             is_felt = (
                 _is_about(name, known[edit].subjects) or others is None or others.whole.get(name) != full.whole[name]
@@ -348,6 +351,11 @@ def _fate(signature: Signature | None) -> str:
     """Whether an object comes, goes or changes: what only changes it is no root of its creation."""
     action = signature[0] if signature is not None else ""
     return action if action in ("", "create", "delete", "read") else "change"
+
+
+def _only_keeps(without: Signature | None, within: Signature | None) -> bool:
+    """Whether an edit only keeps an object from being replaced, which is updated all the same."""
+    return within is not None and within[0] == "update" and without is not None and does(without[0], "replaces")
 
 
 def subsets(edits: Collection[int]) -> Iterator[tuple[int, ...]]:

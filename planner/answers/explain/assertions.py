@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from planner.answers.explain.origins import path_step
-from planner.answers.explain.places import LocationLookup, ValueLocation, select
+from planner.answers.explain.origins import path_step, select
+from planner.answers.explain.places import LocationLookup, ValueLocation
 from planner.engine.evaluation.context import EvaluationContext
 from planner.foundation.values.expression_text import short_text
 from planner.foundation.values.paths import parts

@@ -16,7 +16,7 @@ from typing import Literal, Protocol
 from planner.answers.explain.expression_keys import expression_keys
 from planner.answers.explain.former_names import FormerNames
 from planner.answers.explain.origins import GivenExpression, same_parts
-from planner.answers.explain.places import LocationLookup, ValueLocation, repeatable, select
+from planner.answers.explain.places import LocationLookup, ValueLocation, repeatable
 from planner.answers.explain.repetition import RepetitionLocation
 from planner.engine.evaluation.context import ModuleInstance
 from planner.engine.evaluation.ignore import reference_path
@@ -38,8 +38,8 @@ from planner.foundation.values.value import Value, is_wholly_known, type_of, unm
 from planner.foundation.vocabulary.address import InstanceKey, ModuleAddress, join, parse_resource_instance
 from planner.foundation.vocabulary.diagnostic import Failure
 from planner.language.config.model import ModuleConfig, ModulePath, ResourceDecl
-from planner.language.syntax.body import variables
-from planner.language.syntax.nodes import Expression
+from planner.language.syntax.body import function_calls, variables
+from planner.language.syntax.nodes import Call, Expression, Traversal, Variable
 from planner.logic.model.plan import OutputChange, ResourceChange
 
 Status = Literal["same", "other", "unknown"]
@@ -90,6 +90,7 @@ class FormerWorld:
         self.places = LocationLookup(context)
         self._unknown: dict[str, ModuleInstance] = {}
         self._texts: dict[ValueLocation, GivenExpression | None] = {}
+        self._mentioned: dict[int, tuple[Expression, tuple[list[Traversal | Variable], list[Call]]]] = {}
         self._keys: dict[tuple[int, str | None], tuple[Expression, dict[int, int]]] = {}
 
     def place(self, place: ValueLocation, exists: bool = True) -> ValueLocation | None:
@@ -180,7 +181,7 @@ class FormerWorld:
         if given is None or state is None:
             return "same"
         with view(self.tree):
-            parts = select(given.evaluate(given.node), given.rest)
+            parts = given.parts()
         if len(parts) != 1 or len(parts[0][0]) != len(given.rest) or not is_wholly_known(parts[0][1]):
             return "unknown"
         try:
@@ -220,7 +221,14 @@ class FormerWorld:
         if place.kind == "var" and place.module.parent is None:
             return place.name in self.context.given and not is_wholly_known(self.context.given[place.name].value)
         was = self.text(place)
-        return was is not None and any(is_unrecorded(name) for name in variables(was.node))
+        return was is not None and any(map(is_unrecorded, self.mentions(was.node)[0]))
+
+    def mentions(self, node: Expression) -> tuple[list[Traversal | Variable], list[Call]]:
+        """The references and the function calls in an expression of either world."""
+        known = self._mentioned.get(id(node))
+        if known is None:
+            known = self._mentioned[id(node)] = (node, (variables(node), function_calls(node)))
+        return known[1]
 
     def text_status(self, place: ValueLocation, node: Expression, whole: Expression) -> Status:
         """Whether an expression was at its present place in the whole one that sets the value at a place."""

@@ -9,7 +9,7 @@ replaced by another one, `c ? a : b` on `b` only if c chooses it, and what one o
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -17,8 +17,8 @@ from planner.answers.explain.changed_inputs import RESOURCES, ChangedInput, Chan
 from planner.answers.explain.declared_instances import DeclaredInstances, renewed_attributes
 from planner.answers.explain.former_world import FormerWorld
 from planner.answers.explain.mixtures import MixedObjects, MixedTree, exchange, mixed_value, union_of
-from planner.answers.explain.origins import Path, differing, same_parts, uses_files
-from planner.answers.explain.places import LocationLookup, ValueLocation, block_name, select
+from planner.answers.explain.origins import Path, differing, same_parts, select, uses_files
+from planner.answers.explain.places import LocationLookup, ValueLocation, block_name
 from planner.engine.evaluation.context import ModuleInstance
 from planner.engine.evaluation.lazy import LazyContext
 from planner.engine.evaluation.repetition import expand
@@ -36,7 +36,7 @@ from planner.language.config.variables import RootVariable
 from planner.language.expressions.decode import decode_block
 from planner.language.expressions.evaluate import try_evaluate
 from planner.language.functions.filesystem import HASHES, located, shown_reads
-from planner.language.syntax.body import Block, NativeBody, function_calls, variables
+from planner.language.syntax.body import Block, NativeBody
 from planner.language.syntax.nodes import Expression
 from planner.logic.model.plan import ResourceChange
 
@@ -242,7 +242,7 @@ class Interventions:
         if len(nodes) == 2 and self.former.is_same_text(module, *nodes):
             nodes = nodes[:1]
         elif nodes:
-            units.add(unit if not _is_lost(was) else unit._replace(kind=_UNKNOWN))
+            units.add(unit if not self._is_lost(was) else unit._replace(kind=_UNKNOWN))
         for node in nodes:
             is_new = now is not None and node is now.node and unit in units
             units |= self._mentions(node, now or was, module, block, is_new)
@@ -254,11 +254,12 @@ class Interventions:
         """The inputs of all that an expression mentions, and of the files that it reads. `is_new`: it was edited; what
         nothing read before does not count."""
         units: set[ChangedInput] = set()
-        for mention in variables(node):
+        mentions, calls = self.former.mentions(node)
+        for mention in mentions:
             ref = parse_reference(mention)
             if isinstance(ref, Ref) and not (is_new and self._is_unread(ref, module)):
                 units |= self._mention(ref, module, block)
-        if any(map(uses_files, function_calls(node))):
+        if any(map(uses_files, calls)):
             units |= self._files(node, given, module, is_new)
         return units
 
@@ -339,10 +340,16 @@ class Interventions:
         )
         defaults = [decl.default if decl is not None else None for _, decl in pairs]
         if None in exprs and not (
-            _is_lost(exprs[1]) or defaults[0] is defaults[1] or _same(*(_NOTHING if d is None else d for d in defaults))
+            self._is_lost(exprs[1])
+            or defaults[0] is defaults[1]
+            or _same(*(_NOTHING if d is None else d for d in defaults))
         ):
             units |= {ChangedInput("argument", path, name)}
         return units
+
+    def _is_lost(self, was: Any) -> bool:
+        """Whether parts of a former expression are not on record."""
+        return was is not None and any(map(is_unrecorded, self.former.mentions(was.node)[0]))
 
     def _files(self, node: Expression, given: Any, module: ModuleInstance, is_new: bool) -> ChangedInputs:
         """The files that an expression reads or lists, as far as they changed."""
@@ -352,7 +359,7 @@ class Interventions:
         if unknown and not is_new:
             raise UncheckedError
         self._unread |= unknown
-        calls = function_calls(node)
+        calls = self.former.mentions(node)[1]
         named = [try_evaluate(call.arguments[0], scope, source)[0] for call in shown_reads(calls) if call.arguments]
         if all(name.__class__ is str for name in named):
             self._shown |= {os.path.abspath(located(name, "")) for name in named}
@@ -391,7 +398,7 @@ class Interventions:
             given = self.places.whole_text(place)
             if given is None and self.former.text(place) is None:
                 return self._value_in_blocks(place, self._declarations(place)[0], self.places.instance_scope(place))
-            return _part(given.evaluate(given.node), given.rest) if given is not None else _NOTHING
+            return _only(given.parts(), given.rest) if given is not None else _NOTHING
         return _part(place.module.outputs.get(place.name), place.path)
 
     def _evaluate(self, place: ValueLocation, module: ModuleInstance, new: ChangedInputs) -> Any:
@@ -407,13 +414,13 @@ class Interventions:
         now, was = self.places.whole_text(place), self.former.text(place)
         if now is None and was is None:
             return self._value_in_blocks(place, self._declarations(place)[_attribute_unit(place) not in new], scope)
-        is_old = _attribute_unit(place) not in new and not _is_lost(was)
+        is_old = _attribute_unit(place) not in new and not self._is_lost(was)
         is_other = was is None or now is None or not self.former.is_same_text(place.module, now.node, was.node)
         given = was if is_old and is_other else now
         if given is None:
             return _NOTHING
         mixed = given._replace(scope=scope)
-        return _part(mixed.evaluate(mixed.node), mixed.rest)
+        return _only(mixed.parts(), mixed.rest)
 
     def _value_in_blocks(self, place: ValueLocation, decl: ResourceDecl | None, scope: ModuleScope) -> Any:
         """The value that nested blocks give an attribute; of a set the whole. Raises Failure."""
@@ -538,11 +545,6 @@ def _texts_in(blocks: Iterable[Block], prefix: str) -> Iterator[tuple[str, Expre
         yield from _texts_in(body.blocks, f"{here}.")
 
 
-def _is_lost(was: Any) -> bool:
-    """Whether parts of a former expression are not on record."""
-    return was is not None and any(map(is_unrecorded, variables(was.node)))
-
-
 def _needed(units: ChangedInputs, is_enough: Callable[[ChangedInputs], bool]) -> ChangedInputs:
     """The inputs in all sets of them which are enough, and of which none can be left out; of many inputs in two such
     sets. None where even all are not enough."""
@@ -588,7 +590,10 @@ def _presence(place: ValueLocation, module: ModuleInstance) -> Any:
 
 
 def _part(value: Value, path: Path) -> Any:
-    parts = select(value, path) if value is not None else []
+    return _only(select(value, path) if value is not None else [], path)
+
+
+def _only(parts: Sequence[tuple[Path, Value]], path: Path) -> Any:
     return parts[0][1] if parts and len(parts[0][0]) == len(path) else _NOTHING
 
 

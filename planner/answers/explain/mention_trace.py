@@ -11,6 +11,7 @@ from planner.answers.explain.changed_inputs import ChangedInput, ChangedInputs, 
 from planner.answers.explain.former_world import FormerWorld, Status
 from planner.answers.explain.interventions import Interventions
 from planner.answers.explain.origins import (
+    ANY,
     GivenExpression,
     Path,
     gained_and_lost,
@@ -21,7 +22,7 @@ from planner.answers.explain.origins import (
     uses_files,
     within_json,
 )
-from planner.answers.explain.places import ANY, LocationLookup, ValueLocation
+from planner.answers.explain.places import LocationLookup, ValueLocation
 from planner.answers.explain.repetition import KnownInstances, RepetitionLocation
 from planner.engine.evaluation.context import ModuleInstance
 from planner.foundation.support.disk import files_used

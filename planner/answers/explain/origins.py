@@ -58,6 +58,8 @@ TRANSPARENT = frozenset(("sensitive", "nonsensitive", "tomap", "tostring", "tonu
 """functions whose result has the parts of their argument"""
 MOST_PARTS = 20
 """so many parts of one value that differ are followed"""
+ANY = ("any", None)
+"""a step of a path: every element"""
 _SECRET = frozenset((SENSITIVE, EPHEMERAL))
 
 
@@ -90,8 +92,31 @@ class GivenExpression(NamedTuple):
 
     def evaluate(self, node: Expression) -> Value:
         """The value of an expression in these surroundings, without marks at the top."""
+        return unmark(self._marked(node))[0]
+
+    def _marked(self, node: Expression) -> Value:
         scope: Scope = _LoopScope(self.scope, self.bound) if self.bound else self.scope
-        return unmark(try_evaluate(node, scope, self.source)[0])[0]
+        return try_evaluate(node, scope, self.source)[0]
+
+    def parts(self) -> list[tuple[Path, Value]]:
+        """The values at `rest`, with their paths (see select). Items of objects and tuples beside it are not
+        evaluated."""
+        node, rest = self.node, self.rest
+        while rest and (item := _item(node, rest[0][1])) is not None:
+            node, rest = item, rest[1:]
+        above = self.rest[: len(self.rest) - len(rest)]
+        value = self._marked(node) if above else self.evaluate(node)
+        return [((*above, *path), part) for path, part in select(value, rest)]
+
+
+def _item(node: Expression, key: Any) -> Expression | None:
+    """The expression of the item of an object or a tuple that has a key; None where the text does not show it."""
+    if isinstance(node, Object) and all(item.bare for item in node.items):
+        named = (item.value for item in reversed(node.items) if isinstance(item.key, Literal) and item.key.value == key)
+        return next(named, None)
+    if isinstance(node, Tuple) and key.__class__ is int and 0 <= key < len(node.items):
+        return node.items[key]
+    return None
 
 
 class Bound(NamedTuple):
@@ -270,6 +295,24 @@ def _of_merge(given: GivenExpression, node: Call) -> list[GivenExpression] | Non
 def _text(key: Value) -> str:
     key = unmark(key)[0]
     return key if key.__class__ is str else str(key)
+
+
+def select(value: Value, path: Path) -> list[tuple[Path, Value]]:
+    """The parts of a value that a path means, with their paths: cut short where something is not known, and at sets,
+    whose elements have no names."""
+    values: list[tuple[Path, Value]] = [((), value)]
+    for step in path:
+        further: list[tuple[Path, Value]] = []
+        for at, here in values:
+            plain = here.value if here.__class__ is Marked else here
+            if plain.__class__ is Unknown or plain.__class__ is Set:
+                further.append((at, here))
+                continue
+            inner = list(parts(plain))
+            wanted = inner if step == ANY else [(s, v) for s, v in inner if s[1] == step[1]]
+            further += [((*at, s), v) for s, v in wanted]
+        values = further
+    return values
 
 
 def path_step(step: Any) -> tuple[str, Any]:

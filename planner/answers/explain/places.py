@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from planner.answers.explain.origins import GivenExpression, Path, origins, path_step, reads_files
+from planner.answers.explain.origins import ANY, GivenExpression, Path, origins, path_step, reads_files, select
 from planner.engine.evaluation.context import EvaluationContext, ModuleInstance
 from planner.engine.evaluation.repetition import NO_REPETITION, Repeatable, expand, repetition_argument
 from planner.engine.evaluation.scope import ModuleScope
@@ -42,8 +42,6 @@ from planner.language.syntax.nodes import Call, GetAttr, GetIndex, Step, Travers
 from planner.logic.facts.mentions import in_body
 
 Kind: TypeAlias = Literal["resource", "resources", "local", "var", "output", "call", "each", "each_call", "provider"]
-ANY = ("any", None)
-"""a step of a path: every element"""
 
 
 class ValueLocation(NamedTuple):
@@ -458,24 +456,6 @@ def place_name(name: str, path: tuple[Any, ...]) -> str:
 
 def _is(steps: list[Step], index: int, name: str) -> bool:
     return len(steps) > index and getattr(steps[index], "name", None) == name
-
-
-def select(value: Value, path: Path) -> list[tuple[Path, Value]]:
-    """The parts of a value that a path means, with their paths: cut short where something is not known, and at sets,
-    whose elements have no names."""
-    values: list[tuple[Path, Value]] = [((), value)]
-    for step in path:
-        further: list[tuple[Path, Value]] = []
-        for at, here in values:
-            plain = here.value if here.__class__ is Marked else here
-            if plain.__class__ is Unknown or plain.__class__ is Set:
-                further.append((at, here))
-                continue
-            inner = list(parts(plain))
-            wanted = inner if step == ANY else [(s, v) for s, v in inner if s[1] == step[1]]
-            further += [((*at, s), v) for s, v in wanted]
-        values = further
-    return values
 
 
 def open_parts(value: Value) -> Iterator[Path]:

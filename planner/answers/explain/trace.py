@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 from planner.answers.explain.former_world import FormerWorld
 from planner.answers.explain.origins import differing, path_step
-from planner.answers.explain.places import ValueLocation, repetition, select
+from planner.answers.explain.places import ValueLocation, repetition
 from planner.answers.explain.repetition import RepetitionLocation, repeated
 from planner.answers.explain.value_trace import ValueTrace, part_at
 from planner.engine.evaluation.context import ModuleInstance
@@ -234,7 +234,7 @@ class Trace(ValueTrace):
             given = self.places.given(at) if at is not None else None
             if at is None or given is None:
                 continue
-            configured = next((value for _, value in select(given.evaluate(given.node), given.rest)), None)
+            configured = next((value for _, value in given.parts()), None)
             state = part_at(change.after, at.path)
             inside = differing(state, configured) if state is not None and configured is not None else []
             part = inside[0][0] if len(inside) == 1 else ()

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from planner.answers.explain.mention_trace import MentionTrace
 from planner.answers.explain.origins import (
+    ANY,
     Path,
     differing,
+    select,
 )
-from planner.answers.explain.places import ANY, ValueLocation, open_parts, select
+from planner.answers.explain.places import ValueLocation, open_parts
 from planner.answers.explain.repetition import RepetitionLocation
 from planner.engine.evaluation.context import ModuleInstance
 from planner.foundation.values.convert import path_text

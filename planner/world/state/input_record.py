@@ -25,7 +25,7 @@ connections read (planner.answers.documents.recorded_sources); of sensitive valu
 from __future__ import annotations
 
 import base64
-import secrets
+import os
 import zlib
 from bisect import bisect_left
 from collections.abc import Collection, Mapping, Sequence
@@ -115,7 +115,7 @@ class InputRecord:
 
 def new_record(lineage: str) -> InputRecord:
     """A record without anything."""
-    return InputRecord(lineage, secrets.token_hex(8))
+    return InputRecord(lineage, os.urandom(8).hex())
 
 
 def salted(salt: str, data: bytes) -> str:
