@@ -92,9 +92,9 @@ class GivenExpression(NamedTuple):
 
     def evaluate(self, node: Expression) -> Value:
         """The value of an expression in these surroundings, without marks at the top."""
-        return unmark(self._marked(node))[0]
+        return unmark(self._with_marks(node))[0]
 
-    def _marked(self, node: Expression) -> Value:
+    def _with_marks(self, node: Expression) -> Value:
         scope: Scope = _LoopScope(self.scope, self.bound) if self.bound else self.scope
         return try_evaluate(node, scope, self.source)[0]
 
@@ -105,7 +105,7 @@ class GivenExpression(NamedTuple):
         while rest and (item := _item(node, rest[0][1])) is not None:
             node, rest = item, rest[1:]
         above = self.rest[: len(self.rest) - len(rest)]
-        value = self._marked(node) if above else self.evaluate(node)
+        value = self._with_marks(node) if above else self.evaluate(node)
         return [((*above, *path), part) for path, part in select(value, rest)]
 
 
