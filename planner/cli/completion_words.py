@@ -47,7 +47,7 @@ def words_for(command: str, placeholder: str, typed: str, before: Sequence[str] 
 
 
 WORDS_OF_WHY = (
-    *("broken", "create", "delete", "deny", "drift", "excluded", "file", "forced", "forget", "moved"),
+    *("broken", "create", "deferred", "delete", "deny", "drift", "excluded", "file", "forced", "forget", "moved"),
     *("no-op", "read", "replace", "targeted", "undecided", "unknown", "update", "warn"),
 )
 _VERDICTS = ("broken", "deny", "undecided", "warn")

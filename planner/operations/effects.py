@@ -16,10 +16,12 @@ from planner.logic.model.graph import Graph
 from planner.logic.model.plan import ResourceChange, change_name
 from planner.logic.programs.actions import NO_OP, UNKNOWN, verb_of, verbs
 from planner.operations.explanations import (
+    DEFERRED,
     DRIFT,
     GRAPH_WORDS,
     MOVED,
     changed_actions,
+    deferral_ground,
     explainer_of,
 )
 from planner.operations.graph import graph
@@ -122,6 +124,9 @@ def is_list(words: tuple[str, ...]) -> bool:
 
 def listing(options: OperationOptions, word: str, plan_file: str | None) -> tuple[ListAnswer | None, list[Diagnostic]]:
     """Everything that a word applies to. None when there is no plan or graph."""
+    if word == DEFERRED:
+        ground, problems = deferral_ground(options, plan_file)
+        return (_of_graph(ground, word)[0] if ground is not None else None), problems
     if word in GRAPH_WORDS:
         answer = _of_graph(graph(options, "plan", plan_file, True), word)
         is_limited = plan_file is not None or options.limits.targets or options.limits.excludes
@@ -149,6 +154,7 @@ def _of_graph(made_graph: Graph, word: str) -> tuple[ListAnswer | None, list[Dia
     titles = {
         "targeted": "Within -target and -exclude",
         "excluded": "Left out because of -exclude",
+        DEFERRED: "Left for a later plan",
     }
     rows = made_graph.database[GRAPH_WORDS[word]]
     names = sorted({re.sub(r" \(expand.*\)$", "", row[0]) for row in rows})

@@ -36,13 +36,18 @@ if TYPE_CHECKING:
 FORCED = "forced"
 """word of `why` for what is created before it is destroyed because of others"""
 
+DEFERRED = "deferred"
+"""word of `why` for what a plan leaves for a later one"""
+DEFERRED_BLOCK, DEFERRED_DEPENDENT = "deferred_block", "deferred_dependent"
+
 GRAPH_WORDS = {
     "targeted": "selected",
     "excluded": "excluded",
+    DEFERRED: "deferred_vertex",
     FORCED: "forced_create_before_destroy",
 }
-"""short words of `why` for predicates about a vertex: within -target and -exclude, out of it because of -exclude,
-created before it is destroyed because of something that depends on it"""
+"""short words of `why` for predicates about a vertex: within -target and -exclude, out of it because of -exclude, left
+for a later plan, created before it is destroyed because of something that depends on it"""
 
 
 DRIFT = "drift"
@@ -102,6 +107,16 @@ def with_dependency(graph: Graph, text: str) -> tuple[Graph, str]:
     return graph_with(graph.program, facts.build(), "depends_on_queried"), text.replace(
         DEPENDENCY, "depends_on_queried", 1
     )
+
+
+def deferral_ground(options: OperationOptions, plan_file: str | None = None) -> tuple[Graph | None, list[Diagnostic]]:
+    """The graph of a plan that may defer objects, with what it left for a later one. None when there is no plan."""
+    answer = open_or_make_plan(evolve(options, allow_deferral=True), plan_file)
+    if answer.made is None:
+        return None, list(answer.diagnostics)
+    facts = graphs.planning_facts(answer.made.plan, answer.made.loaded)
+    more = (*ASKED, GRAPH_WORDS[DEFERRED], DEFERRED_BLOCK, DEFERRED_DEPENDENT)
+    return build_graph(facts, own=answer.made.loaded.rules, more=more), list(answer.diagnostics)
 
 
 def moves_ground(options: OperationOptions, plan_file: str | None = None) -> tuple[Graph | None, list[Diagnostic]]:

@@ -105,7 +105,15 @@ def apply_facts(plan: Plan, loaded: Loaded[Any], queried_address: str | None = N
 
 def planning_facts(plan: Plan, loaded: Loaded[Any], queried_address: str | None = None) -> FactBase:
     """The facts that the graph rules read to make an existing plan again; `loaded` is its source."""
-    return graph_facts(walk_of("plan", plan.mode), loaded, plan.prior_state, plan.limits, (), queried_address)
+    from planner.logic.datalog.engine.fact_base import FactBuilder
+    from planner.logic.facts.from_state import from_deferral
+
+    facts = graph_facts(walk_of("plan", plan.mode), loaded, plan.prior_state, plan.limits, (), queried_address)
+    if plan.deferred:
+        more = FactBuilder(facts)
+        from_deferral(more, plan, loaded.config)
+        facts = more.build()
+    return facts
 
 
 @as_step("order apply")

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 from planner.engine.evaluation.provider_diagnostics import DEFERRALS
 from planner.foundation.support.disk import forget_files_read
 from planner.foundation.support.signals import current_stop
+from planner.foundation.values.paths import unknown_paths
+from planner.foundation.values.value import unmark_deep
 from planner.foundation.vocabulary.address import parse_resource_instance
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure, error, has_errors
 from planner.foundation.vocabulary.limits import Walk
@@ -19,6 +21,7 @@ from planner.foundation.vocabulary.records import evolve, frozen
 from planner.language.config.model import Config
 from planner.language.config.variables import RootVariable
 from planner.logic.model.plan import Plan
+from planner.operations import graphs
 from planner.operations.graphs import apply_graph, build
 from planner.operations.load import Derived, Loaded, load_values, read_configuration
 from planner.operations.options import OperationOptions, provider_limits
@@ -189,12 +192,16 @@ def _make_valid_plan(start: Start, variables: Variables, hooks: Hooks, told: Dia
     if options.mode == "destroy" or options.limits.is_partial or options.generate_config_out:
         check()
     made, problems = _make_plan(start, variables, hooks, build_graph)
-    while options.allow_deferral and (more := _unknown_repetitions(start.config, problems)):
+    attempts = [made.plan] if made is not None else []
+    while options.allow_deferral and (more := _unknown_repetitions(start.config, problems, options.deferred)):
         # decided in Python: a block with unknown instances is skipped -- evaluation determines this
         limits = options.limits.excluding(block for block, _, _ in more)
         options = evolve(options, limits=limits, deferred=(*options.deferred, *more))
         start = evolve(start, options=options, derived=Derived())
         made, problems = _make_plan(start, variables, hooks, build_graph)
+        attempts += [made.plan] if made is not None else []
+    if made is not None and options.deferred:
+        made = evolve(made, plan=_with_deferred(attempts, start))
     if not is_checked:  # it did not come to a graph: what is wrong by itself is the cause
         check()
     told += problems
@@ -203,9 +210,29 @@ def _make_valid_plan(start: Start, variables: Variables, hooks: Hooks, told: Dia
     return made
 
 
-def _unknown_repetitions(config: Config, problems: list[Diagnostic]) -> list[tuple[str, str, str]]:
+def _with_deferred(attempts: list[Plan], start: Start) -> Plan:
+    """The last of the plans, with what the others knew about the objects that it leaves for later."""
+    from planner.logic.graph.build import build_graph
+
+    plan = attempts[-1]
+    changes = tuple(one for attempt in attempts for one in attempt.deferred_changes)
+    settings = {
+        (str(evolve(parse_provider_configuration(name), key=None)), str(path[0][1]))
+        for attempt in attempts
+        for name, value in attempt.providers
+        for path in unknown_paths(unmark_deep(value)[0])
+        if path
+    }
+    plan = evolve(plan, deferred_changes=changes, deferred_settings=tuple(sorted(settings)))
+    graph = build_graph(graphs.planning_facts(plan, start), own=start.rules, more=("deferred_dependent",))
+    return evolve(plan, deferred_dependents=tuple(sorted({row[0] for row in graph.database["deferred_dependent"]})))
+
+
+def _unknown_repetitions(
+    config: Config, problems: list[Diagnostic], known: Iterable[tuple[str, str, str]]
+) -> list[tuple[str, str, str]]:
     """The blocks whose instances are not known or deferred by their provider, if nothing else is wrong: address,
-    argument or reason, and place."""
+    argument or reason, and place; without those that are `known` already."""
     errors = [d for d in problems if d.is_error]
     reasons = {code: reason for reason, code in DEFERRALS.items()}
     if not {d.code for d in errors} <= {"plan.unknown_count", "plan.unknown_for_each", *reasons}:
@@ -217,7 +244,7 @@ def _unknown_repetitions(config: Config, problems: list[Diagnostic]) -> list[tup
             module = config.root.descendant(address.path)
             decl = module.resources.get(address.relative) if module is not None else None
             items.append((str(address), reasons[problem.code], decl.span.place if decl is not None else ""))
-    return sorted(set(items))
+    return sorted(set(items) - set(known))
 
 
 def _repeated(config: Config, places: set[Any]) -> list[tuple[str, str, str]]:

@@ -26,6 +26,9 @@ from planner.logic.model.graph import Graph
 from planner.logic.programs.actions import is_word
 from planner.logic.programs.rule_programs import product_program
 from planner.operations.explanations import (
+    DEFERRED,
+    DEFERRED_BLOCK,
+    DEFERRED_DEPENDENT,
     DEPENDENCY,
     DRIFT,
     FORCED,
@@ -33,6 +36,7 @@ from planner.operations.explanations import (
     INVOKE,
     MOVED,
     decision_ground,
+    deferral_ground,
     explainer,
     facts_with_instances,
     is_single_instance,
@@ -64,6 +68,8 @@ def why(
     a fact, or an address (why its action is planned)."""
     if len(words) > 1 and words[0] in WORDS:
         return (why_no_verdict if negated else why_verdict)(options, words[0], words[1:], plan_file)
+    if len(words) == 2 and words[0] == DEFERRED:
+        return _why_deferred(options, words[1], plan_file, negated)
     if len(words) == 2 and words[0] in GRAPH_WORDS:
         kind = kind or "plan"  # that is where it was decided, also for a plan in a file
         asked = with_vertices(graph(options, kind, plan_file, True))
@@ -187,6 +193,30 @@ def _why_moved(options: OperationOptions, what: str, plan_file: str | None, nega
         raise Failure(error("why.not_moved", "Nothing to explain", detail))
     origin, address = row or (what, what)
     return _proved(ground, f"moved({quote(origin)}, {quote(address)})", negated)
+
+
+def _why_deferred(options: OperationOptions, what: str, plan_file: str | None, negated: bool) -> Proved:
+    """Why a plan leaves a resource or a module for a later one, and what is left with it."""
+    from planner.logic.graph.decision_chains import deferral_chain
+
+    ground, diagnostics = deferral_ground(options, plan_file)
+    if ground is None:
+        return None, diagnostics
+    predicate, row = (
+        DEFERRED_BLOCK,
+        next(row for row in [*ground.database[DEFERRED_BLOCK], ("",)] if row[0] in (what, "")),
+    )
+    if not row[0]:
+        (node,), _ = vertices_meant(ground, [what])
+        predicate, row = GRAPH_WORDS[DEFERRED], (node,)
+    proof, problems = _proved(ground, f"{predicate}({', '.join(map(quote, row))})", negated)
+    if proof is None or negated:
+        return proof, problems
+    steps = [step.json for step in deferral_chain(ground, predicate, row)]
+    dependents = sorted(object for object, block in ground.database[DEFERRED_DEPENDENT] if block == what)
+    if dependents:
+        steps.append({"text": f"left with it, as they depend on it: {', '.join(dependents)}", "sources": []})
+    return {**proof, "chains": [{"text": f"{what} is left for a later plan", "steps": steps}]}, problems
 
 
 def _why_drift(options: OperationOptions, what: str, plan_file: str | None, negated: bool) -> Proved:

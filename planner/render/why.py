@@ -21,8 +21,8 @@ from planner.render.why_change import CODE, cause_step, change_text, folded_text
 
 CHAIN = "waits_for"
 EDGE = "edge"
-FORCED = "forced_create_before_destroy"
-"""the goal that the chain explains completely"""
+TOLD_BY_CHAIN = ("forced_create_before_destroy", "deferred_block", "deferred_vertex")
+"""the goals that the chain explains completely"""
 
 
 MOST_LINES = 12
@@ -75,7 +75,7 @@ def _answer_text(proof: dict[str, Any], paint: Paint, width: int, full: bool, de
     if not full and not depth and not expand:
         if kind in (EDGE, CHAIN) and "proofs" in proof:
             return _shortened(why_text(proof, paint))
-        if kind == FORCED and chains:
+        if kind in TOLD_BY_CHAIN and chains:
             return chains
         if kind == "unknown" and "proofs" in proof:
             return _shortened(unknown_text(proof, paint, width))

@@ -196,7 +196,8 @@ def is_set(value: Any) -> bool:
 
 def deferral(request: Any, reason: int = 0, is_rude: bool = False) -> dict[str, Any]:
     """The field of an answer that defers: for this reason, or as the provider's configuration wants it."""
-    reason = PROVIDER_UNKNOWN if SETTINGS["defer"] is True else reason
+    is_unset = any(value.__class__ is Unknown for value in SETTINGS.values())
+    reason = PROVIDER_UNKNOWN if SETTINGS["defer"] is True or is_unset else reason
     if is_rude or (reason and request.client_capabilities.deferral_allowed):
         return {"deferred": M.Deferred(reason=reason or CONFIG_UNKNOWN)}
     return {}

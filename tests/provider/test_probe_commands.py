@@ -191,7 +191,7 @@ def test_deferral_by_a_provider(project: Path, probe_world: Path, name: str) -> 
     assert (changes, document["complete"]) == (planned, False)
     deferred = {d["resource_change"]["address"]: d["reason"] for d in document["deferred_changes"]}
     assert deferred[address] == reason and f"- {address}: " in text
-    assert (set(deferred) == {address}) is bool(planned)
+    assert deferred["probe_plain.after"] == "deferred_prereq"
     run("apply", "-auto-approve", "-allow-deferral")
     names = json.loads((project / "terraform.tfstate").read_text())["resources"]
     assert [r["name"] for r in names if r["mode"] == "managed"] == planned
@@ -205,3 +205,108 @@ def test_a_deferral_that_is_over(project: Path, probe_world: Path) -> None:
     (project / "main.tf").write_text(text.replace("SET", "false"))
     assert "1 to add" in run("plan", "-allow-deferral")
     assert "1 added" in run("apply", "-auto-approve", "-allow-deferral")
+
+
+def documented(*words: str) -> Any:
+    out = io.StringIO()
+    assert main.dispatch([*words], Terminal(io.StringIO(), out, out)) == 0, out.getvalue()
+    return json.loads(out.getvalue())
+
+
+@pytest.mark.parametrize("probe_world", [6], indirect=True)
+def test_what_a_deferred_object_would_become(project: Path, probe_world: Path) -> None:
+    """The plan that its provider has made goes into the document, one with each instance; of others it is known that
+    they exist."""
+    settled = 'resource "probe_plain" "after" {\n  value = probe_thing.r[0].id\n}\n'
+    block = 'resource "probe_thing" "r" {\n  count = 2\n  name  = "PRE${count.index}"\n  size  = SIZE\n}\n'
+    (project / "main.tf").write_text(REQUIRED + block.replace("PRE", "").replace("SIZE", "1") + settled)
+    run("apply", "-auto-approve")
+    text = block.replace("PRE", "deferpre-").replace("SIZE", "2")
+    (project / "main.tf").write_text(REQUIRED + text + settled)
+    run("plan", "-allow-deferral", "-out=p")
+    found = documented("show", "-json", "p")["deferred_changes"]
+    assert [
+        (d["reason"], d["resource_change"]["address"], d["resource_change"]["change"]["actions"]) for d in found
+    ] == [
+        ("absent_prereq", "probe_thing.r[0]", ["delete", "create"]),
+        ("absent_prereq", "probe_thing.r[1]", ["delete", "create"]),
+        ("deferred_prereq", "probe_plain.after", ["update"]),
+    ]
+    change = found[0]["resource_change"]["change"]
+    assert (change["before"]["size"], change["after"]["size"], change["after"]["name"]) == (1, 2, "deferpre-0")
+    assert change["before"]["token"] == "token-0" and change["before_sensitive"]["token"] is True
+    assert found[2]["resource_change"]["change"]["before"]["value"] == "thing-0"
+
+
+WHY_DEFERRED: dict[str, tuple[str, str, str]] = {
+    # configuration, what is asked about, what the answer has
+    "by its provider's configuration": (
+        'provider "probe" {\n  region = terraform_data.t.id\n}\n' + THING,
+        "probe_thing.r",
+        "the provider of probe_thing.r answers that its configuration is not known: region of "
+        'provider["example.com/test/probe"] refers to terraform_data.t: main.tf:7: region = terraform_data.t.id',
+    ),
+    "by its own": (
+        'resource "probe_thing" "r" {\n  name = "defercfg-a"\n  note = terraform_data.t.id\n}\n',
+        "probe_thing.r",
+        "its provider does not plan probe_thing.r before note is known, which refers to terraform_data.t: main.tf:8:",
+    ),
+    "without a value": (
+        'resource "probe_thing" "r" {\n  name = "defercfg-a"\n}\n',
+        "probe_thing.r",
+        "its provider answers that the configuration of probe_thing.r is not known well enough: main.tf:6:",
+    ),
+    "by the provider": (
+        'provider "probe" {\n  defer = true\n}\n' + THING,
+        "probe_thing.r",
+        "the provider of probe_thing.r answers that its own configuration is not known well enough: main.tf:9:",
+    ),
+    "as a dependent": (
+        'resource "probe_thing" "r" {\n  name = "deferpre-a"\n}\n'
+        'resource "terraform_data" "d" {\n  input = probe_thing.r.id\n}\n',
+        "terraform_data.d",
+        "terraform_data.d depends on probe_thing.r: main.tf:10: input = probe_thing.r.id its provider answers that "
+        "something which probe_thing.r needs does not exist yet: main.tf:6:",
+    ),
+    "as a data source": (
+        'data "probe_lookup" "r" {\n  name = "defer-a"\n}\n',
+        "data.probe_lookup.r",
+        "its provider answers that something which data.probe_lookup.r needs does not exist yet: main.tf:6:",
+    ),
+    "by an action": (
+        'action "probe_note" "a" {\n  config {\n    text  = "x"\n    defer = true\n  }\n}\n'
+        'resource "probe_thing" "r" {\n  name = "a"\n  lifecycle {\n    action_trigger {\n'
+        "      events  = [after_create]\n      actions = [action.probe_note.a]\n    }\n  }\n}\n",
+        "probe_thing.r",
+        "probe_thing.r invokes action.probe_note.a, whose provider defers that: absent_prereq: main.tf:12:",
+    ),
+}
+
+
+@pytest.mark.parametrize("probe_world", [6], indirect=True)
+@pytest.mark.parametrize("name", WHY_DEFERRED)
+def test_why_an_object_is_deferred(project: Path, probe_world: Path, name: str) -> None:
+    text, address, expected = WHY_DEFERRED[name]
+    (project / "main.tf").write_text(REQUIRED + text + 'resource "terraform_data" "t" {}\n')
+    assert expected in run("why", "deferred", address)
+    assert address in run("why", "deferred")
+    assert "does not hold" in run("why", "-not", "deferred", "terraform_data.t")
+
+
+@pytest.mark.parametrize("probe_world", [6], indirect=True)
+def test_an_object_waits_with_the_action_that_it_invokes(project: Path, probe_world: Path) -> None:
+    text = REQUIRED + WHY_DEFERRED["by an action"][0]
+    after = 'resource "probe_plain" "after" {\n  value = probe_thing.r.id\n}\n'
+    (project / "main.tf").write_text(text + after)
+    run("plan", "-allow-deferral", "-out=p")
+    document = documented("show", "-json", "p")
+    assert "action_invocations" not in document and "resource_changes" not in document
+    found = {d["resource_change"]["address"]: d["reason"] for d in document["deferred_changes"]}
+    assert found == {"probe_thing.r": "absent_prereq", "probe_plain.after": "deferred_prereq"}
+    run("apply", "p")
+    assert not [c for c in calls(probe_world) if c["call"] in ("ApplyResourceChange", "InvokeAction")]
+    assert "action.probe_note.a: something that its provider needs" in run(
+        "plan", "-allow-deferral", "-invoke=action.probe_note.a"
+    )
+    (project / "main.tf").write_text(text.replace("defer = true", "defer = false") + after)
+    assert "1 invoked" in run("apply", "-auto-approve", "-allow-deferral")

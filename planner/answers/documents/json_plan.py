@@ -6,14 +6,27 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from planner.answers.documents.json_config import config_json
-from planner.answers.documents.json_state import SchemaOf, module_tree, resource_head, resource_schema, state_json
+from planner.answers.documents.json_state import (
+    SchemaOf,
+    module_tree,
+    object_value,
+    resource_head,
+    resource_schema,
+    state_json,
+)
 from planner.answers.documents.json_values import plain
 from planner.engine.evaluation.schemas import marked_by_schema
 from planner.foundation.support.disk import collector_paused
 from planner.foundation.values.paths import sensitive_structure, unknown_structure
 from planner.foundation.values.types import DYNAMIC, type_to_json
 from planner.foundation.values.value import Null, Unknown, Value, is_wholly_known, type_of, unmark, unmark_deep
-from planner.foundation.vocabulary.address import ResourceAddress, parse_address, parse_resource_instance
+from planner.foundation.vocabulary.address import (
+    ResourceAddress,
+    format_key,
+    parse_address,
+    parse_resource_instance,
+    sort_key,
+)
 from planner.foundation.vocabulary.provider_address import parse_provider_configuration
 from planner.foundation.vocabulary.records import evolve
 from planner.foundation.vocabulary.release import COMPATIBLE_VERSION
@@ -21,6 +34,7 @@ from planner.language.config.model import Config
 from planner.logic.model.check_results import checks_json, plan_groups
 from planner.logic.model.plan import Importing, Invocation, OutputChange, Plan, ResourceChange
 from planner.logic.programs.actions import does, words
+from planner.world.state.model import ResourceState
 
 FORMAT_VERSION = "1.2"
 
@@ -51,7 +65,7 @@ def _plan_json(plan: Plan, config: Config, schema_of: SchemaOf) -> dict[str, Any
     if plan.deferred:  # not of OpenTofu, which plans nothing then
         out["complete"] = False
         out["deferred"] = [{"address": a, "argument": b, "place": c} for a, b, c in plan.deferred]
-        out["deferred_changes"] = list(_deferred_changes(plan))  # as Terraform's experimental builds
+        out["deferred_changes"] = list(writer.deferred_changes(plan))  # as Terraform's experimental builds
     if plan.outputs:
         out["output_changes"] = {o.name: _output_change(o) for o in sorted(plan.outputs, key=lambda o: o.name)}
     if not plan.prior_state.is_empty:
@@ -168,6 +182,52 @@ class _PlanWriter:
         out["provider_name"] = source
         return out
 
+    # ------------------------------------------------------------ deferred changes
+
+    def deferred_changes(self, plan: Plan) -> Iterator[dict[str, Any]]:
+        """The objects that are left for a later plan, with the reason: those that a provider has planned, and the
+        others without values, one by one where the state has them."""
+        for one in plan.deferred_changes:
+            yield {"reason": one.reason, "resource_change": self.change(one.change)}
+        known = {str(parse_resource_instance(one.change.address).config) for one in plan.deferred_changes}
+        recorded: dict[str, list[ResourceState]] = {}
+        for resource in plan.prior_state.resources.values():
+            recorded.setdefault(str(parse_resource_instance(resource.address).config), []).append(resource)
+        left = [
+            (block, _REPEATED.get(argument, argument)) for block, argument, _ in plan.deferred if block not in known
+        ]
+        for block, reason in [*left, *((block, "deferred_prereq") for block in plan.deferred_dependents)]:
+            address = parse_address(block)
+            if not isinstance(address, ResourceAddress):
+                continue  # a module call, whose resources depend on it
+            for resource in recorded.get(block, ()):
+                for shown in self._recorded(resource):
+                    yield {"reason": reason, "resource_change": shown}
+            if block not in recorded:
+                module = {"module_address": str(address.module)} if address.path else {}
+                head = {"address": block, **module, "mode": address.mode, "type": address.type, "name": address.name}
+                change = {"actions": ["create"], "before": None, "after_unknown": True}
+                yield {"reason": reason, "resource_change": {**head, "change": change}}
+
+    def _recorded(self, resource: ResourceState) -> Iterator[dict[str, Any]]:
+        """The objects of a resource in the state, of which it is not known how they will change."""
+        source = self.source(resource.provider)
+        parts = resource.mode, resource.type, resource.name
+        instances = {resource.address + format_key(key): instance for key, instance in resource.instances.items()}
+        for address, instance in sorted(instances.items(), key=lambda item: sort_key(item[0])):
+            if instance.current is not None:
+                schema = resource_schema(self.schema_of, source, resource.mode, resource.type, address)
+                before = object_value(instance.current, schema, address)
+                module = {"module_address": resource.module} if resource.module else {}
+                change = {
+                    "actions": ["update"],
+                    "before": plain(before),
+                    "after_unknown": True,
+                    "before_sensitive": sensitive_structure(before),
+                }
+                head = resource_head(address, *parts, instance.key, source)
+                yield {"address": address, **module, **head, "change": change}
+
     # ------------------------------------------------------------ planned values
 
     def planned_values(self, plan: Plan) -> dict[str, Any]:
@@ -242,15 +302,5 @@ def _variables(plan: Plan, config: Config) -> dict[str, Any]:
     return {name: {"value": plain(values[name])} for name in sorted(values)}
 
 
-def _deferred_changes(plan: Plan) -> Iterator[dict[str, Any]]:
-    """The resources that are left for a later plan, with the reason; their values are not known."""
-    existing = {str(parse_resource_instance(recorded).config) for recorded in plan.prior_state.resources}
-    for block, argument, _ in plan.deferred:
-        address = parse_address(block)
-        if not isinstance(address, ResourceAddress):
-            continue  # a module call
-        module = {"module_address": str(address.module)} if address.path else {}
-        change = {"actions": ["update" if block in existing else "create"], "before": None, "after_unknown": True}
-        reason = "instance_count_unknown" if argument in ("count", "for_each") else argument
-        shown = {"address": block, **module, "mode": address.mode, "type": address.type, "name": address.name}
-        yield {"reason": reason, "resource_change": {**shown, "change": change}}
+_REPEATED = dict.fromkeys(("count", "for_each"), "instance_count_unknown")
+"""the reason of a deferral whose argument is one of the block"""

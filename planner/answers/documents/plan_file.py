@@ -29,6 +29,7 @@ from planner.foundation.vocabulary.records import fields
 from planner.foundation.vocabulary.release import RELEASE
 from planner.logic.model.plan import (
     CheckResult,
+    DeferredChange,
     Importing,
     Invocation,
     OutputChange,
@@ -52,7 +53,8 @@ SUM = "sha256"
 """the member with the sum of all others"""
 SCHEMAS, REVIEW = "schemas", "review"
 RECORDS: dict[str, type] = {
-    c.__name__: c for c in (CheckResult, Importing, Invocation, OutputChange, PolicyRecord, ResourceChange)
+    c.__name__: c
+    for c in (CheckResult, DeferredChange, Importing, Invocation, OutputChange, PolicyRecord, ResourceChange)
 }
 ABSOLUTE = ".terraform/absolute"
 """the folder that the files of modules with absolute directories have in a plan file"""
@@ -290,10 +292,13 @@ def _check(plan: Plan) -> None:
         (plan.outputs, OutputChange),
         (plan.checks, CheckResult),
         (plan.invocations, Invocation),
+        (plan.deferred_changes, DeferredChange),
     )
     for items, cls in shapes:
         if items.__class__ is not tuple or any(item.__class__ is not cls for item in items):
             raise ValueError(f"a list of {cls.__name__} expected")
+    if any(one.change.__class__ is not ResourceChange for one in plan.deferred_changes):
+        raise ValueError("a deferred ResourceChange expected")
     if plan.rules.__class__ is not tuple or any(
         file.__class__ is not tuple or len(file) != 2 or any(part.__class__ is not str for part in file)
         for file in plan.rules

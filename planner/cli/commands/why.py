@@ -134,12 +134,14 @@ Otherwise explains, rule by rule, why something holds:
   planner why targeted NODE     why -target or -exclude keeps NODE (selected),
                                 or a single instance: terraform_data.web["a"]
   planner why excluded NODE     why -exclude leaves it out (excluded)
+  planner why deferred ADDRESS  why -allow-deferral leaves it for a later plan:
+                                the unknown value, or the provider's answer
   planner why moved ADDRESS     why an object of the state has another address
   planner why forced NODE       why it is created before it is destroyed
                                 although that is not configured for it
                                 (forced_create_before_destroy)
   planner why moved             all of them; also drift, unknown, targeted,
-                                excluded and forced
+                                excluded, deferred and forced
   planner why deny CODE ADDR    why a policy denies it (-policy=DIR); also
                                 warn, undecided, broken; CODE or ADDR alone
                                 is enough

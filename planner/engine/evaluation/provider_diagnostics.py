@@ -27,7 +27,7 @@ DEFERRALS = {
 def in_body(problems: Iterable[AttributeDiagnostic], body: Body | None, address: str) -> list[Diagnostic]:
     """The problems as diagnostics about the object at `address`, configured by `body` (None: by nothing)."""
     return [
-        _deferral(p, address)
+        deferral_error(p.deferred, p.detail, address)
         if p.deferred
         else Diagnostic(
             "error" if p.severity == "error" else "warning",
@@ -41,14 +41,14 @@ def in_body(problems: Iterable[AttributeDiagnostic], body: Body | None, address:
     ]
 
 
-def _deferral(problem: AttributeDiagnostic, address: str) -> Diagnostic:
-    """The error of an object that its provider defers; with -allow-deferral the plan goes on without it."""
+def deferral_error(reason: str, detail: str, address: str) -> Diagnostic:
+    """The error of an object that a provider defers; with -allow-deferral the plan goes on without it."""
     title = "Object deferred by its provider"
-    if problem.deferred == "absent_prereq":
-        return error("plan.deferred_prerequisite", title, problem.detail, address=address)
-    if problem.deferred == "provider_config_unknown":
-        return error("plan.deferred_provider", title, problem.detail, address=address)
-    return error("plan.deferred_configuration", title, problem.detail, address=address)
+    if reason == "absent_prereq":
+        return error("plan.deferred_prerequisite", title, detail, address=address)
+    if reason == "provider_config_unknown":
+        return error("plan.deferred_provider", title, detail, address=address)
+    return error("plan.deferred_configuration", title, detail, address=address)
 
 
 def place(body: Body, path: tuple[Any, ...]) -> Span:

@@ -19,7 +19,7 @@ from planner.foundation.vocabulary.records import frozen
 from planner.language.config.model import Config, ModuleConfig, ResourceDecl
 from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.facts.relevance import BlockOf, Path, RelevanceFacts
-from planner.logic.model.plan import Action, Invocation, OutputChange, ResourceChange
+from planner.logic.model.plan import Action, DeferredChange, Invocation, OutputChange, ResourceChange
 from planner.logic.programs.actions import does
 from planner.logic.programs.rule_programs import product_program
 from planner.world.state.build import StateBuilder
@@ -53,6 +53,7 @@ class PlanRecord:
         self._by_config: dict[str, set[tuple[str, str]]] = {}
         self._seen: dict[str, tuple[Seen, Facts, Action]] = {}
         self._invocations: list[Invocation] = []
+        self._deferred: dict[str, DeferredChange] = {}
         self._decided: list[tuple[tuple[str, ...], ...]] = []
 
     def add(self, change: ResourceChange) -> None:
@@ -72,6 +73,15 @@ class PlanRecord:
     def invocations(self) -> tuple[Invocation, ...]:
         """All invocations, by the object that invokes, those of one object in their order."""
         return tuple(sorted(self._invocations, key=lambda one: sort_key(one.caller or one.address)))
+
+    def defer(self, deferred: DeferredChange) -> None:
+        """The change of an object that its provider defers."""
+        with self._lock:
+            self._deferred[deferred.change.address] = deferred
+
+    def deferrals(self) -> tuple[DeferredChange, ...]:
+        """All deferred changes, by address."""
+        return tuple(self._deferred[address] for address in sorted(self._deferred, key=sort_key))
 
     def decided(self, facts: tuple[tuple[str, ...], ...]) -> None:
         """Add the facts of a decision about an object without a change."""

@@ -13,16 +13,16 @@ from planner.engine.evaluation.action_calls import (
     key_of,
     mentions_caller,
 )
-from planner.engine.evaluation.conditions import extend, unknown_arguments
+from planner.engine.evaluation.conditions import extend, path_name, unknown_arguments
 from planner.engine.evaluation.context import ModuleInstance
 from planner.engine.evaluation.instance import Instance
-from planner.engine.evaluation.provider_diagnostics import in_body
+from planner.engine.evaluation.provider_diagnostics import deferral_error, in_body
 from planner.engine.evaluation.repetition import repetition_of
 from planner.engine.evaluation.schemas import without_write_only
 from planner.engine.evaluation.scope import ModuleScope
 from planner.engine.plan.action import Facts, derive
 from planner.engine.plan.shared_work import PlanWork
-from planner.foundation.values.paths import marked_paths
+from planner.foundation.values.paths import marked_paths, unknown_paths
 from planner.foundation.values.value import EPHEMERAL, Null, Unknown, Value, is_wholly_known, unmark_deep
 from planner.foundation.vocabulary.address import ModuleAddress, ResourceAddress, join, parse_resource_instance
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
@@ -31,6 +31,17 @@ from planner.foundation.vocabulary.records import evolve
 from planner.language.config.model import ActionReference, ActionTrigger, Config, ResourceDecl
 from planner.logic.model.plan import Invocation
 from planner.logic.programs.actions import event_place
+
+
+class DeferredInvocation(Failure):
+    """The provider of an action that an object invokes defers the invocation, so the object is deferred."""
+
+    invoked = ""
+    """the action"""
+    reason = ""
+    """the provider's"""
+    unknown: tuple[str, ...] = ()
+    """the arguments of the action that its provider got without a value"""
 
 
 def plan_invocations(
@@ -57,7 +68,11 @@ def plan_invocations(
     )
     for block, event, index, ref in _in_order(triggers, invoked):
         caller = before if event_place(event).step == "delete" else after
-        planned = _plan(walk, it, ref, scope, caller, event, problems)
+        planned, reason = _plan(walk, it, ref, scope, caller, event, problems)
+        if reason:
+            facts["action_deferred"] = ((join(it.module_text, ref.action), reason),)
+            for invoked, why in derive(facts, "deferred_with_action"):
+                raise _put_off(planned, invoked, why, it.address, problems)
         walk.record.invoke(planned.at(it.address, event, block, index, triggers[block].on_failure))
 
 
@@ -84,13 +99,27 @@ def _plan(
     caller: Value,
     event: str,
     problems: list[Diagnostic],
-) -> Invocation:
+) -> tuple[Invocation, str]:
     action = action_instance(walk, it, ref, scope)
     return _invocation(action, caller, event_place(event).step == "delete", it.address, problems)
 
 
-def _invocation(action: Instance, caller: Value, is_end: bool, by: str, problems: list[Diagnostic]) -> Invocation:
-    """The invocation of an action. Raises Failure with all problems so far."""
+def _put_off(
+    planned: Invocation, invoked: str, reason: str, caller: str, problems: list[Diagnostic]
+) -> DeferredInvocation:
+    """The error of an object that is deferred with an action, or of the action itself."""
+    detail = f"The provider of {planned.address} deferred its invocation for the reason {reason}."
+    failure = DeferredInvocation([*problems, deferral_error(reason, detail, caller)])
+    failure.invoked, failure.reason = invoked, reason
+    failure.unknown = tuple(sorted({path_name(path[:1]) for path in unknown_paths(unmark_deep(planned.config)[0])}))
+    return failure
+
+
+def _invocation(
+    action: Instance, caller: Value, is_end: bool, by: str, problems: list[Diagnostic]
+) -> tuple[Invocation, str]:
+    """The invocation of an action, and the reason for which its provider defers it, if it does. Raises Failure with all
+    problems so far."""
     config, reported = action_config(action, caller)
     extend(problems, reported)
     plain = unmark_deep(config)[0]
@@ -99,7 +128,7 @@ def _invocation(action: Instance, caller: Value, is_end: bool, by: str, problems
     extend(problems, in_body(action.provider.validate_action(action.type, plain), action.body, action.address))
     answer = action.provider.plan_action(action.type, plain)
     extend(problems, in_body(answer.diagnostics, action.body, action.address))
-    return Invocation(
+    planned = Invocation(
         action.address,
         action.module_text,
         action.type,
@@ -109,6 +138,7 @@ def _invocation(action: Instance, caller: Value, is_end: bool, by: str, problems
         without_write_only(config, action.schema.block),
         provider_key=action.provider_key,
     )
+    return planned, answer.deferred
 
 
 def _unfit_for_the_end(action: Instance, config: Value, plain: Value, caller: str) -> list[Diagnostic]:
@@ -173,7 +203,9 @@ def _request(walk: PlanWork, action: Instance, module: ModuleInstance, problems:
             raise Failure([*problems, error("plan.invoke_nothing", "Nothing to invoke", detail, action.decl.span)])
     for caller in callers:
         value = calling_object(module, caller) if caller else None
-        planned = _invocation(action, value, False, caller, problems)
+        planned, reason = _invocation(action, value, False, caller, problems)
+        if reason:
+            raise _put_off(planned, action.address, reason, action.address, problems)
         if unknown := unknown_arguments(unmark_deep(planned.config)[0]):
             detail = f"Nothing but actions is planned, so these arguments of {action.address} stay unknown: {unknown}."
             problem = error(

@@ -108,7 +108,7 @@ def _only_invocations(
     plan: Plan | None, problems: list[Diagnostic], options: PlanOptions
 ) -> tuple[Plan | None, list[Diagnostic]]:
     """A plan that only invokes actions, from one that read the objects."""
-    if plan is not None and not plan.errored and not plan.invocations and not plan.deferred:
+    if plan is not None and not plan.errored and not plan.invocations and not options.deferred:
         asked = ", ".join(f"-invoke={address}" for address in options.limits.invoke)
         detail = f"The configuration has no instance of an action that {asked} names."
         problems = [*problems, error("plan.invoke_nothing", "Nothing to invoke", detail)]

@@ -23,7 +23,7 @@ from planner.engine.plan.action import Facts, decided, derive, keeps_object, row
 from planner.engine.plan.generation import generate
 from planner.engine.plan.refresh import import_object, read_current, refreshed, settle_dependencies
 from planner.foundation.values.operations import same_value
-from planner.foundation.values.paths import apply_marks, get, marked_paths
+from planner.foundation.values.paths import apply_marks, get, marked_paths, unknown_paths
 from planner.foundation.values.refine import with_documents
 from planner.foundation.values.value import Null, Unknown, Value, identical, type_of, unmark_deep
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
@@ -32,7 +32,7 @@ from planner.language.config.model import Expr
 from planner.language.config.references import Ref
 from planner.language.expressions.decode import decode_block
 from planner.language.syntax.nodes import GetAttr
-from planner.logic.model.plan import Importing, ResourceChange
+from planner.logic.model.plan import DeferredChange, Importing, ResourceChange
 from planner.logic.programs.actions import does
 from planner.world.provider.conformity import plan_problems
 from planner.world.provider.interface import PlanAnswer, PlanRequest
@@ -79,10 +79,15 @@ def plan_managed(walk: PlanWork, it: Instance) -> list[Diagnostic]:
         imported = Importing(importing.id or None, identity=importing.identity)
         change = evolve(change, importing=imported, generated_config=generated or None)
     if it.decl is not None and it.decl.lifecycle.action_triggers and not has_errors(destruction):
-        from planner.engine.plan.invocations import plan_invocations
+        from planner.engine.plan.invocations import DeferredInvocation, plan_invocations
 
         it.objects.set(it.key, planned)  # conditions may refer to it
-        plan_invocations(walk, it, facts, change.before, planned, problems)
+        try:
+            plan_invocations(walk, it, facts, change.before, planned, problems)
+        except DeferredInvocation as put_off:
+            change = evolve(change, facts=rows(it.address, facts))
+            walk.record.defer(DeferredChange(change, put_off.reason, put_off.unknown, put_off.invoked))
+            raise
         change = evolve(change, facts=rows(it.address, facts))
     walk.record.add(change)
     problems += destruction
@@ -140,7 +145,8 @@ def _plan(
     extend(problems, walk.conditions(it, "precondition"))
     config = configuration_of(it, problems)
     meta = walk.meta(it)
-    proposal = propose(it, current, config, problems, meta)
+    proposal = propose(it, current, config, problems, meta, may_defer=True)
+    deferral = next((p for p in proposal.answer.diagnostics if p.deferred), None)
     prior, answer, marked = proposal.prior, proposal.answer, proposal.planned
     planned = marked
     _describe(walk, it, current, facts)
@@ -153,7 +159,7 @@ def _plan(
         _describe_if_sound(it, current, config, meta, facts)
     decision, destruction = decided(it, facts, walk.module_scope(it))
     # decided in Python: a replacement is planned a second time, as a new object -- a step of the provider protocol
-    if does(decision.action, "replaces") and "tainted" not in facts:
+    if does(decision.action, "replaces") and "tainted" not in facts and deferral is None:
         start = PriorObject(Null(it.object_type), answer.private, meta=meta)
         answer = ask_plan(it, start, unmark_deep(config)[0], [])
         marked = with_marks(it, answer.planned, proposal.config_marks)
@@ -174,6 +180,10 @@ def _plan(
         after_identity=answer.identity,
         undecided=decision.undecided,
     )
+    if deferral is not None:
+        unknown = tuple(sorted({path_name(path[:1]) for path in unknown_paths(unmark_deep(config)[0])}))
+        walk.record.defer(DeferredChange(change, deferral.deferred, unknown))
+        extend(problems, in_body([deferral], it.body, it.address))
     return change, marked, destruction
 
 
@@ -202,9 +212,15 @@ class PriorObject:
 
 
 def propose(
-    it: Instance, current: RemoteObject | None, config: Value, problems: list[Diagnostic], meta: Value = None
+    it: Instance,
+    current: RemoteObject | None,
+    config: Value,
+    problems: list[Diagnostic],
+    meta: Value = None,
+    may_defer: bool = False,
 ) -> Proposal:
-    """Let the provider check a configuration and plan for it. Raises Failure with all problems so far."""
+    """Let the provider check a configuration and plan for it. `may_defer`: that the provider defers the object is left
+    in the answer. Raises Failure with all problems so far."""
     assert it.decl is not None
     kept = None if current is None or current.record.tainted else current
     prior: Value = Null(it.object_type) if kept is None else kept.value
@@ -217,7 +233,7 @@ def propose(
     if kept is not None:
         start = PriorObject(plain_prior, kept.record.private, kept.identity, meta)
     plain_effective = unmark_deep(effective)[0]
-    answer = ask_plan(it, start, plain_effective, problems)
+    answer = ask_plan(it, start, plain_effective, problems, may_defer)
     planned = with_documents(answer.planned, plain_effective)
     if answer.legacy_type_system:
         planned = ignore_changes(plain_prior, planned, ignored, None)
@@ -251,13 +267,18 @@ def configuration_of(it: Instance, problems: list[Diagnostic]) -> Value:
     return config
 
 
-def ask_plan(it: Instance, start: PriorObject, config: Value, problems: list[Diagnostic]) -> PlanAnswer:
-    """The plan of the provider. Raises Failure."""
+def ask_plan(
+    it: Instance, start: PriorObject, config: Value, problems: list[Diagnostic], may_defer: bool = False
+) -> PlanAnswer:
+    """The plan of the provider. `may_defer`: as for `propose`. Raises Failure."""
     block, prior = it.schema.block, start.prior
     proposed = proposed_new(block, prior, config)
     request = PlanRequest(it.type, prior, proposed, config, start.private, start.identity, start.meta)
     answer = it.provider.plan(request)
-    extend(problems, in_body(answer.diagnostics, it.body, it.address))
+    deferrals = [p for p in answer.diagnostics if p.deferred and may_defer]
+    extend(problems, in_body((p for p in answer.diagnostics if p not in deferrals), it.body, it.address))
+    if deferrals:  # the planned object is the provider's best guess, where there is one
+        return answer if isinstance(answer.planned, dict) else evolve(answer, planned=proposed)
     if not answer.legacy_type_system:
         plain = unmark_deep(answer.planned)[0]
         wrong = plan_problems(block, prior, config, plain)

@@ -137,6 +137,7 @@ class PlanWalk(PlanWork):
             providers=self.providers.values(),
             module_outputs=self.record.module_outputs,
             invocations=self.record.invocations(),
+            deferred_changes=self.record.deferrals(),
         )
 
     def _relevant_attributes(self, changes: tuple[ResourceChange, ...]) -> Later[tuple[str, tuple[Any, ...]]]:

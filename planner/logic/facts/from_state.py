@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from planner.foundation.support.digests import sha256_of
 from planner.foundation.values.value import Null
-from planner.foundation.vocabulary.address import format_key, format_resource, join, parse_module
+from planner.foundation.vocabulary.address import (
+    ResourceAddress,
+    format_key,
+    format_resource,
+    join,
+    parse_address,
+    parse_module,
+    parse_resource_instance,
+)
 from planner.foundation.vocabulary.span import Span
 from planner.language.config.model import Config
 from planner.logic.datalog.engine.fact_base import FactBuilder
-from planner.logic.model.graph import StateEntry
-from planner.logic.model.plan import ResourceChange
+from planner.logic.model.graph import CommandLine, StateEntry
+from planner.logic.model.plan import Plan, ResourceChange
 from planner.world.state.model import InstanceKey, State
 
 
@@ -107,6 +116,31 @@ def from_changes(facts: FactBuilder, changes: Iterable[ResourceChange], state: S
             instance = resource.instances.get(change.key) if resource else None
             key = deposed_key(address, instance.deposed if instance else ())
             facts.add("free_deposed_key", address, key, source=StateEntry(change.address))
+
+
+def from_deferral(facts: FactBuilder, plan: Plan, config: Config) -> None:
+    """Add the blocks that a plan leaves for a later one, and the values that were missing."""
+    places: dict[str, Span | None] = {}
+    for block, cause, _ in plan.deferred:
+        address = parse_address(block)
+        module = config.root.descendant(address.path if isinstance(address, ResourceAddress) else address.path[:-1])
+        decl: Any = None
+        if module is not None:
+            name = address.relative if isinstance(address, ResourceAddress) else address.path[-1]
+            decl = (module.resources if isinstance(address, ResourceAddress) else module.calls).get(name)
+        expr = getattr(decl, cause, None)
+        places[block] = expr.span if expr is not None else getattr(decl, "span", None)
+        facts.add("deferral", block, cause, source=places[block] or StateEntry(block))
+    for one in plan.deferred_changes:
+        block = str(parse_resource_instance(one.change.address).config)
+        place = places.get(block) or StateEntry(block)
+        if one.invoked:
+            facts.add("deferral_action", block, one.invoked, source=place)
+            continue
+        for argument in one.unknown:
+            facts.add("deferral_unknown", block, argument, source=place)
+    for configuration, argument in plan.deferred_settings:
+        facts.add("setting_unknown", configuration, argument, source=CommandLine(configuration))
 
 
 def declaration(config: Config, change: ResourceChange) -> Span | None:

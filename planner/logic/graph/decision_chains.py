@@ -1,5 +1,5 @@
 """Chains that decide something along the edges of a graph, step by step with the line of each: those that force
-create_before_destroy on a vertex, and those that a data source waits for."""
+create_before_destroy on a vertex, those that a data source waits for, and those that leave it for a later plan."""
 
 from __future__ import annotations
 
@@ -94,6 +94,35 @@ def target_chain(graph: Graph, node: str, destroys: bool) -> list[ChainStep]:
             steps.append(ChainStep(text, tuple(_source_lines(graph, link))))
         proof = _below(proof, "needed")
     return steps[::-1]
+
+
+def deferral_chain(graph: Graph, predicate: str, row: tuple[str, ...]) -> list[ChainStep]:
+    """Why a plan leaves a vertex (`deferred_vertex`) or a block (`deferred_block`) for a later one: the steps from it
+    to the block that is deferred, and the value or the answer that decides that."""
+    proof = Prover(graph.program, graph.database).why(predicate, row)
+    postponed = _below(proof, "postponed") if proof is not None else None
+    below = _below(postponed, "depends_on_resource") if postponed is not None else None
+    steps: list[ChainStep] = []
+    while below is not None:
+        link = _below(below, "link")
+        sources = tuple(_source_lines(graph, link)) if link is not None else ()
+        if link is not None and sources:
+            dependent, dependency = (name.partition(" (")[0] for name in link.row)
+            steps.append(ChainStep(f"{dependent} depends on {dependency}", sources))
+        below = _below(below, "depends_on_resource")
+    aside = _below(postponed, "put_aside") if postponed is not None else None
+    block = _below(aside, "deferred_block") if aside is not None else proof
+    if block is not None and block.rule is not None:
+        needs = _below(block, "deferral_needs")
+        leaves = [leaf for leaf in block.leaves() if leaf.predicate == "deferral"]
+        places = [graph.database.facts.source(leaf.predicate, leaf.row) for leaf in leaves]
+        sources = (
+            tuple(_source_lines(graph, needs))
+            if needs is not None
+            else tuple(source_json(place) for place in places[:1])
+        )
+        steps.append(ChainStep(reason_text(block.rule, block.assignment), sources))
+    return steps
 
 
 def _requiring_step(graph: Graph, proof: Proof) -> ChainStep:

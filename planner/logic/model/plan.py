@@ -70,6 +70,17 @@ def change_name(change: ResourceChange) -> str:
 
 
 @frozen(eq=False)
+class DeferredChange:
+    """The change of an object that its provider deferred, as far as it is known: `reason` is that of the provider, and
+    `unknown` has the arguments that it got without a value. `invoked`: the action whose provider gave the answer."""
+
+    change: ResourceChange
+    reason: str
+    unknown: tuple[str, ...] = ()
+    invoked: str = ""
+
+
+@frozen(eq=False)
 class Invocation:
     """A planned invocation of an action. `config` carries marks and may have unknown parts; nothing ephemeral is in it.
     `caller` is the resource instance whose change invokes it ("" when the command line does), `block` and `index` the
@@ -169,6 +180,12 @@ class Plan:
     deferred: tuple[tuple[str, str, str], ...] = ()
     """(block, argument, place) of what was left for later, with all that depends on it, because its instances are not
     known yet; those blocks are among `excludes`. Where a provider deferred it, the argument is its reason."""
+    deferred_changes: tuple[DeferredChange, ...] = ()
+    """the objects that a provider deferred after it had planned them"""
+    deferred_dependents: tuple[str, ...] = ()
+    """the resources that are left for later because they depend on what `deferred` names"""
+    deferred_settings: tuple[tuple[str, str], ...] = ()
+    """(provider configuration, argument) of those without a value, where something is deferred"""
     providers: tuple[tuple[str, Value], ...] = ()
     """(address with key, value) of the provider configurations that the plan was made with; what is ephemeral in them
     counts as unknown"""

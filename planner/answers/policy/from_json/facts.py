@@ -177,6 +177,7 @@ def _later(
         yield from deferred_resources(
             deferred, blocks, lambda: _impact(document, plan, configuration, config).dependents
         )
+        return  # the rest is Terraform's form of the same
     for entry in objects(document.root, "deferred_changes", ""):
         change, path = table(entry, "resource_change", "deferred_changes"), "deferred_changes.resource_change"
         address = text(change, "address", path)
