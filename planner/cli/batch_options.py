@@ -6,7 +6,7 @@ import os
 
 from planner.api.base import Work
 from planner.cli.flags import Arguments, Flag, UsageError
-from planner.cli.options import JSON, LOCK, named_values, required_signatures, revision
+from planner.cli.options import JSON, LOCK, OPERATION, named_values, required_signatures, revision
 from planner.cli.review import LINKS, Review
 from planner.foundation.vocabulary.limits import Mode
 from planner.workflows.batch.saved_plan import MOST_SHARDS
@@ -70,6 +70,7 @@ JUDGE = (
 SHARD = Flag(
     "shard", "string", "Run only the units of this shard (3/20), for parallel jobs: see batch join.", value="K/N"
 )
+DEFER = next(flag for flag in OPERATION if flag.name == "allow-deferral")
 MODE = (
     Flag("destroy", "bool", "Plan to destroy everything that the units manage."),
     Flag("refresh-only", "bool", "Compare the states with the real objects, and report only drift."),
@@ -115,6 +116,7 @@ def batch_options(arguments: Arguments) -> BatchOptions:
             lock_timeout=arguments.get("lock-timeout", 0.0),
             parallelism=arguments.get("parallelism", 10),
             since=revision(arguments)[1],
+            allow_deferral=bool(arguments.get("allow-deferral")),
             signatures=required_signatures(arguments),
         ).options,
         tuple(arguments["rules"]),

@@ -285,7 +285,10 @@ class Probe:
         made = {"id": Unknown(STRING), "token": Unknown(STRING)} if prior.__class__ is Null else {}
         made |= {"secret_wo": "leaked" if name.startswith("wo-leak-") else Null(STRING)}
         planned = {**planned, **{part: value for part, value in made.items() if part in planned}}
-        reason = {"defercfg": CONFIG_UNKNOWN, "deferpre": ABSENT}.get(name.partition("-")[0], 0)
+        asked, _, other = name.partition("-")
+        reason = {"defercfg": CONFIG_UNKNOWN, "deferpre": ABSENT}.get(asked, 0)
+        with world() as objects:  # deferuntil-NAME waits for the thing NAME
+            reason = ABSENT if asked == "deferuntil" and other not in objects["things"] else reason
         return M.PlanAnswer(
             planned_state=write(planned, type),
             requires_replace=[M.AttributePath(steps=[M.Step(attribute_name=key)])] if moved else [],

@@ -207,7 +207,7 @@ def test_a_deferral_that_is_over(project: Path, probe_world: Path) -> None:
     assert "1 added" in run("apply", "-auto-approve", "-allow-deferral")
 
 
-def documented(*words: str) -> Any:
+def plan_json(*words: str) -> Any:
     out = io.StringIO()
     assert main.dispatch([*words], Terminal(io.StringIO(), out, out)) == 0, out.getvalue()
     return json.loads(out.getvalue())
@@ -224,7 +224,7 @@ def test_what_a_deferred_object_would_become(project: Path, probe_world: Path) -
     text = block.replace("PRE", "deferpre-").replace("SIZE", "2")
     (project / "main.tf").write_text(REQUIRED + text + settled)
     run("plan", "-allow-deferral", "-out=p")
-    found = documented("show", "-json", "p")["deferred_changes"]
+    found = plan_json("show", "-json", "p")["deferred_changes"]
     assert [
         (d["reason"], d["resource_change"]["address"], d["resource_change"]["change"]["actions"]) for d in found
     ] == [
@@ -299,7 +299,7 @@ def test_an_object_waits_with_the_action_that_it_invokes(project: Path, probe_wo
     after = 'resource "probe_plain" "after" {\n  value = probe_thing.r.id\n}\n'
     (project / "main.tf").write_text(text + after)
     run("plan", "-allow-deferral", "-out=p")
-    document = documented("show", "-json", "p")
+    document = plan_json("show", "-json", "p")
     assert "action_invocations" not in document and "resource_changes" not in document
     found = {d["resource_change"]["address"]: d["reason"] for d in document["deferred_changes"]}
     assert found == {"probe_thing.r": "absent_prereq", "probe_plain.after": "deferred_prereq"}
@@ -310,3 +310,51 @@ def test_an_object_waits_with_the_action_that_it_invokes(project: Path, probe_wo
     )
     (project / "main.tf").write_text(text.replace("defer = true", "defer = false") + after)
     assert "1 invoked" in run("apply", "-auto-approve", "-allow-deferral")
+
+
+WAITS = 'resource "probe_thing" "w" {\n  name = "deferuntil-a"\n}\n' + THING
+FLEET = 'unit "a" {}\nunit "b" {\n  inputs = { id = unit.a.id }\n}\n'
+
+
+@pytest.mark.parametrize("probe_world", [6], indirect=True)
+@pytest.mark.parametrize("way", [("-auto-approve",), ()], ids=["at once", "wave by wave"])
+def test_the_units_of_a_fleet_resolve_their_deferred_parts(
+    project: Path, probe_world: Path, monkeypatch: pytest.MonkeyPatch, way: tuple[str, ...]
+) -> None:
+    for unit in "ab":
+        (project / unit).mkdir()
+    (project / "planner.batch.hcl").write_text(FLEET)
+    (project / "a" / "main.tf").write_text(REQUIRED + WAITS + 'output "id" {\n  value = probe_thing.w.id\n}\n')
+    (project / "b" / "main.tf").write_text('variable "id" {}\nresource "terraform_data" "b" {\n  input = var.id\n}\n')
+    text = run("batch", "plan", "-allow-deferral")
+    assert "a incomplete 1 1 b incomplete 1 because of a" in text and "Parts are deferred" in text
+    out = io.StringIO()
+    terminal = Terminal(io.StringIO("yes\n" * 3), out, out)
+    assert main.dispatch(["batch", "apply", "-allow-deferral", *way], terminal) == 0, out.getvalue()
+    assert "Batch apply: 2 applied. Objects: 3 added." in " ".join(out.getvalue().split())
+    made = [c["request"]["config"]["name"] for c in calls(probe_world) if c["call"] == "ApplyResourceChange"]
+    assert made == ["a", "deferuntil-a"]
+
+
+@pytest.mark.parametrize("probe_world", [6], indirect=True)
+def test_a_unit_that_waits_for_nothing_of_its_own_fails(project: Path, probe_world: Path) -> None:
+    (project / "a").mkdir()
+    (project / "a" / "main.tf").write_text(REQUIRED + WAITS.replace("deferuntil-a", "deferpre-a"))
+    assert "probe_thing.w: something that its provider needs does not exist yet" in run(
+        "batch", "apply", "-allow-deferral", "-auto-approve", code=1
+    )
+
+
+COMPONENT = 'component "c" {\n  source    = "./c"\n  providers = { probe = provider.probe.p }\n}\n'
+
+
+@pytest.mark.parametrize("probe_world", [6], indirect=True)
+def test_the_next_round_of_a_stack_resolves_what_its_provider_deferred(project: Path, probe_world: Path) -> None:
+    (project / "c").mkdir()
+    (project / "c" / "main.tf").write_text(REQUIRED + WAITS)
+    required = REQUIRED.removeprefix("terraform {\n").removesuffix("}\n")
+    (project / "x.tfcomponent.hcl").write_text(required + 'provider "probe" "p" {}\n' + COMPONENT)
+    (project / "x.tfdeploy.hcl").write_text('deployment "d" {\n  inputs = {}\n}\n')
+    run("stacks", "init")
+    assert "parts of component.c deferred" in run("stacks", "plan")
+    assert "2 added" in run("stacks", "apply", "-auto-approve")

@@ -201,7 +201,7 @@ class _PlanWriter:
             if not isinstance(address, ResourceAddress):
                 continue  # a module call, whose resources depend on it
             for resource in recorded.get(block, ()):
-                for shown in self._recorded(resource):
+                for shown in self._objects(resource):
                     yield {"reason": reason, "resource_change": shown}
             if block not in recorded:
                 module = {"module_address": str(address.module)} if address.path else {}
@@ -209,7 +209,7 @@ class _PlanWriter:
                 change = {"actions": ["create"], "before": None, "after_unknown": True}
                 yield {"reason": reason, "resource_change": {**head, "change": change}}
 
-    def _recorded(self, resource: ResourceState) -> Iterator[dict[str, Any]]:
+    def _objects(self, resource: ResourceState) -> Iterator[dict[str, Any]]:
         """The objects of a resource in the state, of which it is not known how they will change."""
         source = self.source(resource.provider)
         parts = resource.mode, resource.type, resource.name

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from planner.cli.batch_options import ASK, JUDGE, MODE, REPORTS, RUN, SELECT, SHARD, WORDS, batch_options
+from planner.cli.batch_options import ASK, DEFER, JUDGE, MODE, REPORTS, RUN, SELECT, SHARD, WORDS, batch_options
 from planner.cli.flags import Arguments, Flag, UsageError, command
 from planner.cli.options import SIGNATURES
 from planner.foundation.support.signals import install
@@ -42,7 +42,7 @@ connected as a whole is applied by one job.
 
 A failed unit holds back only its dependents. The run is recorded: planner batch resume continues it after a crash or an
 interrupt.""",
-    (APPROVE, REFRESH_ONLY, SHARD, *SIGNATURES, *ASK, *JUDGE, *SELECT, *RUN, *REPORTS),
+    (APPROVE, REFRESH_ONLY, DEFER, SHARD, *SIGNATURES, *ASK, *JUDGE, *SELECT, *RUN, *REPORTS),
 )
 def batch_apply(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 on errors and when something was not approved."""

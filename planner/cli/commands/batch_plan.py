@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planner.cli.batch_options import ASK, JUDGE, MODE, REPORTS, REUSE, RUN, SELECT, SHARD, WORDS, batch_options
+from planner.cli.batch_options import ASK, DEFER, JUDGE, MODE, REPORTS, REUSE, RUN, SELECT, SHARD, WORDS, batch_options
 from planner.cli.flags import Arguments, Flag, UsageError, command
 from planner.cli.options import SINCE
 from planner.foundation.support.signals import install
@@ -57,6 +57,7 @@ The exit code is 0; 1 when a unit failed; 2 with -detailed-exitcode when there a
         REUSE,
         SHARD,
         *MODE,
+        DEFER,
         *ASK,
         *JUDGE,
         *SELECT,

@@ -82,7 +82,7 @@ def wave(run: Run, command: str, units: list[str], title: str, approve: Approve)
 
 
 def deferred(run: Run, command: str, units: list[str], title: str, approve: Approve) -> None:
-    """Plan the deferred parts of these deployments of stacks, which is possible by now."""
+    """Plan the deferred parts of these units, which may be possible by now."""
     before = {unit: run.done[unit].result for unit in units}
     wave(run, command, units, f"{title}, what was deferred", approve)
     for unit, earlier_result in before.items():
@@ -104,10 +104,10 @@ def _is_open(done: FinishedUnit) -> bool:
 
 
 def end_stuck(run: Run, units: list[str]) -> None:
-    """A deployment of which something is deferred, though nothing is left that could be applied, has failed."""
+    """A unit of which something is deferred, though nothing is left that could be applied, has failed."""
     for unit in units:
         done = run.done[unit]
-        if done.outcome == "incomplete" and done.result is not None and done.result.stuck:
+        if done.outcome == "incomplete" and done.result is not None and done.result.stuck and not done.result.rests_on:
             said = (*done.result.diagnostics, *done.result.stuck)
             run.end(evolve(done, outcome="failed", result=evolve(done.result, result="error", diagnostics=said)))
 

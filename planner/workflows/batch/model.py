@@ -329,7 +329,7 @@ class UnitResult:
     differs: tuple[tuple[str, str], ...] = ()
     """(address, how) of what is not as in the plan that was approved (rules/batch/approved.dl)"""
     is_partial: bool = False
-    """whether parts of a deployment are deferred until the rest is applied"""
+    """whether parts of the unit are deferred until the rest is applied"""
     approved_by: tuple[str, ...] = ()
     """the rules of a deployment's group that approve its plan"""
     refusals: tuple[str, ...] = ()

@@ -17,7 +17,8 @@ from planner.foundation.support.store import seal
 from planner.foundation.values.convert import path_text
 from planner.foundation.values.operations import same_value
 from planner.foundation.values.paths import apply_marks, unknown_paths
-from planner.foundation.values.value import Null, Value, unmark_deep
+from planner.foundation.values.types import DYNAMIC
+from planner.foundation.values.value import Null, Unknown, Value, unmark_deep
 from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.foundation.vocabulary.records import evolve, field, frozen
 from planner.logic.model.plan import Plan
@@ -153,8 +154,8 @@ class Gives:
     is_secret: bool = False
 
 
-def gives(plan: Plan) -> Gives:
-    """The planned root outputs."""
+def gives(plan: Plan, declared: Iterable[str] = ()) -> Gives:
+    """The planned root outputs; those `declared` that a plan leaves for a later one are not known."""
     before = plan.previous_state.outputs
     changed = set() if plan.previous_state.lineage else {NEW}
     secret = False
@@ -174,13 +175,19 @@ def gives(plan: Plan) -> Gives:
         changed.add(output.name)
         secret = secret or output.sensitive
         unknown += [(output.name, path_text(path)) for path in places]
+    for name in sorted({*declared} - {output.name for output in plan.outputs}) if plan.deferred else ():
+        values[name] = Unknown(DYNAMIC)
+        changed.add(name)
+        unknown.append((name, ""))
     encoded = {name: encode(value, {}) for name, value in sorted(values.items())}
     return Gives(tuple(sorted(changed)), tuple(sorted(unknown)), encoded, secret)
 
 
-def with_outputs(request: Request, plan: Plan, inputs: Mapping[str, Value], short: UnitResult) -> UnitResult:
-    """The short form of a finished plan, with its outputs: its own, for their readers, and the planned ones that it
-    saw, in `inputs` and in states."""
+def with_outputs(
+    request: Request, plan: Plan, inputs: Mapping[str, Value], short: UnitResult, declared: Iterable[str] = ()
+) -> UnitResult:
+    """The short form of a finished plan, with its outputs: its own (`declared`), for their readers, and the planned
+    ones that it saw, in `inputs` and in states."""
     if any(one.seen for one in request.upstream):
         reads = _only_read(plan)
         used = [(f"var.{name}", mark) for name, value in inputs.items() for mark in awaited_in(value)]
@@ -188,9 +195,9 @@ def with_outputs(request: Request, plan: Plan, inputs: Mapping[str, Value], shor
         result = "no-changes" if _is_nothing_but(plan, reads) else short.result
         rows = sorted({(user, mark.unit, mark.output, mark.path) for user, mark in used})
         short = evolve(short, result=result, rests_on=tuple(rows))
-    if not request.is_read or short.result != "changes":
+    if not request.is_read or (short.result != "changes" and not short.is_partial):
         return short
-    found = gives(plan)
+    found = gives(plan, declared)
     return evolve(
         short,
         changed=found.changed,

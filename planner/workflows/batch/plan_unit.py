@@ -13,7 +13,7 @@ from planner.foundation.support.exact_json import dumps
 from planner.foundation.support.signals import STOP
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 from planner.foundation.vocabulary.records import evolve
-from planner.logic.model.plan import Plan
+from planner.logic.model.plan import Plan, deferral_cause
 from planner.logic.programs.actions import Counts, does
 from planner.operations.load import read_configuration
 from planner.operations.options import OperationOptions
@@ -127,11 +127,14 @@ def _judged_by_policies(made: MadePlan[Start]) -> tuple[MadePlan[Start], list[Di
 def of_plan(request: Request, made: MadePlan[Start], told: Iterable[Diagnostic]) -> UnitResult:
     """A finished plan in short."""
     plan = made.plan
+    left = tuple(
+        (block, "defer", deferral_cause(argument) or f"unknown {argument}") for block, argument, _ in plan.deferred
+    )
     short = UnitResult(
         request.unit,
         "changes" if plan.can_apply else "no-changes",
         counts_of(plan),
-        changes_of(plan),
+        (*changes_of(plan), *left),
         tuple((o.name, o.action) for o in plan.outputs if o.action != "no-op"),
         diagnostics_json(list(told)),
         text=text_of(made) if request.text else "",
@@ -141,8 +144,18 @@ def of_plan(request: Request, made: MadePlan[Start], told: Iterable[Diagnostic])
         lineage=plan.previous_state.lineage,
         serial=plan.previous_state.serial,
         state_at=written_at(request, made.loaded.store),
+        is_partial=bool(plan.deferred),
     )
+    if plan.deferred and not plan.can_apply:
+        short = evolve(short, stuck=diagnostics_json([_stuck(request.unit, left)]))
     return _with_outputs(request, made, short) if request.is_read or request.upstream else short
+
+
+def _stuck(unit: str, left: Iterable[tuple[str, str, str]]) -> Diagnostic:
+    """The problem of a unit of which something is deferred, though nothing else is left that could be applied."""
+    lines = "".join(f"\n  - {block}: {cause}" for block, _, cause in left)
+    detail = f"Nothing is left in {unit} that could be applied, and these are still deferred:{lines}"
+    return error("batch.no_progress", "Unit does not converge", detail)
 
 
 def written_at(request: Request, store: Store) -> float:
@@ -166,7 +179,8 @@ def _with_outputs(request: Request, made: MadePlan[Start], short: UnitResult) ->
     """The result with the planned outputs: its own, for their readers, and those that it saw."""
     options, declared = made.loaded.options, made.loaded.config.root.variables
     around = {name: value for name, value in options.surrounding.items() if name in declared}
-    return with_outputs(request, made.plan, {**around, **options.inputs}, short)
+    outputs = made.loaded.config.root.outputs
+    return with_outputs(request, made.plan, {**around, **options.inputs}, short, outputs)
 
 
 def counts_of(plan: Plan) -> Counts:

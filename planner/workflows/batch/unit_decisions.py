@@ -20,6 +20,7 @@ _WANT = (
     "outcome",
     "appliable",
     "needs_approval",
+    "continued",
     "retried",
     "spares_tainted",
     "decided_by",
@@ -63,6 +64,8 @@ class UnitDecision:
     spares_tainted: bool = False
     because: str = ""
     asks: bool = False
+    is_continued: bool = False
+    """whether the unit is planned again after its apply, for what was deferred"""
 
 
 def decide(
@@ -77,8 +80,8 @@ def decide(
 ) -> UnitDecision:
     """The decision about a unit. `before`: the units that come before it; `kept`: its earlier result, whose inputs are
     unchanged; `result`: how its own run ended, "" before that; `died`: how often a process died that ran it;
-    `was_cut_off`: it was in progress when the run was interrupted that is resumed now; `is_partial`: parts of a
-    deployment are deferred; `is_approved`: by the rules of its group."""
+    `was_cut_off`: it was in progress when the run was interrupted that is resumed now; `is_partial`: parts of it are
+    deferred; `is_approved`: by the rules of its group."""
     kinds = sorted(set(before.values()), key=_order)
     shape = _decide(command, tuple(kinds), kept, result, died, was_cut_off, is_partial, is_approved)
     if not (shape.skipped or shape.sees_plan or shape.pending or shape.because):
@@ -101,6 +104,7 @@ def decide(
         shape.spares_tainted,
         next(iter(named((shape.because,))), ""),
         shape.asks,
+        shape.is_continued,
     )
 
 
@@ -165,4 +169,5 @@ def _decide(
         bool(database["spares_tainted"]),
         next((str(row[1]) for row in database.sorted("decided_by")), ""),
         bool(database["needs_approval"]),
+        bool(database["continued"]),
     )

@@ -33,6 +33,7 @@ from planner.workflows.batch.plan_unit import (
     spared_result,
 )
 from planner.workflows.batch.recipe_run import carry_out
+from planner.workflows.batch.unit_decisions import decide
 from planner.workflows.batch.unit_setup import (
     ALONE,
     OWN_RULES,
@@ -174,7 +175,19 @@ def _run(request: Request, check: Check) -> UnitResult:
 
 
 def _apply(request: Request, options: OperationOptions, check: Check) -> UnitResult:
-    """Plan and apply at once; the state stays locked in between."""
+    """Plan and apply at once; what is deferred is planned again when the rest is applied, round after round."""
+    result = _apply_once(request, options, check)
+    while decide("apply", {}, result=result.result, is_partial=result.is_partial).is_continued:
+        more = _apply_once(request, options, lambda: None)
+        counts, changes = result.counts.plus(more.counts), (*result.changes, *more.changes)
+        if more.stuck:
+            more = evolve(more, result="error", diagnostics=(*more.diagnostics, *more.stuck))
+        result = evolve(more, counts=counts, changes=changes, text=result.text + more.text)
+    return result
+
+
+def _apply_once(request: Request, options: OperationOptions, check: Check) -> UnitResult:
+    """Plan and apply; the state stays locked in between."""
     from planner.operations.apply import apply
     from planner.operations.plan import release
 
@@ -204,10 +217,12 @@ def _apply(request: Request, options: OperationOptions, check: Check) -> UnitRes
 def _applied(request: Request, applied: Applied, terminal: Any, more: list[Diagnostic] | None = None) -> UnitResult:
     problems = [*applied.diagnostics, *(more or ())]
     failed = "stopped" if STOP.requested else "error"
+    is_partial = any(d.code == "apply.deferred" for d in applied.diagnostics)
     result = UnitResult(
         request.unit,
         failed if has_errors(problems) else "applied",
         applied.counts,
+        is_partial=is_partial,
         diagnostics=diagnostics_json(problems),
         text=terminal.stdout.getvalue(),
         outcomes=tuple((name, one.kind, one.error) for name, one in applied.outcomes.items()),

@@ -56,7 +56,9 @@ class Runner:
         self.encryption = encryption
         self.stack, self.deployment, self.inputs, self.states = stack, deployment, inputs, states
         self.options, self.hooks = options, hooks
-        self.schemas: Schemas = new_schemas(options.directory, requirements(stack.root), encryption=encryption)
+        self.schemas: Schemas = new_schemas(
+            options.directory, requirements(stack.root), encryption=encryption, deferral_allowed=True
+        )
         self.steps: dict[str, InstanceStep] = {}
         self.asked: dict[str, ComponentInstance] = {}
         self._lent: list[Schemas] = []
