@@ -157,6 +157,24 @@ def test_moves(project: Path, probe_world: Path, monkeypatch: pytest.MonkeyPatch
     }
 
 
+@pytest.mark.parametrize("probe_world", [6], indirect=True)
+def test_explanations_and_documents_have_the_identity(project: Path, probe_world: Path) -> None:
+    fill(probe_world, thing("a"))
+    (project / "main.tf").write_text(REQUIRED + THING + imported('{ name = "a" }'))
+    identity = 'probe_thing.r is imported by its identity name="a", region="home": main.tf:10:'
+    assert identity in run("why", "probe_thing.r")
+    run("plan", "-out=p")
+    change = plan_json("show", "-json", "p")["resource_changes"][0]["change"]
+    assert change["importing"] == {"identity": {"name": "a", "region": None}}
+    assert change["before_identity"] == change["after_identity"] == {"name": "a", "region": "home"}
+    run("apply", "p")
+    (shown,) = plan_json("show", "-json")["values"]["root_module"]["resources"]
+    assert (shown["identity"], shown["identity_schema_version"]) == ({"name": "a", "region": "home"}, 1)
+    moved = "moved {\n  from = probe_thing.r\n  to   = probe_thing.s\n}\n"
+    (project / "main.tf").write_text(REQUIRED + THING.replace('"r"', '"s"') + moved)
+    assert 'probe_thing.r has moved to probe_thing.s with its identity name="a"' in run("why", "probe_thing.s")
+
+
 def test_schemas(project: Path) -> None:
     (project / "main.tf").write_text(REQUIRED + 'resource "probe_thing" "r" {\n  name = "a"\n}\n')
     out = io.StringIO()

@@ -15,12 +15,14 @@ from planner.answers.explain.places import ValueLocation, repetition
 from planner.answers.explain.repetition import RepetitionLocation, repeated
 from planner.answers.explain.value_trace import ValueTrace, part_at
 from planner.engine.evaluation.context import ModuleInstance
+from planner.engine.evaluation.imports import identity_text
 from planner.engine.evaluation.scope import watched
 from planner.engine.plan.decision_sources import decision_source, output_source
 from planner.foundation.values.convert import path_text
 from planner.foundation.values.expression_text import short_text, short_texts
+from planner.foundation.values.json_codec import to_json
 from planner.foundation.values.paths import parts
-from planner.foundation.values.value import Null, is_wholly_known, unmark
+from planner.foundation.values.value import Null, is_wholly_known, type_of, unmark
 from planner.foundation.vocabulary.address import InstanceKey, format_module, format_resource, join, parse_module
 from planner.foundation.vocabulary.diagnostic import Failure
 from planner.foundation.vocabulary.provider_address import DEFAULT_HOST, parse_provider_configuration
@@ -55,6 +57,12 @@ class Trace(ValueTrace):
             source = decision_source(self.plan, self.config, change, predicate, columns)
             self._facts.add(predicate, name, *columns, source=source)
         self._provider_version(change, name)
+        identity = change.before_identity
+        if identity is not None and is_wholly_known(identity):
+            told = identity_text(to_json(identity, type_of(identity)))
+            self._facts.add("object_identity", name, told, source=StateEntry(name))
+        if change.previous_address not in ("", change.address):
+            self._facts.add("arrived_from", name, change.previous_address, source=StateEntry(change.previous_address))
         if name in self.taints:
             self._facts.add("tainted_by", name, self.taints[name].text, source=StateEntry(name))
         drift = self._drift.get(name)

@@ -26,6 +26,7 @@ from planner.language.config.variables import RootVariable
 from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.fact_base import FactBase
 from planner.logic.datalog.explain.proof import proof_json
+from planner.logic.datalog.explain.render import reason_text
 from planner.logic.datalog.explain.search import Prover
 from planner.logic.datalog.explain.why_not import obstacles
 from planner.logic.model.graph import source_json
@@ -152,7 +153,9 @@ class Explainer:
         steps = [_cause_step(root) for root in more[:_MOST_CAUSES]]
         if len(more) > _MOST_CAUSES:
             steps.append({"text": f"{len(more) - _MOST_CAUSES} others", "sources": []})
-        return {**document, "chains": [{"text": more_causes(name), "steps": steps}]} if steps else document
+        chains = [{"text": more_causes(name), "steps": steps}] if steps else []
+        chains += [_identity_chain(prover, row) for row in prover.database["identified"] if row[0] == name]
+        return {**document, "chains": chains} if chains else document
 
     def _more_causes(self, name: str, because: Because | None, document: dict[str, Any]) -> list[CauseStep]:
         """The root causes of a change that are not in the proof of its action, which has one of several reasons."""
@@ -388,6 +391,16 @@ def _cause_step(root: CauseStep) -> dict[str, Any]:
     elif root.kind == "variable":
         text = f"{root.what} is {root.value}"
     return {"text": text, "sources": [source_json(root.source)] if root.source is not None else []}
+
+
+def _identity_chain(prover: Prover, row: tuple[Any, ...]) -> dict[str, Any]:
+    """The identity of an object that the plan brings to its address, with the place of the import block."""
+    proof = prover.why("identified", row)
+    assert proof is not None and proof.rule is not None
+    facts = prover.database.facts
+    places = [facts.source(leaf.predicate, leaf.row) for leaf in proof.leaves()]
+    sources = [source_json(place) for place in places if isinstance(place, Span)]
+    return {"text": "Identity", "steps": [{"text": reason_text(proof.rule, proof.assignment), "sources": sources[:1]}]}
 
 
 # Reasons why an action is not planned, in a few sentences: the action planned instead, and the conditions of the

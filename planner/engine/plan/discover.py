@@ -8,12 +8,12 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from planner.engine.evaluation.data import data_configuration
+from planner.engine.evaluation.imports import identity_text
 from planner.engine.evaluation.instance import Instance
 from planner.engine.evaluation.provider_diagnostics import in_body
 from planner.engine.evaluation.schemas import marked_by_schema, schema_marks
 from planner.engine.evaluation.searches import MOST_RESULTS, in_config, list_configuration, search_problems
 from planner.engine.walk.hooks import FoundResource
-from planner.foundation.support.exact_json import dumps
 from planner.foundation.values.expression_text import expression_text
 from planner.foundation.values.json_codec import to_json
 from planner.foundation.values.paths import Path, changed_at, marked_paths
@@ -124,7 +124,7 @@ class _SearchReport:
         """The relations between results and the objects of the state: rules/discover/managed.dl."""
         facts = FactBuilder()
         for number, identity in enumerate(identities):
-            facts.add("found_object", self.it.address, number, self.it.type, _identity_text(identity))
+            facts.add("found_object", self.it.address, number, self.it.type, identity_text(identity))
         for resource, instance in self.walk.state.instances():
             record, type = instance.current, resource.type
             if record is None or resource.mode != "managed" or type != self.it.type:
@@ -135,7 +135,7 @@ class _SearchReport:
             if record.identity is None or record.identity_schema_version != self.schema.identity_version:
                 facts.add("recorded_without_identity", address, type)
             else:
-                facts.add("recorded_identity", address, type, _identity_text(record.identity))
+                facts.add("recorded_identity", address, type, identity_text(record.identity))
         relations = ("managed_as", "perhaps_managed", "managed_twice")
         return evaluate(product_program("discover"), facts.build(), relations)
 
@@ -164,11 +164,6 @@ class _SearchReport:
         return resource_text(
             self.it.type, name, attributes_text(self.it.type, provider, self.schema.block, value)
         ), problems
-
-
-def _identity_text(identity: dict[str, Any]) -> str:
-    """An identity as text that is the same for the same object."""
-    return ", ".join(f"{name}={dumps(part).decode()}" for name, part in sorted(identity.items()) if part is not None)
 
 
 def _twice(type: str, identity: str, instance: str, other: str) -> Diagnostic:

@@ -53,6 +53,8 @@ def plan_managed(walk: PlanWork, it: Instance) -> list[Diagnostic]:
         facts["import_wanted"] = ()
         if walk.record.refreshed.instance(it.resource_address, it.key) is not None:
             facts["managed_already"] = ()
+        if importing.identity is not None:
+            facts["import_names_identity"] = ()
         importing = importing if derive(facts, "imported") else None
     generated = ""
     if importing is not None and it.is_offline:
