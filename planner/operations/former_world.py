@@ -175,7 +175,7 @@ def _of_record(
         state.remove_object(str(of.resource), of.key)
     state.remove_empty()
     world = _world(made, tree, locate, given, state.snapshot(), run.providers, run.names, later)
-    world.is_whole, world.entry = run.is_whole, entry
+    world.is_whole, world.entry, world.has_entries = run.is_whole, entry, True
     world.created = {str(of.resource) for of in created}
     world.destroyed = {address for address, names in record.altered.items() if DESTROYED in names}
     return world

@@ -91,7 +91,9 @@ def roots_sentence(words: Sequence[str], is_guess: bool) -> str:
     """`because A, B and 2 more`."""
     shown = words[: MOST_ROOTS if len(words) > MOST_ROOTS + 1 else len(words)]
     more = f" and {len(words) - len(shown)} more" if len(shown) < len(words) else ""
-    lead = "because one of these may have changed: " if is_guess and len(words) > 1 else "because "
+    lead = "because "
+    if is_guess:
+        lead = "because one of these may have changed: " if len(words) > 1 else "perhaps because "
     return f"{lead}{', '.join(shown)}{more}"
 
 

@@ -17,6 +17,19 @@ def count_verdicts(verdict: Verdict) -> str:
     return f"Policies: {', '.join(parts) if parts else passed}."
 
 
+def compared_verdicts(verdict: Verdict, former: Verdict | None, paint: Paint) -> list[str]:
+    """The counts, and the findings that a verdict has more (+) and less (-) than a former one."""
+    found, was = (
+        [f"{f.kind} {cell(f.code)} {cell(f.address or '(plan)')}: {_line(f.message)}" for f in one.findings]
+        if one
+        else []
+        for one in (verdict, former)
+    )
+    lines = [f"  {paint('+', 'red')} {text}" for text in found if text not in was]
+    lines += [f"  {paint('-', 'green')} {text}" for text in was if text not in found]
+    return [paint(count_verdicts(verdict), "bold"), *lines]
+
+
 def table(verdict: Verdict, paint: Paint, proofs: bool) -> str:
     """One line for each verdict, each with its proof if that is wanted, and the counts."""
     from tabulate import tabulate

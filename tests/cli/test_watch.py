@@ -148,3 +148,21 @@ def test_another_state_and_another_workspace_are_watched(tmp_path: Path) -> None
     while "Plan: 2 to add" not in said:
         said = watching.until("Waiting")
     assert watching.end() == 0
+
+
+def test_policies_are_watched_and_their_verdicts_compared(folder: Path) -> None:
+    watching = Watching(folder)
+    assert "Policies" not in watching.until("Waiting")
+    (folder / ".planner" / "policies").mkdir(parents=True)
+    file = folder / ".planner" / "policies" / "names.dl"
+    file.write_text('deny("named", X, "may not be made") :- action(X, "create").\n')
+    text = watching.until("Waiting")
+    assert "Policies: 1 denied." in text and "  + deny named terraform_data.x: may not be made" in text
+    (folder / "out.txt").write_text("of no concern")
+    file.write_text('warn("named", X, "may not be made") :- action(X, "create").\n')
+    text = watching.until("Waiting")
+    assert "out.txt" not in text and "names.dl changed." in text
+    assert "  + warn named terraform_data.x" in text and "  - deny named terraform_data.x" in text
+    file.write_text("deny(")
+    assert "Policies" not in watching.until("Waiting")
+    assert watching.end() == 0

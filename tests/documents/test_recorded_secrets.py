@@ -68,7 +68,7 @@ def applied(folder: Path, configuration: str, secret: str, planner: Run, monkeyp
 def test_another_secret_gives_the_same_record(
     place: str, tmp_path: Path, planner: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("secrets.token_hex", lambda _: "5a17")
+    monkeypatch.setattr("planner.world.state.input_record.fresh_salt", lambda: "5a17")
     records = []
     for secret in SECRETS:
         document = json.loads(applied(tmp_path / secret, PLACES[place], secret, planner, monkeypatch))

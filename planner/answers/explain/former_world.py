@@ -69,6 +69,8 @@ class FormerWorld:
 
     is_whole = False
     """whether all that was declared was applied"""
+    has_entries = False
+    """whether it is on record what the last apply left in the state"""
     destroyed: Collection[str] = ()
     """the instances that an apply destroyed since"""
     created: Collection[str] = ()

@@ -349,8 +349,9 @@ class ValueTrace(MentionTrace):
         change = self.changes.get(place.root_text)
         entry = self.former.entry(change.previous_address or change.address) if change is not None else "unknown"
         if status == "unknown":
-            if entry == "other":
-                self._facts.add("edited_entry", text, source=StateEntry(place.root_text))
+            if entry == "other" or not self.former.has_entries:
+                known = "edited_entry" if entry == "other" else "unchecked_entry"
+                self._facts.add(known, text, source=StateEntry(place.root_text))
             return
         self._facts.add("unapplied", text, source=source)
         if entry != "unknown":

@@ -8,37 +8,48 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from planner.api.making import Making, actions_of, chains_of, compared
+from planner.answers.policy.library import BUILTIN
+from planner.answers.policy.standing_policies import OWN
+from planner.api.making import Making, actions_of, chains_of, compared, judgement
 from planner.cli.finish import finish, json_text
 from planner.cli.flags import Arguments, command, no_directory
-from planner.cli.options import DESTROY, JSON, OPERATION, STATE, VARIABLES, plan_calls
+from planner.cli.options import DESTROY, JSON, OPERATION, POLICY, STATE, VARIABLES, plan_calls
+from planner.cli.views import show_summary
 from planner.foundation.support.disk import files_read, looked_at
 from planner.foundation.support.signals import STOP
 from planner.foundation.support.watch import Watch
 from planner.logic.programs.actions import Counts
 from planner.render.plan import plan_summary
 from planner.render.terminal import Terminal
+from planner.render.verdicts import compared_verdicts
 from planner.render.what_if import differences_lines, what_if_json
 from planner.workflows.renew.watch import Changed, Standing
 from planner.world.state.backends.local import StateStore
 from planner.world.state.workspace import data_directory
 
 if TYPE_CHECKING:
+    from planner.answers.policy.model import Verdict
     from planner.api.making import MadePlan
+    from planner.foundation.vocabulary.diagnostic import Diagnostic
 
 
 @command(
     "[options]",
     """Makes a plan, and plans again whenever one of its input files is saved: configuration, variables, the
-state, and files that functions read. Shows how each plan differs from the one before, and why. Nothing is changed.
+state, policies, and files that functions read. Shows how each plan differs from the one before, and why, then the
+causes of all changes of the plan, and with policies how the verdicts differ. Nothing is changed.
 
 With -refresh=false no provider reads objects, which is fastest. Ctrl-C ends it.""",
-    (JSON, DESTROY, *OPERATION, *STATE, *VARIABLES),
+    (JSON, DESTROY, *POLICY, *OPERATION, *STATE, *VARIABLES),
 )
 def watch(arguments: Arguments, terminal: Terminal) -> int:
     """0 when it is interrupted between two plans, 1 when a plan is."""
     no_directory(arguments, "watch")
-    return _watch(plan_calls(Making, arguments, needs_configuration=True), terminal, arguments["json"])
+
+    def calls() -> Making:  # there may be policies of the directory later
+        return plan_calls(Making, arguments, needs_configuration=True)
+
+    return _watch(calls, terminal, arguments["json"])
 
 
 # `watch`: plans one after the other in one process, each shown as it differs from the one before.
@@ -53,11 +64,12 @@ GRAIN = 20_000_000
 """nanoseconds: the clock of file systems is coarser than ours"""
 
 
-def _watch(calls: Making, terminal: Terminal, is_json: bool) -> int:
+def _watch(calls_of: Callable[[], Making], terminal: Terminal, is_json: bool) -> int:
     """Watch until interrupted: 0, or 1 while a plan is made. Failed plans are reported but not compared: the next plan
     is compared with the last successful one."""
     looking = Watch()
-    looking.also((".",))
+    looking.also((".", os.path.dirname(OWN), OWN))
+    verdict: Verdict | None = None
     last: MadePlan[Any] | None = None
     standing: Standing | None = None
     changed: frozenset[str] = frozenset()
@@ -65,12 +77,16 @@ def _watch(calls: Making, terminal: Terminal, is_json: bool) -> int:
     exact: set[str] = set()
 
     def counts(path: str) -> bool:
-        return path in exact or _counts(path)
+        # by a function, or among policies
+        is_listed = (folder := os.path.dirname(path)) in exact or folder.startswith(os.path.dirname(OWN))
+        return path in exact or (_counts(path) and (is_listed or path.endswith(_CONFIGURATION)))
 
     try:
         while True:
             began, since = time.monotonic(), time.time_ns()
-            parted = standing.after(changed, calls.options) if standing is not None else None
+            calls = calls_of()
+            may_part = standing is not None and not calls.options.judges
+            parted = standing.after(changed, calls.options) if standing is not None and may_part else None
             if parted is not None and (more := frozenset(filter(counts, looking.changed()))):
                 parted, changed = None, changed | more  # the part may have seen half of it
             if parted is None:
@@ -80,9 +96,13 @@ def _watch(calls: Making, terminal: Terminal, is_json: bool) -> int:
             else:
                 made, problems = parted.made, ()
                 parts[id(made)] = parted
-            _tell(last, made, changed, parts, terminal, is_json)
-            finish(problems, terminal)
-            exact |= {os.path.normpath(path) for path in _exact_paths(calls, made or last)}
+            former, verdict = verdict, None
+            said: list[Diagnostic] = []
+            if made is not None and calls.options.judges:
+                _, verdict, said = judgement(made)
+            _tell(last, made, changed, parts, terminal, is_json, verdict, former)
+            finish([*problems, *said], terminal)
+            exact |= {os.path.normpath(path) for path in (*_exact_paths(calls, made or last), *_policy_paths(calls))}
             looking.also((*sorted(exact), *_folders(made or last)), since - GRAIN)
             if not is_json:
                 terminal.out(f"\nPlanned in {time.monotonic() - began:.1f} s. Waiting for changes; Ctrl-C ends this.")
@@ -107,8 +127,11 @@ def _next(looking: Watch, counts: Callable[[str], bool]) -> frozenset[str]:
     return changed | frozenset(filter(counts, looking.changed()))
 
 
+_CONFIGURATION = (".tf", ".tofu", ".tf.json", ".tofu.json", ".tfvars", ".tfvars.json")
+
+
 def _counts(path: str) -> bool:
-    """Whether a file may matter that nothing is known of: editors' and our own files beside others do not."""
+    """Whether a new file may matter: editors' and our own files beside others do not."""
     name = os.path.basename(path)
     return not (name.startswith(".") or name.endswith(("~", ".swp", ".tmp", ".backup", ".journal")))
 
@@ -120,23 +143,49 @@ def _tell(
     parts: Mapping[int, Changed],
     terminal: Terminal,
     is_json: bool,
+    verdict: Verdict | None,
+    former: Verdict | None,
 ) -> None:
-    """The differences of a plan from the last one. `parts`: the plans that were made in part, with their names."""
+    """The differences of a plan and its verdict from the last ones, and its causes. `parts`: the plans that were made
+    in part, with their names: their causes are not those of the whole."""
     if changed and not is_json:
         names = sorted(changed)
         terminal.out(f"\n{', '.join(names[:3])}{', ...' if len(names) > 3 else ''} changed.")
     if made is None:
         return
-    comparison = compared(last or made, made, lambda one: parts.get(id(one)) or chains_of(one))
+    chains = chains_of(made) if id(made) not in parts else None
+
+    def causes(one: MadePlan[Any]) -> Any:
+        return chains if one is made and chains is not None else parts.get(id(one)) or chains_of(one)
+
+    comparison = compared(last or made, made, causes)
     if is_json:
-        terminal.data(json_text(what_if_json(comparison)))
+        judged = {"policies": verdict.to_json()} if verdict is not None else {}
+        terminal.data(json_text({**what_if_json(comparison), **judged}))
         return
     if last is not None:
         actions = {**actions_of(last), **actions_of(made)}
         lines = differences_lines(comparison, actions, terminal.paint)
         terminal.out("\n".join(lines or ["The plan stays as it was."]))
         terminal.out()
-    terminal.out(plan_summary(Counts.of_plan(made.plan)))
+    counts = Counts.of_plan(made.plan)
+    if chains is None or not actions_of(made):
+        terminal.out(plan_summary(counts))
+    else:
+        show_summary(made, terminal, chains=chains)
+    if verdict is not None:
+        terminal.out()
+        for line in compared_verdicts(verdict, former, terminal.paint):
+            terminal.out(line)
+
+
+def _policy_paths(calls: Making) -> Iterator[str]:
+    """The policies that plans are judged by, and all files and directories below their directories."""
+    for word in (*calls.options.policies, *calls.options.standing_policies):
+        if not word.startswith(BUILTIN):
+            yield word
+            for folder, _, names in os.walk(word):
+                yield from (folder, *(os.path.join(folder, name) for name in names))
 
 
 def _exact_paths(calls: Making, made: MadePlan[Any] | None) -> Iterator[str]:
@@ -145,6 +194,7 @@ def _exact_paths(calls: Making, made: MadePlan[Any] | None) -> Iterator[str]:
     yield from files_read()
     yield from looked_at()
     yield from (text for kind, text in calls.options.var_args if kind == "var-file")
+    yield from _policy_paths(calls)
     if made is not None:
         yield from made.loaded.config.files
         if isinstance(made.loaded.store, StateStore):

@@ -134,7 +134,7 @@ Otherwise explains, rule by rule, why something holds:
   planner why targeted NODE     why -target or -exclude keeps NODE (selected),
                                 or a single instance: terraform_data.web["a"]
   planner why excluded NODE     why -exclude leaves it out (excluded)
-  planner why deferred ADDRESS  why -allow-deferral leaves it for a later plan:
+  planner why deferred ADDRESS  why -allow-deferral leaves it for later:
                                 the unknown value, or the provider's answer
   planner why moved ADDRESS     why an object of the state has another address
   planner why forced NODE       why it is created before it is destroyed

@@ -115,7 +115,12 @@ class InputRecord:
 
 def new_record(lineage: str) -> InputRecord:
     """A record without anything."""
-    return InputRecord(lineage, os.urandom(8).hex())
+    return InputRecord(lineage, fresh_salt())
+
+
+def fresh_salt() -> str:
+    """A random salt, in hexadecimal digits."""
+    return os.urandom(8).hex()
 
 
 def salted(salt: str, data: bytes) -> str:
