@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner.api.base import Work
 from planner.engine.walk.hooks import Hooks
-from planner.foundation.vocabulary.diagnostic import Diagnostic
+from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
 from planner.foundation.vocabulary.records import evolve
 
 if TYPE_CHECKING:
@@ -112,13 +112,25 @@ class Making(Work):
         with self._session():
             return refresh(self.having(refresh=True).options, hooks)
 
-    def discover(self, hooks: Hooks, is_streamed: bool = False) -> list[Diagnostic]:
+    def discover(
+        self,
+        hooks: Hooks,
+        is_streamed: bool = False,
+        fleet: str = "",
+        covers: bool = False,
+        policies: tuple[str, ...] = (),
+    ) -> list[Diagnostic]:
         """Search for existing objects, as query files describe; the hooks get the results. `is_streamed`: the generated
-        configuration, too."""
+        configuration, too; `covers`: the numbers of managed objects. What the units of a `fleet` have is managed.
+        `policies` (files and directories) judge that."""
         from planner.operations.discover import discover
+        from planner.workflows.batch.managed import managed_objects
 
         with self._session():
-            return discover(self.options, hooks, is_streamed)
+            others, problems = managed_objects(fleet, self.options.directory) if fleet else ((), [])
+            if has_errors(problems):
+                return problems
+            return [*problems, *discover(self.options, hooks, is_streamed, others, covers, policies)]
 
     def import_object(
         self, address: str, id: str, hooks: Hooks, begins: Callable[[], object] = bool

@@ -3,28 +3,54 @@ them."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from planner.answers.policy.combined_plans import policy_files, three_valued, verdict_of
+from planner.answers.policy.model import diagnostic
 from planner.engine.plan.generation import check_output
 from planner.engine.plan.make_plan import make_plan
 from planner.engine.walk.hooks import FoundResource, HookGroup, Hooks
 from planner.foundation.support.disk import on_disk
-from planner.foundation.vocabulary.address import ROOT, ResourceAddress
-from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure, error
+from planner.foundation.values.json_codec import to_json
+from planner.foundation.values.value import Value, is_wholly_known, type_of, unmark_deep
+from planner.foundation.vocabulary.address import ROOT, ResourceAddress, format_key
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure, error, warning
 from planner.foundation.vocabulary.limits import Limits
+from planner.foundation.vocabulary.provider_address import parse_provider_configuration
 from planner.foundation.vocabulary.records import evolve
 from planner.language.config.file_content import QUERIES
+from planner.language.config.for_each import for_each_items
+from planner.language.config.model import Expr, ImportDecl
+from planner.language.config.reading import Problems
+from planner.language.config.static import StaticScope
+from planner.language.config.variables import given_values
+from planner.logic.datalog.engine.evaluate import Database, evaluate
+from planner.logic.datalog.engine.fact_base import FactBase, FactBuilder
+from planner.logic.facts.managed import KnownObject, add_found, add_known
+from planner.logic.model.graph import source_json
 from planner.operations import graphs
 from planner.operations.options import OperationOptions
 from planner.operations.plan import plan_options
 from planner.operations.providers_needed import selection_problems
-from planner.operations.state_access import load_with_values
+from planner.operations.state_access import Stored, load_with_values
 
 HEADER = "# __generated__ by planner"
 REQUEST = "# Please review these resources and move them into your main configuration files."
 
 
-def discover(options: OperationOptions, hooks: Hooks, is_streamed: bool = False) -> list[Diagnostic]:
+def discover(
+    options: OperationOptions,
+    hooks: Hooks,
+    is_streamed: bool = False,
+    others: Iterable[KnownObject] = (),
+    covers: bool = False,
+    policies: tuple[str, ...] = (),
+) -> list[Diagnostic]:
     """Run the list blocks in the query files of a directory, in the order that their references require; `hooks` get
-    the results. `is_streamed`: generated configuration is passed to the hooks, and not written to a file."""
+    the results. `is_streamed`: generated configuration is passed to the hooks, and not written to a file. `others` are
+    objects of other units; `covers`: the hooks get the numbers of managed objects; `policies`: files and directories of
+    those that judge what is managed."""
     told = Diagnostics()
     path = options.generate_config_out or ""
     with told.until_an_error():
@@ -39,20 +65,118 @@ def discover(options: OperationOptions, hooks: Hooks, is_streamed: bool = False)
         told.check()
         limits = Limits(tuple(ResourceAddress(ROOT, "list", decl.type, decl.name) for decl in searches))
         start = evolve(start, options=evolve(start.options, limits=limits))
-        texts = _Blocks()
+        own = policy_files(policies, "Packs judge plans. Name files with rules about unmanaged, for example.")
+        modal, program, problems = three_valued(own, frozenset(), "discover")
+        told += problems
+        known = (*known_objects(start), *others)
+        texts, results = _Blocks(), _Results()
         _, problems = make_plan(
             start.config,
             start.state,
             variables,
             start.schemas,
-            evolve(plan_options(start), describes_found=bool(path), refresh=False),
+            evolve(plan_options(start), describes_found=bool(path), refresh=False, known_objects=known),
             lambda walk, state: graphs.build(walk, start, state, limits),
-            HookGroup((texts, _SearchEvents(hooks))),
+            HookGroup((texts, results, _SearchEvents(hooks))),
         )
         told += [problem for problem in problems if problem.code != "plan.targeting"]  # limiting it was our idea
+        database = evaluate(program, results.facts(known), (*_RELATIONS, *modal.verdicts))
+        told += [_twice(*row) for row in database.sorted("managed_twice")]
+        if covers:
+            hooks.discovered(coverage(database))
+        findings = verdict_of(modal, program, database, source_json).findings
+        told += [evolve(diagnostic(finding), address=None) for finding in findings]
         if path and not is_streamed:
             told += texts.write(path)
     return told
+
+
+_RELATIONS = ("managed_twice", "coverage")
+
+
+def coverage(database: Database) -> dict[str, dict[str, int]]:
+    """How many objects of each type were found, and how many of them are managed, pending, unmanaged or uncertain."""
+    counts: dict[str, dict[str, int]] = {}
+    for type, kind, number in database.sorted("coverage"):
+        counts.setdefault(str(type), {})[str(kind)] = int(number)
+    return counts
+
+
+def _twice(type: str, identity: str, instance: str, other: str) -> Diagnostic:
+    detail = f"{instance} and {other} are the same {type} ({identity}), so each apply may undo what the other needs."
+    return warning("plan.managed_twice", "Object managed twice", detail)
+
+
+# What is managed: objects in a state, and those that import blocks are going to bring there.
+
+
+def known_objects(stored: Stored[Any], unit: str = "") -> list[KnownObject]:
+    """The objects of a directory, which is a unit of a fleet or not."""
+    prefix = f"{unit}: " if unit else ""
+    known, present = [], set()
+    for resource, instance in stored.state.instances():
+        record = instance.current
+        if record is None or resource.mode != "managed":
+            continue
+        address = resource.address + format_key(instance.key)
+        present.add(address)
+        source = parse_provider_configuration(resource.provider).source
+        version = record.identity_schema_version or 0
+        known.append(KnownObject(prefix + address, resource.type, source, record.identity, version))
+    root = stored.config.root
+    scope = StaticScope(root.variables, root.locals, given_values(stored.given), root.directory, ".", stored.workspace)
+    for declared in root.imports:
+        target = declared.instance or declared.target
+        if target is not None and str(target) not in present:
+            for id, identity in _pending(declared, scope):
+                name = prefix + str(target)
+                known.append(KnownObject(name, target.type, "", identity, is_pending=True, id=id))
+    return known
+
+
+def _pending(declared: ImportDecl, scope: StaticScope) -> Iterator[tuple[str, Mapping[str, Any] | None]]:
+    """The ID and the identity of each object of an import block, as far as they are known without planning."""
+    problems = Problems()
+    scopes = [scope]
+    if declared.for_each is not None:
+        value = static_value(scope, declared.for_each)
+        items = for_each_items(value, declared.for_each, problems) if value is not None else None
+        repeated = ({"each": {"key": key, "value": item}} for key, item in (items or {}).items())
+        scopes = [scope.repeated(repetition) for repetition in repeated]
+    for one in scopes:
+        id = static_value(one, declared.id) if declared.id is not None else None
+        identity = static_value(one, declared.identity) if declared.identity is not None else None
+        parts = to_json(identity, type_of(identity)) if isinstance(identity, dict) else None
+        yield id if isinstance(id, str) else "", parts
+
+
+def static_value(scope: StaticScope, expr: Expr) -> Value | None:
+    """The plain value of an expression; None when it is not known without planning."""
+    problems = Problems()
+    value = scope.evaluate(expr, "this", expr.span, problems)
+    if value is None or problems.has_errors:
+        return None
+    value = unmark_deep(value)[0]
+    return value if is_wholly_known(value) else None
+
+
+class _Results(Hooks):
+    """Collects what all searches find."""
+
+    def __init__(self) -> None:
+        self._results: list[tuple[str, FoundResource]] = []
+
+    def list_found(self, address: str, result: FoundResource) -> None:
+        self._results.append((address, result))
+
+    def facts(self, known: Iterable[KnownObject]) -> FactBase:
+        """The facts about all of them, together with what is known."""
+        facts = FactBuilder()
+        for number, (address, one) in enumerate(self._results):
+            add_found(facts, address, number, one.type, one.identity, one.id)
+        for type, source, version in sorted({(one.type, one.source, one.identity_version) for _, one in self._results}):
+            add_known(facts, known, type, source, version)
+        return facts.build()
 
 
 def _nothing(directory: str) -> Diagnostic:

@@ -100,12 +100,23 @@ class HumanHooks(ProgressHooks):
         parts = ((name, part) for name, part in result.identity.items() if part is not None)
         identity = ",".join(f"{name}={part if isinstance(part, str) else dumps(part).decode()}" for name, part in parts)
         remark = f"managed as {result.managed_as}" if result.managed_as else ""
+        remark = f"imported as {result.imported_as}" if result.imported_as else remark
         remark = f"may be {result.perhaps_as}, which has no identity yet" if result.perhaps_as else remark
         self._line(f"{address}   {identity}   {result.display_name}{'   ' if remark else ''}{remark}")
 
     def list_complete(self, address: str, type: str, total: int, managed: int = 0) -> None:
         already = f", {managed} managed" if managed else ""
         self.say(f"{address}: {total} {'result' if total == 1 else 'results'}{already}")
+
+    def discovered(self, coverage: dict[str, dict[str, int]]) -> None:
+        from planner.render.rows import table
+
+        kinds = ("found", "managed", "pending", "unmanaged", "uncertain")
+        rows = [
+            (type, *(counts[kind] for kind in kinds), f"{100 * counts['managed'] // counts['found']} %")
+            for type, counts in coverage.items()
+        ]
+        self._line(f"\n{table(('type', *kinds, 'coverage'), rows)}" if rows else "\nNothing was found.")
 
     def ephemeral_start(self, address: str, phase: str) -> None:
         self.say(f"{address}: {EPHEMERAL[phase][0]}")

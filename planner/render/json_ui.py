@@ -305,6 +305,7 @@ class JsonHooks(Hooks):
             "config": result.config,
             "import_config": result.import_config,
             "managed_as": result.managed_as,
+            "imported_as": result.imported_as,
         }
         data = {
             "address": address,
@@ -319,6 +320,10 @@ class JsonHooks(Hooks):
     def list_complete(self, address: str, type: str, total: int, managed: int = 0) -> None:
         data = {"address": address, "resource_type": type, "total": total, **({"managed": managed} if managed else {})}
         self.lines.message(f"{address}: List complete", "list_complete", list_complete=data)
+
+    def discovered(self, coverage: dict[str, dict[str, int]]) -> None:
+        types = [{"resource_type": type, **counts} for type, counts in coverage.items()]
+        self.lines.message("Coverage", "list_coverage", list_coverage={"types": types})
 
     def ephemeral_start(self, address: str, phase: str) -> None:
         text = EPHEMERAL[phase][0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -214,6 +215,9 @@ def test_generated_configuration(
     assert expected in planner("plan", "-no-color").out
     again = planner("discover", "-generate-config-out=g.tf")
     assert again.code == 1 and "exists already" in again.err and not lines(again.out)
+    assert "Thing a   imported as probe_thing.x_0" in planner("discover", "-generate-config-out=h.tf").out
+    assert not (project / "h.tf").exists()
+    (project / "g.tf").write_text(re.sub(r"import {.*?\n}\n", "", text, flags=re.DOTALL))
     planner("discover", "-generate-config-out=h.tf")  # names that the configuration has are not used again
     assert 'resource "probe_thing" "x_3"' in (project / "h.tf").read_text()
 
@@ -260,3 +264,46 @@ def test_objects_without_an_identity_and_objects_with_the_same(project: Path, pl
     assert lines(ran.out)[0].endswith("Thing b   may be probe_thing.r[2], which has no identity yet")
     assert "Warning: Object managed twice" in ran.err + ran.out
     assert "probe_thing.r[0] and probe_thing.r[1] are the same probe_thing" in " ".join((ran.err + ran.out).split())
+
+
+UNMANAGED = 'deny("unmanaged", I, "no unit manages this " ++ T) :- unmanaged(T, I).\n'
+TWICE = 'warn("twice", A, "also " ++ B) :- managed_twice(_, _, A, B).\n'
+
+
+@pytest.mark.parametrize("probe_world", [6], indirect=True)
+def test_units_of_a_fleet_manage_objects(project: Path, planner: Run) -> None:
+    """Their states and import blocks count; what two have is reported; policies and coverage read that."""
+    fill(project.parent / "world", *map(thing, "abcde"))
+    recorded(project, kept("a"))
+    for unit, things in {"one": (kept("a"), kept("b")), "two": (kept("b"),)}.items():
+        (project / unit).mkdir()
+        (project / unit / "main.tf").write_text(MAIN)
+        recorded(project / unit, *things)
+    names = 'locals {\n  names = ["c"]\n}\n'
+    block = (
+        "import {\n  for_each = toset(local.names)\n  to       = probe_thing.c\n  identity = { name = each.value }\n}\n"
+    )
+    (project / "two" / "c.tf").write_text(names + block + 'resource "probe_thing" "c" {\n  name = "c"\n}\n')
+    (project / "planner.batch.hcl").write_text('unit "one" {}\nunit "two" {}\n')
+    (project / "q.tfquery.hcl").write_text(search())
+    (project / "p.dl").write_text(UNMANAGED + TWICE)
+    ran = planner("discover", "-fleet=.", "-coverage", "-policy=p.dl", "-no-color")
+    text = " ".join((ran.out + ran.err).replace("│", " ").split())
+    assert [line.partition("Thing ")[2] for line in lines(ran.out)[:-1]] == [
+        "a   managed as one: probe_thing.r[0]",
+        "b   managed as one: probe_thing.r[1]",
+        "c   imported as two: probe_thing.c",
+        "d",
+        "e",
+    ]
+    assert "probe_thing 5 2 1 2 0 40 %" in text
+    assert "one: probe_thing.r[0] and probe_thing.r[0] are the same probe_thing" in text
+    assert (
+        ran.code == 1 and text.count("no unit manages this probe_thing") == 2 and "also two: probe_thing.r[0]" in text
+    )
+    events = [json.loads(line) for line in planner("discover", "-fleet=.", "-coverage", "-json").out.splitlines()]
+    counts = {"found": 5, "managed": 2, "pending": 1, "unmanaged": 2, "uncertain": 0}
+    (coverage,) = (e["list_coverage"] for e in events if e["type"] == "list_coverage")
+    assert coverage == {"types": [{"resource_type": "probe_thing", **counts}]}
+    planner("discover", "-fleet=.", "-generate-config-out=g.tf")
+    assert (project / "g.tf").read_text().count("import {") == 2

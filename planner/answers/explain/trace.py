@@ -15,7 +15,6 @@ from planner.answers.explain.places import ValueLocation, repetition
 from planner.answers.explain.repetition import RepetitionLocation, repeated
 from planner.answers.explain.value_trace import ValueTrace, part_at
 from planner.engine.evaluation.context import ModuleInstance
-from planner.engine.evaluation.imports import identity_text
 from planner.engine.evaluation.scope import watched
 from planner.engine.plan.decision_sources import decision_source, output_source
 from planner.foundation.values.convert import path_text
@@ -30,6 +29,7 @@ from planner.foundation.vocabulary.records import evolve
 from planner.foundation.vocabulary.span import Span
 from planner.language.config.model import Expr, ResourceDecl
 from planner.logic.facts.from_state import declaration
+from planner.logic.facts.managed import identity_text
 from planner.logic.model.graph import StateEntry
 from planner.logic.model.plan import OutputChange, ResourceChange, change_name
 from planner.logic.programs.actions import NO_OP, does

@@ -14,6 +14,9 @@ from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.language.config.file_content import QUERIES
 from planner.render.terminal import Terminal
 
+FLEET = Flag("fleet", "string", "Count what the units of the fleet in this directory manage.", value="DIR")
+COVERAGE = Flag("coverage", "bool", "Report how much of what was found is managed, by type.")
+POLICIES = Flag("policy", "list", "Judge what is managed by this directory or file of policies.", value="PATH")
 GENERATE = Flag("generate-config-out", "string", "Write import and resource blocks for what is found.", value="FILE")
 
 
@@ -32,8 +35,24 @@ the list block, its identity and its name.
   }
 
 Query files may also have the blocks variable, locals and provider. A list block that refers to another one runs
-after it.""",
-    (GENERATE, INPUT, Flag("parallelism", "int", "", 10, "N"), *STATE, *VARIABLES, *JSON_LINES),
+after it.
+
+A result is managed if the state has an object with its identity, or an import block names it. With -fleet, the states
+and import blocks of all units of a fleet count, and objects that two of them manage are reported. Policies read
+unmanaged(type, identity), managed_twice(type, identity, instance, other) and coverage(type, kind, number):
+
+  deny("unmanaged", I, "a bucket that no unit manages") :- unmanaged("aws_s3_bucket", I).""",
+    (
+        GENERATE,
+        FLEET,
+        COVERAGE,
+        POLICIES,
+        INPUT,
+        Flag("parallelism", "int", "", 10, "N"),
+        *STATE,
+        *VARIABLES,
+        *JSON_LINES,
+    ),
 )
 def discover(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when a search failed."""
@@ -44,7 +63,9 @@ def search(directory: str, arguments: Arguments, terminal: Terminal) -> int:
     """Run the searches of a directory; the exit code."""
     calls = asking(plan_calls(Making, arguments, directory=directory), terminal, may_ask(arguments))
     view = open_view(arguments, terminal)
-    diagnostics = calls.discover(view.hooks, bool(arguments["json"]))
+    fleet, covers = arguments.get("fleet") or "", bool(arguments.get("coverage"))
+    policies = tuple(arguments.get("policy") or ())
+    diagnostics = calls.discover(view.hooks, bool(arguments["json"]), fleet, covers, policies)
     view.diagnostics(diagnostics)
     return int(has_errors(diagnostics))
 

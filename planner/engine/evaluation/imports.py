@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from threading import Lock
-from typing import Any
 
 from planner.engine.evaluation.context import EvaluationContext
 from planner.engine.evaluation.repetition import NO_REPETITION, Repetition, for_each_items
@@ -168,11 +166,6 @@ def identity_type(context: EvaluationContext, address: ResourceAddress, expr: Ex
         raise Failure(error("plan.import_identity", "Import by identity is not possible", detail, expr.span))
     optional = frozenset(name for name, a in schema.identity.attributes.items() if not a.required)
     return ObjectType({name: a.type for name, a in schema.identity.attributes.items()}, optional)
-
-
-def identity_text(identity: Mapping[str, Any]) -> str:
-    """An identity, as plain data, as text that is the same for the same object."""
-    return ", ".join(f"{name}={dumps(part).decode()}" for name, part in sorted(identity.items()) if part is not None)
 
 
 def import_text(identity: Value) -> str:

@@ -8,7 +8,6 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from planner.engine.evaluation.data import data_configuration
-from planner.engine.evaluation.imports import identity_text
 from planner.engine.evaluation.instance import Instance
 from planner.engine.evaluation.provider_diagnostics import in_body
 from planner.engine.evaluation.schemas import marked_by_schema, schema_marks
@@ -19,13 +18,13 @@ from planner.foundation.values.json_codec import to_json
 from planner.foundation.values.paths import Path, changed_at, marked_paths
 from planner.foundation.values.schema import BlockSchema, implied_type
 from planner.foundation.values.value import Null, Value, is_wholly_known, type_of, unmark_deep
-from planner.foundation.vocabulary.address import format_key
-from planner.foundation.vocabulary.diagnostic import Diagnostic, error, has_errors, warning
+from planner.foundation.vocabulary.diagnostic import Diagnostic, error, has_errors
 from planner.foundation.vocabulary.provider_address import parse_provider_configuration
 from planner.foundation.vocabulary.records import evolve
 from planner.language.syntax.format import format_text
 from planner.logic.datalog.engine.evaluate import Database, evaluate
 from planner.logic.datalog.engine.fact_base import FactBuilder
+from planner.logic.facts.managed import add_found, add_known
 from planner.logic.programs.rule_programs import product_program
 from planner.world.provider.interface import FoundObject, ListRequest
 
@@ -81,14 +80,15 @@ class _SearchReport:
     def report(self, results: list[FoundObject]) -> list[Diagnostic]:
         """Report all results; the problems of their configuration, and objects that are managed twice."""
         identities = [to_json(result.identity, self._identity_type) for result in results]
-        state = self._compared_with_state(identities)
+        state = self._compared_with_state(results, identities)
         managed = {number: instance for _, number, instance in sorted(state["managed_as"], reverse=True)}
+        pending = {number: instance for _, number, instance in sorted(state["imported_as"], reverse=True)}
         perhaps = {number: instance for _, number, instance in sorted(state["perhaps_managed"], reverse=True)}
-        problems = [_twice(*row) for row in sorted(state["managed_twice"])]
+        problems: list[Diagnostic] = []
         for number, (result, identity) in enumerate(zip(results, identities, strict=True)):
             config = import_config = ""
             is_wanted = self.walk.options.describes_found and result.value.__class__ is not Null
-            if is_wanted and number not in managed:
+            if is_wanted and number not in managed and number not in pending:
                 name = self._name()
                 import_config = _import_text(self.it.type, name, result.identity)
                 config, more = self._config(name, result.value)
@@ -107,6 +107,9 @@ class _SearchReport:
                 import_config,
                 managed.get(number, ""),
                 perhaps.get(number, ""),
+                pending.get(number, "") if number not in managed else "",
+                _id_of(result.value),
+                self.source,
             )
             self.walk.hooks.list_found(self.it.address, event)
         self.walk.hooks.list_complete(self.it.address, self.it.type, len(results), len(managed))
@@ -120,24 +123,13 @@ class _SearchReport:
             value["state"] = marked_by_schema(result.value, self.schema.block) if is_known else result.value
         return value
 
-    def _compared_with_state(self, identities: list[dict[str, Any]]) -> Database:
-        """The relations between results and the objects of the state: rules/discover/managed.dl."""
+    def _compared_with_state(self, results: list[FoundObject], identities: list[dict[str, Any]]) -> Database:
+        """The relations between results and the objects that are managed: rules/discover/managed.dl."""
         facts = FactBuilder()
-        for number, identity in enumerate(identities):
-            facts.add("found_object", self.it.address, number, self.it.type, identity_text(identity))
-        for resource, instance in self.walk.state.instances():
-            record, type = instance.current, resource.type
-            if record is None or resource.mode != "managed" or type != self.it.type:
-                continue
-            if parse_provider_configuration(resource.provider).source != self.source:
-                continue
-            address = resource.address + format_key(instance.key)
-            if record.identity is None or record.identity_schema_version != self.schema.identity_version:
-                facts.add("recorded_without_identity", address, type)
-            else:
-                facts.add("recorded_identity", address, type, identity_text(record.identity))
-        relations = ("managed_as", "perhaps_managed", "managed_twice")
-        return evaluate(product_program("discover"), facts.build(), relations)
+        for number, (result, identity) in enumerate(zip(results, identities, strict=True)):
+            add_found(facts, self.it.address, number, self.it.type, identity, _id_of(result.value))
+        add_known(facts, self.walk.options.known_objects, self.it.type, self.source, self.schema.identity_version)
+        return evaluate(product_program("discover"), facts.build(), ("managed_as", "imported_as", "perhaps_managed"))
 
     def _name(self) -> str:
         """The next name that the configuration does not have yet."""
@@ -166,9 +158,10 @@ class _SearchReport:
         ), problems
 
 
-def _twice(type: str, identity: str, instance: str, other: str) -> Diagnostic:
-    detail = f"{instance} and {other} are the same {type} ({identity}), so each apply may undo what the other needs."
-    return warning("plan.managed_twice", "Object managed twice", detail)
+def _id_of(value: Value) -> str:
+    """The attribute id of an object, "" where it has none."""
+    id = value.get("id") if value.__class__ is dict else None
+    return id if isinstance(id, str) else ""
 
 
 def configurable(block: BlockSchema, value: Value) -> Value:

@@ -13,6 +13,7 @@ from planner.foundation.vocabulary.records import field, frozen
 from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.fact_base import FactBase, FactBuilder
 from planner.logic.facts.from_config import from_command
+from planner.logic.facts.managed import KnownObject
 from planner.logic.programs.rule_programs import product_program
 from planner.world.state.model import InstanceKey
 
@@ -50,6 +51,8 @@ class PlanOptions(WalkOptions):
     """resources whose configuration is generated from the imported object"""
     describes_found: bool = False
     """the results of searches come with their configuration"""
+    known_objects: tuple[KnownObject, ...] = ()
+    """objects that are managed already, with which the results of searches are compared"""
     moves: bool = True
     """moved blocks apply to objects; otherwise each keeps its address"""
     before_destroy: bool = False

@@ -22,7 +22,9 @@ class ObjectId(NamedTuple):
 class FoundResource(NamedTuple):
     """A result of a search. `identity` and `value` are in the form of JSON, the value None where it was not requested;
     `config` and `import_config` are the texts of its resource and import blocks, "" where there are none. `managed_as`
-    is the address of the instance in the state whose object it is, `perhaps_as` of one that may be it; "" for none."""
+    is the address of the instance in the state whose object it is, `perhaps_as` of one that may be it, `imported_as` of
+    the one that an import block names for it; "" for none. `id` is its attribute of that name, `source` its
+    provider."""
 
     type: str
     display_name: str
@@ -33,6 +35,9 @@ class FoundResource(NamedTuple):
     import_config: str
     managed_as: str
     perhaps_as: str
+    imported_as: str = ""
+    id: str = ""
+    source: str = ""
 
 
 class Hooks:
@@ -123,6 +128,10 @@ class Hooks:
 
     def list_complete(self, address: str, type: str, total: int, managed: int = 0) -> None:
         """The search is over, well or not, with so many results, and so many of these managed already."""
+
+    def discovered(self, coverage: dict[str, dict[str, int]]) -> None:
+        """All searches are over: how many objects of each type were found, and how many are managed, pending (in import
+        blocks), unmanaged or uncertain."""
 
     # ---- ephemeral resources
 

@@ -103,7 +103,7 @@ FILES: dict[str, tuple[str, ...]] = {
     # Objects that look like one object under two addresses, and the moves that carry them.
     "renames": ("plan/renames",),
     # Results of searches that are managed already.
-    "discover": ("discover/managed",),
+    "discover": ("shared/verdicts", "discover/managed"),
     # The parts of a plan that are kept, and those that are planned anew after edits.
     "renewal": ("renew/*",),
     # The rules of deployments, with everything that a plan of a deployment contains: for queries.

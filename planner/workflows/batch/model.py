@@ -279,6 +279,10 @@ class Request:
     """policies of the fleet's directory (absolute paths); the settings of the unit's own come later, and count"""
 
 
+IDENTITIES = "identities"
+"""the name of the objects that a unit manages, among the facts of a look at its state"""
+
+
 @frozen
 class UnitResult:
     """The result of one unit's work. `result` is a word of rules/batch/running.dl; `changes` are (address, action,

@@ -20,7 +20,7 @@ from planner.workflows.batch.applied_result import applied_as
 from planner.workflows.batch.executor import Unmet
 from planner.workflows.batch.files_read import RECORDER, entries
 from planner.workflows.batch.inputs import outputs
-from planner.workflows.batch.model import Request, Survey, UnitResult, diagnostics_json
+from planner.workflows.batch.model import IDENTITIES, Request, Survey, UnitResult, diagnostics_json
 from planner.workflows.batch.passed_outputs import state_outputs
 from planner.workflows.batch.plan_unit import (
     Check,
@@ -245,10 +245,16 @@ def _state(request: Request) -> UnitResult:
     with surrounded(request):
         stored = load_stored(options_of(request), Diagnostics())
         holder = stored.store.lock_holder()
+        facts = {}
+        if IDENTITIES in request.facts:
+            from planner.operations.discover import known_objects
+
+            facts = {IDENTITIES: [one.row for one in known_objects(stored, request.unit)]}
     is_applied = bool(request.approved_file) and _is_applied(request, stored)
     written = f"written by version {stored.state.terraform_version}" if stored.state.terraform_version else ""
     said = ", ".join(filter(None, (written, f"locked{holder}" if holder else "")))
-    result = UnitResult(request.unit, "no-changes", lineage=stored.state.lineage, serial=stored.state.serial, text=said)
+    lineage, serial = stored.state.lineage, stored.state.serial
+    result = UnitResult(request.unit, "no-changes", lineage=lineage, serial=serial, text=said, facts=facts)
     if is_applied:
         result = evolve(result, result="applied")
     return _with_recorded(result, stored.state) if request.is_read else result
