@@ -230,7 +230,9 @@ def _why_drift(options: OperationOptions, what: str, plan_file: str | None, nega
 
 
 def _why_invoke(options: OperationOptions, what: str, plan_file: str | None, negated: bool) -> Proved:
-    """Why the plan invokes an action, or what an object invokes; or why not."""
+    """Why the plan invokes an action, or what an object invokes, and what follows if that fails; or why not."""
+    from planner.logic.graph.decision_chains import invocation_failure
+
     answers, diagnostics = explainer(options, plan_file)
     if answers is None:
         return None, diagnostics
@@ -251,7 +253,10 @@ def _why_invoke(options: OperationOptions, what: str, plan_file: str | None, neg
         ground = Graph({}, (), {}, database=evaluate(program, answers.about(instance)), program=program)
         if ((instance, event, action) in ground.database["invocation"]) != negated:
             break
-    return _proved(ground, f"invocation({quote(instance)}, {quote(event)}, {quote(action)})", negated)
+    proof, problems = _proved(ground, f"invocation({quote(instance)}, {quote(event)}, {quote(action)})", negated)
+    steps = invocation_failure(ground, instance, event, action) if proof is not None and not negated else []
+    chain = {"text": f"If {action} fails", "steps": [step.json for step in steps]}
+    return ({**proof, "chains": [chain]} if proof is not None and steps else proof), problems
 
 
 def _first_argument(program: RuleProgram, text: str) -> str:

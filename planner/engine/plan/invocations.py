@@ -66,6 +66,7 @@ def plan_invocations(
     facts["trigger_action"] = tuple(
         (str(n), join(it.module_text, ref.action)) for n, trigger in enumerate(triggers) for ref in trigger.actions
     )
+    facts["trigger_failure"] = tuple((str(n), trigger.on_failure) for n, trigger in enumerate(triggers))
     for block, event, index, ref in _in_order(triggers, invoked):
         caller = before if event_place(event).step == "delete" else after
         planned, reason = _plan(walk, it, ref, scope, caller, event, problems)

@@ -125,6 +125,20 @@ def deferral_chain(graph: Graph, predicate: str, row: tuple[str, ...]) -> list[C
     return steps
 
 
+def invocation_failure(ground: Graph, instance: str, event: str, invoked: str) -> list[ChainStep]:
+    """What follows if an invocation fails, one effect a step, with the trigger that sets it."""
+    prover = Prover(ground.program, ground.database)
+    steps = []
+    for row in sorted(row for row in ground.database["after_failure"] if row[:3] == (instance, event, invoked)):
+        proof = prover.why("after_failure", row)
+        if proof is not None and proof.rule is not None:
+            leaf = _below(proof, "trigger_failure")
+            place = ground.database.facts.source("trigger_failure", leaf.row) if leaf is not None else None
+            sources = (source_json(place),) if place is not None else ()
+            steps.append(ChainStep(reason_text(proof.rule, proof.assignment), sources))
+    return steps
+
+
 def _requiring_step(graph: Graph, proof: Proof) -> ChainStep:
     """The step that requires create_before_destroy itself."""
     assert proof.rule is not None
