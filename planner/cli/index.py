@@ -65,7 +65,7 @@ COMMANDS = {
     "graph": "Draw the graph of an operation",
     "help": "Show the commands, or one of them",
     "import": "Bring an existing object under management",
-    "language-server": "Serve editors of rule files",
+    "language-server": "Serve editors of configuration and rule files",
     "login": "Get a token for a host, and store it",
     "logout": "Remove the token of a host",
     "mcp": "Answer questions of assistants (Model Context Protocol)",
@@ -197,6 +197,7 @@ MODULES = {
 """modules of planner.cli.commands that have several commands; all others have the name of their command"""
 
 ALIASES = {
+    "lsp": "language-server",
     "state ls": "state list",
     "state remove": "state rm",
     "state move": "state mv",

@@ -23,6 +23,7 @@ PAGES = {
     "states": ("Backends and encryption", "docs/pages/guides/states.md"),
     "discover": ("Find existing objects", "docs/pages/guides/discover.md"),
     "ci": ("CI and review", "docs/pages/guides/ci.md"),
+    "editors": ("Editors", "docs/pages/guides/editors.md"),
     "python": ("The library", "docs/pages/guides/python.md"),
     "from-opentofu": ("Moving from OpenTofu", "docs/pages/guides/from-opentofu.md"),
     "from-terragrunt": ("Moving from Terragrunt", "docs/pages/guides/from-terragrunt.md"),

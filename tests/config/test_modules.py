@@ -290,7 +290,7 @@ def test_what_is_wrong_is_said_each_time(tmp_path):
 def test_only_the_last_files_are_kept(tmp_path, monkeypatch):
     from planner.language.config import load
 
-    monkeypatch.setattr(load, "_MOST_FILES", 3)
+    monkeypatch.setattr(load, "_most_files", 3)
     write_files(tmp_path, {f"f{n}.tf": f"locals {{\n  a{n} = 1\n}}\n" for n in range(9)})
     config, problems = load_config(str(tmp_path))
     assert not problems and len(config.root.locals) == 9

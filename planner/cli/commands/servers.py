@@ -13,20 +13,22 @@ from planner.render.terminal import Terminal
 
 @command(
     "",
-    """Serves editors by the Language Server Protocol over standard input and output, for rule files (.dl) and
-case files (.case): diagnostics while you type, completion of relations and of attribute paths, documentation,
-declarations, formatting, and running cases in place. It needs the extra lsp: pip install 'planner-iac[lsp]'.""",
+    """Serves editors by the Language Server Protocol over standard input and output: configuration, values,
+tests, stacks, fleets (.tf, .tofu, .tf.json, .tfvars, .tftest.hcl, ...), rule files (.dl) and case files (.case).
+Diagnostics while you type, completion, documentation with values and the planned action, definitions, references and
+rename across modules, formatting, code actions. Providers are not started: their schemas come from the cache.
+
+`planner docs editors` has the settings of editors. The command needs the extra lsp: pip install 'planner-iac[lsp]'.""",
 )
 def language_server(arguments: Arguments, terminal: Terminal) -> int:
-    """0 when the editor has exited properly. Raises Failure without the extra."""
+    """0 when the editor has exited properly, 1 otherwise. Raises Failure without the extra."""
     arguments.no_words("An editor starts this command without any.")
     if find_spec("pygls") is None:
         detail = "The language server needs pygls: pip install 'planner-iac[lsp]'."
         raise Failure(error("lsp.missing", "The extra lsp is not installed", detail))
     from planner.workflows.editor.server import serve
 
-    serve()
-    return 0
+    return serve()
 
 
 TOKEN = "PLANNER_MCP_TOKEN"

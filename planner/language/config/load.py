@@ -157,7 +157,13 @@ def _fits(wanted: str, version: str | None) -> bool:
 _Read = tuple["FileContent | None", Problems]
 _lately_read: dict[tuple[str, str, bool], _Read] = {}
 """the last parsed files, by name and content: init, surveys and plans of one module follow each other"""
-_MOST_FILES = 64
+_most_files = 64
+
+
+def keep_files(most: int) -> None:
+    """Keep so many parsed files in this process, which loads the same modules again and again."""
+    global _most_files
+    _most_files = most
 
 
 class _ConfigLoader:
@@ -267,7 +273,7 @@ class _ConfigLoader:
                 found = Problems()
                 known = (read_file(body, name, override, found) if body is not None else None, found)
                 if not diagnostics:
-                    for oldest in list(_lately_read)[: 1 - _MOST_FILES]:  # other threads may do the same
+                    for oldest in list(_lately_read)[: 1 - _most_files]:  # other threads may do the same
                         _lately_read.pop(oldest, None)
                     _lately_read[(shown, digest, override)] = known
             self.contents[shown] = known

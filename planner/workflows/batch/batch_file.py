@@ -88,8 +88,9 @@ class _Draft:
     offers: dict[str, tuple[ExpressionPiece, FleetScope]] = field(factory=dict)
 
 
-def read_batch_file(path: str, memory: Callable[[str], FolderMemory]) -> Fleet:
-    """The fleet that a file describes, with its problems as diagnostics. `memory` as for find_fleet."""
+def read_batch_file(path: str, memory: Callable[[str], FolderMemory], is_read_only: bool = False) -> Fleet:
+    """The fleet that a file describes, with its problems as diagnostics. `memory` as for find_fleet; `is_read_only`:
+    the files that it generates are not written."""
     root = os.path.dirname(os.path.abspath(path))
     problems = Problems()
     parts = gathered(path, root, problems)
@@ -97,7 +98,7 @@ def read_batch_file(path: str, memory: Callable[[str], FolderMemory]) -> Fleet:
         return Fleet(root, {}, path, tuple(problems))
     reader = _BatchFileReader(root, problems, memory(root), parts)
     units = reader.units_of()
-    if not problems.has_errors:
+    if not problems.has_errors and not is_read_only:
         write_files(root, reader.files, problems)
     text = "\0".join([parts.text, *map(repr, units.values())])
     fleet = Fleet(root, units, path, tuple(problems), text, tuple(reader.removals), parts.also)

@@ -1,321 +1,397 @@
-"""The Language Server Protocol for rule files, on pygls: positions and requests on one side, `requests.py` on the
-other.
+"""The language server: editors of configuration and rule files, over the Language Server Protocol.
 
-Offered: diagnostics as one types, completion, hover, declarations, references, an outline, formatting, and cases that
-run in place (the command planner.runCase).
-"""
+Requests are answered from the texts as they are in the editor. This module distributes them by the kind of file; the
+answers are made in the other modules of the room."""
 
 from __future__ import annotations
 
 import asyncio
-import json
-import logging
 import os
-from typing import Any, BinaryIO
+import time
+from collections.abc import Callable
+from typing import Any
 
 from lsprotocol import types as lsp
-from pygls.lsp.server import LanguageServer
-from pygls.uris import from_fs_path, to_fs_path
+from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams
 
-from planner.answers.policy import rule_files
-from planner.answers.policy.packs import gather
-from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, has_errors
-from planner.foundation.vocabulary.release import RELEASE
-from planner.foundation.vocabulary.span import Source, Span
-from planner.language.syntax.rule_format import format_rules
-from planner.language.syntax.rule_parse import parse_rules
-from planner.logic.datalog.tools.suite import run
-from planner.operations import rule_tests
-from planner.render.rules import tested_text
-from planner.render.terminal import Paint, visible
-from planner.workflows.editor import requests
-from planner.workflows.editor.rule_index import Texts, book_of, folder_files, place, problems_of, shapes_near
+from planner.foundation.vocabulary.diagnostic import Failure
+from planner.language.config import load as config_load
+from planner.language.syntax.format import format_file
+from planner.workflows.editor import actions, completion, hover, navigation, rule_answers, structure
+from planner.workflows.editor.checking import Checking
+from planner.workflows.editor.plans import WHY, Plans
+from planner.workflows.editor.texts import Json, TextDocument, path_of
+from planner.workflows.editor.transport import EditorServer
+from planner.workflows.editor.workspace import Workspace, kind_of
 
-DELAY = 0.15
-"""seconds without a keystroke before a text is checked"""
-RUN_CASE = "planner.runCase"
-_KINDS = {
-    "relation": lsp.CompletionItemKind.Class,
-    "function": lsp.CompletionItemKind.Function,
-    "directive": lsp.CompletionItemKind.Keyword,
-    "variable": lsp.CompletionItemKind.Variable,
-    "path": lsp.CompletionItemKind.Field,
-    "word": lsp.CompletionItemKind.EnumMember,
-}
-_SYMBOLS = {"relation": lsp.SymbolKind.Class, "rule": lsp.SymbolKind.Function, "case": lsp.SymbolKind.Event}
+DELAY = 0.05
+"""seconds without a keystroke before files are checked; twice the time of the last check, if that is more"""
+_LONGEST_DELAY = 1.0
+_SCANNED = 25
+"""files of the workspace that are read between two messages"""
 
-server = LanguageServer("planner", RELEASE, text_document_sync_kind=lsp.TextDocumentSyncKind.Full)
-_waiting: dict[str, asyncio.Task[None]] = {}
+server = EditorServer()
+workspace = Workspace()
+checking = Checking(workspace)
+plans = Plans(workspace)
+_waiting: dict[tuple[str, str], asyncio.Task[None]] = {}
+_seconds: dict[tuple[str, str], float] = {}
+_published: dict[str, list[Json]] = {}
+_background: set[asyncio.Task[None]] = set()
 
 
-def serve() -> None:
-    """Speak to an editor over standard input and output until it exits."""
-    # copies: pygls closes what it writes to, and the command flushes its output at the end
-    output = os.fdopen(os.dup(1), "wb")
-    handler = logging.StreamHandler()
-    handler.setFormatter(_InFewWords())
-    logging.getLogger("pygls").addHandler(handler)
-    server.start_io(Bounded(os.fdopen(os.dup(0), "rb"), output), output)  # type: ignore[arg-type]
+def serve() -> int:
+    """Speak to an editor over standard input and output until it exits; returns the exit code."""
+    config_load.keep_files(1024)
+    return server.serve()
 
 
-class _InFewWords(logging.Formatter):
-    """Shortens the protocol package's report on invalid messages to one line."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        problem = record.exc_info[1] if record.exc_info else None
-        why = f": {type(problem).__name__}" if problem is not None else ""
-        return visible(f"planner language-server: {record.getMessage()[:200].partition(chr(10))[0]}{why}")
+# ---------------------------------------------------------------- texts
 
 
-MOST_BYTES = 64 << 20
-"""of one message"""
-_LONGEST_HEADER = 1000
+@server.feature(lsp.INITIALIZE)
+def _initialize(params: lsp.InitializeParams) -> None:
+    uris = [folder.uri for folder in params.workspace_folders or ()] or [params.root_uri or ""]
+    workspace.folders = [path_of(uri) for uri in uris if uri]
+    options = params.initialization_options
+    mode = options.get("plan") if isinstance(options, dict) else None
+    plans.mode = mode if mode in ("offline", "full", "off") else "offline"
 
 
-class Bounded:
-    """The input from an editor, unless it announces more than is reasonable: that is answered with an error, and ends
-    the connection."""
-
-    def __init__(self, stream: BinaryIO, output: BinaryIO) -> None:
-        self._stream, self._output = stream, output
-
-    def readline(self) -> bytes:
-        line = self._stream.readline(_LONGEST_HEADER + 1)
-        return line if len(line) <= _LONGEST_HEADER else self._refuse("A header is too long.")
-
-    def read(self, size: int) -> bytes:
-        return self._stream.read(size) if size <= MOST_BYTES else self._refuse("The message is too long.")
-
-    def close(self) -> None:
-        self._stream.close()
-
-    def _refuse(self, why: str) -> bytes:
-        answer = {"jsonrpc": "2.0", "id": None, "error": {"code": lsp.ErrorCodes.InvalidRequest.value, "message": why}}
-        text = json.dumps(answer).encode()
-        self._output.write(b"Content-Length: %d\r\n\r\n%b" % (len(text), text))
-        self._output.flush()
-        return b""
+@server.feature(lsp.INITIALIZED)
+async def _initialized(params: lsp.InitializedParams) -> None:
+    capabilities = server.protocol.client_capabilities.workspace
+    watched = capabilities.did_change_watched_files if capabilities is not None else None
+    if watched is not None and watched.dynamic_registration:
+        names = (
+            "**/*.tf",
+            "**/*.tofu",
+            "**/*.tf.json",
+            "**/*.tfvars",
+            "**/*.hcl",
+            "**/*.dl",
+            "**/.terraform/**/*.json",
+        )
+        options = {"watchers": [{"globPattern": name} for name in names]}
+        entry = lsp.Registration("watched", lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES, options)
+        server.client_register_capability(lsp.RegistrationParams([entry]))
+    _in_background(_scan())
 
 
-# ---------------------------------------------------------------- texts and places
+def _in_background(work: Any) -> None:
+    task = asyncio.ensure_future(work)
+    _background.add(task)
+    task.add_done_callback(_background.discard)
 
 
-def _open_texts() -> dict[str, str]:
-    """The texts in the editor, by absolute path."""
-    result = {}
-    for document in server.workspace.text_documents.values():
-        path = to_fs_path(document.uri)
-        if path is not None:
-            result[os.path.normpath(path)] = document.source
-    return result
-
-
-def _path(uri: str) -> str:
-    return os.path.normpath(to_fs_path(uri) or uri)
-
-
-def _text(uri: str) -> str:
-    return server.workspace.get_text_document(uri).source
-
-
-def position(source: Source, offset: int) -> lsp.Position:
-    """A code point offset as line and UTF-16 column."""
-    line = source.line_number(offset)
-    start = source.text.rfind("\n", 0, offset) + 1
-    return lsp.Position(line - 1, len(source.text[start:offset].encode("utf-16-le")) // 2)
-
-
-def offset_of(text: str, at: lsp.Position) -> int:
-    """Line and UTF-16 column as a code point offset; the end of what there is for a place beyond it."""
-    lines = text.split("\n")
-    if at.line >= len(lines):
-        return len(text)
-    line = lines[at.line]
-    start = sum(len(before) + 1 for before in lines[: at.line])
-    units = line.encode("utf-16-le")[: 2 * at.character]
-    return start + len(units.decode("utf-16-le", "ignore"))
-
-
-def _range(span: Span) -> lsp.Range:
-    return lsp.Range(position(span.source, span.start), position(span.source, span.end))
-
-
-def _location(span: Span) -> lsp.Location:
-    return lsp.Location(from_fs_path(place(span)) or "", _range(span))
-
-
-# ---------------------------------------------------------------- diagnostics
+async def _scan() -> None:
+    """Read the files of the workspace for references between modules, a few at a time."""
+    for number, path in enumerate(workspace.files()):
+        workspace.symbols(path)
+        if number % _SCANNED == 0:
+            await asyncio.sleep(0)
 
 
 @server.feature(lsp.TEXT_DOCUMENT_DID_OPEN)
-@server.feature(lsp.TEXT_DOCUMENT_DID_SAVE)
-async def _did_open(params: lsp.DidOpenTextDocumentParams | lsp.DidSaveTextDocumentParams) -> None:
-    _check_soon(params.text_document.uri, 0)
+async def _did_open(params: lsp.DidOpenTextDocumentParams) -> None:
+    item = params.text_document
+    path = workspace.opened.put(item.uri, TextDocument(item.text, item.version))
+    _touch(path, 0)
+    _plan_soon(path, is_first=True)
 
 
 @server.feature(lsp.TEXT_DOCUMENT_DID_CHANGE)
 async def _did_change(params: lsp.DidChangeTextDocumentParams) -> None:
-    _check_soon(params.text_document.uri, DELAY)
+    uri = params.text_document.uri
+    document = workspace.opened.documents.get(path_of(uri))
+    if document is None:
+        raise JsonRpcInvalidParams(f"{uri} is not open.")
+    path = workspace.opened.put(uri, document.edited(params.content_changes, params.text_document.version))
+    _touch(path, DELAY)
+
+
+@server.feature(lsp.TEXT_DOCUMENT_DID_SAVE)
+async def _did_save(params: lsp.DidSaveTextDocumentParams) -> None:
+    path = path_of(params.text_document.uri)
+    checking.forget(path)
+    if path in workspace.opened.documents:
+        _touch(path, 0)
+    _plan_soon(path)
 
 
 @server.feature(lsp.TEXT_DOCUMENT_DID_CLOSE)
 async def _did_close(params: lsp.DidCloseTextDocumentParams) -> None:
-    task = _waiting.pop(params.text_document.uri, None)
-    if task is not None:
-        task.cancel()
-    _publish(params.text_document.uri, [])
+    path = path_of(params.text_document.uri)
+    subject = checking.subject(path)
+    workspace.opened.drop(params.text_document.uri)
+    checking.forget(path)
+    _check_soon(subject, 0)
+    _publish(path, [])
 
 
-def _check_soon(uri: str, delay: float) -> None:
-    """Check all open texts of the directory: what one declares, another reads."""
-    folder = os.path.dirname(_path(uri))
-    for other in list(server.workspace.text_documents):
-        if os.path.dirname(_path(other)) == folder:
-            before = _waiting.pop(other, None)
-            if before is not None:
-                before.cancel()
-            _waiting[other] = asyncio.ensure_future(_check(other, delay))
+@server.feature(lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES)
+async def _watched(params: lsp.DidChangeWatchedFilesParams) -> None:
+    checking.forget()
+    workspace.look_again()
+    for path in list(workspace.opened.documents):
+        _check_soon(checking.subject(path), DELAY)
 
 
-async def _check(uri: str, delay: float) -> None:
+def _touch(path: str, delay: float) -> None:
+    reached = checking.reached(path)
+    checking.forget(path)
+    for subject in reached:
+        _check_soon(subject, delay)
+
+
+def _check_soon(subject: tuple[str, str], delay: float) -> None:
+    before = _waiting.pop(subject, None)
+    if before is not None:
+        before.cancel()
+    if subject[0]:
+        wait = max(delay, min(2 * _seconds.get(subject, 0.0), _LONGEST_DELAY)) if delay else 0.0
+        _waiting[subject] = asyncio.ensure_future(_check(subject, wait))
+
+
+async def _check(subject: tuple[str, str], delay: float) -> None:
     await asyncio.sleep(delay)
-    _publish(uri, problems_of(_path(uri), _open_texts()))
-    _waiting.pop(uri, None)
+    _waiting.pop(subject, None)
+    began = time.monotonic()
+    try:
+        for path, diagnostics in checking.check(subject).items():
+            _publish(path, diagnostics)
+    except Exception as problem:  # of this program: the server stays
+        server.log(problem, "check failed")
+    _seconds[subject] = time.monotonic() - began
 
 
-def _publish(uri: str, problems: list[Diagnostic]) -> None:
-    told = [_lsp_diagnostic(problem) for problem in problems]
-    server.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, told))
+def _publish(path: str, diagnostics: list[Json]) -> None:
+    is_open = path in workspace.opened.documents
+    if not is_open and _published.get(path, []) == diagnostics:
+        return
+    _published[path] = diagnostics
+    params: Json = {"uri": workspace.opened.uri(path), "diagnostics": diagnostics}
+    if is_open:
+        params["version"] = workspace.opened.documents[path].version
+    server.tell(lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS, params)
 
 
-def _lsp_diagnostic(problem: Diagnostic) -> lsp.Diagnostic:
-    start = lsp.Position(0, 0)
-    return lsp.Diagnostic(
-        range=_range(problem.subject) if problem.subject is not None else lsp.Range(start, start),
-        severity=lsp.DiagnosticSeverity.Error if problem.is_error else lsp.DiagnosticSeverity.Warning,
-        code=problem.code,
-        source="planner",
-        message=f"{problem.summary}\n{problem.detail}".strip(),
-    )
+# ---------------------------------------------------------------- plans
 
 
-# ---------------------------------------------------------------- questions
+def _plan_soon(path: str, is_first: bool = False) -> None:
+    """Plan the root modules that a saved file belongs to, in the background; `is_first`: unless that was done."""
+    if kind_of(path) in ("configuration", "values") and plans.mode != "off":
+        _in_background(_plan(path, is_first))
 
 
-@server.feature(
-    lsp.TEXT_DOCUMENT_COMPLETION, lsp.CompletionOptions(trigger_characters=['"', ".", "(", "@"], resolve_provider=False)
-)
-def _completion(params: lsp.CompletionParams) -> lsp.CompletionList:
-    uri = params.text_document.uri
-    text, path = _text(uri), _path(uri)
-    offset = offset_of(text, params.position)
-    result = requests.completions(book_of(path, _open_texts()), text, offset, lambda: shapes_near(path))
-    items = [
-        lsp.CompletionItem(
-            label=choice.label,
-            kind=_KINDS[choice.kind],
-            detail=choice.detail or None,
-            documentation=choice.doc or None,
-            insert_text=choice.insert or None,
-            sort_text=f"{number:05}",
-        )
-        for number, choice in enumerate(result)
-    ]
-    return lsp.CompletionList(is_incomplete=False, items=items)
-
-
-@server.feature(lsp.TEXT_DOCUMENT_HOVER)
-def _hover(params: lsp.HoverParams) -> lsp.Hover | None:
-    uri = params.text_document.uri
-    text = _text(uri)
-    result = requests.hover(book_of(_path(uri), _open_texts()), text, offset_of(text, params.position))
-    if result is None:
-        return None
-    said, start, end = result
-    return lsp.Hover(lsp.MarkupContent(lsp.MarkupKind.Markdown, said), _range(Span(Source(uri, text), start, end)))
-
-
-@server.feature(lsp.TEXT_DOCUMENT_DEFINITION)
-def _definition(params: lsp.DefinitionParams) -> lsp.Location | None:
-    uri = params.text_document.uri
-    text = _text(uri)
-    result = requests.declaration(book_of(_path(uri), _open_texts()), text, offset_of(text, params.position))
-    return _location(result) if result is not None else None
-
-
-@server.feature(lsp.TEXT_DOCUMENT_REFERENCES)
-def _references(params: lsp.ReferenceParams) -> list[lsp.Location]:
-    uri = params.text_document.uri
-    text = _text(uri)
-    return [
-        _location(span)
-        for span in requests.mentions(book_of(_path(uri), _open_texts()), text, offset_of(text, params.position))
-    ]
-
-
-@server.feature(lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL)
-def _symbols(params: lsp.DocumentSymbolParams) -> list[lsp.DocumentSymbol]:
-    text = _text(params.text_document.uri)
-    return [
-        lsp.DocumentSymbol(name or kind, _SYMBOLS[kind], _range(span), _range(span))
-        for kind, name, span in requests.outline(params.text_document.uri, text)
-    ]
-
-
-@server.feature(lsp.TEXT_DOCUMENT_FORMATTING)
-def _formatting(params: lsp.DocumentFormattingParams) -> list[lsp.TextEdit]:
-    uri = params.text_document.uri
-    text = _text(uri)
-    if has_errors(parse_rules(uri, text)[1]):
-        return []
-    laid_out = format_rules(text)
-    return [lsp.TextEdit(_range(Span(Source(uri, text), 0, len(text))), laid_out)] if laid_out != text else []
+async def _plan(path: str, is_first: bool) -> None:
+    await asyncio.sleep(DELAY)
+    directory = workspace.directory_of(path)
+    for folder in (directory, *workspace.roots_above(directory)):
+        if is_first and plans.has(folder):
+            continue
+        try:
+            model = checking.model(os.path.join(folder, "main.tf"))
+            is_new = plans.is_planned(model) and await plans.renew(folder)
+        except Exception as problem:  # of this program: the server stays
+            server.log(problem, "plan failed")
+            continue
+        capabilities = server.protocol.client_capabilities.workspace
+        lens = capabilities.code_lens if capabilities is not None else None
+        if is_new and lens is not None and lens.refresh_support:
+            server.protocol.send_request(lsp.WORKSPACE_CODE_LENS_REFRESH, None)
 
 
 @server.feature(lsp.TEXT_DOCUMENT_CODE_LENS)
-def _lenses(params: lsp.CodeLensParams) -> list[lsp.CodeLens]:
-    """A lens above each case that runs it."""
+def _lenses(params: lsp.CodeLensParams) -> Any:
+    path, document = _document_of(params)
+    if kind_of(path) == "rules":
+        return rule_answers.lenses(params.text_document.uri, path, document.text)
+    return plans.lenses(path, document, workspace.symbols(path).symbols)
+
+
+@server.command(WHY)
+def _why(uri: str, key: str = "") -> str:
+    """The planned actions of a block and their causes, as Markdown; the editor shows them, too."""
+    text = plans.markdown(workspace.directory_of(path_of(uri)), key) or f"The last plan does nothing with {key}."
+    server.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Info, text))
+    return text
+
+
+# ---------------------------------------------------------------- requests
+
+
+def _document_of(params: Any) -> tuple[str, TextDocument]:
+    """The path and the text of the document of a request. Raises JsonRpcException where it is not open."""
     uri = params.text_document.uri
-    return [
-        lsp.CodeLens(_range(span), lsp.Command("Run case", RUN_CASE, arguments=[uri, name]))
-        for kind, name, span in requests.outline(uri, _text(uri))
-        if kind == "case"
-    ]
+    path = path_of(uri)
+    document = workspace.opened.documents.get(path)
+    if document is None:
+        raise JsonRpcInvalidParams(f"{uri[:200]} is not open.")
+    return path, document
 
 
-@server.command(RUN_CASE)
-def _run_case(uri: str, name: str = "") -> dict[str, Any]:
+def _at(params: Any) -> tuple[str, TextDocument, int]:
+    path, document = _document_of(params)
+    return path, document, document.at(params.position)
+
+
+def _answering(work: Callable[[], Any]) -> Any:
+    """The result; a Failure is answered as the error of the request."""
+    try:
+        return work()
+    except Failure as failure:
+        problem = failure.diagnostics[0]
+        raise JsonRpcException(problem.detail or problem.summary, code=-32803) from None
+
+
+@server.feature(
+    lsp.TEXT_DOCUMENT_COMPLETION,
+    lsp.CompletionOptions(trigger_characters=['"', ".", "(", "@", "{", "="], resolve_provider=False),
+)
+def _completion(params: lsp.CompletionParams) -> Any:
+    path, document, offset = _at(params)
+    kind = kind_of(path)
+    if kind == "rules":
+        return rule_answers.completion(path, workspace.opened.texts, offset)
+    if not kind or path.endswith(".json"):
+        return {"isIncomplete": False, "items": []}
+    text = server.protocol.client_capabilities.text_document
+    known = text.completion.completion_item if text is not None and text.completion is not None else None
+    has_snippets = bool(known is not None and known.snippet_support)
+    items = completion.completions(checking.model(path), path, document.text, offset, has_snippets)
+    return {"isIncomplete": False, "items": items}
+
+
+@server.feature(lsp.TEXT_DOCUMENT_HOVER)
+def _hover(params: lsp.HoverParams) -> Any:
+    path, _, offset = _at(params)
+    if kind_of(path) == "rules":
+        return rule_answers.hover(path, workspace.opened.texts, offset)
+    return hover.hover(workspace, checking.model, plans.markdown, path, offset) if kind_of(path) else None
+
+
+@server.feature(lsp.TEXT_DOCUMENT_SIGNATURE_HELP, lsp.SignatureHelpOptions(trigger_characters=["(", ","]))
+def _signature(params: lsp.SignatureHelpParams) -> Any:
+    path, document, offset = _at(params)
+    if kind_of(path) in ("rules", "") or path.endswith(".json"):
+        return None
+    return hover.signature(checking.model(path), document.text, offset)
+
+
+@server.feature(lsp.TEXT_DOCUMENT_INLAY_HINT)
+def _inlay_hints(params: lsp.InlayHintParams) -> Any:
+    path, document = _document_of(params)
+    if kind_of(path) != "configuration":
+        return []
+    start, end = document.at(params.range.start), document.at(params.range.end)
+    return hover.inlay_hints(checking.model(path), path, document, start, end)
+
+
+@server.feature(
+    lsp.TEXT_DOCUMENT_CODE_ACTION,
+    lsp.CodeActionOptions(code_action_kinds=[lsp.CodeActionKind.QuickFix, lsp.CodeActionKind.RefactorExtract]),
+)
+def _code_actions(params: lsp.CodeActionParams) -> Any:
+    path, document = _document_of(params)
+    if kind_of(path) in ("rules", ""):
+        return []
+    start, end = sorted((document.at(params.range.start), document.at(params.range.end)))
+    problems = params.context.diagnostics
+    return actions.code_actions(workspace, checking.model, path, start, end, problems)
+
+
+@server.feature(lsp.TEXT_DOCUMENT_DEFINITION)
+def _definition(params: lsp.DefinitionParams) -> Any:
+    path, _, offset = _at(params)
+    if kind_of(path) == "rules":
+        return rule_answers.definition(path, workspace.opened.texts, offset)
+    return navigation.definition(workspace, path, offset)
+
+
+@server.feature(lsp.TEXT_DOCUMENT_REFERENCES)
+def _references(params: lsp.ReferenceParams) -> Any:
+    path, _, offset = _at(params)
+    if kind_of(path) == "rules":
+        return rule_answers.references(path, workspace.opened.texts, offset)
+    return navigation.references(workspace, path, offset, params.context.include_declaration)
+
+
+@server.feature(lsp.TEXT_DOCUMENT_DOCUMENT_HIGHLIGHT)
+def _highlights(params: lsp.DocumentHighlightParams) -> Any:
+    path, _, offset = _at(params)
+    return [] if kind_of(path) == "rules" else navigation.highlights(workspace, path, offset)
+
+
+@server.feature(lsp.TEXT_DOCUMENT_PREPARE_RENAME)
+def _prepare_rename(params: lsp.PrepareRenameParams) -> Any:
+    path, document, offset = _at(params)
+    _, start, end = _answering(lambda: navigation.renamable(workspace, path, offset))
+    return document.range(start, end)
+
+
+@server.feature(lsp.TEXT_DOCUMENT_RENAME, lsp.RenameOptions(prepare_provider=True))
+def _rename(params: lsp.RenameParams) -> Any:
+    path, _, offset = _at(params)
+    return _answering(lambda: navigation.rename(workspace, path, offset, params.new_name))
+
+
+@server.feature(lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL)
+def _symbols(params: lsp.DocumentSymbolParams) -> Any:
+    path, document = _document_of(params)
+    if kind_of(path) == "rules":
+        return rule_answers.outline(path, document.text)
+    return navigation.outline(workspace, path)
+
+
+@server.feature(lsp.WORKSPACE_SYMBOL)
+def _workspace_symbols(params: lsp.WorkspaceSymbolParams) -> Any:
+    return navigation.workspace_symbols(workspace, params.query)
+
+
+@server.feature(lsp.TEXT_DOCUMENT_FOLDING_RANGE)
+def _folding(params: lsp.FoldingRangeParams) -> Any:
+    path, document = _document_of(params)
+    body = None if kind_of(path) == "rules" else workspace.body(path)[0]
+    return structure.folding(body, document)
+
+
+@server.feature(lsp.TEXT_DOCUMENT_SELECTION_RANGE)
+def _selection(params: lsp.SelectionRangeParams) -> Any:
+    path, document = _document_of(params)
+    body = None if kind_of(path) == "rules" else workspace.body(path)[0]
+    return [structure.selection(body, document, document.at(position)) for position in params.positions]
+
+
+@server.feature(
+    lsp.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL,
+    lsp.SemanticTokensLegend(list(structure.TOKENS), list(structure.MODIFIERS)),
+)
+def _semantic_tokens(params: lsp.SemanticTokensParams) -> Any:
+    path, document = _document_of(params)
+    if kind_of(path) in ("rules", "") or path.endswith(".json"):
+        return {"data": []}
+    return {"data": structure.semantic_tokens(workspace.body(path)[0], document)}
+
+
+@server.feature(lsp.TEXT_DOCUMENT_FORMATTING)
+def _formatting(params: lsp.DocumentFormattingParams) -> Any:
+    path, document = _document_of(params)
+    text: str | None = None
+    if kind_of(path) == "rules":
+        text = rule_answers.formatted(path, document.text)
+    elif kind_of(path) and not path.endswith(".json"):
+        text = format_file(document.text.encode("utf-8", "surrogatepass"), os.path.basename(path))[0]
+    if text is None or text == document.text:
+        return []
+    return [{"range": document.range(0, len(document.text)), "newText": text}]
+
+
+@server.command(rule_answers.RUN_CASE)
+def _run_case(uri: str, name: str = "") -> Json:
     """Run a case of an open file, or all of them: {"passed": bool, "text": the result of each}."""
-    passed, text = ran(_path(uri), _open_texts(), name)
+    passed, text = rule_answers.ran(path_of(uri), workspace.opened.texts, name)
     kind = lsp.MessageType.Info if passed else lsp.MessageType.Warning
     server.window_show_message(lsp.ShowMessageParams(kind, text))
     return {"passed": passed, "text": text}
-
-
-# Cases run from the editor, with the texts as they are there.
-
-
-def ran(path: str, opened: Texts, name: str) -> tuple[bool, str]:
-    """Whether a case of a file passes (all of them if none is named), and the diagnostics."""
-    text = opened.get(path, "")
-    files = folder_files(path, opened)
-    try:
-        rules = rule_files.about((path, text), files)
-        program, problems = rule_files.load(rules, rule_files.choose([*rules, (path, text)]))
-        if program is None:
-            return False, _cases_told(problems)
-        cases, problems = rule_tests.cases_of(program, path, text, gather(tuple(rules)))
-        if has_errors(problems):
-            return False, _cases_told(problems)
-        chosen = [case for case in cases if name in ("", case.name)]
-        if not chosen:
-            return False, f"There is no case {name!r} in {path}."
-        outcomes = run(program, chosen, rule_tests.CASE_SECONDS)
-    except Failure as failure:
-        return False, _cases_told(failure.diagnostics)
-    tested = rule_tests.Tested({path: outcomes})
-    return tested.passed, tested_text(tested, Paint(False))
-
-
-def _cases_told(problems: list[Diagnostic] | tuple[Diagnostic, ...]) -> str:
-    return "\n".join(f"{problem.subject or ''} {problem.summary}: {problem.detail}".strip() for problem in problems)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from planner.foundation.values.value import UNKNOWN, Unknown, Value
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, has_errors
+from planner.language.config.stack_files.load import StackSources
 from planner.language.config.stack_files.model import StackConfig
 from planner.operations.load import Loaded, new_schemas
 from planner.operations.options import Options
@@ -16,11 +17,12 @@ from planner.workflows.stacks.loading import component_calls, component_configs,
 from planner.workflows.stacks.names import PromiseName
 
 
-def validate_stack(directory: str) -> list[Diagnostic]:
-    """Everything that is wrong with a stack, its deployments and the modules of its components by themselves."""
+def validate_stack(directory: str, places: StackSources | None = None) -> list[Diagnostic]:
+    """Everything that is wrong with a stack, its deployments and the modules of its components by themselves. `places`
+    replaces the sources that `init` recorded."""
     told = Diagnostics()
     with told.until_an_error():
-        stack, problems = read_stack(directory)
+        stack, problems = read_stack(directory, places)
         told.check(problems)
         told.check(flow_problems(stack))
         told.check(not_installed(component_configs(stack.root), directory, "stacks init"))

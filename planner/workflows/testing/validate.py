@@ -22,7 +22,7 @@ def validate_with_tests(options: Options, test_directory: str = "") -> list[Diag
     with told.until_an_error():
         loaded = load(options, told)
         names, is_there = find_test_files(options.directory, test_directory or DEFAULT_DIRECTORY)
-        tests = _of_tests(loaded, test_directory) if names or (test_directory and not is_there) else []
+        tests = problems_of_tests(loaded, test_directory) if names or (test_directory and not is_there) else []
         return [*override_warnings(loaded.config), *told, *validate_loaded(loaded), *tests]
     beside = Diagnostics()
     with beside.until_an_error():
@@ -31,7 +31,7 @@ def validate_with_tests(options: Options, test_directory: str = "") -> list[Diag
     return beside_tests(told, (problem for problem in beside if problem not in told))
 
 
-def _of_tests(loaded: Loaded[Any], test_directory: str) -> list[Diagnostic]:
+def problems_of_tests(loaded: Loaded[Any], test_directory: str) -> list[Diagnostic]:
     from planner.workflows.testing.expected_failures import expectations
     from planner.workflows.testing.transform import duplicates
 

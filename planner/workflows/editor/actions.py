@@ -1,0 +1,244 @@
+"""Code actions: corrections of names, missing declarations and requirements, extraction of expressions."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from planner.foundation.values.types import DYNAMIC, constraint_text
+from planner.language.syntax.body import Attribute, Block, variables
+from planner.language.syntax.nodes import Element, Literal, SyntaxNode
+from planner.workflows.editor.completion import MODES, schema_of
+from planner.workflows.editor.cursor import BlockHeader
+from planner.workflows.editor.hover import ModelOf
+from planner.workflows.editor.model import Model
+from planner.workflows.editor.navigation import DeclaredObject, declarations, resolved
+from planner.workflows.editor.structure import nodes
+from planner.workflows.editor.symbols import NameUse
+from planner.workflows.editor.texts import Json, workspace_edit
+from planner.workflows.editor.workspace import Workspace
+
+_HINT = re.compile(r'Did you mean "([^"\n]+)"\?')
+_LAST_NAME = re.compile(r'[\w-]+(?="?\Z)')
+Edits = dict[str, list[tuple[int, int, str]]]
+
+
+def code_actions(
+    workspace: Workspace, model_of: ModelOf, path: str, start: int, end: int, problems: Iterable[Any]
+) -> list[Json]:
+    """The actions for a range of a file; `problems` are the diagnostics there."""
+    maker = _Actions(workspace, model_of, path)
+    result = [*maker.corrections(problems)]
+    body = workspace.body(path)[0]
+    around = [node for node in nodes(body) if node.start <= start and end <= node.end]
+    blocks = [node for node in around if isinstance(node, Block)]
+    for mention in workspace.symbols(path).mentions:
+        if mention.start <= end and start <= mention.end:
+            result += maker.declare(mention, around)
+    if blocks:
+        result += maker.completed(blocks)
+    if end > start:
+        result += maker.extracted(around, start, end)
+    return result
+
+
+class _Actions:
+    def __init__(self, workspace: Workspace, model_of: ModelOf, path: str) -> None:
+        self.workspace, self.model_of, self.path = workspace, model_of, path
+        self.document = workspace.document(path)
+        self.directory = workspace.directory_of(path)
+
+    def _action(self, title: str, edits: Edits, kind: str = "quickfix", diagnostic: Any = None) -> Json:
+        result: Json = {"title": title, "kind": kind, "edit": workspace_edit(self.workspace.opened, edits)}
+        if diagnostic is not None:
+            result["diagnostics"] = [diagnostic]
+        return result
+
+    # ---------------------------------------------------------------- names
+
+    def corrections(self, problems: Iterable[Any]) -> Iterator[Json]:
+        """The names that diagnostics suggest."""
+        for problem in problems:
+            match = _HINT.search(problem.message)
+            start, end = self.document.at(problem.range.start), self.document.at(problem.range.end)
+            name = _LAST_NAME.search(self.document.text[start:end])
+            if match is not None and name is not None:
+                edits = {self.path: [(start + name.start(), start + name.end(), match[1])]}
+                yield self._action(f'Change to "{match[1]}"', edits)
+
+    def declare(self, mention: NameUse, around: list[Any]) -> Iterator[Json]:
+        """A declaration for a name that has none."""
+        target = resolved(self.workspace, self.directory, mention.key)
+        if target is None or declarations(self.workspace, target):
+            return
+        kind, _, name = target.key.partition(".")
+        if target.directory != self.directory and "/.terraform/" in target.directory:
+            return
+        if kind == "var":
+            type = self._type(around) if target.directory == self.directory else "any"
+            where = f" in {os.path.basename(target.directory)}" if target.directory != self.directory else ""
+            block = f'variable "{name}" {{\n  type = {type}\n}}\n'
+            yield self._action(f'Declare variable "{name}"{where}', self._append(target, "variables", block))
+        elif kind == "output":
+            block = f'output "{name}" {{\n  value = null\n}}\n'
+            where = os.path.basename(target.directory)
+            yield self._action(f'Declare output "{name}" in {where}', self._append(target, "outputs", block))
+        elif kind == "local":
+            yield self._action(f'Declare local value "{name}"', self._local(name, "null"))
+
+    def _type(self, around: list[Any]) -> str:
+        """The type of the argument whose whole value an expression is."""
+        blocks = [BlockHeader(n.type, tuple(label.value for label in n.labels)) for n in around if isinstance(n, Block)]
+        attributes = [node for node in around if isinstance(node, Attribute)]
+        if blocks and attributes and around[-1] is attributes[-1].expr:
+            model, name = self.model_of(self.path), attributes[-1].name
+            child = model.child(blocks[0].labels[0]) if blocks[0].type == "module" and blocks[0].labels else None
+            if child is not None:
+                decl = child.variables.get(name)
+                return constraint_text(decl.constraint.type) if decl is not None else "string"
+            schema = schema_of(model, blocks)
+            attribute = schema.attributes.get(name) if schema is not None else None
+            if attribute is not None and attribute.type != DYNAMIC:
+                return constraint_text(attribute.type)
+        return "string"
+
+    def _append(self, target: DeclaredObject, name: str, block: str) -> Edits:
+        """A block at the end of the usual file for it, or of the first file of the module."""
+        files = [path for path in self.workspace.module(target.directory).files if path.endswith((".tf", ".tofu"))]
+        usual = [path for path in files if os.path.basename(path).split(".")[0] == name]
+        own = [self.path] if self.path in files else []
+        path = [*usual, *own, *files, os.path.join(target.directory, f"{name}.tf")][0]
+        text = self._text(path)
+        gap = "" if not text.strip() else "\n" if text.endswith("\n") else "\n\n"
+        return {path: [(len(text), len(text), gap + block)]}
+
+    def _text(self, path: str) -> str:
+        try:
+            return self.workspace.document(path).text
+        except (OSError, ValueError):
+            return ""
+
+    def _local(self, name: str, value: str) -> Edits:
+        """A local value in the first block of the file that has some, else in a new one."""
+        body = self.workspace.body(self.path)[0]
+        for block in getattr(body, "blocks", ()):
+            if block.type == "locals" and self.document.text[block.end - 1 : block.end] == "}":
+                start = self.document.text.rfind("\n", 0, block.end - 1) + 1
+                if not self.document.text[start : block.end - 1].strip():
+                    return {self.path: [(start, start, f"  {name} = {value}\n")]}
+        return self._append(DeclaredObject(self.directory, ""), "locals", f"locals {{\n  {name} = {value}\n}}\n")
+
+    # ---------------------------------------------------------------- what a block lacks
+
+    def completed(self, blocks: list[Block]) -> Iterator[Json]:
+        """Required arguments that a block lacks, and the requirement of its provider."""
+        outer, block = blocks[0], blocks[-1]
+        if self.path.endswith(".json"):
+            return
+        model = self.model_of(self.path)
+        given = getattr(block.body, "attributes", {})
+        required: dict[str, str] = {}
+        if outer.type == "module" and len(blocks) == 1 and outer.labels:
+            child = model.child(outer.labels[0].value)
+            variables_of = child.variables if child is not None else {}
+            required = {n: constraint_text(v.constraint.type) for n, v in variables_of.items() if v.default is None}
+        else:
+            around = [BlockHeader(one.type, tuple(label.value for label in one.labels)) for one in blocks]
+            schema = schema_of(model, around)
+            attributes = schema.attributes if schema is not None else {}
+            required = {n: constraint_text(a.type) for n, a in attributes.items() if a.required}
+        lacking = sorted(name for name in required if name not in given)
+        line = self.document.text.rfind("\n", 0, block.end - 1) + 1
+        if lacking and not self.document.text[line : block.end - 1].strip():
+            indent = self.document.text[line : block.end - 1] + "  "
+            width = max(map(len, lacking))
+            text = "".join(f"{indent}{name.ljust(width)} = {_empty(required[name])}\n" for name in lacking)
+            yield self._action(f"Add required arguments: {', '.join(lacking)}", {self.path: [(line, line, text)]})
+        if outer.type in MODES and outer.labels:
+            yield from self._requirement(model, outer)
+
+    def _requirement(self, model: Model, block: Block) -> Iterator[Json]:
+        prefix = "" if block.type == "resource" else f"{block.type}."
+        decl = model.root.resources.get(prefix + ".".join(label.value for label in block.labels))
+        name = decl.provider_name if decl is not None else block.labels[0].value.split("_", 1)[0]
+        if name == "terraform" or name in model.root.required_providers:
+            return
+        entry = f'{name} = {{\n      source = "hashicorp/{name}"\n    }}\n'
+        for path, file in self.workspace.module(self.directory).files.items():
+            if not any(symbol.key == "terraform" for symbol in file.symbols) or path.endswith(".json"):
+                continue
+            body, text = self.workspace.body(path)
+            for terraform in (one for one in getattr(body, "blocks", ()) if one.type == "terraform"):
+                inner = [one for one in terraform.body.blocks if one.type == "required_providers"]
+                place = inner[0] if inner else terraform
+                at = text.rfind("\n", 0, place.end - 1) + 1
+                if text[at : place.end - 1].strip():
+                    continue
+                new = f"    {entry}" if inner else f"  required_providers {{\n    {entry}  }}\n"
+                yield self._action(f'Require provider "{name}"', {path: [(at, at, new)]})
+                return
+        whole = f"terraform {{\n  required_providers {{\n    {entry}  }}\n}}\n"
+        yield self._action(
+            f'Require provider "{name}"', self._append(DeclaredObject(self.directory, ""), "versions", whole)
+        )
+
+    # ---------------------------------------------------------------- extraction
+
+    def extracted(self, around: list[Any], start: int, end: int) -> Iterator[Json]:
+        """The selected expression as a local value or a variable."""
+        text = self.document.text[start:end]
+        start, end = start + len(text) - len(text.lstrip()), end - len(text) + len(text.rstrip())
+        chosen = [n for n in around if (n.start, n.end) == (start, end) and not isinstance(n, Attribute | Block)]
+        attributes = [node for node in around if isinstance(node, Attribute)]
+        blocks = [node for node in around if isinstance(node, Block)]
+        if not chosen or not attributes or not blocks or self.path.endswith(".json"):
+            return
+        node = chosen[-1]
+        roots = {getattr(one, "root", None) or getattr(one, "name", "") for one in variables(node)}
+        if roots & {"each", "count", "self"} or any(isinstance(one, Element) for one in nodes(node)):
+            return
+        if not _is_free(node, attributes[-1]):
+            return
+        source = self.document.text[start:end]
+        name = self._free_name(attributes[-1].name)
+        edits = self._local(name, source)
+        edits.setdefault(self.path, []).append((start, end, f"local.{name}"))
+        yield self._action(f"Extract to local.{name}", edits, "refactor.extract")
+        if not roots:
+            type = "string"
+            if isinstance(node, Literal) and not isinstance(node.value, str):
+                type = "bool" if isinstance(node.value, bool) else "number"
+            elif not isinstance(node, Literal):
+                type = "any"
+            block = f'variable "{name}" {{\n  type    = {type}\n  default = {source}\n}}\n'
+            edits = self._append(DeclaredObject(self.directory, ""), "variables", block)
+            edits.setdefault(self.path, []).append((start, end, f"var.{name}"))
+            yield self._action(f"Extract to var.{name}", edits, "refactor.extract")
+
+    def _free_name(self, wanted: str) -> str:
+        known = self.workspace.module(self.directory).symbols
+        name, number = wanted, 2
+        while f"local.{name}" in known or f"var.{name}" in known:
+            name, number = f"{wanted}_{number}", number + 1
+        return name
+
+
+def _is_free(node: SyntaxNode, attribute: Attribute) -> bool:
+    """Whether an expression does not use names that a `for` around it binds."""
+    inside = {getattr(one, "root", None) or getattr(one, "name", "") for one in variables(node)}  # type: ignore[arg-type]
+    bound = set()
+    for outer in nodes(attribute):
+        if outer.__class__.__name__ in ("For", "TemplateFor") and outer.start <= node.start and node.end <= outer.end:
+            bound |= {outer.key, outer.value}
+    return not inside & bound
+
+
+def _empty(type: str) -> str:
+    """A value of a type to begin with."""
+    if type.startswith(("list", "set", "tuple")):
+        return "[]"
+    if type.startswith(("map", "object")):
+        return "{}"
+    return {"string": '""', "number": "0", "bool": "false"}.get(type, "null")

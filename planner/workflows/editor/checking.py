@@ -1,0 +1,211 @@
+"""Diagnostics of open files: after an edit, the modules whose files it reaches are checked again."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from collections.abc import Callable, Iterable, Iterator
+
+from planner.foundation.support.disk import own_reads, view, working_in
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, defect, error
+from planner.foundation.vocabulary.span import Source, Span
+from planner.language.config.directory import read_manifest
+from planner.language.config.load import Locate
+from planner.language.config.model import ModuleCall, ModulePath
+from planner.language.config.reading import Problems
+from planner.language.config.stack_files.load import StackSources, installed
+from planner.workflows.batch.batch_file import read_batch_file
+from planner.workflows.editor.model import Model, values_problems
+from planner.workflows.editor.navigation import DeclaredObject, declarations
+from planner.workflows.editor.rule_index import problems_of
+from planner.workflows.editor.symbols import NameUse
+from planner.workflows.editor.texts import Json, TextDocument, document_of
+from planner.workflows.editor.workspace import Workspace, kind_of
+from planner.workflows.stacks.validate import validate_stack
+
+Found = dict[str, list[Diagnostic]]
+"""the problems by file"""
+_MODULES = ("configuration", "values", "test", "query")
+
+
+class Checking:
+    """The models of open modules, and the problems that were found with each."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self.workspace = workspace
+        self._models: dict[str, Model] = {}
+        self._reach: dict[str, frozenset[str]] = {}  # the directories of the tree of each module, as last seen
+        self._found: dict[tuple[str, str], Found] = {}
+
+    def model(self, path: str) -> Model:
+        """The module that a file belongs to, as it is now."""
+        directory = self.workspace.directory_of(path)
+        known = self._models.get(directory)
+        if known is None:
+            known = self._models[directory] = Model(self.workspace, directory)
+            self._reach[directory] = known.directories
+        return known
+
+    def forget(self, path: str = "") -> None:
+        """A file has changed (or any): models that it is part of are void."""
+        directory = os.path.dirname(path)
+        for folder, model in list(self._models.items()):
+            if not path or directory in model.directories or directory.startswith(f"{folder}/"):
+                del self._models[folder]
+
+    def subject(self, path: str) -> tuple[str, str]:
+        """The subject that is checked when a file has changed: its kind, and a directory or file."""
+        kind = kind_of(path)
+        if kind in _MODULES:
+            return "module", self.workspace.directory_of(path)
+        return (kind, os.path.dirname(path)) if kind in ("stack", "rules") else (kind, path)
+
+    def reached(self, path: str) -> list[tuple[str, str]]:
+        """The subjects with open files that a change of a file reaches."""
+        own = self.subject(path)
+        result = {own: None} if own[0] else {}
+        directory = os.path.dirname(path)
+        for other in self.workspace.opened.documents:
+            subject = self.subject(other)
+            if subject[0] == "module":
+                if directory in self._reach.get(subject[1], ()):
+                    result[subject] = None
+            elif subject[0] == "stack" and own[0] == "module":
+                result[subject] = None
+        return list(result)
+
+    def check(self, subject: tuple[str, str]) -> dict[str, list[Json]]:
+        """Check a subject again; returns the diagnostics of each file where they may have changed."""
+        before = self._found.pop(subject, {})
+        kind, name = subject
+        opened = [path for path in self.workspace.opened.documents if self.subject(path) == subject]
+        hit: Found = {path: [] for path in opened}
+        if opened:
+            for path, problem in _CHECKS[kind](self, name, opened):
+                hit.setdefault(path or opened[0], []).append(problem)
+            self._found[subject] = hit
+        return {path: self._diagnostics(path) for path in {**before, **hit}}
+
+    def _diagnostics(self, path: str) -> list[Json]:
+        result: dict[str, Json] = {}
+        for hit in self._found.values():
+            for problem in hit.get(path, ()):
+                entry = diagnostic(problem, self._document(path))
+                result.setdefault(repr((entry["range"], entry["message"])), entry)
+        return list(result.values())
+
+    def _document(self, path: str) -> TextDocument:
+        try:
+            return self.workspace.document(path)
+        except (OSError, ValueError):
+            return document_of("")
+
+    # ---------------------------------------------------------------- by kind
+
+    def _module(self, directory: str, opened: list[str]) -> Iterator[tuple[str, Diagnostic]]:
+        model = self.model(os.path.join(directory, "main.tf"))
+        places: set[tuple[str, int]] = set()
+        for path, problem in model.validate():
+            if problem.subject is not None:
+                places.add((path, problem.subject.start))
+            yield path, problem
+        for path in opened:
+            if kind_of(path) == "values":
+                with model.reading():
+                    problems = values_problems(model, path)
+                yield from ((path, problem) for problem in problems)
+        for path, file in self.workspace.module(directory).files.items():
+            if kind_of(path) == "configuration":
+                for mention in file.mentions:
+                    before = mention.start - mention.key.find(".") - 1
+                    if (path, before) not in places and (hit := self._undeclared(directory, path, mention)):
+                        yield path, hit
+
+    def _undeclared(self, directory: str, path: str, mention: NameUse) -> Diagnostic | None:
+        """A reference to a variable or local value that is not declared, which a check that ended early has not
+        reached."""
+        key, start, end = mention.key, mention.start, mention.end
+        kind, _, name = key.partition(".")
+        if kind not in ("var", "local") or declarations(self.workspace, DeclaredObject(directory, key)):
+            return None
+        source = Source(path, self.workspace.document(path).text)
+        where = Span(source, start - len(kind) - 1, end)
+        if kind == "var":
+            return error("config.undeclared_variable", "Undefined variable", f"No variable is named {name}.", where)
+        return error("config.undeclared_local", "Undefined local", f"No local value is named {name}.", where)
+
+    def _stack(self, directory: str, opened: list[str]) -> Iterator[tuple[str, Diagnostic]]:
+        with working_in(directory), view(self.workspace.overlay()), own_reads():
+            problems = _guarded(lambda: validate_stack(directory, _local_sources(directory)))
+        for problem in problems:
+            name = problem.subject.filename if problem.subject is not None else ""
+            yield os.path.normpath(os.path.join(directory, name)) if name else "", problem
+
+    def _fleet(self, path: str, opened: list[str]) -> Iterator[tuple[str, Diagnostic]]:
+        directory = os.path.dirname(path)
+        with working_in(directory), view(self.workspace.overlay()), own_reads():
+            problems = _guarded(lambda: read_batch_file(path, lambda root: _NoMemory(), is_read_only=True).diagnostics)
+        for problem in problems:
+            name = problem.subject.filename if problem.subject is not None else ""
+            yield os.path.abspath(name) if name else "", problem  # fleets name files as the process sees them
+
+    def _rules(self, directory: str, opened: list[str]) -> Iterator[tuple[str, Diagnostic]]:
+        texts = self.workspace.opened.texts
+        for path in opened:
+            yield from ((path, problem) for problem in problems_of(path, texts))
+
+
+_CHECKS = {
+    "module": Checking._module,
+    "stack": Checking._stack,
+    "fleet": Checking._fleet,
+    "rules": Checking._rules,
+}
+
+
+class _NoMemory:
+    """Nothing is known of earlier commands, and nothing is kept."""
+
+    def folder(self, path: str) -> None:
+        return None
+
+    def keep_folder(self, path: str, hit: object, looked: object) -> None:
+        return None
+
+
+def _local_sources(directory: str) -> StackSources:
+    """The sources of a stack: local ones without `init`."""
+    recorded = installed(directory, read_manifest(directory)[0])
+
+    def preferring_local(otherwise: Locate) -> Locate:
+        def locate(path: ModulePath, call: ModuleCall, parent: str, problems: Problems) -> str | None:
+            if call.source_kind == "local":
+                return posixpath.normpath(posixpath.join(parent, call.source))
+            return otherwise(path, call, parent, problems)
+
+        return locate
+
+    return StackSources(preferring_local(recorded.locate), lambda path: preferring_local(recorded.below(path)))
+
+
+def _guarded(work: Callable[[], Iterable[Diagnostic]]) -> list[Diagnostic]:
+    try:
+        return list(work())
+    except Failure as failure:
+        return failure.diagnostics
+    except Exception as bad:
+        return [defect(bad)]
+
+
+def diagnostic(problem: Diagnostic, document: TextDocument) -> Json:
+    """A diagnostic in the terms of the protocol."""
+    subject = problem.subject
+    start, end = (subject.start, subject.end) if subject is not None else (0, 0)
+    lines = [f"{problem.summary}", problem.detail, *(f"{name} {value}" for name, value in problem.values)]
+    return {
+        "range": document.range(start, max(start, end)),
+        "severity": 1 if problem.is_error else 2,
+        "code": problem.code,
+        "source": "planner",
+        "message": "\n".join(line for line in lines if line).strip(),
+    }

@@ -1,0 +1,384 @@
+"""Completions in configuration files: from the declarations of the module, the schemas of its providers, the modules
+that it calls, and the functions of the language."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from planner.foundation.values.schema import AttributeSchema, BlockSchema
+from planner.foundation.values.types import ListType, MapType, ObjectType, SetType, TupleType, Type, constraint_text
+from planner.foundation.values.value import type_of, unmark_deep
+from planner.language import functions
+from planner.language.functions.protocol import Function
+from planner.workflows.editor.cursor import BlockHeader, Place, place_at
+from planner.workflows.editor.model import Model
+from planner.workflows.editor.texts import Json
+from planner.workflows.editor.workspace import kind_of
+
+KEYWORD, FUNCTION, VARIABLE, FIELD, MODULE, PROPERTY, VALUE, CLASS, STRUCT = 14, 3, 6, 5, 9, 10, 12, 7, 22
+"""the protocol's kinds of completions"""
+MODES = {"resource": "managed", "data": "data", "ephemeral": "ephemeral", "action": "action", "list": "list"}
+_TOP = {
+    "configuration": "resource data ephemeral action module variable output locals provider terraform moved removed "
+    "import check",
+    "test": "run variables provider mock_provider override_resource override_data override_module",
+    "query": "list variable locals provider",
+    "stack": "component stack variable output locals provider required_providers removed deployment identity_token "
+    "deployment_group deployment_auto_approve store publish_output upstream_input",
+    "fleet": "unit units template group locals removed include",
+}
+LABELS = {
+    "resource": 2, "data": 2, "ephemeral": 2, "action": 2, "list": 2, "module": 1, "variable": 1, "output": 1,
+    "provider": 1, "check": 1, "run": 1, "component": 1, "deployment": 1, "unit": 1, "units": 1, "group": 1,
+    "template": 1, "provisioner": 1, "dynamic": 1, "backend": 1, "mock_provider": 1,
+}  # fmt: skip
+_RULE = "condition error_message"
+_REPEATED = "count for_each provider depends_on lifecycle{}"
+_BODIES = {
+    "variable": "type default description sensitive nullable ephemeral deprecated validation{}",
+    "output": "value description sensitive ephemeral depends_on deprecated precondition{}",
+    "module": "source version providers count for_each depends_on",
+    "resource": f"{_REPEATED} provisioner{{}} connection{{}} dynamic{{}}",
+    "data": f"{_REPEATED} dynamic{{}}",
+    "ephemeral": f"{_REPEATED} dynamic{{}}",
+    "action": "config{} count for_each provider",
+    "list": "config{} provider include_resource limit",
+    "provider": "alias for_each",
+    "terraform": "required_version required_providers{} backend{} cloud{} encryption{} provider_meta{}",
+    "check": "assert{} data{}",
+    "moved": "from to",
+    "removed": "from lifecycle{} provisioner{}",
+    "import": "to id identity for_each provider",
+    "run": "command variables{} assert{} module{} plan_options{} providers expect_failures",
+    "lifecycle": "create_before_destroy prevent_destroy ignore_changes replace_triggered_by precondition{} "
+    "postcondition{} action_trigger{}",
+    "action_trigger": "events condition actions on_failure",
+    "validation": _RULE,
+    "precondition": _RULE,
+    "postcondition": _RULE,
+    "assert": _RULE,
+    "dynamic": "for_each iterator labels content{}",
+    "provisioner": "when on_failure connection{}",
+    "component": "source version inputs providers for_each depends_on",
+    "deployment": "inputs deployment_group destroy import",
+    "unit": "path template for_each tags variables var_files inputs depends_on workspace",
+    "group": "units variables inputs",
+}
+"""arguments and blocks that every body of a type may have"""
+_ROOTS = {
+    "var": "the input variables", "local": "the local values", "module": "the outputs of called modules",
+    "data": "the data sources", "each": "each.key and each.value of for_each", "count": "count.index",
+    "path": "directories", "terraform": "the workspace", "self": "the object itself",
+}  # fmt: skip
+_FIXED = {"each": ("key", "value"), "count": ("index",), "path": ("module", "root", "cwd"), "terraform": ("workspace",)}
+_SOURCE = re.compile(r'\bsource\s*=\s*"(\.[^"\n]*)"')
+_TYPES = ("string", "number", "bool", "any", "list()", "set()", "map()", "object({})", "tuple([])", "optional()")
+
+
+def item(label: str, kind: int, detail: str = "", doc: str = "", insert: str = "", snippet: str = "") -> Json:
+    """A completion."""
+    result: Json = {"label": label, "kind": kind}
+    if detail:
+        result["detail"] = detail
+    if doc:
+        result["documentation"] = {"kind": "markdown", "value": doc}
+    if snippet:
+        result |= {"insertText": snippet, "insertTextFormat": 2}
+    elif insert:
+        result["insertText"] = insert
+    return result
+
+
+def completions(model: Model, path: str, text: str, offset: int, has_snippets: bool) -> list[Json]:
+    """The completions at an offset of a file."""
+    kind = kind_of(path)
+    place = place_at(text, offset)
+    if kind == "values":
+        return _values(model) if place.kind == "body" and not place.blocks else []
+    if place.blocks and place.blocks[0].type == "module" and place.blocks[0].labels:
+        model.child(place.blocks[0].labels[0], _source(text, offset))
+    if place.kind == "body":
+        hit = _body(model, place, kind)
+        return list(hit if has_snippets else map(_plain, hit))
+    if place.kind == "label":
+        return list(_labels(model, place, kind))
+    return list(_value(model, place)) if place.kind == "value" else []
+
+
+def _source(text: str, offset: int) -> str:
+    """The source of the module block around an offset, as far as it is written."""
+    start = max(text.rfind("\nmodule", 0, offset), 0)
+    hit = _SOURCE.search(text, start)
+    return hit[1] if hit is not None else ""
+
+
+def _plain(one: Json) -> Json:
+    """A completion without a snippet."""
+    if "insertTextFormat" not in one:
+        return one
+    rest = {key: value for key, value in one.items() if key != "insertTextFormat"}
+    return {**rest, "insertText": one["label"]}
+
+
+def _values(model: Model) -> list[Json]:
+    return [
+        item(name, VARIABLE, constraint_text(decl.constraint.type), decl.description, f"{name} = ")
+        for name, decl in sorted(model.root.variables.items())
+    ]
+
+
+# ---------------------------------------------------------------- bodies
+
+
+def _block(type: str, detail: str = "", doc: str = "") -> Json:
+    labels = "".join(f' "${{{number}:name}}"' for number in range(1, LABELS.get(type, 0) + 1))
+    return item(type, STRUCT, detail or "block", doc, "", f"{type}{labels} {{\n  $0\n}}")
+
+
+def _body(model: Model, place: Place, kind: str) -> Iterator[Json]:
+    if not place.blocks:
+        yield from (_block(type) for type in _TOP.get(kind, "").split())
+        return
+    outer, inner = place.blocks[0], place.blocks[-1]
+    for name in _BODIES.get(inner.type, "").split() if len(place.blocks) == 1 or inner.type not in LABELS else ():
+        yield _block(name[:-2]) if name.endswith("{}") else item(name, KEYWORD, "argument", "", f"{name} = ")
+    if outer.type == "module" and len(place.blocks) == 1:
+        child = model.child(outer.labels[0]) if outer.labels else None
+        for name, decl in sorted(child.variables.items()) if child is not None else ():
+            type = constraint_text(decl.constraint.type)
+            detail = f"{type}, required" if decl.default is None else type
+            yield item(name, PROPERTY, detail, decl.description, f"{name} = ")
+    elif inner.type == "required_providers":
+        yield from (item(name, PROPERTY, "", "", f"{name} = ") for name in model.provider_names if name != "terraform")
+    elif inner.type == "variables" or (outer.type == "variables"):
+        yield from _values(model)
+    schema = schema_of(model, place.blocks)
+    if schema is not None:
+        yield from _schema_items(schema)
+
+
+def schema_of(model: Model, blocks: Iterable[BlockHeader]) -> BlockSchema | None:
+    """The schema of the innermost of these blocks; None where there is none, or it is not known."""
+    outer, *inner = blocks
+    schema: BlockSchema | None = None
+    if outer.type in MODES and outer.labels:
+        name = outer.labels[1] if len(outer.labels) > 1 else ""
+        prefix = "" if outer.type == "resource" else f"{outer.type}."
+        decl = model.root.resources.get(f"{prefix}{outer.labels[0]}.{name}")
+        schema = model.schema(MODES[outer.type], outer.labels[0], decl.provider_name if decl is not None else "")
+    elif outer.type == "provider" and outer.labels:
+        known = model.provider_schema(outer.labels[0])
+        schema = known.provider if known is not None else None
+    names = iter(inner)
+    for block in names:
+        if schema is None:
+            return None
+        name = block.type
+        if name == "dynamic" and block.labels:
+            name = block.labels[0]
+            if next(names, BlockHeader("")).type != "content":
+                return None
+        nested = schema.blocks.get(name)
+        schema = nested.block if nested is not None else None
+    return schema
+
+
+def attribute_detail(schema: AttributeSchema) -> str:
+    """The type and the role of an attribute in one line."""
+    role = "required" if schema.required else "optional" if schema.optional else "read-only"
+    more = [word for word in ("computed", "sensitive", "deprecated", "write_only") if getattr(schema, word)]
+    return ", ".join(
+        [constraint_text(schema.type), role, *(word for word in more if (word, role) != ("computed", "read-only"))]
+    )
+
+
+def _schema_items(schema: BlockSchema) -> Iterator[Json]:
+    for name, attribute in sorted(schema.attributes.items()):
+        if attribute.required or attribute.optional:
+            yield item(name, PROPERTY, attribute_detail(attribute), attribute.description, f"{name} = ")
+    for name, nested in sorted(schema.blocks.items()):
+        limits = f"{nested.nesting} block" + (", required" if nested.min_items else "")
+        yield _block(name, limits, nested.block.description)
+
+
+def _labels(model: Model, place: Place, kind: str) -> Iterator[Json]:
+    type, count = (place.head[0] if place.head else ""), len(place.head) - 1
+    if place.blocks and type != "dynamic":
+        return
+    if type in MODES and count == 0:
+        used = {decl.type for decl in model.root.resources.values() if decl.mode == MODES[type]}
+        names: dict[str, str] = dict.fromkeys(used, "used in this module")
+        for provider in model.provider_names:
+            schema = model.provider_schema(provider)
+            if schema is not None:
+                tables = {"managed": schema.resources, "data": schema.data_sources, "ephemeral": schema.ephemeral}
+                table: Mapping[str, Any] = tables.get(MODES[type]) or (
+                    schema.actions if type == "action" else schema.list_resources if type == "list" else {}
+                )
+                names |= dict.fromkeys(table, provider)
+        yield from (item(name, CLASS, names[name]) for name in sorted(names) if place.typed in name)
+    elif type == "provider" and count == 0:
+        yield from (item(name, MODULE) for name in model.provider_names)
+    elif type == "dynamic":
+        schema = schema_of(model, place.blocks)
+        yield from (item(name, STRUCT) for name in sorted(schema.blocks) if schema is not None) if schema else ()
+
+
+# ---------------------------------------------------------------- values
+
+
+def _value(model: Model, place: Place) -> Iterator[Json]:
+    if place.is_key:
+        yield from _object_keys(model, place)
+        return
+    if place.attribute in ("provider", "providers") and place.blocks:
+        yield from (item(block.key, MODULE, "provider configuration") for block in model.root.providers.values())
+        return
+    if place.attribute == "type" and place.blocks and place.blocks[0].type == "variable":
+        yield from (item(name.rstrip("()[]{}"), VALUE, "type", "", name) for name in _TYPES)
+        return
+    if not place.path:
+        yield from _first(model)
+    else:
+        yield from _after(model, place)
+
+
+def _first(model: Model) -> Iterator[Json]:
+    root = model.root
+    yield from (item(name, KEYWORD, doc) for name, doc in _ROOTS.items())
+    for type in sorted({decl.type for decl in root.resources.values() if decl.mode == "managed"}):
+        yield item(type, CLASS, "resources of this type")
+    yield from (item(word, VALUE) for word in ("true", "false", "null"))
+    for name in functions.names():
+        if "::" not in name:
+            function = functions.lookup(name)
+            if function is not None:
+                yield item(name, FUNCTION, signature_text(function), function.description, f"{name}(")
+    for provider in sorted(root.required_providers):
+        schema = model.provider_schema(provider)
+        for name in sorted(schema.functions) if schema is not None else ():
+            yield item(
+                f"provider::{provider}::{name}", FUNCTION, "provider function", "", f"provider::{provider}::{name}("
+            )
+
+
+def signature_text(function: Function) -> str:
+    """A function with its parameters and result."""
+    parameters = [f"{p.name}: {constraint_text(p.type)}" for p in function.params]
+    if function.variadic is not None:
+        parameters.append(f"{function.variadic.name}: {constraint_text(function.variadic.type)}...")
+    return f"{function.name}({', '.join(parameters)}): {constraint_text(function.return_type)}"
+
+
+def _after(model: Model, place: Place) -> Iterator[Json]:
+    root, (first, *rest) = model.root, place.path
+    names = [step for step in rest if not step.startswith("[")]
+    if first in _FIXED and not rest:
+        yield from (item(name, FIELD) for name in _FIXED[first])
+    elif first == "var" and not rest:
+        for name, decl in sorted(root.variables.items()):
+            yield item(name, VARIABLE, constraint_text(decl.constraint.type), decl.description)
+    elif first == "local" and not rest:
+        yield from (item(name, VARIABLE, "local value") for name in sorted(root.locals))
+    elif first == "module" and not rest:
+        yield from (item(name, MODULE, call.source) for name, call in sorted(root.calls.items()))
+    elif first == "module" and len(names) == 1:
+        child = model.child(names[0])
+        for name, output in sorted(child.outputs.items()) if child is not None else ():
+            yield item(name, FIELD, "output", output.description)
+    elif first in ("data", "ephemeral") and not rest:
+        types = {decl.type for decl in root.resources.values() if decl.mode == first}
+        yield from (item(type, CLASS) for type in sorted(types))
+    elif first in ("data", "ephemeral") and len(rest) == 1:
+        yield from _names(model, first, rest[0])
+    elif not rest and any(decl.type == first for decl in root.resources.values()):
+        yield from _names(model, "managed", first)
+    else:
+        yield from _members(type_at(model, place.path, place.blocks), describe(model, place.path))
+
+
+def _names(model: Model, mode: str, type: str) -> Iterator[Json]:
+    for decl in model.root.resources.values():
+        if decl.mode == mode and decl.type == type:
+            repeated = "count" if decl.count is not None else "for_each" if decl.for_each is not None else ""
+            yield item(decl.name, VARIABLE, f"with {repeated}" if repeated else "")
+
+
+def _members(type: Type | None, schema: BlockSchema | None) -> Iterator[Json]:
+    if isinstance(type, ObjectType):
+        for name, inner in sorted(type.attributes.items()):
+            attribute = schema.attributes.get(name) if schema is not None else None
+            yield item(name, FIELD, constraint_text(inner), attribute.description if attribute is not None else "")
+
+
+def describe(model: Model, path: tuple[str, ...]) -> BlockSchema | None:
+    """The schema of the object that a path names, without further steps."""
+    mode = path[0] if path[0] in ("data", "ephemeral") else "managed"
+    names = [step for step in path if not step.startswith("[")]
+    if len(names) != (2 if mode == "managed" else 3):
+        return None
+    key = ".".join(names)
+    decl = model.root.resources.get(key)
+    return model.schema(decl.mode, decl.type, decl.provider_name) if decl is not None else None
+
+
+def type_at(model: Model, path: tuple[str, ...], blocks: tuple[BlockHeader, ...] = ()) -> Type | None:
+    """The type of the value at a path; None where it is not known."""
+    root, steps = model.root, list(path)
+    type: Type | None = None
+    first = steps.pop(0)
+    if first == "var" and steps and steps[0] in root.variables:
+        type = root.variables[steps.pop(0)].constraint.type
+    elif first == "local" and steps and steps[0] in root.locals:
+        name = steps.pop(0)
+        value = model.value(root.locals[name].expr, f"local.{name}")
+        type = type_of(unmark_deep(value)[0]) if value is not None else None
+    elif first == "self" and blocks and blocks[0].type in MODES:
+        schema = schema_of(model, blocks[:1])
+        type = model.object_type(".".join(blocks[0].labels)) if schema is not None else None
+    else:
+        count = 2 if first in ("data", "ephemeral") else 1
+        key = ".".join([first, *steps[:count]])
+        type, steps = model.object_type(key), steps[count:]
+        decl = root.resources.get(key)
+        if (
+            decl is not None
+            and (decl.count is not None or decl.for_each is not None)
+            and steps[:1]
+            and (steps[0].startswith("[") or steps[0] == "*" or steps[0].isdigit())
+        ):
+            steps.pop(0)
+    for step in steps:
+        if isinstance(type, ObjectType):
+            type = type.attributes.get(step.strip('[]"'))
+        elif isinstance(type, ListType | SetType | MapType):
+            type = type.element
+        elif isinstance(type, TupleType):
+            type = type.elements[0] if type.elements else None
+        else:
+            return None
+    return type
+
+
+def _object_keys(model: Model, place: Place) -> Iterator[Json]:
+    """Keys of an object that is an argument: of the variable of a module, or of a nested attribute."""
+    type: Type | None = None
+    if place.blocks and place.blocks[0].type == "module" and len(place.blocks) == 1:
+        child = model.child(place.blocks[0].labels[0]) if place.blocks[0].labels else None
+        decl = child.variables.get(place.attribute) if child is not None else None
+        type = decl.constraint.type if decl is not None else None
+    elif place.blocks:
+        schema = schema_of(model, place.blocks)
+        attribute = schema.attributes.get(place.attribute) if schema is not None else None
+        type = attribute.type if attribute is not None else None
+    for key in place.keys:
+        type = type.attributes.get(key) if isinstance(type, ObjectType) else getattr(type, "element", None)
+    while isinstance(type, ListType | SetType):
+        type = type.element
+    if isinstance(type, ObjectType):
+        yield from (
+            item(name, PROPERTY, constraint_text(inner), "", f"{name} = ")
+            for name, inner in sorted(type.attributes.items())
+        )

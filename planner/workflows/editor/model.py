@@ -1,0 +1,296 @@
+"""One module as the editor has it: declarations, values where they are known, schemas, and everything that is wrong."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from typing import Any
+
+from planner.engine.evaluation.schemas import Schemas
+from planner.foundation.support.disk import is_directory, own_reads, view, working_in
+from planner.foundation.values.schema import BlockSchema
+from planner.foundation.values.types import Type
+from planner.foundation.values.value import Value, is_wholly_known, unmark_deep
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, defect, has_errors, warning
+from planner.foundation.vocabulary.provider_address import BUILTIN
+from planner.foundation.vocabulary.records import evolve
+from planner.language.config.directory import read_manifest
+from planner.language.config.load import InstalledModules, load_tree
+from planner.language.config.model import Config, Expr, ModuleCall, ModuleConfig, ModulePath
+from planner.language.config.reading import Problems
+from planner.language.config.static import StaticScope
+from planner.language.config.variables import RawVariables, collect_variables, given_values, root_variables
+from planner.operations.load import Loaded, begin
+from planner.operations.options import Options
+from planner.operations.providers_needed import needed_providers, provider_constraints
+from planner.operations.validate import validate_loaded
+from planner.workflows.editor.stand_ins import cached_provider, guessed_provider, is_loose, with_stand_ins
+from planner.workflows.editor.workspace import Workspace
+from planner.workflows.testing.validate import problems_of_tests
+from planner.world.provider.interface import Provider
+from planner.world.provider.locate import Locator
+from planner.world.provider.registry import start_provider
+from planner.world.state.workspace import data_directory
+
+_VALUE_OF = re.compile(r"\bvar\.([\w-]+)|gives a value to ([\w-]+)")
+
+
+class Model:
+    """The module in a directory, as root module. What is not installed is replaced (`missing`: why, by address)."""
+
+    def __init__(self, workspace: Workspace, directory: str) -> None:
+        self.workspace, self.directory = workspace, directory
+        self.missing: dict[str, Diagnostic] = {}
+        self._absent: dict[ModulePath, ModuleCall] = {}
+        self._children: dict[str, ModuleConfig] = {}
+        self._locators: list[Locator] | None = None
+        with self.reading():
+            self._begun, problems = begin(Options(directory, offline=True))
+            self._manifest = read_manifest(directory, data_directory(os.environ))[0]
+            config, more = load_tree(
+                directory,
+                variables=self._begun.given,
+                workspace=self._begun.workspace,
+                locate=self._locate,
+                queries=any(path.endswith(".tfquery.hcl") for path in workspace.opened.documents),
+            )
+        self.problems = [*problems, *more]
+        if self._absent:
+            config = evolve(config, root=with_stand_ins(config.root, self._absent, self._text(config)))
+        self.config: Config = config
+        self.schemas = Schemas(self._start)
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Inside, files are read as the editor has them."""
+        with working_in(self.directory), view(self.workspace.overlay()), own_reads():
+            yield
+
+    @property
+    def root(self) -> ModuleConfig:
+        """The module itself."""
+        return self.config.root
+
+    def path(self, name: str) -> str:
+        """The absolute path of a file by its name in diagnostics."""
+        return os.path.normpath(os.path.join(self.directory, name))
+
+    @cached_property
+    def directories(self) -> frozenset[str]:
+        """The directories that the module tree is made of."""
+        return frozenset([self.directory, *(os.path.dirname(self.path(name)) for name in self.config.files)])
+
+    def _text(self, config: Config) -> str:
+        texts = []
+        for name in config.files:
+            try:
+                texts.append(self.workspace.opened.read(self.path(name)).decode("utf-8", "replace"))
+            except OSError:
+                continue
+        return "\n".join(texts)
+
+    def child(self, name: str, source: str = "") -> ModuleConfig | None:
+        """A called module, also where the files of this one are broken; `source` is that of a call that cannot be read.
+        None where it is not known."""
+        known = self.root.children.get(name) or self._children.get(name)
+        if known is None and name not in self._children:
+            call = self.root.calls.get(name)
+            where = call.source if call is not None and call.source_kind == "local" else source
+            folder = os.path.normpath(os.path.join(self.directory, where))
+            if not where.startswith(("./", "../")):
+                record = self._manifest.get(name)
+                folder = os.path.join(self.directory, record.directory) if record is not None else ""
+            if folder:
+                with self.reading():
+                    known = load_tree(folder, variables={}, workspace="default", locate=lambda *call: None)[0].root
+                self._children[name] = known
+        return known
+
+    # ---------------------------------------------------------------- what is installed
+
+    def _locate(self, path: ModulePath, call: ModuleCall, parent: str, problems: Problems) -> str | None:
+        if call.source_kind == "local":
+            directory = posixpath.normpath(posixpath.join(parent, call.source))
+            if is_directory(os.path.join(self.directory, directory)):
+                return directory
+            detail = f"There is no directory {directory}."
+            problems.error("unreadable_directory", "Module directory does not exist", detail, call.shown_span)
+        else:
+            hit = InstalledModules(self._manifest, self.directory)
+            if hit.has(path, call):
+                return hit.locate(path, call, parent, problems)
+            detail = (
+                f"Arguments and outputs of {call.name} are not checked. Run planner init, which installs all modules."
+            )
+            problems.warning("module_not_installed", "Module not installed", detail, call.shown_span)
+        self._absent[path] = call
+        return None
+
+    def _start(self, address: str) -> Provider:
+        with view(None):
+            if address == BUILTIN or address.startswith("terraform.io/builtin/"):
+                return start_provider(address)
+            try:
+                return self._cached(address)
+            except Failure as failure:
+                self.missing[address] = failure.diagnostics[0]
+        with self.reading():
+            return guessed_provider(self.config, address, [self._text(self.config)])
+
+    def _cached(self, address: str) -> Provider:
+        """The provider from the cache: as this directory has it, or one that calls this module. Raises Failure."""
+        if self._locators is None:
+            wanted = provider_constraints(self.config)
+            folders = [self.directory, *self.workspace.roots_above(self.directory)]
+            self._locators = [
+                Locator(folder, os.environ, wanted, data_directory(os.environ))
+                for number, folder in enumerate(folders)
+                if not number or os.path.isdir(os.path.join(folder, data_directory(os.environ)))
+            ]
+        first: Failure | None = None
+        for locator in self._locators:
+            try:
+                return cached_provider(address, locator.locate(address))
+            except Failure as failure:
+                first = first or failure
+        assert first is not None
+        raise first
+
+    def schema(self, mode: str, type: str, provider: str = "") -> BlockSchema | None:
+        """The schema of a resource type; None where it is not known."""
+        source = self.root.provider_source(provider or type.split("_", 1)[0])
+        try:
+            hit = self.schemas.resource(source, mode, type)
+        except Failure:
+            return None
+        return hit.block if hit is not None else None
+
+    def provider_schema(self, name: str) -> Any:
+        """All that the provider with a local name offers; None where it is not known."""
+        try:
+            source = self.root.provider_source(name)
+            schema = self.schemas.schema(source)
+        except Failure:
+            return None
+        return None if source in self.missing else schema
+
+    @cached_property
+    def provider_names(self) -> list[str]:
+        """The local names of providers that the module requires, configures or uses."""
+        used = (decl.provider_name for decl in self.root.resources.values())
+        names = {"terraform", *self.root.required_providers, *(p.name for p in self.root.providers.values()), *used}
+        return sorted(names)
+
+    # ---------------------------------------------------------------- values
+
+    @cached_property
+    def _scope(self) -> StaticScope:
+        given = given_values(self._begun.given)
+        return StaticScope(self.root.variables, self.root.locals, given, ".", ".", self._begun.workspace)
+
+    def value(self, expr: Expr, name: str) -> Value | None:
+        """The value of an expression that only needs variables and locals; None where it is not known."""
+        with self.reading():
+            try:
+                value = self._scope.evaluate(expr, name, expr.span, Problems())
+            except (Failure, RecursionError):
+                return None
+        return value if value is not None and is_wholly_known(unmark_deep(value)[0]) else None
+
+    def variable_value(self, name: str) -> Value | None:
+        """The value of a variable: the one that is given, else its default; None without any."""
+        with self.reading():
+            try:
+                value = self._scope.root_value(name, Problems()) if name in self.root.variables else None
+            except (Failure, RecursionError):
+                return None
+        return value if value is not None and is_wholly_known(unmark_deep(value)[0]) else None
+
+    def is_given(self, name: str) -> bool:
+        """Whether a variable has a value other than its default."""
+        return name in self._begun.given
+
+    def object_type(self, key: str) -> Type | None:
+        """The type of the objects of a declared resource; None where it is not known."""
+        decl = self.root.resources.get(key)
+        if decl is None:
+            return None
+        try:
+            return self.schemas.find_object_type(self.root, decl)
+        except Failure:
+            return None
+
+    # ---------------------------------------------------------------- everything that is wrong
+
+    def validate(self) -> list[tuple[str, Diagnostic]]:
+        """The problems of the module and of those that it calls, each with its file ("" for none)."""
+        problems = list(self.problems)
+        try:
+            with self.reading():
+                if not has_errors(problems):
+                    problems += self._deeper()
+                    problems += self._values()
+        except Failure as failure:
+            problems += failure.diagnostics
+        except Exception as bad:
+            problems.append(defect(bad))
+        unique = {id(d): d for d in problems}
+        return [(self.path(d.subject.filename) if d.subject is not None else "", d) for d in unique.values()]
+
+    def _deeper(self) -> list[Diagnostic]:
+        problems: list[Diagnostic] = []
+        for address in sorted(needed_providers(self.config).started):
+            try:
+                self.schemas.provider(address)
+            except Failure as failure:
+                problems += failure.diagnostics
+        if has_errors(problems):
+            return problems
+        options, begun = self._begun.options, self._begun
+        loaded = Loaded(options, begun.workspace, begun.given, self.config, self.schemas, ())
+        hit = validate_loaded(loaded)
+        tests = problems_of_tests(loaded, "") if self._has_tests() else []
+        if self.missing or self._absent:
+            hit = [d for d in hit if not is_loose(d)]
+        return [*hit, *tests, *self._notes()]
+
+    def _has_tests(self) -> bool:
+        return any(path.endswith("test.hcl") for path in self.workspace.module(self.directory).files)
+
+    def _notes(self) -> Iterator[Diagnostic]:
+        """That the schemas of providers are not known, once each."""
+        for address, why in sorted(self.missing.items()):
+            where = next(
+                (r.span for r in self.root.required_providers.values() if r.source == address and r.span is not None),
+                next((d.type_span or d.span for d in self.root.resources.values()
+                      if self.root.provider_source(d.provider_name) == address), None),
+            )  # fmt: skip
+            if where is not None:
+                detail = f"{why.detail or why.summary} Its blocks are not checked against a schema."
+                yield warning("provider.schema_not_cached", "Provider schema is not known", detail, where)
+
+    def _values(self) -> Iterator[Diagnostic]:
+        """Values in files that do not fit their variables."""
+        given = {name: raw for name, raw in self._begun.given.items() if raw.origin != "environment"}
+        return _placed(root_variables(self.root.variables, given)[1], given)
+
+
+def values_problems(model: Model, path: str) -> list[Diagnostic]:
+    """The problems of a file with values that is only read when it is named."""
+    given, problems = collect_variables(model.directory, (("var-file", path),), {})
+    given = {name: raw for name, raw in given.items() if raw.span is not None and raw.span.filename == path}
+    return [*problems, *_placed(root_variables(model.root.variables, given)[1], given)]
+
+
+def _placed(problems: Iterable[Diagnostic], given: RawVariables) -> Iterator[Diagnostic]:
+    """The problems of given values, at these values."""
+    for problem in problems:
+        if problem.code == "config.missing_variable":
+            continue
+        match = _VALUE_OF.search(problem.detail)
+        raw = given.get(match[1] or match[2]) if match is not None else None
+        yield evolve(problem, subject=raw.span) if raw is not None and raw.span is not None else problem

@@ -1,0 +1,209 @@
+"""Declarations and references across modules: definition, references, symbols, rename."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+
+from planner.foundation.vocabulary.address import valid_identifier
+from planner.foundation.vocabulary.diagnostic import Failure, error
+from planner.foundation.vocabulary.records import frozen
+from planner.workflows.editor.symbols import RESOURCES, DeclaredName, NameUse
+from planner.workflows.editor.texts import Json, location, workspace_edit
+from planner.workflows.editor.workspace import CONFIGURATION, Workspace
+
+KINDS = {
+    "resource": 5, "data": 8, "ephemeral": 8, "action": 12, "list": 8, "module": 2, "variable": 13, "local": 14,
+    "output": 10, "provider": 3, "check": 24, "run": 12, "mock_provider": 3, "component": 2, "deployment": 3, "unit": 2,
+}  # fmt: skip
+"""the protocol's kinds of symbols (class, field, method, module, variable, constant, enum, namespace, event)"""
+_MOST = 1000
+"""symbols of an answer"""
+
+
+@frozen
+class DeclaredObject:
+    """A declared object: the directory of its module, and its key there."""
+
+    directory: str
+    key: str
+
+
+def target_at(workspace: Workspace, path: str, offset: int) -> tuple[DeclaredObject, int, int] | None:
+    """The object that is named at an offset, and the range of the name."""
+    hit = workspace.symbols(path).at(offset)
+    if hit is None:
+        return None
+    directory = workspace.directory_of(path)
+    if isinstance(hit, DeclaredName):
+        return DeclaredObject(directory, hit.key), hit.name_start, hit.name_end
+    target = resolved(workspace, directory, hit.key)
+    return (target, hit.start, hit.end) if target is not None else None
+
+
+def resolved(workspace: Workspace, directory: str, key: str) -> DeclaredObject | None:
+    """The object that a key means: an output or an argument of a call belongs to the called module."""
+    kind, _, rest = key.partition(".")
+    call, _, name = rest.partition(".")
+    if kind == "argument" or (kind == "module" and name):
+        below = workspace.module_directory(directory, call)
+        return (
+            DeclaredObject(below, f"{'var' if kind == 'argument' else 'output'}.{name}") if below is not None else None
+        )
+    return DeclaredObject(directory, key)
+
+
+def declarations(workspace: Workspace, target: DeclaredObject) -> list[tuple[str, DeclaredName]]:
+    """Where an object is declared; in more than one place with override files."""
+    return workspace.module(target.directory).symbols.get(target.key, [])
+
+
+def mentions(workspace: Workspace, target: DeclaredObject) -> Iterator[tuple[str, NameUse]]:
+    """The references to an object, in its module and in those that call it."""
+    yield from workspace.module(target.directory).mentions.get(target.key, ())
+    kind, _, name = target.key.partition(".")
+    if kind in ("var", "output"):
+        for directory, call in workspace.callers(target.directory):
+            key = f"argument.{call}.{name}" if kind == "var" else f"module.{call}.{name}"
+            yield from workspace.module(directory).mentions.get(key, ())
+
+
+def _locations(workspace: Workspace, ranges: Iterable[tuple[str, int, int]]) -> list[Json]:
+    opened = workspace.opened
+    return [location(opened.uri(path), opened.document(path), start, end) for path, start, end in ranges]
+
+
+def definition(workspace: Workspace, path: str, offset: int) -> list[Json]:
+    """The declarations of the object at an offset; the files of a module at its source."""
+    hit = target_at(workspace, path, offset)
+    if hit is not None:
+        return _locations(workspace, [(p, s.name_start, s.name_end) for p, s in declarations(workspace, hit[0])])
+    for symbol in workspace.symbols(path).symbols:
+        if symbol.block == "module" and symbol.start <= offset <= symbol.end:
+            below = workspace.module_directory(os.path.dirname(path), symbol.name)
+            text = workspace.document(path).text
+            line = text[text.rfind("\n", 0, offset) + 1 : offset].lstrip()
+            if below is not None and line.startswith(("source", '"source"')):
+                names = [name for name in workspace.module(below).files if name.endswith(CONFIGURATION)]
+                names.sort(key=lambda name: not os.path.basename(name).startswith("main."))
+                return _locations(workspace, [(name, 0, 0) for name in names[:1]])
+    return []
+
+
+def references(workspace: Workspace, path: str, offset: int, with_declaration: bool) -> list[Json]:
+    """The references to the object at an offset."""
+    workspace.look_again()
+    hit = target_at(workspace, path, offset)
+    if hit is None:
+        return []
+    own = [(p, s.name_start, s.name_end) for p, s in declarations(workspace, hit[0])] if with_declaration else []
+    return _locations(workspace, sorted({*own, *((p, m.start, m.end) for p, m in mentions(workspace, hit[0]))}))
+
+
+def highlights(workspace: Workspace, path: str, offset: int) -> list[Json]:
+    """The places in one file that name the object at an offset."""
+    document = workspace.document(path)
+    hit = target_at(workspace, path, offset)
+    if hit is None:
+        return []
+    own = [(s.name_start, s.name_end, 3) for p, s in declarations(workspace, hit[0]) if p == path]
+    used = [(m.start, m.end, 2) for p, m in mentions(workspace, hit[0]) if p == path]
+    return [{"range": document.range(start, end), "kind": kind} for start, end, kind in sorted({*own, *used})]
+
+
+def shown_key(symbol: DeclaredName) -> str:
+    """The name of a symbol in lists: as expressions refer to it."""
+    return symbol.key if symbol.block in (*RESOURCES, "module", "local", "provider", "output") else f"{symbol.key}"
+
+
+def outline(workspace: Workspace, path: str) -> list[Json]:
+    """The declarations of a file."""
+    document = workspace.document(path)
+    return [
+        {
+            "name": shown_key(symbol),
+            "kind": KINDS.get(symbol.block, 3),
+            "range": document.range(symbol.start, symbol.end),
+            "selectionRange": document.range(symbol.name_start, symbol.name_end),
+        }
+        for symbol in workspace.symbols(path).symbols
+    ]
+
+
+def workspace_symbols(workspace: Workspace, query: str) -> list[Json]:
+    """The declarations in all folders whose names contain the letters of a query in their order."""
+    workspace.look_again()
+    wanted = query.lower()
+    result = []
+    for path in dict.fromkeys((*workspace.opened.documents, *workspace.files())):
+        for symbol in workspace.symbols(path).symbols:
+            if symbol.key != symbol.block and _fits(wanted, symbol.key.lower()):
+                where = location(
+                    workspace.opened.uri(path), workspace.document(path), symbol.name_start, symbol.name_end
+                )
+                folder = next((f for f in workspace.folders if path.startswith(f)), "")
+                inside = os.path.relpath(os.path.dirname(path), folder) if folder else ""
+                result.append(
+                    {"name": symbol.key, "kind": KINDS.get(symbol.block, 3), "location": where, "containerName": inside}
+                )
+                if len(result) == _MOST:
+                    return result
+    return result
+
+
+def _fits(query: str, name: str) -> bool:
+    rest = iter(name)
+    return query in name or all(letter in rest for letter in query)
+
+
+# ---------------------------------------------------------------- rename
+
+
+def renamable(workspace: Workspace, path: str, offset: int) -> tuple[DeclaredObject, int, int]:
+    """The object at an offset, and the range of its name. Raises Failure when it cannot be renamed."""
+    hit = target_at(workspace, path, offset)
+    if hit is None or not declarations(workspace, hit[0]):
+        raise _refusal("There is nothing here that has a declaration in this workspace.")
+    for place, symbol in declarations(workspace, hit[0]):
+        if symbol.block in ("provider", "mock_provider", symbol.key):
+            raise _refusal(f"A block of type {symbol.block} cannot be renamed.")
+        if not workspace.is_inside(place) or "/.terraform/" in place:
+            raise _refusal(
+                f"{hit[0].key} is declared in {place}, which is an installed module or outside the workspace."
+            )
+    return hit
+
+
+def rename(workspace: Workspace, path: str, offset: int, name: str) -> Json:
+    """The edits that rename an object everywhere. A resource or module call gets a `moved` block, so that its objects
+    stay. Raises Failure."""
+    workspace.look_again()
+    target, _, _ = renamable(workspace, path, offset)
+    if not valid_identifier(name):
+        raise _refusal(f'"{name}" is not a valid name: letters, digits, _ and -, beginning with a letter or _.')
+    new_key = f"{target.key.rpartition('.')[0]}.{name}"
+    module = workspace.module(target.directory)
+    if new_key == target.key:
+        return {"changes": {}}
+    if new_key in module.symbols:
+        raise _refusal(f"{new_key} is already declared.")
+    edits: dict[str, list[tuple[int, int, str]]] = {}
+    places = declarations(workspace, target)
+    for place, symbol in places:
+        edits.setdefault(place, []).append((symbol.name_start, symbol.name_end, name))
+    for place, mention in mentions(workspace, target):
+        if not mention.is_history:
+            edits.setdefault(place, []).append((mention.start, mention.end, name))
+    place, symbol = places[0]
+    if symbol.block in ("resource", "module"):
+        if any(mention.is_history for _, mention in module.mentions.get(new_key, ())):
+            raise _refusal(f"A moved or removed block names {new_key}: delete that block first.")
+        if place.endswith(".json"):
+            raise _refusal("Objects that are declared in JSON files cannot be renamed here.")
+        block = f"\n\nmoved {{\n  from = {target.key}\n  to   = {new_key}\n}}"
+        edits[place].append((symbol.end, symbol.end, block))
+    return workspace_edit(workspace.opened, edits)
+
+
+def _refusal(detail: str) -> Failure:
+    return Failure(error("lsp.rename", "Cannot rename", detail))

@@ -1,0 +1,197 @@
+"""Plans of root modules in the background: what a plan of the saved files would do with a block, and why.
+
+A plan is a process of its own (`planner plan -offline -lock=false`), so that nothing waits for it; its review is the
+document that is read here."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from planner.logic.programs.actions import words_for
+from planner.workflows.editor.model import Model
+from planner.workflows.editor.symbols import DeclaredName
+from planner.workflows.editor.texts import Json, TextDocument
+from planner.workflows.editor.workspace import Workspace
+from planner.world.state.workspace import data_directory
+
+SECONDS = 300
+"""that a plan may take"""
+WHY = "planner.why"
+_ORDER = ("create", "update", "replace", "delete")
+_KEYS = re.compile(r"\[(?:\"(?:[^\"\\]|\\.)*\"|\d+)\]")
+_MODULES = re.compile(r"^(?:module\.[^.]+\.)+")
+_FLAGS = ("-lock=false", "-input=false", "-no-color")
+_MOST_HOPS = 12
+
+
+class Plans:
+    """The last plan of each root module. `mode`: offline (providers are not called, local states only), full, or
+    off."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self.workspace = workspace
+        self.mode = "offline"
+        self._reviews: dict[str, Json] = {}
+        self._running: dict[str, asyncio.Task[bool]] = {}
+        self._one = asyncio.Semaphore(1)
+
+    def is_planned(self, model: Model) -> bool:
+        """Whether plans are made of a module: it is a root module, and its state is at hand."""
+        if self.mode == "off":
+            return False
+        backend = model.root.backend
+        if self.mode == "offline" and backend is not None and backend.type != "local":
+            return False
+        folder = model.directory
+        marks = (os.path.join(folder, "terraform.tfstate"), os.path.join(folder, data_directory(os.environ)))
+        return backend is not None or any(map(os.path.exists, marks))
+
+    def has(self, directory: str) -> bool:
+        """Whether a plan of a module is known or being made."""
+        return directory in self._reviews or directory in self._running
+
+    async def renew(self, directory: str) -> bool:
+        """Plan a root module again, after the plan that is being made; returns whether the result may be new."""
+        before = self._running.get(directory)
+        if before is not None:
+            before.cancel()
+        task = self._running[directory] = asyncio.ensure_future(self._renew(directory))
+        try:
+            return await task
+        except asyncio.CancelledError:
+            return False
+
+    async def _renew(self, directory: str) -> bool:
+        async with self._one:
+            with tempfile.TemporaryDirectory() as folder:
+                review = os.path.join(folder, "review.json")
+                flags = [*_FLAGS, f"-review={review}", *(("-offline",) if self.mode == "offline" else ())]
+                command = [sys.executable, "-m", "planner", f"-chdir={directory}", "plan", *flags]
+                nothing = asyncio.subprocess.DEVNULL
+                process = await asyncio.create_subprocess_exec(*command, stdin=nothing, stdout=nothing, stderr=nothing)
+                try:
+                    await asyncio.wait_for(process.wait(), SECONDS)
+                except (asyncio.CancelledError, TimeoutError):
+                    process.terminate()
+                    raise
+                finally:
+                    self._running.pop(directory, None)
+                try:
+                    with open(review, encoding="utf-8") as file:
+                        self._reviews[directory] = json.load(file)
+                except (OSError, ValueError):
+                    self._reviews.pop(directory, None)
+        return True
+
+    # ---------------------------------------------------------------- answers
+
+    def _changes(self, directory: str, key: str) -> list[tuple[Json, Json]]:
+        """The planned changes of a block, each with its plan: in plans of its module, and of those that call it."""
+        hit = []
+        for root, review in sorted(self._reviews.items()):
+            for change in _entries(review):
+                if (change["key"] == key and _directory(root, change) == directory) or (
+                    root == directory
+                    and key.startswith("module.")
+                    and f"{change['address']}.".startswith((f"{key}.", f"{key}["))
+                ):
+                    hit.append((change, review))
+        return hit
+
+    def summary(self, directory: str, key: str) -> str:
+        """The planned actions of a block in one line, with the causes: `+ 3, ~ 1: var.size 1 -> 2`."""
+        changes = self._changes(directory, key)
+        causes = _causes(changes)
+        if key.startswith("var."):
+            return next((f"sets off {_counts(cause['sets_off'])}" for cause in self._causes_named(directory, key)), "")
+        if not changes:
+            return ""
+        counts = _counts(Counter(change["verb"] for change, _ in changes))
+        more = f" (+ {len(causes) - 1} more)" if len(causes) > 1 else ""
+        return f"{counts}: {_cause(causes[0])}{more}" if causes else counts
+
+    def _causes_named(self, directory: str, key: str) -> Iterator[Json]:
+        review = self._reviews.get(directory)
+        yield from (cause for cause in (review or {}).get("causes", ()) if cause.get("what") == key)
+
+    def markdown(self, directory: str, key: str) -> str:
+        """The planned actions of a block with their causes and what lies between, "" where nothing is planned."""
+        changes = self._changes(directory, key)
+        line = self.summary(directory, key)
+        if not line:
+            return ""
+        parts = [f"**Plan:** {line}"]
+        for cause in _causes(changes)[:3]:
+            place = f" ({cause['note']})" if cause.get("note") else ""
+            word = "because of" if cause.get("certain", True) else "possibly because of"
+            parts.append(
+                "\n".join(
+                    [f"{word} `{_cause(cause)}`{place}", *(f"- `{hop}`" for hop in cause.get("hops", ())[:_MOST_HOPS])]
+                )
+            )
+        if len(changes) <= 3:
+            for change, _ in changes:
+                forced = [one for one in change.get("attributes", ()) if one.get("forces_replacement")]
+                if forced:
+                    names = ", ".join(f"`{one['path']}`" for one in forced)
+                    parts.append(f"{change['address']} is replaced because of {names}")
+        return "\n\n".join(parts)
+
+    def lenses(self, path: str, document: TextDocument, symbols: Iterable[DeclaredName]) -> list[Json]:
+        """A lens above each block that the last plan does something with."""
+        directory = self.workspace.directory_of(path)
+        result = []
+        for symbol in symbols:
+            if symbol.block in ("resource", "data", "module", "output", "variable", "action"):
+                title = self.summary(directory, symbol.key)
+                if title:
+                    command = {
+                        "title": title,
+                        "command": WHY,
+                        "arguments": [self.workspace.opened.uri(path), symbol.key],
+                    }
+                    result.append({"range": document.range(symbol.start, symbol.name_end), "command": command})
+        return result
+
+
+def _entries(review: Json) -> Iterator[Json]:
+    for change in review.get("changes", ()):
+        yield {**change, "key": _MODULES.sub("", _KEYS.sub("", change["address"]))}
+    for output in review.get("outputs", ()):
+        if output.get("action") != "no-op":
+            key = f"output.{output['name']}"
+            verb = output.get("action", "update")
+            yield {"verb": verb, "address": key, "key": key, "causes": output.get("causes", ())}
+
+
+def _directory(root: str, change: Json) -> str:
+    return os.path.normpath(os.path.join(root, os.path.dirname(change.get("file") or "")))
+
+
+def _counts(verbs: Mapping[str, int]) -> str:
+    names = sorted(verbs, key=lambda verb: (_ORDER.index(verb) if verb in _ORDER else len(_ORDER), verb))
+    return ", ".join(f"{words_for(verb).sign.strip()} {verbs[verb]}" for verb in names)
+
+
+def _causes(changes: Iterable[tuple[Json, Json]]) -> list[Json]:
+    hit: dict[str, Json] = {}
+    for change, review in changes:
+        by_number = {cause["number"]: cause for cause in review.get("causes", ())}
+        for number in change.get("causes", ()):
+            if number in by_number:
+                hit.setdefault(_cause(by_number[number]), by_number[number])
+    return list(hit.values())
+
+
+def _cause(cause: Json) -> str:
+    before, after = cause.get("before"), cause.get("after")
+    values: Any = f" {before} -> {after}" if before or after else ""
+    return f"{cause.get('what') or cause.get('kind', '')}{values}"

@@ -1,0 +1,221 @@
+"""Declarations and references of one configuration file, by key: `var.a`, `local.a`, `output.a`, `module.a`,
+`module.a.out` (an output of a call), `argument.a.b` (an argument of a call), `provider.aws.west`, and the keys of
+resources (`aws_vpc.a`, `data.aws_ami.b`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from planner.foundation.vocabulary.diagnostic import Failure
+from planner.foundation.vocabulary.records import field, frozen
+from planner.language.config.references import BadReference, Ref, parse_reference
+from planner.language.syntax.body import Attribute, Block, Body, BodySchema, ExpectedBlock, Label, variables
+from planner.language.syntax.nodes import Expression, Literal, Traversal, Variable
+
+BLOCKS: dict[str, tuple[str, ...]] = {
+    "resource": ("type", "name"),
+    "data": ("type", "name"),
+    "ephemeral": ("type", "name"),
+    "action": ("type", "name"),
+    "list": ("type", "name"),
+    "module": ("name",),
+    "variable": ("name",),
+    "output": ("name",),
+    "locals": (),
+    "provider": ("name",),
+    "check": ("name",),
+    "terraform": (),
+    "moved": (),
+    "removed": (),
+    "import": (),
+    "run": ("name",),
+    "variables": (),
+    "mock_provider": ("name",),
+    "component": ("name",),
+    "deployment": ("name",),
+    "unit": ("name",),
+}
+"""block types with the names of their labels"""
+RESOURCES = ("resource", "data", "ephemeral", "action", "list")
+_RUN = BodySchema({}, (ExpectedBlock("variables"),))
+_FILE = BodySchema({}, tuple(ExpectedBlock(name, labels) for name, labels in BLOCKS.items()))
+
+
+@frozen
+class DeclaredName:
+    """A declaration: [name_start, name_end) is its name, [start, end) the whole of it, `block` the block type."""
+
+    key: str
+    name: str
+    block: str
+    name_start: int
+    name_end: int
+    start: int
+    end: int
+
+
+@frozen
+class NameUse:
+    """A reference: [start, end) is the name that a rename replaces. `is_history`: it belongs to a block that names
+    former addresses (moved, removed)."""
+
+    key: str
+    start: int
+    end: int
+    is_history: bool = False
+
+
+@frozen(eq=False)
+class FileSymbols:
+    """The declarations and references of a file in source order; `sources` are those of its module calls."""
+
+    symbols: tuple[DeclaredName, ...] = ()
+    mentions: tuple[NameUse, ...] = ()
+    sources: dict[str, str] = field(factory=dict)
+
+    def at(self, offset: int) -> DeclaredName | NameUse | None:
+        """The declaration or the reference whose name is at an offset."""
+        for mention in self.mentions:
+            if mention.start <= offset <= mention.end:
+                return mention
+        for symbol in self.symbols:
+            if symbol.name_start <= offset <= symbol.name_end:
+                return symbol
+        return None
+
+
+NOTHING = FileSymbols()
+
+
+def symbols_of(body: Body, text: str, is_values: bool = False) -> FileSymbols:
+    """The symbols of a file. `is_values`: it gives values of variables (`.tfvars`)."""
+    if is_values:
+        attributes = body.just_attributes()[0].values()
+        return FileSymbols((), tuple(NameUse(f"var.{a.name}", *name_range(a, text)) for a in attributes))
+    content, rest = body.partial_content(_FILE)
+    symbols: list[DeclaredName] = []
+    mentions: list[NameUse] = []
+    sources: dict[str, str] = {}
+    for block in content.blocks:
+        symbols += _declarations(block, text)
+        mentions += _mentioned(block, text)
+        if block.type == "module":
+            source = _attributes(block.body).get("source")
+            text_of = literal(source.literal) if source is not None else ""
+            sources[block.labels[0].value] = text_of
+    for attribute in rest.just_attributes()[0].values():
+        mentions += _in_expression(attribute, text, False)
+    return FileSymbols(tuple(symbols), tuple(sorted(mentions, key=lambda m: (m.start, -m.end))), sources)
+
+
+def literal(node: Expression) -> str:
+    """The text of a literal string, "" for anything else."""
+    return node.value if isinstance(node, Literal) and isinstance(node.value, str) else ""
+
+
+def label_range(label: Label, text: str) -> tuple[int, int]:
+    """The range of a label without its quotes."""
+    if text[label.start : label.start + 1] == '"':
+        return label.start + 1, max(label.start + 1, label.end - 1)
+    return label.start, label.end
+
+
+def name_range(attribute: Attribute, text: str) -> tuple[int, int]:
+    """The range of an attribute's name without quotes."""
+    start, end = attribute.start, attribute.name_end
+    return (start + 1, end - 1) if text[start : start + 1] == '"' and end - start > 1 else (start, end)
+
+
+def _attributes(body: Body) -> dict[str, Attribute]:
+    try:
+        return body.just_attributes()[0]
+    except Failure:
+        return {}
+
+
+def _declarations(block: Block, text: str) -> Iterator[DeclaredName]:
+    kind = block.type
+    if kind in ("locals", "variables"):
+        for attribute in _attributes(block.body).values():
+            where = name_range(attribute, text)
+            if kind == "locals":
+                yield DeclaredName(
+                    f"local.{attribute.name}", attribute.name, "local", *where, attribute.start, attribute.end
+                )
+        return
+    if not block.labels:
+        yield DeclaredName(kind, kind, kind, block.start, block.type_end, block.start, block.end)
+        return
+    label = block.labels[-1]
+    name = label.value
+    key = name
+    if kind in RESOURCES:
+        key = f"{block.labels[0].value}.{name}" if kind == "resource" else f"{kind}.{block.labels[0].value}.{name}"
+    elif kind == "provider":
+        alias = _attributes(block.body).get("alias")
+        key = f"provider.{name}" + (f".{literal(alias.literal)}" if alias is not None else "")
+    else:
+        key = f"{'var' if kind == 'variable' else kind}.{name}"
+    yield DeclaredName(key, name, kind, *label_range(label, text), block.start, block.end)
+
+
+def _mentioned(block: Block, text: str) -> Iterator[NameUse]:
+    is_history = block.type in ("moved", "removed")
+    name = block.labels[-1].value if block.labels else ""
+    attributes = _attributes(block.body)
+    providers = []
+    if block.type in RESOURCES and "provider" in attributes:
+        providers = [attributes["provider"]]
+    elif block.type == "module":
+        for attribute in attributes.values():
+            yield NameUse(f"argument.{name}.{attribute.name}", *name_range(attribute, text))
+        providers = [attributes["providers"]] if "providers" in attributes else []
+    elif block.type in ("variables", "run"):
+        inner = [block] if block.type == "variables" else block.body.partial_content(_RUN)[0].blocks
+        for attribute in (a for one in inner for a in _attributes(one.body).values()):
+            yield NameUse(f"var.{attribute.name}", *name_range(attribute, text))
+    passed = [(one.start, one.end) for one in providers]
+    for attribute in providers:
+        yield from _providers(attribute, text)
+    for mention in _in_expression(block.body, text, is_history):
+        if not any(start <= mention.start < end for start, end in passed):
+            yield mention
+
+
+def _providers(attribute: Attribute, text: str) -> Iterator[NameUse]:
+    for node in variables(attribute):
+        if isinstance(node, Variable):
+            yield NameUse(f"provider.{node.name}", node.start, node.end)
+        elif node.steps[0].__class__.__name__ == "GetAttr":
+            yield NameUse(f"provider.{node.root}.{node.steps[0].name}", node.start, node.steps[0].end)  # type: ignore[union-attr]
+
+
+def _in_expression(part: Any, text: str, is_history: bool) -> Iterator[NameUse]:
+    for node in variables(part):
+        if isinstance(node, Traversal):
+            for key, start, end in mentions_of(node):
+                if text[start:end] == key.rpartition(".")[2]:  # also of JSON, where a string may have escapes
+                    yield NameUse(key, start, end, is_history)
+
+
+def mentions_of(node: Traversal) -> Iterator[tuple[str, int, int]]:
+    """The keys that a traversal mentions, each with the range of the name."""
+    ref = parse_reference(node)
+    if isinstance(ref, BadReference):
+        return
+    steps = node.steps
+    if ref.kind in ("var", "local"):
+        yield f"{ref.kind}.{ref.name}", steps[0].start + 1, steps[0].end
+    elif ref.kind in ("module", "output"):
+        yield f"module.{ref.name}", steps[0].start + 1, steps[0].end
+        if ref.kind == "output":
+            step = steps[2 if ref.key is not None else 1]
+            yield f"module.{ref.name}.{ref.output}", step.start + 1, step.end
+    elif ref.kind == "resource":
+        step = steps[_name_step(node, ref)]
+        yield ref.name, step.start + 1, step.end
+
+
+def _name_step(node: Traversal, ref: Ref) -> int:
+    return 0 if ref.mode == "managed" and node.root != "resource" else 1

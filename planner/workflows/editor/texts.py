@@ -1,0 +1,196 @@
+"""Texts in the editor: positions in UTF-16 units, incremental edits, and a view of the disk with the open texts."""
+
+from __future__ import annotations
+
+import os
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property, lru_cache
+from typing import Any
+
+from pygls.uris import from_fs_path, to_fs_path
+
+from planner.foundation.support.disk import Entry, TreeEntry
+from planner.foundation.vocabulary.span import Span
+
+Json = dict[str, Any]
+"""an object of the protocol, as JSON"""
+_LINE_END = re.compile(r"\r\n?|\n")
+
+
+class TextDocument:
+    """A text with its positions: 0-based lines, which end with LF, CRLF or CR, and columns in UTF-16 units."""
+
+    def __init__(self, text: str, version: int = 0) -> None:
+        self.text, self.version = text, version
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return [0, *(match.end() for match in _LINE_END.finditer(self.text))]
+
+    @cached_property
+    def _is_ascii(self) -> bool:
+        return self.text.isascii()
+
+    def position(self, offset: int) -> Json:
+        """The position of an offset in code points."""
+        offset = max(0, min(offset, len(self.text)))
+        line = bisect_right(self._starts, offset) - 1
+        start = self._starts[line]
+        column = offset - start
+        if not self._is_ascii:
+            column = len(self.text[start:offset].encode("utf-16-le", "surrogatepass")) // 2
+        return {"line": line, "character": column}
+
+    def offset(self, line: int, character: int) -> int:
+        """The offset in code points of a position. A column beyond the line is its end, a line beyond the text the end
+        of the text, the middle of a surrogate pair the character before it."""
+        if line >= len(self._starts):
+            return len(self.text)
+        start = self._starts[line]
+        end = self._starts[line + 1] if line + 1 < len(self._starts) else len(self.text)
+        content = self.text[start:end].rstrip("\r\n")
+        if self._is_ascii:
+            return start + min(character, len(content))
+        units = content.encode("utf-16-le", "surrogatepass")[: 2 * character]
+        return start + len(units.decode("utf-16-le", "ignore"))
+
+    def at(self, position: Any) -> int:
+        """The offset of a position of the protocol."""
+        return self.offset(position.line, position.character)
+
+    def range(self, start: int, end: int) -> Json:
+        """The range between two offsets."""
+        return {"start": self.position(start), "end": self.position(end)}
+
+    def edited(self, changes: Iterable[Any], version: int) -> TextDocument:
+        """The document after these changes, each with a range or the whole text."""
+        result = self
+        for change in changes:
+            span = getattr(change, "range", None)
+            if span is None:
+                result = TextDocument(change.text, version)
+            else:
+                start, end = sorted((result.at(span.start), result.at(span.end)))
+                result = TextDocument(result.text[:start] + change.text + result.text[end:], version)
+        return result
+
+
+@lru_cache(64)
+def document_of(text: str) -> TextDocument:
+    """The positions of a text that is not open."""
+    return TextDocument(text)
+
+
+def path_of(uri: str) -> str:
+    """The absolute path of a document; the URI itself for one that is not a file."""
+    path = to_fs_path(uri) if uri.startswith("file:") else None
+    return os.path.normpath(path) if path else uri
+
+
+def uri_of(path: str) -> str:
+    """The URI of a file."""
+    return from_fs_path(path) or path
+
+
+def span_range(span: Span) -> Json:
+    """The range of a span."""
+    return document_of(span.source.text).range(span.start, span.end)
+
+
+class OpenTexts:
+    """The open documents by path. `revision` grows with every change."""
+
+    def __init__(self) -> None:
+        self.documents: dict[str, TextDocument] = {}
+        self.uris: dict[str, str] = {}
+        self.revision = 0
+
+    def put(self, uri: str, document: TextDocument) -> str:
+        """Open or replace a document; returns its path."""
+        path = path_of(uri)
+        self.documents[path], self.uris[path] = document, uri
+        self.revision += 1
+        return path
+
+    def drop(self, uri: str) -> str:
+        """Close a document; returns its path."""
+        path = path_of(uri)
+        self.documents.pop(path, None)
+        self.uris.pop(path, None)
+        self.revision += 1
+        return path
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """The texts by path."""
+        return {path: document.text for path, document in self.documents.items()}
+
+    def uri(self, path: str) -> str:
+        """The URI by which the editor knows a file."""
+        return self.uris.get(path) or uri_of(path)
+
+    def read(self, path: str) -> bytes:
+        """The content of a file as the editor has it, else as the disk has it. Raises OSError."""
+        document = self.documents.get(path)
+        if document is not None:
+            return document.text.encode("utf-8", "surrogatepass")
+        with open(path, "rb") as file:
+            return file.read()
+
+    def document(self, path: str) -> TextDocument:
+        """A file as the editor has it, else as the disk has it. Raises OSError and ValueError."""
+        return self.documents.get(path) or document_of(self.read(path).decode("utf-8"))
+
+
+class Overlay:
+    """The disk with the open texts in place of their files: a tree for `disk.view`."""
+
+    root = "/"
+
+    def __init__(self, opened: OpenTexts) -> None:
+        self._opened = opened
+        self._folders: dict[str, list[str]] = {}
+        for path in opened.documents:
+            self._folders.setdefault(os.path.dirname(path), []).append(os.path.basename(path))
+
+    def read(self, name: str) -> bytes:
+        """The content of a file. Raises OSError."""
+        return self._opened.read(os.path.normpath(f"/{name}"))
+
+    def entries(self, directory: str) -> Iterable[Entry]:
+        """The files and directories in a directory, with those that are open and not saved yet. Raises OSError."""
+        path = os.path.normpath(f"/{directory}")
+        more = self._folders.get(path, ())
+        try:
+            with os.scandir(path) as entries:
+                known: list[Entry] = list(entries)
+        except FileNotFoundError:
+            if not more:
+                raise
+            known = []
+        names = {entry.name for entry in known}
+        return [*known, *(TreeEntry(name, False) for name in more if name not in names)]
+
+
+# Results in the terms of the protocol.
+
+
+def location(uri: str, document: TextDocument, start: int, end: int) -> Json:
+    """A place in a file."""
+    return {"uri": uri, "range": document.range(start, end)}
+
+
+def workspace_edit(opened: OpenTexts, edits: Mapping[str, Iterable[tuple[int, int, str]]]) -> Json:
+    """Edits of files, by path: (start, end, new text) with offsets in code points. Raises OSError and ValueError."""
+    changes = {}
+    for path in sorted(edits):
+        document = opened.document(path) if path in opened.documents or os.path.exists(path) else TextDocument("")
+        changes[opened.uri(path)] = list(_text_edits(document, edits[path]))
+    return {"changes": changes}
+
+
+def _text_edits(document: TextDocument, edits: Iterable[tuple[int, int, str]]) -> Iterator[Json]:
+    for start, end, text in sorted(set(edits)):
+        yield {"range": document.range(start, end), "newText": text}

@@ -1,0 +1,150 @@
+"""The connection to an editor: messages on standard input and output. Input that is not a valid message is answered
+with an error; the connection continues."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import re
+from collections.abc import Callable, Generator
+from typing import Any, BinaryIO
+
+from lsprotocol import types as lsp
+from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams
+from pygls.io_ import StdoutWriter
+from pygls.lsp.server import LanguageServer
+from pygls.protocol import LanguageServerProtocol, lsp_method
+
+from planner.foundation.vocabulary.release import RELEASE
+from planner.render.terminal import visible
+
+MOST_BYTES = 64 << 20
+"""of one message"""
+_LONGEST_HEADER = 1000
+_HEADER = re.compile(rb"[\w-]+:")
+_LENGTH = re.compile(rb"Content-Length: *(\d+)\s*", re.IGNORECASE)
+
+
+class _Protocol(LanguageServerProtocol):
+    """The protocol without the texts that the package keeps: its lines end where those of the protocol do not."""
+
+    @lsp_method(lsp.TEXT_DOCUMENT_DID_OPEN)
+    def lsp_text_document__did_open(self, params: Any) -> Generator[Any, Any, None]:
+        yield self.fm.features[lsp.TEXT_DOCUMENT_DID_OPEN], (params,), None
+
+    @lsp_method(lsp.TEXT_DOCUMENT_DID_CHANGE)
+    def lsp_text_document__did_change(self, params: Any) -> Generator[Any, Any, None]:
+        yield self.fm.features[lsp.TEXT_DOCUMENT_DID_CHANGE], (params,), None
+
+    @lsp_method(lsp.TEXT_DOCUMENT_DID_CLOSE)
+    def lsp_text_document__did_close(self, params: Any) -> Generator[Any, Any, None]:
+        yield self.fm.features[lsp.TEXT_DOCUMENT_DID_CLOSE], (params,), None
+
+
+class EditorServer(LanguageServer):
+    """A language server that never shows its own failures in the editor: each is answered, and logged in one line."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "planner", RELEASE, text_document_sync_kind=lsp.TextDocumentSyncKind.Incremental, protocol_cls=_Protocol
+        )
+
+    def report_server_error(self, error: Exception, source: Any) -> None:
+        """A request is answered with its error; the log has all of them."""
+        self.log(error, "request failed")
+
+    def serve(self) -> int:
+        """Speak to an editor over standard input and output until it exits; returns the exit code."""
+        # copies: pygls closes what it writes to, and the command flushes its output at the end
+        output = os.fdopen(os.dup(1), "wb")
+        handler = logging.StreamHandler()
+        handler.setFormatter(_InFewWords())
+        log = logging.getLogger("pygls")
+        log.addHandler(handler)
+        log.propagate = False
+        self.protocol.set_writer(StdoutWriter(output))
+        incoming = Incoming(os.fdopen(os.dup(0), "rb"), self._refuse)
+        try:
+            asyncio.run(self._converse(incoming))
+        except SystemExit as exit:
+            return int(exit.code or 0)
+        except (KeyboardInterrupt, BrokenPipeError):
+            return 1
+        return 0
+
+    async def _converse(self, incoming: Incoming) -> None:
+        loop = asyncio.get_running_loop()
+        while (body := await loop.run_in_executor(None, incoming.message)) is not None:
+            self._receive(body)
+
+    def _receive(self, body: bytes) -> None:
+        try:
+            message = json.loads(body)
+            if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
+                raise ValueError("not a JSON-RPC 2.0 message")
+        except (ValueError, RecursionError) as problem:
+            self.log(problem)
+            self._refuse("The message is not valid JSON-RPC.", lsp.ErrorCodes.ParseError)
+            return
+        number = message.get("id")
+        number = number if isinstance(number, int | str) and "method" in message else None
+        try:
+            self.protocol.handle_message(self.protocol.structure_message(message))
+        except JsonRpcException as problem:
+            self.log(problem)
+            self._refuse("The parameters are not valid.", JsonRpcInvalidParams.CODE, number)
+        except Exception as problem:
+            self.log(problem)
+            self._refuse("The message cannot be handled.", lsp.ErrorCodes.InternalError, number)
+
+    def tell(self, method: str, params: Any) -> None:
+        """Send a notification, with parameters as JSON."""
+        self.protocol._send_data({"jsonrpc": "2.0", "method": method, "params": params})
+
+    def log(self, problem: BaseException, what: str = "invalid message") -> None:
+        """Report a failure on standard error, in one line."""
+        logging.getLogger("pygls").error(what, exc_info=problem)
+
+    def _refuse(self, why: str, code: Any = lsp.ErrorCodes.InvalidRequest, number: Any = None) -> None:
+        error = {"code": getattr(code, "value", code), "message": why}
+        self.protocol._send_data({"jsonrpc": "2.0", "id": number, "error": error})
+
+
+class _InFewWords(logging.Formatter):
+    """Shortens the protocol package's reports to one line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        problem = record.exc_info[1] if record.exc_info else None
+        why = f": {type(problem).__name__}: {problem}" if problem is not None else ""
+        if os.environ.get("PLANNER_DEBUG") and record.exc_info:
+            why += f"\n{self.formatException(record.exc_info)}"
+        return visible(f"planner language-server: {record.getMessage()[:200].partition(chr(10))[0]}{why[:2000]}")
+
+
+class Incoming:
+    """The messages from an editor. What cannot be one is answered by `refuse`, and skipped up to the next header."""
+
+    def __init__(self, stream: BinaryIO, refuse: Callable[[str], None]) -> None:
+        self._stream, self._refuse = stream, refuse
+
+    def message(self) -> bytes | None:
+        """The next message; None at the end of the input."""
+        length, is_lost = -1, False
+        while True:
+            line = self._stream.readline(_LONGEST_HEADER)
+            if not line:
+                return None
+            match = _LENGTH.fullmatch(line)
+            size = int(match[1]) if match is not None and len(match[1]) < 16 else MOST_BYTES + 1
+            if match is not None and size <= MOST_BYTES:
+                length, is_lost = size, False
+            elif match is not None or not line.endswith(b"\n") or (line.strip() and not _HEADER.match(line)):
+                if not is_lost:
+                    long = "The message" if match is not None else "A header" if len(line) >= _LONGEST_HEADER else ""
+                    self._refuse(f"{long} is too long." if long else "This is not a header.")
+                length, is_lost = -1, True
+            elif not line.strip() and length >= 0:
+                body = self._stream.read(length)
+                return body if len(body) == length else None

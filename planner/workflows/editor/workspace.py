@@ -1,0 +1,234 @@
+"""The configuration files of the editor's folders: symbols by module directory, and which directories call which."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+
+from planner.foundation.support.disk import view
+from planner.foundation.vocabulary.records import frozen
+from planner.language.config.directory import is_module, module_files, read_manifest
+from planner.language.config.test_files.load import is_test_file
+from planner.language.syntax.body import Body
+from planner.language.syntax.files import load_text
+from planner.workflows.editor.symbols import NOTHING, DeclaredName, FileSymbols, NameUse, symbols_of
+from planner.workflows.editor.texts import OpenTexts, Overlay, TextDocument
+
+CONFIGURATION = (".tf", ".tofu", ".tf.json", ".tofu.json")
+VALUES = (".tfvars", ".tfvars.json")
+TESTS = (".tftest.hcl", ".tofutest.hcl", ".tftest.json", ".tofutest.json")
+STACKS = (".tfcomponent.hcl", ".tfdeploy.hcl", ".tfstack.hcl")
+QUERIES = (".tfquery.hcl",)
+FLEET = "planner.batch.hcl"
+RULES = (".dl", ".case")
+MOST_FILES = 50_000
+"""that are looked at in the folders of the editor"""
+_FRESH = 2.0
+"""seconds for which a list of the folders' files counts"""
+_SKIPPED = frozenset(("node_modules", "__pycache__", "vendor"))
+
+
+def kind_of(path: str) -> str:
+    """The kind of a file by its name: configuration, values, test, stack, query, fleet, rules, or "" for any other."""
+    name = os.path.basename(path)
+    for kind, endings in (
+        ("test", TESTS), ("values", VALUES), ("configuration", CONFIGURATION), ("stack", STACKS), ("query", QUERIES),
+        ("rules", RULES),
+    ):  # fmt: skip
+        if name.endswith(endings):
+            return kind
+    return "fleet" if name == FLEET or name.endswith(".batch.hcl") else ""
+
+
+@frozen(eq=False)
+class ModuleSymbols:
+    """The symbols of a module by key, each with its file; those of its tests and values, too."""
+
+    files: dict[str, FileSymbols]
+    symbols: dict[str, list[tuple[str, DeclaredName]]]
+    mentions: dict[str, list[tuple[str, NameUse]]]
+
+    @property
+    def sources(self) -> dict[str, str]:
+        """The sources of its module calls, by name."""
+        return {name: source for file in self.files.values() for name, source in file.sources.items()}
+
+
+class Workspace:
+    """The folders that are open in the editor."""
+
+    def __init__(self) -> None:
+        self.folders: list[str] = []
+        self.opened = OpenTexts()
+        self._files: dict[str, tuple[object, FileSymbols]] = {}
+        self._modules: dict[str, tuple[object, ModuleSymbols]] = {}
+        self._listed_at = 0.0
+        self._listed: list[str] = []
+        self._callers: tuple[object, dict[str, list[tuple[str, str]]]] = (None, {})
+
+    def overlay(self) -> Overlay:
+        """The disk as the editor sees it."""
+        return Overlay(self.opened)
+
+    def is_inside(self, path: str) -> bool:
+        """Whether a file is in one of the folders, or open."""
+        real = os.path.normpath(path)
+        return real in self.opened.documents or any(
+            real == folder or real.startswith(f"{folder.rstrip('/')}/") for folder in self.folders
+        )
+
+    def document(self, path: str) -> TextDocument:
+        """The text of a file. Raises OSError and ValueError."""
+        return self.opened.document(path)
+
+    def body(self, path: str) -> tuple[Body | None, str]:
+        """The readable part of a file, and its text. Raises OSError."""
+        data = self.opened.read(path)
+        body, source, _ = load_text(data, _parsed_name(path), keep=False)
+        return body, source.text
+
+    # ---------------------------------------------------------------- symbols
+
+    def symbols(self, path: str) -> FileSymbols:
+        """The symbols of a file, none where it cannot be read."""
+        stamp = self._stamp(path)
+        known = self._files.get(path)
+        if known is not None and known[0] == stamp:
+            return known[1]
+        try:
+            body, text = self.body(path)
+            result = symbols_of(body, text, kind_of(path) == "values") if body is not None else NOTHING
+        except (OSError, RecursionError):
+            result = NOTHING
+        self._files[path] = stamp, result
+        return result
+
+    def _stamp(self, path: str) -> object:
+        document = self.opened.documents.get(path)
+        if document is not None:
+            return document
+        try:
+            status = os.stat(path)
+        except OSError:
+            return None
+        return status.st_mtime_ns, status.st_size
+
+    def module(self, directory: str) -> ModuleSymbols:
+        """The symbols of the module in a directory."""
+        paths = list(self._paths(directory))
+        stamp = tuple((path, self._stamp(path)) for path in paths)
+        known = self._modules.get(directory)
+        if known is not None and known[0] == stamp:
+            return known[1]
+        files = {path: self.symbols(path) for path in paths}
+        symbols: dict[str, list[tuple[str, DeclaredName]]] = {}
+        mentions: dict[str, list[tuple[str, NameUse]]] = {}
+        for path, file in files.items():
+            for symbol in file.symbols:
+                symbols.setdefault(symbol.key, []).append((path, symbol))
+            for mention in file.mentions:
+                mentions.setdefault(mention.key, []).append((path, mention))
+        result = ModuleSymbols(files, symbols, mentions)
+        self._modules[directory] = stamp, result
+        return result
+
+    def _paths(self, directory: str) -> Iterator[str]:
+        """The files of a module, with its tests and values."""
+        with view(self.overlay()):
+            try:
+                files = module_files(directory, QUERIES[0])
+            except OSError:
+                return
+            yield from (os.path.join(directory, name) for name in (*files.normal, *files.override))
+        for folder in (directory, os.path.join(directory, "tests")):
+            try:
+                names = sorted({*os.listdir(folder), *self._opened_in(folder)})
+            except OSError:
+                continue
+            for name in names:
+                if is_test_file(name) or (folder == directory and name.endswith(VALUES)):
+                    yield os.path.join(folder, name)
+
+    def _opened_in(self, folder: str) -> Iterator[str]:
+        return (os.path.basename(path) for path in self.opened.documents if os.path.dirname(path) == folder)
+
+    def directory_of(self, path: str) -> str:
+        """The directory of the module that a file belongs to: a test in `tests` belongs to the one above."""
+        directory = os.path.dirname(path)
+        if kind_of(path) == "test" and os.path.basename(directory) == "tests":
+            return os.path.dirname(directory)
+        if kind_of(path) == "values":
+            while not self._is_module(directory) and len(directory) > 1 and self.is_inside(os.path.dirname(directory)):
+                directory = os.path.dirname(directory)  # values of environments are often in directories below
+            return directory if self._is_module(directory) else os.path.dirname(path)
+        return directory
+
+    def _is_module(self, directory: str) -> bool:
+        with view(self.overlay()):
+            return is_module(directory)
+
+    # ---------------------------------------------------------------- the tree of modules
+
+    def module_directory(self, directory: str, name: str) -> str | None:
+        """The directory of a called module, None where it is not known."""
+        source = self.module(directory).sources.get(name, "")
+        if source.startswith(("./", "../")):
+            return os.path.normpath(os.path.join(directory, source))
+        record = read_manifest(directory)[0].get(name)
+        return os.path.normpath(os.path.join(directory, record.directory)) if record is not None else None
+
+    def callers(self, directory: str) -> list[tuple[str, str]]:
+        """The calls of a module by others in the folders: (directory, name)."""
+        files = self.files()
+        stamp = (self.opened.revision, self._listed_at)
+        if self._callers[0] != stamp:
+            table: dict[str, list[tuple[str, str]]] = {}
+            for path in files:
+                if kind_of(path) == "configuration":
+                    above = os.path.dirname(path)
+                    for name, source in self.symbols(path).sources.items():
+                        if source.startswith(("./", "../")):
+                            below = os.path.normpath(os.path.join(above, source))
+                            table.setdefault(below, []).append((above, name))
+            self._callers = stamp, table
+        return self._callers[1].get(directory, [])
+
+    def roots_above(self, directory: str) -> list[str]:
+        """The directories that call a module, directly or not, nearest first."""
+        hit: dict[str, None] = {}
+        waiting = [directory]
+        while waiting:
+            for above, _ in self.callers(waiting.pop(0)):
+                if above not in hit and above != directory:
+                    hit[above] = None
+                    waiting.append(above)
+        return list(hit)
+
+    def look_again(self) -> None:
+        """List the files of the folders again when they are needed next."""
+        self._listed_at = 0.0
+
+    def files(self) -> list[str]:
+        """The configuration files of the folders, sorted."""
+        now = time.monotonic()
+        if not self._listed_at or now - self._listed_at > _FRESH:
+            self._listed_at, self._listed = now, sorted(self._walk())
+        return self._listed
+
+    def _walk(self) -> Iterator[str]:
+        count = 0
+        for folder in self.folders:
+            for base, names, files in os.walk(folder):
+                names[:] = sorted(name for name in names if not name.startswith(".") and name not in _SKIPPED)
+                for name in files:
+                    if name.endswith((*CONFIGURATION, *TESTS, *VALUES)):
+                        count += 1
+                        if count > MOST_FILES:
+                            return
+                        yield os.path.join(base, name)
+
+
+def _parsed_name(path: str) -> str:
+    """The name that decides the syntax."""
+    return os.path.basename(path)

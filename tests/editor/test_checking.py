@@ -1,0 +1,226 @@
+"""Diagnostics as files are edited, positions, and the structure of files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from editor.client import Editor, edited, text_at
+
+MAIN = """\
+variable "size" {
+  type = number
+}
+
+locals {
+  twice = var.size * 2
+}
+
+output "size" {
+  value = local.twice
+}
+"""
+
+
+def test_diagnostics_follow_the_edits(editor: Editor, folder: Path) -> None:
+    main = editor.open(folder / "main.tf", MAIN)
+    assert main.problems() == []
+    main.edit("var.size *", "var.siez *")
+    (problem,) = main.problems()
+    assert problem["severity"] == 1 and 'variable "siez"' not in problem["message"] and "siez" in problem["message"]
+    assert text_at(problem["range"], main.text) == "var.siez" and problem["source"] == "planner"
+    main.edit("var.siez", "var.size")
+    assert main.problems() == []
+
+
+def test_open_texts_take_the_place_of_files(editor: Editor, folder: Path) -> None:
+    main = editor.open(folder / "main.tf", MAIN)
+    main.change(MAIN.replace("var.size", "var.more"))
+    assert len(main.messages()) == 1
+    more = editor.open(folder / "more.tf", "")
+    more.edit("", 'variable "more" {\n  type = number\n}\n')  # not on the disk
+    assert more.problems() == []
+    editor.wait(main.uri, lambda problems: not problems)
+    more.close()
+    editor.wait(main.uri, bool)
+
+
+def test_a_broken_file_does_not_hide_what_is_wrong_in_others(editor: Editor, folder: Path) -> None:
+    editor.open(folder / "a.tf", 'output "a" {\n  value = local.nothing\n}\n').problems()
+    broken = editor.open(folder / "b.tf", 'locals {\n  x = 1\n}\noutput "b" {\n  value = [local.x\n}\n')
+    assert len(broken.messages()) >= 1
+    (uri,) = [uri for uri in editor.diagnostics if uri.endswith(f"{folder.name}/a.tf")]
+    assert [problem["code"] for problem in editor.diagnostics[uri]] == ["config.undeclared_local"]
+    assert [symbol["name"] for symbol in broken.ask("documentSymbol")] == ["local.x", "output.b"]
+
+
+def test_callers_are_checked_with_the_module(editor: Editor, folder: Path) -> None:
+    child = folder / "child"
+    child.mkdir()
+    (child / "main.tf").write_text('variable "a" {\n  default = 1\n}\n\noutput "b" {\n  value = var.a\n}\n')
+    (folder / "other").mkdir()
+    (folder / "other" / "main.tf").write_text('output "x" {\n  value = 1\n}\n')
+    root = editor.open(
+        folder / "main.tf",
+        'module "m" {\n  source = "./child"\n  a      = 1\n}\n\noutput "b" {\n  value = module.m.b\n}\n',
+    )
+    other = editor.open(folder / "other" / "main.tf")
+    assert root.problems() == [] == other.problems()
+    module = editor.open(child / "main.tf")
+    assert module.problems() == []
+    before = len(editor.received)
+    module.edit('output "b"', 'output "c"')
+    (problem,) = editor.wait(root.uri, bool)
+    assert text_at(problem["range"], root.text) == "module.m.b" or ".b" in text_at(problem["range"], root.text)
+    published = [
+        m["params"]["uri"] for m in editor.received[before:] if m.get("method", "").endswith("publishDiagnostics")
+    ]
+    assert other.uri not in published
+
+
+def test_values_of_variables_are_checked(editor: Editor, folder: Path) -> None:
+    (folder / "main.tf").write_text(MAIN)
+    values = editor.open(folder / "terraform.tfvars", 'size = "many"\nsiez = 3\n')
+    found = {text_at(problem["range"], values.text): problem["severity"] for problem in values.problems()}
+    assert found == {'"many"': 1, "3": 2}
+    named = editor.open(folder / "prod.tfvars", "size = [1]\n")
+    (problem,) = named.problems()
+    assert text_at(problem["range"], named.text) == "[1]"
+    json = editor.open(folder / "x.auto.tfvars.json", '{"size": {}}')
+    assert any("does not fit" in message for message in json.messages())
+
+
+def test_tests_stacks_and_fleets_are_checked(editor: Editor, folder: Path) -> None:
+    (folder / "main.tf").write_text(MAIN)
+    test = editor.open(
+        folder / "tests" / "a.tftest.hcl",
+        'run "a" {\n  variables {\n    size = 1\n  }\n  assert {\n    condition     = output.size == 2\n'
+        '    error_message = "no"\n  }\n  assrt {}\n}\n',
+    )
+    (problem,) = test.problems()
+    assert text_at(problem["range"], test.text) == "assrt"
+    test.edit("  assrt {}\n", "")
+    assert test.problems() == []
+    stack = editor.open(
+        folder / "stack" / "a.tfcomponent.hcl",
+        'component "c" {\n  source = "../"\n  inputs = { size = var.size }\n}\n',
+    )
+    assert any("size" in message for message in stack.messages())
+    fleet = editor.open(folder / "fleet" / "planner.batch.hcl", 'unit "a" {\n  tgas = ["x"]\n}\n')
+    assert any("tgas" in message for message in fleet.messages())
+    assert not [path for path in (folder / "fleet").iterdir() if path.name != "planner.batch.hcl"]
+    (edit,) = fleet.ask("formatting", options={"tabSize": 2, "insertSpaces": True}) or [None]
+    assert edit is None or edit["newText"]
+
+
+def test_a_fleet_file_in_the_editor_writes_nothing(editor: Editor, folder: Path) -> None:
+    (folder / "u").mkdir()
+    (folder / "u" / "main.tf").write_text('output "x" {\n  value = 1\n}\n')
+    text = 'unit "u" {\n  file "made.tf" {\n    content = "locals {}"\n  }\n}\n'
+    fleet = editor.open(folder / "planner.batch.hcl", text)
+    fleet.problems()
+    assert [path.name for path in (folder / "u").iterdir()] == ["main.tf"]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_positions_count_utf_16_units(editor: Editor, folder: Path, end: str) -> None:
+    text = 'locals {\n  face = "\U0001f600\u2028\x0c é" # \U0001f600\n}\n'.replace("\n", end if end != "\r" else "\n")
+    document = editor.open(folder / "main.tf", text)
+    assert document.problems() == []
+    line = text.split("\n")[1]
+    start = len(line[: line.index("é")].encode("utf-16-le")) // 2
+    for character, version in ((start, 2), (start + 9999, 3)):
+        place = {"line": 1, "character": character}
+        change = {"range": {"start": place, "end": place}, "text": "\U0001f601" if version == 2 else " // x"}
+        params = {"textDocument": {"uri": document.uri, "version": version}, "contentChanges": [change]}
+        editor.notify("textDocument/didChange", params)
+        document.version = version
+    assert document.problems() == []
+    (symbol,) = document.ask("documentSymbol")
+    assert symbol["range"]["end"]["character"] >= start + 4
+    broken = {"start": {"line": 1, "character": start + 1}, "end": {"line": 99, "character": 0}}
+    params = {"textDocument": {"uri": document.uri, "version": 4}, "contentChanges": [{"range": broken, "text": ""}]}
+    editor.notify("textDocument/didChange", params)
+    document.version = 4
+    assert len(document.problems()) >= 1
+
+
+def test_structure(editor: Editor, folder: Path) -> None:
+    text = """\
+# one
+# two
+locals {
+  a = [
+    1,
+  ]
+  b = upper("x")
+}
+
+resource "terraform_data" "r" {
+  input = local.a
+}
+"""
+    document = editor.open(folder / "main.tf", text)
+    folds = {(fold["startLine"], fold["endLine"]) for fold in document.ask("foldingRange")}
+    assert folds == {(0, 1), (2, 6), (3, 4), (9, 10)}
+    names = [symbol["name"] for symbol in document.ask("documentSymbol")]
+    assert names == ["local.a", "local.b", "terraform_data.r"]
+    legend = editor.capabilities["semanticTokensProvider"]["legend"]["tokenTypes"]
+    data = document.ask("semanticTokens/full")["data"]
+    lines, line, column, tokens = text.split("\n"), 0, 0, []
+    for number in range(0, len(data), 5):
+        down, right, length, kind, _ = data[number : number + 5]
+        line, column = line + down, right if down else column + right
+        tokens.append((lines[line][column : column + length], legend[kind]))
+    assert {("upper", "function"), ("locals", "keyword"), ("terraform_data", "type"), ("r", "variable")} <= set(tokens)
+    assert {("local", "namespace"), ("input", "property"), ("1", "number"), ('"x"', "string")} <= set(tokens)
+    ranges = document.ask("selectionRange", positions=[document.at('upper("|x")')])
+    here, widths = ranges[0], []
+    while here:
+        widths.append(here["range"]["end"]["line"] - here["range"]["start"]["line"])
+        here = here.get("parent")
+    assert widths == sorted(widths) and len(widths) >= 4
+    document.edit("  input = local.a", "  input=local.a")
+    edits = document.ask("formatting", options={"tabSize": 2, "insertSpaces": True})
+    assert edited(document.text, edits) == text
+
+
+def test_json_files(editor: Editor, folder: Path) -> None:
+    text = '{\n  "locals": {"a": "x"},\n  "output": {"b": {"value": "${local.a}"}, "c": {"value": "${local.b}"}}\n}\n'
+    document = editor.open(folder / "main.tf.json", text)
+    (problem,) = document.problems()
+    assert "local.b" in text_at(problem["range"], text)
+    (found,) = document.ask("definition", "${local.|a}")
+    assert text_at(found["range"], text) == "a" and found["range"]["start"]["line"] == 1
+    document.edit('"output"', '"output')
+    assert document.problems()
+
+
+def test_providers_and_modules_that_are_not_installed_leave_the_rest(editor: Editor, folder: Path) -> None:
+    text = """\
+resource "acme_thing" "a" {
+  size = local.size
+  part {
+    x = 1
+  }
+}
+
+module "m" {
+  source = "acme/m/acme"
+  given  = 1
+}
+
+locals {
+  size = 1
+  id   = acme_thing.a.arn
+  out  = module.m.anything
+  bad  = upper(1, 2)
+}
+"""
+    document = editor.open(folder / "main.tf", text)
+    by_code = {problem["code"]: problem for problem in document.problems()}
+    assert by_code["provider.schema_not_cached"]["severity"] == 2
+    assert by_code["config.module_not_installed"]["severity"] == 2
+    errors = [problem for problem in document.problems() if problem["severity"] == 1]
+    assert len(errors) == 1 and "upper" in errors[0]["message"]
