@@ -593,3 +593,30 @@ def test_overridden_objects_invoke_nothing(world: World) -> None:
     ran = world.run("test")
     assert ran.code == 0, ran.out + ran.err
     assert "invoke x" not in world.calls()
+
+
+def test_json_lines_of_an_action(world: World) -> None:
+    world.write(note("a", '"x"', "steps = 3") + thing(trigger("after_create", A)))
+    lines = [json.loads(line) for line in world.apply("-json").out.splitlines()]
+    kinds = ["planned_action_invocation", "action_start", *["action_progress"] * 3, "action_complete"]
+    assert [line["type"] for line in lines if "action" in line["type"]] == kinds
+    (planned,) = (line["invocation"] for line in lines if line["type"] == "planned_action_invocation")
+    assert planned["action_addr"]["addr"] == A and planned["action_addr"]["implied_provider"] == "probe"
+    trigger_ = planned["lifecycle_trigger"]
+    assert (trigger_["triggering_event"], trigger_["on_failure"]) == ("AfterCreate", "ActionOnFailureHalt")
+    assert [line["hook"]["message"] for line in lines if line["type"] == "action_progress"] == [
+        f"step {n}/3" for n in (1, 2, 3)
+    ]
+
+
+def test_a_condition_with_an_ephemeral_value(world: World) -> None:
+    secret = 'variable "e" {\n default = "x"\n ephemeral = true\n}\n'
+    world.write(secret + note("a", '"x"') + thing(trigger("after_create", A, 'condition = var.e == "x"')))
+    ran = world.run("plan")
+    assert ran.code == 1 and "ephemeral" in ran.err and "main.tf line" in ran.err, ran.out
+
+
+def test_a_write_only_value_that_a_provider_returns(world: World) -> None:
+    world.write('resource "probe_thing" "r" {\n name = "wo-leak-a"\n secret_wo = "hush"\n}\n')
+    ran = world.run("plan")
+    assert ran.code == 1 and "secret_wo" in ran.err and "hush" not in ran.err and "leaked" not in ran.err, ran.err

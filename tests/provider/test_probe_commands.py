@@ -375,4 +375,6 @@ def test_the_next_round_of_a_stack_resolves_what_its_provider_deferred(project: 
     (project / "x.tfdeploy.hcl").write_text('deployment "d" {\n  inputs = {}\n}\n')
     run("stacks", "init")
     assert "parts of component.c deferred" in run("stacks", "plan")
+    cause = "of component.c is left for a later round: something that its provider needs does not exist yet"
+    assert cause in run("stacks", "why", "deferred", "component.c")
     assert "2 added" in run("stacks", "apply", "-auto-approve")

@@ -126,7 +126,7 @@ def deferral_chain(graph: Graph, predicate: str, row: tuple[str, ...]) -> list[C
 
 
 def invocation_failure(ground: Graph, instance: str, event: str, invoked: str) -> list[ChainStep]:
-    """What follows if an invocation fails, one effect a step, with the trigger that sets it."""
+    """The effects of a failed invocation, one a step, with the trigger that sets them."""
     prover = Prover(ground.program, ground.database)
     steps = []
     for row in sorted(row for row in ground.database["after_failure"] if row[:3] == (instance, event, invoked)):

@@ -32,6 +32,7 @@ from planner.workflows.batch.plan_unit import (
     Check,
     changes_of,
     counts_of,
+    deferred_rows,
     failed,
     log,
     spared_result,
@@ -195,7 +196,7 @@ def of_plan(request: Request, runner: Runner, plan: DeploymentPlan, told: Iterab
             continue
         counts = counts.plus(counts_of(step.plan))
         changes += [(f"{step.name}: {address}", action, why) for address, action, why in changes_of(step.plan)]
-        changes += [(f"{step.name}: {address}", "defer", f"unknown {what}") for address, what, _ in step.plan.deferred]
+        changes += [(f"{step.name}: {address}", "defer", why) for address, _, why in deferred_rows(step.plan)]
         written.append(written_at(request, step.planned.made.loaded.store))
         uses_plugins = uses_plugins or asks_plugins(step.planned.made.loaded.config, step.plan.prior_state)
     state = runner.states.read()

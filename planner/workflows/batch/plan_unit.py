@@ -127,9 +127,7 @@ def _judged_by_policies(made: MadePlan[Start]) -> tuple[MadePlan[Start], list[Di
 def of_plan(request: Request, made: MadePlan[Start], told: Iterable[Diagnostic]) -> UnitResult:
     """A finished plan in short."""
     plan = made.plan
-    left = tuple(
-        (block, "defer", deferral_cause(argument) or f"unknown {argument}") for block, argument, _ in plan.deferred
-    )
+    left = deferred_rows(plan)
     short = UnitResult(
         request.unit,
         "changes" if plan.can_apply else "no-changes",
@@ -149,6 +147,11 @@ def of_plan(request: Request, made: MadePlan[Start], told: Iterable[Diagnostic])
     if plan.deferred and not plan.can_apply:
         short = evolve(short, stuck=diagnostics_json([_stuck(request.unit, left)]))
     return _with_outputs(request, made, short) if request.is_read or request.upstream else short
+
+
+def deferred_rows(plan: Plan) -> tuple[tuple[str, str, str], ...]:
+    """The blocks that a plan leaves for a later one, as changes have them: (address, "defer", reason)."""
+    return tuple((b, "defer", deferral_cause(argument) or f"unknown {argument}") for b, argument, _ in plan.deferred)
 
 
 def _stuck(unit: str, left: Iterable[tuple[str, str, str]]) -> Diagnostic:

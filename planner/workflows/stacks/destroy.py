@@ -10,6 +10,7 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error,
 from planner.foundation.vocabulary.limits import Mode
 from planner.language.config.stack_files.model import RemovedComponent, StackConfig
 from planner.logic.datalog.engine.fact_base import FactBuilder
+from planner.logic.model.plan import deferral_cause
 from planner.operations.options import OperationOptions
 from planner.operations.plan import Planned, Start
 from planner.workflows.stacks.decisions import Decided, data_flow, decide, declaration, facts_of
@@ -58,7 +59,9 @@ def plan_removals(
         if step.plan is not None and step.plan.deferred:
             facts.add("partial_plan", str(step.name))
             for left, argument, place in step.plan.deferred:
-                facts.add("left_for_later", str(step.name), left, f"{argument} at {place}" if place else argument)
+                at = f"{argument} at {place}" if place else argument
+                cause = deferral_cause(argument)
+                facts.add("answered_later" if cause else "left_for_later", str(step.name), left, cause or at)
         if step.has_changes:
             facts.add("is_going_to_change", str(step.name))
     for name in recorded:
