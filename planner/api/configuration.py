@@ -94,6 +94,7 @@ class Configuration(Installation, States, Workspaces):
         excludes: Sequence[str] = (),
         replace: Sequence[str] = (),
         refresh: bool = True,
+        minimal_refresh: bool = False,
         since: str = "",
         offline: bool = False,
         parallelism: int = 10,
@@ -105,16 +106,16 @@ class Configuration(Installation, States, Workspaces):
         """Compare configuration, state and real objects. Nothing is changed.
 
         `mode`: "normal", "destroy" (of everything) or "refresh-only". `targets`, `excludes` and `replace` are
-        addresses. Without `refresh` objects are taken as the state has them; `offline` calls no provider at all, and
-        such a plan cannot be applied. `since` is the git revision whose configuration changes are explained by.
-        `parallelism` bounds the concurrent operations of providers; `lock_timeout` is in seconds. Raises Failure, with
-        all diagnostics, when there is an error. The state is locked meanwhile, so that plans with one state wait for
-        each other as long as `lock_timeout` and then fail; `lock=False` lets them run at once. An exception of
-        `on_event` stops the plan and is raised."""
+        addresses. Without `refresh` objects are taken as the state has them; `minimal_refresh` reads only those that
+        are about to change; `offline` calls no provider at all, and such a plan cannot be applied. `since` is the
+        git revision whose configuration changes are explained by. `parallelism` bounds the concurrent operations of
+        providers; `lock_timeout` is in seconds. Raises Failure, with all diagnostics, when there is an error. The
+        state is locked meanwhile, so that plans with one state wait for each other as long as `lock_timeout` and
+        then fail; `lock=False` lets them run at once. An exception of `on_event` stops the plan and is raised."""
         one_of("mode", mode, ("normal", "destroy", "refresh-only"))
         expect("parallelism", parallelism, int, "a whole number")
         expect("lock_timeout", lock_timeout, (int, float), "a number of seconds")
-        switches(refresh=refresh, offline=offline, lock=lock)
+        switches(refresh=refresh, minimal_refresh=minimal_refresh, offline=offline, lock=lock)
         expect("since", since, str, "a string")
         if parallelism < 1:
             raise Failure(error("api.argument", "Invalid argument", "parallelism must be at least 1."))
@@ -126,6 +127,7 @@ class Configuration(Installation, States, Workspaces):
                 mode=mode,
                 limits=limits,
                 refresh=refresh,
+                minimal_refresh=minimal_refresh,
                 offline=offline,
                 parallelism=parallelism,
                 lock=lock,

@@ -110,7 +110,7 @@ class Making(Work):
         from planner.operations.apply import refresh
 
         with self._session():
-            return refresh(self.having(refresh=True).options, hooks)
+            return refresh(self.having(refresh=True, minimal_refresh=False).options, hooks)
 
     def discover(
         self,

@@ -6,7 +6,16 @@ import os
 
 from planner.api.base import Work
 from planner.cli.flags import Arguments, Flag, UsageError
-from planner.cli.options import JSON, LOCK, OPERATION, named_values, required_signatures, revision
+from planner.cli.options import (
+    JSON,
+    LOCK,
+    MINIMAL_REFRESH,
+    OPERATION,
+    check_minimal_refresh,
+    named_values,
+    required_signatures,
+    revision,
+)
 from planner.cli.review import LINKS, Review
 from planner.foundation.vocabulary.limits import Mode
 from planner.workflows.batch.saved_plan import MOST_SHARDS
@@ -48,6 +57,7 @@ RUN = (
     Flag("no-cache", "bool", "Do not use results of earlier runs."),
     Flag("parallelism", "int", "The number of concurrent provider operations in a unit (10).", 10, "N"),
     Flag("refresh", "bool", "Do not read the real objects before planning.", True),
+    MINIMAL_REFRESH,
     *LOCK,
 )
 REUSE = Flag("reuse", "duration", "Accept results of reading real objects up to this age.", 0.0, "DURATION")
@@ -112,6 +122,7 @@ def batch_options(arguments: Arguments) -> BatchOptions:
         Work.of_command(
             mode=_mode(arguments),
             refresh=arguments.get("refresh", True),
+            minimal_refresh=bool(arguments.get("minimal-refresh")),
             lock=arguments.get("lock", True),
             lock_timeout=arguments.get("lock-timeout", 0.0),
             parallelism=arguments.get("parallelism", 10),
@@ -179,6 +190,7 @@ def _mode(arguments: Arguments) -> Mode:
     """The kind of plan. Raises UsageError."""
     if arguments.get("destroy") and arguments.get("refresh-only"):
         raise UsageError("Conflicting options", "-destroy and -refresh-only are different kinds of plans: choose one.")
+    check_minimal_refresh(arguments, bool(arguments.get("refresh-only")))
     if arguments.get("refresh-only") and not arguments.get("refresh", True):
         raise UsageError("Conflicting options", "-refresh-only does only what -refresh=false omits.")
     if arguments.get("refresh-only"):

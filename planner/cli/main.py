@@ -13,7 +13,7 @@ from types import FrameType
 
 from planner.cli import index
 from planner.cli.flags import Command, UsageError, deprecation_level, parse
-from planner.foundation.vocabulary.release import COMPATIBLE_VERSION, RELEASE
+from planner.foundation.vocabulary.release import COMPATIBILITIES, COMPATIBLE_VERSION, RELEASE
 from planner.render.terminal import Terminal
 
 HELP = frozenset(("-h", "-help", "--help"))
@@ -213,8 +213,9 @@ def _run_command(name: str, words: list[str], terminal: Terminal) -> int:
     command: Command | None = None
     try:
         wanted = os.environ.get("PLANNER_COMPATIBILITY", "")
-        if wanted not in ("", "1.12", "1.13"):
-            raise UsageError("Unknown version", f"PLANNER_COMPATIBILITY is {wanted}; it must be 1.12 or 1.13.")
+        if wanted not in ("", *COMPATIBILITIES):
+            detail = f"PLANNER_COMPATIBILITY is {wanted}; it must be 1.12, 1.13 or terraform."
+            raise UsageError("Unknown version", detail)
         command = index.load(name)
         arguments = parse(words, command.flags)
         arguments.command = name

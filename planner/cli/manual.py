@@ -40,6 +40,7 @@ PAGES = {
     "performance": ("Performance", "docs/pages/how/performance.md"),
     "packages": ("Packages", "docs/pages/how/packages.md"),
     "compared": ("Compared", "docs/pages/compared.md"),
+    "terraform": ("Terraform, OpenTofu and planner", "docs/pages/terraform.md"),
     "differences": ("Differences from OpenTofu", "docs/pages/differences.md"),
 }
 """written pages: topic -> title and file of the repository"""

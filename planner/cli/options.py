@@ -50,6 +50,7 @@ RULES = Flag("rules", "list", "Read your own rules from this directory (default:
 _HOW = (None, True, False, "", "none", "line", "full")
 WHY = Flag("explain", "string", "Show the cause under each change: none, line or full.", value="HOW")
 SINCE = Flag("since", "string", "Name the changes since this git revision as causes.", value="REF")
+MINIMAL_REFRESH = Flag("minimal-refresh", "bool", "Read only the real objects that are about to change.")
 OPERATION = (
     Flag("parallelism", "int", "The number of concurrent provider operations (10).", 10, "N"),
     Flag(
@@ -59,6 +60,7 @@ OPERATION = (
         value="NAME=N",
     ),
     Flag("refresh", "bool", "Do not read the real objects before planning.", True),
+    MINIMAL_REFRESH,
     Flag("refresh-only", "bool", "Detect only changes made outside planner, and plan to record them."),
     Flag("target", "list", "Plan only this object and its dependencies. May be repeated.", value="ADDRESS"),
     Flag("target-file", "list", "Like -target, with the addresses in a file, one per line.", value="FILE"),
@@ -152,6 +154,7 @@ def plan_calls(
         command=arguments.command,
         mode=mode,
         refresh=arguments.get("refresh", True),
+        minimal_refresh=bool(arguments.get("minimal-refresh")),
         limits=Limits(targets, excludes, _instances(arguments, "replace"), _instances(arguments, "invoke")),
         allow_deferral=bool(arguments.get("allow-deferral")),
         parallelism=arguments.get("parallelism", 10) or 10,
@@ -223,10 +226,19 @@ def _storing(arguments: Arguments) -> dict[str, Any]:
     }
 
 
+def check_minimal_refresh(arguments: Arguments, reads_all: bool) -> None:
+    """Raises UsageError if -minimal-refresh contradicts the other options. `reads_all`: the plan only reads objects."""
+    if arguments.get("minimal-refresh") and (reads_all or not arguments.get("refresh", True)):
+        detail = "-minimal-refresh reads only objects that are about to change: leave out "
+        raise UsageError("Conflicting options", detail + ("-refresh-only." if reads_all else "-refresh=false."))
+
+
 def _mode(arguments: Arguments, mode: Mode) -> Mode:
     """The kind of plan according to -destroy and -refresh-only. Raises UsageError."""
     if arguments.get("destroy") and arguments.get("refresh-only"):
         raise UsageError("Conflicting options", "-destroy and -refresh-only are different kinds of plans: choose one.")
+    reads_all = mode == "refresh-only" or bool(arguments.get("refresh-only"))
+    check_minimal_refresh(arguments, reads_all)
     if arguments.get("refresh-only"):
         if not arguments.get("refresh", True):
             raise UsageError("Conflicting options", "-refresh-only does only what -refresh=false omits.")

@@ -23,6 +23,7 @@ from planner.language.config.file_content import QUERIES
 from planner.language.config.for_each import for_each_items
 from planner.language.config.model import Expr, ImportDecl
 from planner.language.config.reading import Problems
+from planner.language.config.statements import import_blocks
 from planner.language.config.static import StaticScope
 from planner.language.config.variables import given_values
 from planner.logic.datalog.engine.evaluate import Database, evaluate
@@ -123,11 +124,12 @@ def known_objects(stored: Stored[Any], unit: str = "") -> list[KnownObject]:
         source = parse_provider_configuration(resource.provider).source
         version = record.identity_schema_version or 0
         known.append(KnownObject(prefix + address, resource.type, source, record.identity, version))
-    root = stored.config.root
-    scope = StaticScope(root.variables, root.locals, given_values(stored.given), root.directory, ".", stored.workspace)
-    for declared in root.imports:
-        target = declared.instance or declared.target
-        if target is not None and str(target) not in present:
+    for module, resource_address, declared in import_blocks(stored.config):
+        # values of the variables of called modules are not known without planning
+        given = (lambda variable, problems: None) if module.path else given_values(stored.given)
+        scope = StaticScope(module.variables, module.locals, given, module.directory, ".", stored.workspace)
+        target = resource_address if module.path else declared.instance or resource_address
+        if str(target) not in present:
             for id, identity in _pending(declared, scope):
                 name = prefix + str(target)
                 known.append(KnownObject(name, target.type, "", identity, is_pending=True, id=id))

@@ -13,6 +13,7 @@ from planner.foundation.vocabulary.records import define, field, fields, frozen
 from planner.language.config.load import load_config
 from planner.language.config.model import Config
 from planner.language.config.variables import RawValue, RawVariables, RootVariable, collect_variables, root_variables
+from planner.language.syntax.body import Body, BodySchema, ExpectedBlock
 from planner.operations.encryption import UNENCRYPTED, Encryption, encryption_of
 from planner.operations.options import Options
 from planner.operations.providers_needed import provider_constraints
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 O = TypeVar("O", bound=Options, covariant=True)  # noqa: E741 -- the options that a step was made with
 A = TypeVar("A", bound=Options)
+_STORE = BodySchema({}, (ExpectedBlock("store"), ExpectedBlock("dynamic", ("type",))))
 Grown = TypeVar("Grown", bound="RunInputs[Any]")
 UserRules = tuple[tuple[str, str], ...]
 """(path, text) of the user's own rule files"""
@@ -185,10 +187,13 @@ def new_schemas(
     from planner.world.provider.registry import start_provider
 
     located: list[Any] = []
+    schemas = Schemas(lambda address: start(address))
+    schemas.stores = config is not None and _uses_store(config)
 
     def start(address: str) -> Provider:
+        seal_of = encryption.remote_state
         with view(None):  # also of a former configuration they are those that are installed now
-            provider = start_provider(address, locate, encryption.remote_state, deferral_allowed)
+            provider = start_provider(address, locate, seal_of, deferral_allowed, lambda: schemas.stores)
         if provider.is_inline:
             return provider
         return _mocked(provider) if mocked else _offline(provider) if offline else provider
@@ -199,7 +204,21 @@ def new_schemas(
         answer: Located = located[0].locate(address)
         return answer
 
-    return Schemas(start)
+    return schemas
+
+
+def _uses_store(config: Config) -> bool:
+    """Whether a `terraform_data` has the block `store`, which only planner and Terraform know."""
+    return any(
+        decl.type == "terraform_data" and getattr(decl.body, "blocks", True) and _has_store(decl.body)
+        for module in config.root.walk()
+        for decl in module.resources.values()
+    )
+
+
+def _has_store(body: Body) -> bool:
+    blocks = body.partial_content(_STORE)[0].blocks
+    return any(block.type == "store" or block.labels[0].value == "store" for block in blocks)
 
 
 def _offline(provider: Provider) -> Provider:

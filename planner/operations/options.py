@@ -73,6 +73,8 @@ class OperationOptions(StateOptions):
     """more facts about the run for policies: (key, value)"""
     mode: Mode = "normal"
     refresh: bool = True
+    minimal_refresh: bool = False
+    """only objects that are about to change are read before planning"""
     limits: Limits = UNLIMITED
     allow_deferral: bool = False
     """blocks with an unknown count or for_each are left for later, with all objects that depend on them"""

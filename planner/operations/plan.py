@@ -351,6 +351,7 @@ def plan_options(start: Start) -> PlanOptions:
     return PlanOptions(
         mode=options.mode,
         refresh=options.refresh,
+        minimal_refresh=options.minimal_refresh,
         limits=options.limits,
         deferred=options.deferred,
         moves=not options.adopts_journal,
@@ -382,6 +383,8 @@ def _words(made: MadePlan[Any]) -> Iterator[str]:
         yield "-destroy"
     if not options.refresh:
         yield "-refresh=false"
+    if options.minimal_refresh:
+        yield "-minimal-refresh"
     for kind, text in options.var_args:
         name = text.partition("=")[0].strip()
         hides = kind == "var" and name in declared and declared[name].sensitive

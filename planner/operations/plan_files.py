@@ -174,6 +174,7 @@ def open_plan(
         config, more = load_config(root, variables=variables, workspace=begun.workspace, absolute=absolute)
     config = told.take((config, more))
     schemas = new_schemas(options.directory, config, encryption=encryption)
+    schemas.serve(plan.prior_state)
     schemas.preset(kept or {})
     known = {"config": config, "encryption": encryption, "schemas": schemas, "rules": plan.rules}
     loaded = grown(Loaded[OperationOptions], begun, **known)

@@ -198,6 +198,8 @@ def _unsupported(options: OperationOptions, store: TfeStore, save_to: str) -> li
             wrong.append("-out (a cloud block has it)")
     if options.limits.excludes:
         wrong.append("-exclude")
+    if options.minimal_refresh:
+        wrong.append("-minimal-refresh")
     if options.judges:
         wrong.append("-policy")
     if options.parallelism != PARALLELISM:

@@ -91,6 +91,8 @@ def stored_state(options: StateOptions) -> tuple[ShownState | None, list[Diagnos
         kept = kept_state(options, told)
         state, problems = kept.store.read()
         told.check(problems)
+        if state is not None:
+            kept.schemas.serve(state)
         return ShownState(state, kept.schemas), told
     return None, told
 
@@ -129,7 +131,9 @@ def _show_file(options: OperationOptions, path: str) -> tuple[Shown | None, list
             detail = f"{path}: {problem.strerror or problem}."
             raise Failure(error("show.unreadable", "Cannot read the file", detail)) from None
         state = told.take(read_state(_opened_state(options, data, told), path))
-        return ShownState(state, new_schemas(options.directory)), told
+        schemas = new_schemas(options.directory)
+        schemas.serve(state)
+        return ShownState(state, schemas), told
     return None, told
 
 

@@ -74,7 +74,9 @@ def read_state(opened: Opened[O], told: Diagnostics) -> Stored[O]:
     with only_reading():
         state, problems = opened.store.read()
     told.check(problems)
-    return grown(Stored, opened, state=State() if state is None else state)
+    state = State() if state is None else state
+    opened.schemas.serve(state)
+    return grown(Stored, opened, state=state)
 
 
 def load_stored(options: A, told: Diagnostics) -> Stored[A]:

@@ -312,6 +312,13 @@ def _unchanged(document: dict[str, Any]) -> Iterator[str]:
             f"{object} {words_for(action).is_planned} and its {watches['tuple'][2].removeprefix(f'{object}.')} stays"
         )
         yield f"{name} does not change: its replace_triggered_by{_at(watches)} did not fire, since {stays}"
+    elif rule == "plan/causes.imported":
+        blocks = sorted(_at(step) for step in steps if step["tuple"][0] == "import_declared")
+        yield f"{name} is imported by the import block{blocks[0]}, and otherwise as declared"
+    elif rule == "plan/causes.unread":
+        place = next((_at(step) for step in steps if step["tuple"][0] == "desired"), "")
+        yield f"{name} does not change: it is as declared{place}, as far as the state records it"
+        yield "  -minimal-refresh reads only objects that are about to change"
     elif rule == "plan/causes.decision":
         place = next((_at(step) for step in steps if step["tuple"][0] == "desired"), "")
         yield f"{name} does not change: it is as declared{place}"

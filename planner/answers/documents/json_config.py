@@ -105,6 +105,8 @@ class _ConfigWriter:
             out["depends_on"] = _reference_names(output.depends_on)
         if output.description:
             out["description"] = output.description
+        if output.type is not None:
+            out["type"] = type_to_json(output.type.type)
         return out
 
     def call(self, call: ModuleCall, child: ModuleConfig) -> dict[str, Any]:

@@ -116,7 +116,7 @@ def batch_validate(arguments: Arguments, terminal: Terminal) -> int:
     return plan(arguments, terminal, "validate")
 
 
-_OTHERS = ("refresh", "replace")
+_OTHERS = ("refresh", "minimal-refresh", "replace")
 
 
 @command(

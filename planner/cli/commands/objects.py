@@ -18,6 +18,7 @@ from planner.cli.options import (
     SHOW_SENSITIVE,
     STATE,
     VARIABLES,
+    check_minimal_refresh,
     may_ask,
     plan_calls,
     state_calls,
@@ -109,6 +110,7 @@ def refresh(arguments: Arguments, terminal: Terminal) -> int:
     no_directory(arguments, "refresh")
     if arguments["destroy"]:
         raise UsageError("Conflicting options", "refresh only updates the state. Remove -destroy.")
+    check_minimal_refresh(arguments, True)
     calls = asking(plan_calls(Making, arguments), terminal, may_ask(arguments))
     view = open_view(arguments, terminal)
     applied = calls.refresh(view.hooks)

@@ -76,7 +76,7 @@ def what_if(arguments: Arguments, terminal: Terminal) -> int:
     return finish(problems, terminal)
 
 
-_OTHERS = ("refresh", "refresh-only", "replace", "allow-deferral")
+_OTHERS = ("refresh", "minimal-refresh", "refresh-only", "replace", "allow-deferral")
 
 
 @command(

@@ -41,6 +41,7 @@ def _json(providers: dict[str, str]) -> str:
     import json
 
     answer = {
+        "format_version": "1.0",
         "terraform_version": COMPATIBLE_VERSION,
         "platform": platform(),
         "provider_selections": providers,

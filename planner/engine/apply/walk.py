@@ -250,36 +250,14 @@ class ApplyWalk(ApplyWork):
             expansion = module.resource(decl.key).expansion
             for key, repetition in expansion.instances.items() if expansion is not None else ():
                 try:
-                    it = self._ephemeral(node, decl, module, key, repetition)
+                    configuration, address = self.configurations.get(node.name, ""), join(node.module, decl.key)
+                    it = self.declared_instance(node.name, configuration, module, decl, key, repetition, address)
                 except Failure as failure:
                     problems += failure.diagnostics
                     continue
                 self._opening[it.address] = it
                 children[it.address] = ()
         return WorkResult(tuple(problems), None if has_errors(problems) else children or None)
-
-    def _ephemeral(
-        self, node: Node, decl: ResourceDecl, module: ModuleInstance, key: InstanceKey, repetition: Repetition
-    ) -> Instance:
-        configuration = self.configurations.get(node.name, "")
-        address = module.instance_address(decl, key)
-        provider_key = self.providers.key_of(module, decl, repetition, address)
-        return Instance(
-            node.name,
-            module.text,
-            decl.mode,
-            decl.type,
-            decl.name,
-            key,
-            configuration,
-            provider_key,
-            self.providers.instance(configuration, provider_key, address),
-            self.schemas.of(module.config, decl),
-            join(node.module, decl.key),
-            module,
-            decl,
-            repetition=repetition,
-        )
 
     def _expand(self, module: ModuleInstance, decl: ResourceDecl | None) -> tuple[Diagnostic, ...]:
         assert decl is not None

@@ -274,7 +274,7 @@ class ModuleInstance:
     def _call(self, call: ModuleCall) -> Value:
         outputs = self.config.children[call.name].outputs
         if self.context.operation == "validate":
-            t: Type = ObjectType(dict.fromkeys(outputs, DYNAMIC))
+            t: Type = ObjectType({name: o.type.type if o.type else DYNAMIC for name, o in outputs.items()})
             if call.count is not None:
                 return Unknown(ListType(t))
             return Unknown(MapType(t) if call.for_each is not None else t)
@@ -287,11 +287,11 @@ class ModuleInstance:
             return {k: m.output_object() for k, m in instances.items() if isinstance(k, str)} if outputs else {}
         if None in instances:
             return instances[None].output_object()
-        return Null() if argument == "enabled" else dict.fromkeys(outputs, UNKNOWN)
+        return Null() if argument == "enabled" else {name: unknown_output(decl) for name, decl in outputs.items()}
 
     def output_object(self) -> Value:
         """All outputs; those that are not evaluated (yet) are unknown."""
-        return {name: self.outputs.get(name, UNKNOWN) for name in self.config.outputs}
+        return {name: self.outputs.get(name, unknown_output(decl)) for name, decl in self.config.outputs.items()}
 
 
 class EvaluationContext:
@@ -430,6 +430,11 @@ class EvaluationContext:
         if self._working_directory is None:
             self._working_directory = working_directory().replace(os.sep, "/")
         return self._working_directory
+
+
+def unknown_output(decl: OutputDecl) -> Value:
+    """The value of an output that is not evaluated yet: its declared type is known."""
+    return UNKNOWN if decl.type is None else decl.type.convert(UNKNOWN)
 
 
 def output_marks(module: ModuleInstance, decl: OutputDecl) -> frozenset[Mark]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from threading import Lock
 
-from planner.engine.evaluation.context import EvaluationContext
+from planner.engine.evaluation.context import EvaluationContext, ModuleInstance
 from planner.engine.evaluation.repetition import NO_REPETITION, Repetition, for_each_items
 from planner.engine.evaluation.scope import ModuleScope
 from planner.foundation.support.exact_json import dumps
@@ -28,7 +28,8 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error,
 from planner.foundation.vocabulary.nearest import did_you_mean
 from planner.foundation.vocabulary.records import frozen
 from planner.foundation.vocabulary.span import Span
-from planner.language.config.model import Config, Expr, ImportDecl
+from planner.language.config.model import Config, Expr, ImportDecl, ModuleConfig
+from planner.language.config.statements import import_blocks
 from planner.language.expressions.evaluate import try_evaluate
 from planner.language.syntax.nodes import Expression, GetAttr, GetIndex, Index, Relative, Step, Traversal, Variable
 
@@ -42,6 +43,8 @@ class ImportTarget:
     id: str
     decl: ImportDecl
     identity: Value = None
+    module: str = ""
+    """the address of the module configuration that has the block"""
 
     @property
     def shown(self) -> str:
@@ -50,53 +53,57 @@ class ImportTarget:
 
 
 class Imports:
-    """The import blocks of the root module, resolved when their resource is expanded."""
+    """The import blocks of all modules, resolved when their resource is expanded."""
 
     def __init__(self, context: EvaluationContext) -> None:
         self.context = context
         self._lock = Lock()
-        self._targets: dict[str, ImportTarget] = {}
+        self._blocks: dict[str, list[tuple[ModuleConfig, ImportDecl]]] = {}
+        for module, target, decl in import_blocks(context.config):
+            self._blocks.setdefault(str(target), []).append((module, decl))
+        self._targets: dict[str, list[ImportTarget]] = {}
 
     def resolve(self, config_address: str) -> list[Diagnostic]:
         """Evaluate the blocks for a resource (its address without keys)."""
         problems: list[Diagnostic] = []
-        for decl in self.context.config.root.imports:
-            if decl.target is not None and str(decl.target) == config_address:
+        for config, decl in self._blocks.get(config_address, ()):
+            for module in self.context.instances(config.path):
                 try:
-                    for repetition in self._repetitions(decl):
-                        problems += self._resolve(decl, repetition)
+                    for repetition in self._repetitions(module, decl):
+                        problems += self._resolve(module, decl, repetition)
                 except Failure as failure:
                     problems += failure.diagnostics
         return problems
 
-    def target(self, instance: str) -> ImportTarget | None:
-        """The import target of an instance. With an empty ID, nothing is imported, as in OpenTofu: configurations make
-        an import depend on a variable that way."""
-        target = self._targets.get(instance)
-        return target if target is not None and (target.id or target.identity is not None) else None
+    def targets(self, instance: str) -> dict[str, ImportTarget]:
+        """The import targets of an instance, by the module of their blocks. With an empty ID, nothing is imported, as
+        in OpenTofu: configurations make an import depend on a variable that way."""
+        known = self._targets.get(instance, ())
+        return {target.module: target for target in known if target.id or target.identity is not None}
 
     def missing(self) -> list[Diagnostic]:
         """Errors for imports into instances that the expanded configuration does not have."""
         return [
             _without_config(address, None)
-            for address, target in sorted(self._targets.items())
+            for address, (target, *_) in sorted(self._targets.items())
             if not self.context.declares_instance(target.address)
         ]
 
-    def _repetitions(self, decl: ImportDecl) -> list[Repetition]:
+    def _repetitions(self, module: ModuleInstance, decl: ImportDecl) -> list[Repetition]:
         if decl.for_each is None:
             return [NO_REPETITION]
-        items = for_each_items(decl.for_each, self.context.root.scope, "", allow_tuple=True)
+        items = for_each_items(decl.for_each, module.scope, "", allow_tuple=True)
         return [Repetition(each_key=key, each_value=value) for key, value in items]
 
-    def _resolve(self, decl: ImportDecl, repetition: Repetition) -> list[Diagnostic]:
-        scope = self.context.root.with_repetition(repetition)
+    def _resolve(self, module: ModuleInstance, decl: ImportDecl, repetition: Repetition) -> list[Diagnostic]:
+        scope = module.with_repetition(repetition)
         steps = _steps(decl.to, decl.to.node, scope)
         try:
             address = address_of(steps)
         except AddressError as bad:
             raise Failure(error("plan.import_address", bad.summary, bad.detail, decl.to.span)) from None
         assert isinstance(address, ResourceAddress)
+        address = address.inside(module.address)
         identifier, identity = "", None
         remarks: list[Diagnostic] = []
         if decl.id is not None:
@@ -105,11 +112,14 @@ class Imports:
             wanted = identity_type(self.context, address.config, decl.identity)
             identity = import_identity(decl.identity, scope, wanted, remarks=remarks)
         with self._lock:
-            known = self._targets.get(str(address))
-            if known is not None:
-                detail = f"There is an import block for {address} at {known.decl.span} already."
-                raise Failure(error("plan.duplicate_import", "Duplicate import configuration", detail, known.decl.span))
-            self._targets[str(address)] = ImportTarget(address, identifier, decl, identity)
+            known = self._targets.setdefault(str(address), [])
+            path = str(module.address.config)
+            for other in known:
+                if other.module == path:
+                    detail = f"There is an import block for {address} at {other.decl.span} already."
+                    where = other.decl.span
+                    raise Failure(error("plan.duplicate_import", "Duplicate import configuration", detail, where))
+            known.append(ImportTarget(address, identifier, decl, identity, path))
         return remarks
 
 
@@ -211,13 +221,12 @@ def _evaluated(
 def check_imports(config: Config) -> list[Diagnostic]:
     """Errors for import blocks whose resource is not declared."""
     problems = []
-    for decl in config.root.imports:
-        if decl.target is not None:
-            module = config.root.descendant(decl.target.path)
-            if module is None or decl.target.relative not in module.resources:
-                known = () if module is None else module.resources
-                hint = did_you_mean(decl.target.relative, known)
-                problems.append(_without_config(str(decl.target), decl, hint))
+    for _, target, decl in import_blocks(config):
+        module = config.root.descendant(target.path)
+        if module is None or target.relative not in module.resources:
+            known = () if module is None else module.resources
+            hint = did_you_mean(target.relative, known)
+            problems.append(_without_config(str(target), decl, hint))
     return problems
 
 

@@ -11,13 +11,12 @@ from typing import Any, ClassVar, TypeVar
 from planner.engine.evaluation.context import EvaluationContext, ModuleInstance, ObjectSource, declared_marks
 from planner.engine.evaluation.repetition import Repetition, expand
 from planner.engine.evaluation.schemas import Schemas
-from planner.engine.evaluation.variables import evaluate_argument, evaluate_local
+from planner.engine.evaluation.variables import evaluate_argument, evaluate_local, output_value
 from planner.foundation.values.value import mark
 from planner.foundation.vocabulary.address import ModuleAddress
 from planner.foundation.vocabulary.diagnostic import Failure, has_errors
 from planner.language.config.model import Config, ModuleConfig
 from planner.language.config.variables import RootVariable
-from planner.language.expressions.evaluate import try_evaluate
 
 T = TypeVar("T")
 
@@ -83,7 +82,7 @@ class LazyModule(ModuleInstance):
         decl = self.config.outputs.get(name)
         if decl is None:
             return
-        value, problems = try_evaluate(decl.value.node, self.scope, decl.value.source)
+        value, problems = output_value(self, decl)
         if not has_errors(problems):
             self.set_output(name, mark(value, declared_marks(decl.sensitive, decl.ephemeral)))
 

@@ -47,6 +47,7 @@ from planner.foundation.vocabulary.records import evolve, frozen
 from planner.language.config.model import ResourceDecl
 from planner.language.syntax.body import Body
 from planner.world.provider.interface import AttributeDiagnostic, MoveRequest, Provider, ResourceSchema
+from planner.world.provider.terraform_data import STORING
 from planner.world.state.model import InstanceKey, ObjectState, State
 
 if TYPE_CHECKING:
@@ -223,6 +224,8 @@ def write_object(
     except CodecError as problem:
         detail = f"No state can hold this object: {problem}."
         raise Failure(error("state.not_recordable", "Value cannot be recorded", detail)) from problem
+    if schema is STORING and attributes["store"] is None:
+        del attributes["store"]  # then OpenTofu can read it
     return evolve(
         base,
         attributes=attributes,

@@ -30,11 +30,13 @@ from planner.foundation.values.value import (
     with_parts,
 )
 from planner.foundation.vocabulary.diagnostic import Deprecation, Failure, error
+from planner.foundation.vocabulary.provider_address import BUILTIN
 from planner.foundation.vocabulary.records import evolve
 from planner.language.config.model import ModuleConfig, ResourceDecl
 from planner.language.functions import Function
 from planner.language.functions.protocol import unknown_function
 from planner.world.provider.interface import Provider, ProviderSchema, ResourceSchema
+from planner.world.state.model import State
 
 
 class Schemas:
@@ -48,6 +50,8 @@ class Schemas:
         self._schemas: dict[str, ProviderSchema] = {}
         self._lists: dict[tuple[str, str], ResourceSchema] = {}
         self._failures: dict[str, Failure] = {}
+        self.stores = False
+        """whether `terraform_data` has the block `store`: where a configuration or a state uses it"""
         self.resolvers: dict[ModuleConfig, dict[Any, Callable[[Any], tuple[Value, int]]]] = {}
         """the targets of references (planner.engine.evaluation.scope), the same in all walks of a
         configuration"""
@@ -59,7 +63,7 @@ class Schemas:
         """These schemas for other work in parallel: it has providers of its own, and closes them itself."""
         lent = Schemas(self._start)
         lent._lock, lent._schemas, lent._failures = self._lock, self._schemas, self._failures
-        lent.resolvers, lent.named = self.resolvers, self.named
+        lent.resolvers, lent.named, lent.stores = self.resolvers, self.named, self.stores
         return lent
 
     def provider(self, source: str) -> Provider:
@@ -98,6 +102,18 @@ class Schemas:
             if result is None:
                 result = self._schemas[source] = self.provider(source).schema()
             return result
+
+    def serve(self, state: State) -> None:
+        """Have schemas for the objects of a state, too."""
+        if not self.stores and any(
+            one is not None and one.attributes.get("store") is not None
+            for resource in state.resources.values()
+            if resource.type == "terraform_data"
+            for instance in resource.instances.values()
+            for one in (instance.current, *instance.deposed.values())
+        ):
+            self.stores = True
+            self._schemas.pop(BUILTIN, None)
 
     def preset(self, schemas: Mapping[str, ProviderSchema]) -> None:
         """Use these, by provider, without starting one."""

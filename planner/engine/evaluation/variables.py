@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from planner.engine.evaluation.conditions import CheckState, check_validation, infinite_number
-from planner.engine.evaluation.context import ModuleInstance, declared_marks
+from planner.engine.evaluation.context import ModuleInstance, declared_marks, unknown_output
 from planner.engine.evaluation.scope import ModuleScope
+from planner.foundation.values.convert import ConversionError
 from planner.foundation.values.paths import infinite_paths
 from planner.foundation.values.value import (
     EPHEMERAL,
@@ -156,7 +157,7 @@ def _self_references(expr: Expr, name: str) -> list[Diagnostic]:
 
 def evaluate_output(module: ModuleInstance, decl: OutputDecl) -> tuple[Value, list[Diagnostic]]:
     """The value of an output, and what is wrong with it or with handing it out."""
-    value, problems = try_evaluate(decl.value.node, module.scope, decl.value.source)
+    value, problems = output_value(module, decl)
     problems = problems + depends_on_problems(decl.depends_on, module.scope)
     is_root = module.parent is None
     marks = unmark_deep(value)[1]
@@ -177,6 +178,19 @@ def evaluate_output(module: ModuleInstance, decl: OutputDecl) -> tuple[Value, li
         where = [f"A number in output.{decl.name}" if path else f"output.{decl.name}" for path in infinite_paths(value)]
         problems = [infinite_number(what, decl.value.span) for what in where[:1]]
     return value, problems
+
+
+def output_value(module: ModuleInstance, decl: OutputDecl) -> tuple[Value, list[Diagnostic]]:
+    """The value of an output in its declared type, if any, and the problems of its expression."""
+    value, problems = try_evaluate(decl.value.node, module.scope, decl.value.source)
+    if decl.type is None or has_errors(problems):
+        return value, problems
+    try:
+        return decl.type.convert(value), problems
+    except ConversionError as bad:
+        detail = f"The value of output.{decl.name} does not fit its type: {bad}."
+        mismatch = error("plan.output_type", "Invalid output value", detail, decl.value.span)
+        return unknown_output(decl), [*problems, mismatch]
 
 
 def depends_on_problems(references: tuple[Reference, ...], scope: ModuleScope) -> list[Diagnostic]:

@@ -12,7 +12,7 @@ from planner.foundation.values.paths import marked_paths
 from planner.foundation.vocabulary.address import format_resource, parse_module, parse_resource_instance
 from planner.foundation.vocabulary.span import Span
 from planner.language.config.model import Config, ResourceDecl
-from planner.language.config.statements import removed_blocks
+from planner.language.config.statements import import_blocks, removed_blocks
 from planner.language.syntax.body import BodySchema
 from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.fact_base import FactBuilder
@@ -22,7 +22,12 @@ from planner.logic.model.graph import CommandLine, StateEntry
 from planner.logic.model.plan import Plan, ResourceChange
 from planner.logic.programs.rule_programs import product_program
 
-_OPTIONS = {"destroy": "-destroy", "refresh_only": "-refresh-only", "offline": "-offline"}
+_OPTIONS = {
+    "destroy": "-destroy",
+    "refresh_only": "-refresh-only",
+    "offline": "-offline",
+    "minimal_refresh": "-minimal-refresh",
+}
 
 
 @cache
@@ -76,9 +81,10 @@ def _place(
         expr = decl.count or decl.for_each or decl.enabled
         return expr.span if expr is not None else None
     if kind == "import":
-        target = str(parse_resource_instance(change.address).config)
-        blocks = (i.to.span for i in config.root.imports if i.target is not None and str(i.target) == target)
-        return next(blocks, None)
+        target = parse_resource_instance(change.address).config
+        imports = [block for _, address, block in import_blocks(config) if address == target]
+        keyed = [b for b in imports if b.instance is not None and b.instance.key == change.key]
+        return next((block.to.span for block in keyed or imports), None)
     return decl.lifecycle.span if kind == "lifecycle" else None
 
 

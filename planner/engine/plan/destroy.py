@@ -8,7 +8,7 @@ from planner.engine.evaluation.provider_diagnostics import in_body
 from planner.engine.evaluation.repetition import repetition_argument
 from planner.engine.evaluation.schemas import without_write_only
 from planner.engine.plan.action import Facts, decided, keeps_object, rows
-from planner.engine.plan.refresh import read_current, refreshed
+from planner.engine.plan.refresh import read_current, reads, refreshed
 from planner.engine.plan.shared_work import PlanWork
 from planner.foundation.values.types import DYNAMIC
 from planner.foundation.values.value import Null, Value, unmark_deep
@@ -27,7 +27,7 @@ def plan_orphan(walk: PlanWork, it: Instance) -> list[Diagnostic]:
         _hide(it)
         return []
     current, problems = read_current(walk, it)
-    if current is not None and walk.options.refresh:
+    if current is not None and reads(walk, {"orphaned": (), "exists": ()}):
         current = refreshed(walk, it, current, problems)
     if walk.options.mode == "refresh-only":
         if it.objects is not None and current is not None:
@@ -49,7 +49,7 @@ def plan_orphan(walk: PlanWork, it: Instance) -> list[Diagnostic]:
 def plan_deposed(walk: PlanWork, it: Instance) -> list[Diagnostic]:
     """Plan the end of a deposed object. Raises Failure."""
     current, problems = read_current(walk, it)
-    if current is not None and walk.options.refresh and walk.options.mode != "destroy":
+    if current is not None and walk.options.mode != "destroy" and reads(walk, {"deposed_object": (), "exists": ()}):
         current = refreshed(walk, it, current, problems)
     if walk.options.mode != "refresh-only":
         problems += _end(walk, it, current, {"deposed_object": ()}, warns=True)

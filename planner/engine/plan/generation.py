@@ -9,15 +9,19 @@ from __future__ import annotations
 import os
 
 from planner.engine.evaluation.instance import Instance
+from planner.engine.evaluation.provider_diagnostics import in_body
 from planner.foundation.support.disk import on_disk, path_exists
+from planner.foundation.values.paths import apply_marks, marked_paths
 from planner.foundation.values.sets import quote
-from planner.foundation.values.value import Value
+from planner.foundation.values.value import Value, unmark_deep
+from planner.foundation.vocabulary.address import ResourceAddress
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
 from planner.foundation.vocabulary.provider_address import parse_provider_configuration
 from planner.foundation.vocabulary.records import evolve
 from planner.language.config.file_content import read_file
 from planner.language.config.model import Config, ImportDecl, ResourceDecl
 from planner.language.config.reading import Problems
+from planner.language.config.statements import import_blocks
 from planner.language.syntax.files import load_text
 from planner.logic.model.plan import Plan
 
@@ -41,26 +45,22 @@ def with_missing(config: Config, path: str) -> tuple[Config, frozenset[str], lis
     resources = dict(config.root.resources)
     added: set[str] = set()
     problems: list[Diagnostic] = []
-    for decl in config.root.imports:
-        if decl.target is None:
+    for _, target, decl in import_blocks(config):
+        module = config.root.descendant(target.path)
+        if module is not None and target.relative in module.resources:
             continue
-        module = config.root.descendant(decl.target.path)
-        if module is not None and decl.target.relative in module.resources:
-            continue
-        problem = _cannot_generate(decl)
+        problem = _cannot_generate(target, decl)
         if problem is not None:
             problems.append(problem)
             continue
-        address = str(decl.target)
+        address = str(target)
         provider = f"  provider = {decl.provider}\n" if decl.provider else ""
         added.add(address)
-        resources[address] = _declaration(decl.target.type, decl.target.name, provider, path)
+        resources[address] = _declaration(target.type, target.name, provider, path)
     return evolve(config, root=evolve(config.root, resources=resources)), frozenset(added), problems
 
 
-def _cannot_generate(decl: ImportDecl) -> Diagnostic | None:
-    target = decl.target
-    assert target is not None
+def _cannot_generate(target: ResourceAddress, decl: ImportDecl) -> Diagnostic | None:
     if target.path:
         title = "Cannot generate configuration inside a module"
         detail = f"{target} has no configuration, and only blocks of the root module can be generated."
@@ -89,11 +89,17 @@ def _declaration(type: str, name: str, attributes: str, path: str) -> ResourceDe
     return content.resources["managed"][0].value
 
 
-def generate(it: Instance, value: Value, path: str) -> str:
+def generate(it: Instance, value: Value, path: str, by_provider: bool) -> str:
     """Replace the empty declaration of an imported instance by one generated from its object, and return its text.
-    Raises Failure when that is not valid."""
+    `by_provider`: the provider chooses the arguments. Raises Failure when that is not valid."""
     from planner.engine.plan.generated_config import attributes_text, resource_text
 
+    if by_provider:
+        plain, marks = unmark_deep(value)[0], marked_paths(value)
+        plain, problems = it.provider.generate_config(it.type, plain)
+        if has_errors(wrong := in_body(problems, None, it.address)):
+            raise Failure(wrong)
+        value = apply_marks(plain, marks)
     attributes = attributes_text(it.type, parse_provider_configuration(it.configuration), it.schema.block, value)
     it.decl = _declaration(it.type, it.name, attributes, path)
     return resource_text(it.type, it.name, attributes)

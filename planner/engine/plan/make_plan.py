@@ -74,7 +74,7 @@ def _make(
         if has_errors(problems):
             return None, problems
     if options.mode == "destroy" and options.refresh and not state.is_empty:
-        ordinary = evolve(options, mode="normal", before_destroy=True)
+        ordinary = evolve(options, mode="normal", before_destroy=True, minimal_refresh=False)
         refreshed, problems = _make(config, state, variables, schemas, ordinary, build_graph, hooks)
         if refreshed is None or has_errors(problems) or options.stop.requested:
             return None, problems

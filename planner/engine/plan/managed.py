@@ -21,12 +21,13 @@ from planner.engine.evaluation.schemas import (
 from planner.engine.evaluation.scope import traversal_problems, watched
 from planner.engine.plan.action import Facts, decided, derive, keeps_object, rows
 from planner.engine.plan.generation import generate
-from planner.engine.plan.refresh import import_object, read_current, refreshed, settle_dependencies
+from planner.engine.plan.refresh import import_object, read_current, reads, refreshed, settle_dependencies
 from planner.foundation.values.operations import same_value
 from planner.foundation.values.paths import apply_marks, get, marked_paths, unknown_paths
 from planner.foundation.values.refine import with_documents
 from planner.foundation.values.value import Null, Unknown, Value, identical, type_of, unmark_deep
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.foundation.vocabulary.provider_address import parse_provider_configuration
 from planner.foundation.vocabulary.records import evolve, frozen
 from planner.language.config.model import Expr
 from planner.language.config.references import Ref
@@ -48,9 +49,11 @@ def plan_managed(walk: PlanWork, it: Instance) -> list[Diagnostic]:
     if problems:
         return problems
     facts: Facts = {"desired": ()}
-    importing = walk.imports.target(it.address)
-    if importing is not None:
+    importing = None
+    if targets := walk.imports.targets(it.address):
         facts["import_wanted"] = ()
+        facts["import_declared"] = tuple(targets)
+        importing = targets[str(derive(facts, "import_counts")[0][0])]
         if walk.record.refreshed.instance(it.resource_address, it.key) is not None:
             facts["managed_already"] = ()
         if importing.identity is not None:
@@ -62,17 +65,19 @@ def plan_managed(walk: PlanWork, it: Instance) -> list[Diagnostic]:
     elif importing is not None:
         current = import_object(walk, it, importing)
         if it.resource_address in walk.options.generated and current is not None:
-            generated = generate(it, current.value, walk.options.generate_to)
+            source = parse_provider_configuration(it.configuration).source
+            by_provider = walk.schemas.schema(source).generates_config
+            generated = generate(it, current.value, walk.options.generate_to, by_provider)
     else:
         current, problems = read_current(walk, it)
         if current is not None:
-            current = refreshed(walk, it, current, problems)
+            current = refreshed(walk, it, current, problems, not walk.options.minimal_refresh)
     assert it.objects is not None
     # decided in Python: -refresh-only plans no action for managed objects -- the rules have nothing to decide
     if walk.options.mode == "refresh-only":
         return problems + _without_plan(walk, it, current)
     try:
-        change, planned, destruction = _plan(walk, it, current, problems, facts)
+        change, planned, destruction, current = _plan(walk, it, current, problems, facts)
     except Failure:
         if generated and current is not None:  # what was generated is written all the same: it only needs mending
             walk.record.add(_nothing_but(walk, it, current, generated))
@@ -135,9 +140,9 @@ def _missing(it: Instance) -> Value:
 
 def _plan(
     walk: PlanWork, it: Instance, current: RemoteObject | None, problems: list[Diagnostic], facts: Facts
-) -> tuple[ResourceChange, Value, list[Diagnostic]]:
-    """The change of an instance of which some facts are known, its planned object with marks, and why it must not
-    happen. Raises Failure with all problems so far."""
+) -> tuple[ResourceChange, Value, list[Diagnostic], RemoteObject | None]:
+    """The change of an instance of which some facts are known, its planned object with marks, why it must not happen,
+    and the object as it is now. Raises Failure with all problems so far."""
     assert it.decl is not None
     if it.is_offline:
         facts["offline"] = ()
@@ -146,23 +151,24 @@ def _plan(
         facts["watched"] = watched_changes
     extend(problems, walk.conditions(it, "precondition"))
     config = configuration_of(it, problems)
-    meta = walk.meta(it)
-    proposal = propose(it, current, config, problems, meta, may_defer=True)
+    known, before_reading = dict(facts), list(problems)
+    proposal, replace_paths = _proposed(walk, it, current, config, problems, facts)
+    if walk.options.minimal_refresh and current is not None and not derive(facts, "imported"):
+        if reads(walk, facts):
+            facts.clear()
+            facts.update(known)
+            problems[:] = before_reading
+            current = refreshed(walk, it, current, problems)
+            proposal, replace_paths = _proposed(walk, it, current, config, problems, facts)
+        else:
+            facts["recorded_only"] = ()
     deferral = next((p for p in proposal.answer.diagnostics if p.deferred), None)
-    prior, answer, marked = proposal.prior, proposal.answer, proposal.planned
+    answer, marked = proposal.answer, proposal.planned
     planned = marked
-    _describe(walk, it, current, facts)
-    replace_paths: tuple[Any, ...] = ()
-    if proposal.ignored:
-        facts["ignored_difference"] = proposal.ignored
-    if prior.__class__ is not Null:
-        replace_paths = differences(it, prior, marked, answer, facts)
-    if current is not None and current.record.tainted:
-        _describe_if_sound(it, current, config, meta, facts)
     decision, destruction = decided(it, facts, walk.module_scope(it))
     # decided in Python: a replacement is planned a second time, as a new object -- a step of the provider protocol
     if does(decision.action, "replaces") and "tainted" not in facts and deferral is None:
-        start = PriorObject(Null(it.object_type), answer.private, meta=meta)
+        start = PriorObject(Null(it.object_type), answer.private, meta=walk.meta(it))
         answer = ask_plan(it, start, unmark_deep(config)[0], [])
         marked = with_marks(it, answer.planned, proposal.config_marks)
         # as recorded, another object has only the marks of its configuration; its schema's are added by who reads it
@@ -186,7 +192,30 @@ def _plan(
         unknown = tuple(sorted({path_name(path[:1]) for path in unknown_paths(unmark_deep(config)[0])}))
         walk.record.defer(DeferredChange(change, deferral.deferred, unknown))
         extend(problems, in_body([deferral], it.body, it.address))
-    return change, marked, destruction
+    return change, marked, destruction, current
+
+
+def _proposed(
+    walk: PlanWork,
+    it: Instance,
+    current: RemoteObject | None,
+    config: Value,
+    problems: list[Diagnostic],
+    facts: Facts,
+) -> tuple[Proposal, tuple[Any, ...]]:
+    """The provider's plan for an instance, and the paths that require replacement; adds the facts that follow. Raises
+    Failure with all problems so far."""
+    meta = walk.meta(it)
+    proposal = propose(it, current, config, problems, meta, True)
+    _describe(walk, it, current, facts)
+    replace_paths: tuple[Any, ...] = ()
+    if proposal.ignored:
+        facts["ignored_difference"] = proposal.ignored
+    if proposal.prior.__class__ is not Null:
+        replace_paths = differences(it, proposal.prior, proposal.planned, proposal.answer, facts)
+    if current is not None and current.record.tainted:
+        _describe_if_sound(it, current, config, meta, facts)
+    return proposal, replace_paths
 
 
 @frozen(eq=False)

@@ -41,6 +41,8 @@ class PlanOptions(WalkOptions):
 
     mode: Mode = "normal"
     refresh: bool = True
+    minimal_refresh: bool = False
+    """of these only the objects that are about to change, as the rules derive (rules/plan/minimal_refresh.dl)"""
     limits: Limits = UNLIMITED
     deferred: tuple[tuple[str, str, str], ...] = ()
     """blocks among `excludes` that are left for later, as in Plan.deferred"""

@@ -9,7 +9,7 @@ from planner.engine.evaluation.instance import Instance
 from planner.engine.evaluation.objects import RemoteObject, object_id, read_object, recorded_identity, write_object
 from planner.engine.evaluation.provider_diagnostics import in_body
 from planner.engine.evaluation.schemas import combined_marks, schema_marks
-from planner.engine.plan.action import keeps_object
+from planner.engine.plan.action import Facts, derive, keeps_object
 from planner.engine.plan.findings import Seen
 from planner.foundation.values.paths import apply_marks, marked_paths
 from planner.foundation.values.value import Null, identical, unmark_deep
@@ -53,11 +53,20 @@ def _moved_from(walk: PlanWork, it: Instance) -> tuple[str, str] | None:
     return (source, before.type) if (source, before.type) != (now, it.type) else None
 
 
-def refreshed(walk: PlanWork, it: Instance, current: RemoteObject, problems: list[Diagnostic]) -> RemoteObject | None:
+def reads(walk: PlanWork, facts: Facts) -> bool:
+    """Whether the provider reads an object with these facts, which come from its record in the state."""
+    if not walk.options.refresh or not walk.options.minimal_refresh:
+        return walk.options.refresh
+    return bool(derive({**facts, "recorded_only": ()}, "read_anew"))
+
+
+def refreshed(
+    walk: PlanWork, it: Instance, current: RemoteObject, problems: list[Diagnostic], reads: bool = True
+) -> RemoteObject | None:
     """The object as its provider finds it now, with its record in the refreshed state; None when it is gone. The
-    provider's warnings are added to `problems`. Raises Failure."""
+    provider's warnings are added to `problems`. `reads`: whether the provider reads it. Raises Failure."""
     record = _with_lifecycle(walk, it, current.record)
-    if not walk.options.refresh:
+    if not walk.options.refresh or not reads:
         if record is not current.record:
             walk.write(walk.record.refreshed, it, record)
         return RemoteObject(current.value, record, current.identity)

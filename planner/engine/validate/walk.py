@@ -39,7 +39,7 @@ from planner.foundation.values.convert import ConversionError, convert
 from planner.foundation.values.schema import BlockSchema, implied_type
 from planner.foundation.values.types import BOOL
 from planner.foundation.values.value import UNKNOWN, Unknown, Value, mark, unmark_deep
-from planner.foundation.vocabulary.address import join
+from planner.foundation.vocabulary.address import ResourceAddress, join
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
 from planner.foundation.vocabulary.nearest import did_you_mean
 from planner.foundation.vocabulary.span import Span
@@ -59,6 +59,7 @@ from planner.language.config.model import (
 from planner.language.config.provisioners import connection_schema, joined_connection
 from planner.language.config.reading import ExpressionPiece, Problems, lint_discarded, may_discard
 from planner.language.config.references import parse_reference
+from planner.language.config.statements import import_blocks
 from planner.language.config.variables import finalize
 from planner.language.expressions.decode import decode_block
 from planner.language.expressions.evaluate import try_evaluate
@@ -132,6 +133,7 @@ class ValidateWalk(VertexWalk):
         self.providers = ConfiguredProviders(self.context)
         self._arguments: dict[tuple[ModulePath, str], Value] = {}
         self._alike = Alike()
+        self._imports = import_blocks(self.context.config)
         self._repeated: dict[int, ModuleScope] = {}  # of each module instance, for its calls
 
     def _module(self, node: Node) -> ModuleInstance:
@@ -251,9 +253,9 @@ class ValidateWalk(VertexWalk):
             if has_errors(problems):
                 break
             problems += self._provisioner(module, decl, provisioner)
-        for imported in self.config.root.imports:
-            if imported.target is not None and str(imported.target) == address:
-                problems += self._import(imported)
+        for declaring, target, block in self._imports:
+            if str(target) == address:
+                problems += self._import(self.context.instances(declaring.path)[0], target, block)
         return problems
 
     def _body(self, module: ModuleInstance, decl: ResourceDecl, address: str) -> list[Diagnostic]:
@@ -361,22 +363,19 @@ class ValidateWalk(VertexWalk):
                 problems += in_body(result, connection, address)
         return problems
 
-    def _import(self, decl: ImportDecl) -> list[Diagnostic]:
-        root = self.context.root
+    def _import(self, module: ModuleInstance, target: ResourceAddress, decl: ImportDecl) -> list[Diagnostic]:
         try:
-            wanted = None
-            if decl.identity is not None and decl.target is not None:
-                wanted = identity_type(self.context, decl.target, decl.identity)
+            wanted = None if decl.identity is None else identity_type(self.context, target, decl.identity)
             if decl.for_each is None:
                 repetitions = [NO_REPETITION]
             else:
                 try:
-                    items = for_each_items(decl.for_each, root.scope, "", allow_tuple=True)
+                    items = for_each_items(decl.for_each, module.scope, "", allow_tuple=True)
                 except Failure as failure:
                     return [d for d in failure.diagnostics if d.code != "plan.unknown_for_each"]
                 repetitions = [Repetition(each_key=key, each_value=value) for key, value in items]
             for repetition in repetitions:
-                scope = root.with_repetition(repetition)
+                scope = module.with_repetition(repetition)
                 if decl.id is not None:
                     import_id(decl.id, scope, allow_unknown=True)
                 elif decl.identity is not None and wanted is not None:

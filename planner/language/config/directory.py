@@ -33,6 +33,8 @@ class ModuleFiles:
 
     normal: tuple[str, ...]
     override: tuple[str, ...]
+    hidden: tuple[str, ...] = ()
+    """`.tf` files that OpenTofu does not read, since there is a `.tofu` file of the same name"""
 
 
 def module_files(directory: str, queries: str = "") -> ModuleFiles:
@@ -48,7 +50,9 @@ def module_files(directory: str, queries: str = "") -> ModuleFiles:
             normal.append(name)
         elif stem is not None:
             (override if stem == "override" or stem.endswith("_override") else normal).append(name)
-    return ModuleFiles(_without_hidden(normal), _without_hidden(override))
+    read = _without_hidden(normal), _without_hidden(override)
+    kept = {*read[0], *read[1]}
+    return ModuleFiles(*read, tuple(name for name in (*normal, *override) if name not in kept))
 
 
 def is_module(directory: str) -> bool:

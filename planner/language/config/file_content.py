@@ -88,7 +88,7 @@ class FileContent:
 def read_file(body: Body, filename: str, override: bool, problems: Problems) -> FileContent:
     """All declarations of a file; problems of single blocks are reported."""
     file = FileContent()
-    check_versions(body, filename, problems)
+    file.settings.languages += check_versions(body, filename, problems)
     for block in read(body, _QUERIES if filename.endswith(QUERIES) else _FILE, problems).blocks:
         _read_block(block, file, override, problems)
     return file

@@ -13,7 +13,9 @@ from planner.foundation.support.disk import is_directory, read_whole, real_path
 from planner.foundation.values.value import Value
 from planner.foundation.vocabulary.diagnostic import Diagnostic
 from planner.foundation.vocabulary.records import evolve
+from planner.foundation.vocabulary.release import TERRAFORM, set_language
 from planner.foundation.vocabulary.version_constraints import parse_constraints
+from planner.language.config.dialects import check_languages
 from planner.language.config.directory import (
     DATA_DIRECTORY,
     Manifest,
@@ -24,7 +26,7 @@ from planner.language.config.directory import (
     read_manifest,
 )
 from planner.language.config.file_content import QUERIES, FileContent, read_file
-from planner.language.config.model import Config, ModuleCall, ModuleConfig, ModulePath, VariableDecl
+from planner.language.config.model import Config, LanguageStatement, ModuleCall, ModuleConfig, ModulePath, VariableDecl
 from planner.language.config.module import ModuleBuilder
 from planner.language.config.provider_checks import check_provider_configurations
 from planner.language.config.reading import MALFORMED_TEMPLATE, Problems, expr_of
@@ -73,6 +75,8 @@ def load_config(
         queries=queries,
     )
     problems.extend(diagnostics)
+    if not problems.has_errors:
+        check_languages(config, problems)
     return (None if problems.has_errors else config), problems
 
 
@@ -188,6 +192,7 @@ class _ConfigLoader:
 
     def load(self, directory: str = ".") -> tuple[Config, list[Diagnostic]]:
         problems = Problems()
+        set_language("")
         root, scope = self._module((), directory, None, given_values(self.variables), problems)
         warned = tuple(d for d in problems if not d.is_error)
         if not any(d.is_error and d.code != MALFORMED_TEMPLATE for d in problems):
@@ -213,7 +218,9 @@ class _ConfigLoader:
         self, path: ModulePath, directory: str, call: ModuleCall | None, given: Given, problems: Problems
     ) -> tuple[ModuleConfig, StaticScope]:
         mine = Problems()
-        normal, override = self._read(directory, QUERIES if self.queries and not path else "", mine)
+        normal, override, languages = self._read(directory, QUERIES if self.queries and not path else "", mine)
+        for requested in filter(None, (statement.requested for statement in languages)):
+            set_language(requested)
         builder = ModuleBuilder(path, directory, call)
         builder.add_requirements(normal, override, mine)
         for file in normal:
@@ -222,11 +229,16 @@ class _ConfigLoader:
             builder.override(file, mine)
         scope = StaticScope(builder.module.variables, builder.module.locals, given, directory, ".", self.workspace)
         module = builder.finish(scope, mine)
+        if languages:
+            module = evolve(module, languages=tuple(languages))
         incompatible = [d for d in mine if d.code == INCOMPATIBLE]
         problems.extend(incompatible or mine)
         return module, scope
 
-    def _read(self, directory: str, queries: str, problems: Problems) -> tuple[list[FileContent], list[FileContent]]:
+    def _read(
+        self, directory: str, queries: str, problems: Problems
+    ) -> tuple[list[FileContent], list[FileContent], list[LanguageStatement]]:
+        """The normal files and the override files, and their statements about their language."""
         full = located(self.root_dir, directory, self.absolute)
         try:
             files = module_files(full, queries)
@@ -234,12 +246,18 @@ class _ConfigLoader:
             where = posixpath.normpath(posixpath.join(self.root_dir, directory))
             detail = f"The module directory {where} does not exist or cannot be read."
             problems.error("unreadable_directory", "Failed to read module directory", detail)
-            return [], []
+            return [], [], []
         if self._keeps is None:
             self._decide(directory, (*files.normal, *files.override))
         normal = [self._file(directory, name, False, problems) for name in files.normal]
         override = [self._file(directory, name, True, problems) for name in files.override]
-        return [f for f in normal if f is not None], [f for f in override if f is not None]
+        kept = [f for f in normal if f is not None], [f for f in override if f is not None]
+        languages = [one for files_ in kept for file in files_ for one in file.settings.languages]
+        languages += [
+            LanguageStatement(TERRAFORM, "", posixpath.normpath(posixpath.join(directory, name)))
+            for name in files.hidden
+        ]
+        return *kept, languages
 
     def _decide(self, directory: str, names: tuple[str, ...]) -> None:
         folder = located(self.root_dir, directory, self.absolute)
@@ -325,7 +343,4 @@ class _ConfigLoader:
         if child.backend is not None and child.backend.type != "cloud":
             detail = "State is kept by the root module's backend; this one has no effect."
             problems.warning("ignored_backend", "Backend configuration ignored", detail, child.backend.span)
-        if child.imports:
-            detail = f"Imports belong to the root module, not to module {'.'.join(path)}."
-            problems.error("import_in_module", "Invalid import configuration", detail, child.imports[0].span)
         return child

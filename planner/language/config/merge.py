@@ -79,7 +79,7 @@ def merge_local(base: LocalDecl, over: LocalDecl) -> LocalDecl:
 
 def merge_output(base: OutputDecl, declared: ExplicitDeclaration[OutputDecl], problems: Problems) -> OutputDecl:
     over, given = declared.value, declared.given
-    changes = _written_fields(over, given, ("value", "sensitive", "ephemeral"))
+    changes = _written_fields(over, given, ("value", "sensitive", "ephemeral", "type"))
     for name in ("description", "deprecated"):
         if getattr(over, name):
             changes[name] = getattr(over, name)

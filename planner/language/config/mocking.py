@@ -13,11 +13,14 @@ from planner.foundation.vocabulary.span import Span
 Values: TypeAlias = Mapping[str, Value]
 """attributes that are not to be generated, by name"""
 
+OVERRIDES = {"override_resource": "managed", "override_data": "data", "override_ephemeral": "ephemeral"}
+"""the blocks that override resources, and the mode of these; the last one is from Terraform 1.17"""
+
 
 @frozen(eq=False)
 class Override:
-    """`override_resource` or `override_data`: the objects of the resource `target` (without keys) are made up. `mode`
-    is what the block is for."""
+    """`override_resource`, `override_data` or `override_ephemeral`: the objects of the resource `target` (without keys)
+    are made up. `mode` is what the block is for."""
 
     mode: str
     target: ResourceAddress
@@ -29,7 +32,7 @@ class Override:
 
     @property
     def block(self) -> str:
-        return "override_data" if self.mode == "data" else "override_resource"
+        return next(block for block, mode in OVERRIDES.items() if mode == self.mode)
 
 
 @frozen(eq=False)

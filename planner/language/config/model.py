@@ -14,7 +14,9 @@ from planner.foundation.values.value import Value
 from planner.foundation.vocabulary.address import ResourceAddress
 from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
 from planner.foundation.vocabulary.records import field, frozen
+from planner.foundation.vocabulary.release import COMPATIBLE_VERSION, NEXT, TERRAFORM
 from planner.foundation.vocabulary.span import Source, Span
+from planner.foundation.vocabulary.version_constraints import parse_constraints
 from planner.language.config.sources import without_secrets
 from planner.language.expressions.constraints import TypeConstraint
 from planner.language.syntax.body import Attribute, Block, Body, BodySchema
@@ -101,6 +103,7 @@ class OutputDecl:
     preconditions: tuple[CheckRule, ...]
     span: Span
     type: TypeConstraint | None = None
+    """the type that its value is converted to"""
     made_up: tuple[bool, Span] | None = None
     """for a module mocked by a test: whether this value is overridden or null, and where"""
 
@@ -300,6 +303,8 @@ class RequiredProvider:
     version: str | None
     configuration_aliases: tuple[ProviderRef, ...]
     span: Span | None
+    computed: dict[str, Expr] = field(factory=dict)
+    """`source` and `version`, where these refer to variables or local values and are not evaluated yet"""
 
 
 @frozen(eq=False)
@@ -323,6 +328,8 @@ class RemovedDecl:
     provisioners: tuple[Provisioner, ...]
     span: Span
     from_span: Span
+    has_lifecycle: bool = True
+    """whether lifecycle.destroy is written"""
 
 
 @frozen(eq=False)
@@ -359,6 +366,24 @@ class BackendDecl:
 
 
 @frozen(eq=False)
+class LanguageStatement:
+    """A statement about the program that a module is written for: `language` is opentofu or terraform, `constraint` the
+    versions of that program, if any."""
+
+    language: str
+    constraint: str
+    where: Span | str
+    """the constraint, or the name of a file"""
+
+    @property
+    def requested(self) -> str:
+        """The language that it requests, as of planner.foundation.vocabulary.release; "" for that of OpenTofu 1.12."""
+        if not self.constraint or parse_constraints(self.constraint).allows(COMPATIBLE_VERSION):
+            return ""
+        return TERRAFORM if self.language == TERRAFORM else NEXT
+
+
+@frozen(eq=False)
 class ModuleConfig:
     """One module: everything its files declare (after overrides), and its child modules."""
 
@@ -384,6 +409,7 @@ class ModuleConfig:
     encryption: EncryptionDecl | None = None
     """only that of the root module counts"""
     children: dict[str, ModuleConfig] = field(factory=dict)
+    languages: tuple[LanguageStatement, ...] = ()
     is_remote: bool = False
     """whether it, or a module that it is in, is called from elsewhere than a local directory"""
 

@@ -27,7 +27,7 @@ from planner.language.config.model import (
     ResourceDecl,
     UnresolvedCall,
 )
-from planner.language.config.provider_blocks import constraint_text
+from planner.language.config.provider_blocks import constraint_text, resolve_requirement
 from planner.language.config.reading import Problems, expr_of
 from planner.language.config.sources import SourceError, parse_module_source
 from planner.language.config.static import StaticScope
@@ -280,6 +280,9 @@ class ModuleBuilder:
     def finish(self, scope: StaticScope, problems: Problems) -> ModuleConfig:
         """The module with its calls and providers evaluated as far as must be known now."""
         module = self.module
+        for name, required in module.required_providers.items():
+            if required.computed:
+                module.required_providers[name] = resolve_requirement(required, scope, problems)
         for name in sorted(self.calls):
             module.calls[name] = _resolve(self.calls[name], scope, problems)
         for key in sorted(module.providers):

@@ -36,7 +36,7 @@ _VARIABLE = BodySchema(
     ),
     (ExpectedBlock("validation"),),
 )
-_OUTPUT_ATTRIBUTES = ("description", "depends_on", "sensitive", "ephemeral", "deprecated")
+_OUTPUT_ATTRIBUTES = ("description", "depends_on", "sensitive", "ephemeral", "deprecated", "type")
 _OUTPUT = BodySchema(
     {**dict.fromkeys(_OUTPUT_ATTRIBUTES, False), "value": True},
     (ExpectedBlock("precondition"), ExpectedBlock("postcondition")),
@@ -64,7 +64,7 @@ def variable_block(block: Block, override: bool, problems: Problems) -> Explicit
     description = _text(attributes.get("description"), problems)
     constraint, verbatim = ANY, True
     if "type" in attributes:
-        constraint, verbatim = _variable_type(piece(attributes["type"]), problems)
+        constraint, verbatim = _written_type(piece(attributes["type"]), problems)
     deprecated = None
     if "deprecated" in attributes:
         deprecated = constant_string(attributes["deprecated"], problems)
@@ -125,7 +125,7 @@ def _flag(attribute: Attribute | None, problems: Problems) -> bool:
     return bool(constant_bool(attribute, problems)) if attribute else False
 
 
-def _variable_type(expr: ExpressionPiece, problems: Problems) -> tuple[TypeConstraint, bool]:
+def _written_type(expr: ExpressionPiece, problems: Problems) -> tuple[TypeConstraint, bool]:
     """The type constraint, and whether outside text is taken verbatim (primitive types)."""
     if expr.is_quoted:
         if isinstance(expr.node, nodes.Literal) and expr.node.value in ("string", "list", "map"):
@@ -211,6 +211,7 @@ def output_block(block: Block, override: bool, problems: Problems) -> ExplicitDe
             problems.error("empty_deprecation", "Invalid deprecated value", detail, where)
     ephemeral = _flag(attributes.get("ephemeral"), problems)
     depends_on = references(attributes["depends_on"], problems) if "depends_on" in attributes else ()
+    constraint = _written_type(piece(attributes["type"]), problems)[0] if "type" in attributes else None
     preconditions = []
     for inner in content.blocks:
         if inner.type == "precondition":
@@ -233,6 +234,7 @@ def output_block(block: Block, override: bool, problems: Problems) -> ExplicitDe
         depends_on,
         tuple(preconditions),
         block.header_span,
+        constraint,
     )
     return ExplicitDeclaration(output, frozenset(attributes))
 

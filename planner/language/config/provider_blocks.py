@@ -32,8 +32,9 @@ from planner.language.config.reading import (
     unquoted,
 )
 from planner.language.config.sources import SourceError, default_provider, parse_provider_source, provider_part
+from planner.language.config.static import StaticScope
 from planner.language.syntax import nodes
-from planner.language.syntax.body import Attribute, Block, BodySchema, ExpectedBlock
+from planner.language.syntax.body import Attribute, Block, BodySchema, ExpectedBlock, variables
 
 _RESERVED = ("count", "depends_on", "source")
 _PROVIDER = BodySchema(
@@ -253,6 +254,7 @@ def _required_provider(name: str, attribute: Attribute, problems: Problems) -> R
     if not check_provider_name(name, expr.span, problems):
         return None
     source, version = None, None
+    computed: dict[str, Expr] = {}
     aliases: list[ProviderRef] = []
     for key, value, _ in entries:
         word = constant(key, problems)
@@ -261,7 +263,10 @@ def _required_provider(name: str, attribute: Attribute, problems: Problems) -> R
         if word.__class__ is not str:
             problems.error("invalid_requirement", "Invalid Attribute", "Expected a name.", key.span)
             continue
-        if word == "version":
+        expression = _computed(value) if word in ("source", "version") and not problems.has_errors else None
+        if expression is not None:
+            computed[word] = expression
+        elif word == "version":
             version = _required_version(value, problems)
         elif word == "source":
             source = _required_source(value, problems) or source
@@ -273,11 +278,34 @@ def _required_provider(name: str, attribute: Attribute, problems: Problems) -> R
             break
     if problems.has_errors:
         return None
-    return RequiredProvider(name, source or default_provider(name), version, tuple(aliases), expr.span)
+    return RequiredProvider(name, source or default_provider(name), version, tuple(aliases), expr.span, computed)
+
+
+def _computed(expr: ExpressionPiece) -> Expr | None:
+    """An expression that refers to something, as Terraform 1.17 allows it in provider requirements."""
+    written = native(expr, Problems())
+    return Expr(written.node, written.source) if written is not None and variables(written.node) else None
+
+
+def resolve_requirement(required: RequiredProvider, scope: StaticScope, problems: Problems) -> RequiredProvider:
+    """The requirement with its source and version evaluated; those that are invalid (reported) are left out."""
+    source, version = required.source, required.version
+    for word, expr in required.computed.items():
+        text = scope.text(expr, f"required_providers.{required.name}.{word}", problems)
+        if text is None:
+            continue
+        if word == "source":
+            source = _parsed_source(text, expr.span, problems) or source
+        elif _is_constraint(text, expr.span, problems):
+            version = text
+    return evolve(required, computed={}, source=source, version=version)
 
 
 def _version_only(name: str, attribute: Attribute, problems: Problems) -> RequiredProvider | None:
     expr = piece(attribute)
+    expression = _computed(expr)
+    if expression is not None and check_provider_name(name, expr.span, problems):
+        return RequiredProvider(name, default_provider(name), None, (), expr.span, {"version": expression})
     quiet = Problems()
     value = constant(expr, quiet)
     if value is None or not _is_primitive(value):
@@ -313,10 +341,14 @@ def _required_source(expr: ExpressionPiece, problems: Problems) -> str | None:
     if value.__class__ is not str:
         problems.error("invalid_source", "Invalid source", "A provider source must be a string.", expr.span)
         return None
+    return _parsed_source(str(value), expr.span, problems)
+
+
+def _parsed_source(text: str, where: Span, problems: Problems) -> str | None:
     try:
-        return parse_provider_source(str(value))
+        return parse_provider_source(text)
     except SourceError as bad:
-        problems.error("invalid_source", "Invalid provider source string", str(bad), expr.span)
+        problems.error("invalid_source", "Invalid provider source string", str(bad), where)
         return None
 
 

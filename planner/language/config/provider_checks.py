@@ -25,8 +25,8 @@ from planner.language.syntax.body import variables
 def check_provider_configurations(root: ModuleConfig, problems: Problems) -> None:
     """All checks, for every module of the tree."""
     _check_module(root, None, None, None, problems)
-    for block in root.imports:
-        declared = root.resources.get(str(block.target)) if block.target is not None else None
+    for module, block in ((one, block) for one in root.walk() for block in one.imports):
+        declared = module.resources.get(str(block.target)) if block.target is not None else None
         if declared is None or block.provider is None or str(block.provider) == str(declared.provider):
             continue
         detail = (

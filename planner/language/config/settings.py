@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planner.foundation.vocabulary.release import COMPATIBLE_VERSION, NEXT_VERSION, follows_next
+from planner.foundation.vocabulary.release import COMPATIBLE_VERSION, NEXT_VERSION, TERRAFORM
 from planner.foundation.vocabulary.span import Span
 from planner.foundation.vocabulary.version_constraints import parse_constraints
-from planner.language.config.model import BackendDecl, RequiredProvider
+from planner.language.config.model import BackendDecl, LanguageStatement, RequiredProvider
 from planner.language.config.provider_blocks import check_provider_name, required_providers_block, version_constraint
 from planner.language.config.reading import Problems, constant, elements, keyword, piece, read
 from planner.language.syntax.body import Attribute, Block, Body, BodySchema, ExpectedBlock
@@ -32,7 +32,9 @@ _LANGUAGE = BodySchema({"edition": False, "experiments": False}, (ExpectedBlock(
 _VERSION_BLOCKS = BodySchema({}, (ExpectedBlock("terraform"), ExpectedBlock("language")))
 _REQUIRED_VERSION = BodySchema({"required_version": False})
 _COMPATIBLE_BLOCKS = BodySchema({}, (ExpectedBlock("compatible_with"),))
-_COMPATIBLE = BodySchema({"opentofu": False})
+_COMPATIBLE = BodySchema({"opentofu": False, "terraform": False})
+_TERRAFORM_VERSIONS = tuple(f"1.{minor}.{patch}" for minor in range(14, 40) for patch in (0, 99))
+"""versions of Terraform that OpenTofu does not have: a constraint that only allows some of these means Terraform"""
 
 INCOMPATIBLE = "config.incompatible_module"
 """code of the diagnostic that makes all others of the module worthless"""
@@ -47,6 +49,7 @@ class TerraformSettings:
         self.required_providers: list[tuple[dict[str, RequiredProvider], Span]] = []
         self.provider_metas: list[tuple[str, Body, Span]] = []
         self.encryptions: list[EncryptionDecl] = []
+        self.languages: list[LanguageStatement] = []
 
 
 def terraform_block(block: Block, settings: TerraformSettings, problems: Problems) -> None:
@@ -82,9 +85,11 @@ def _provider_meta(block: Block, settings: TerraformSettings, problems: Problems
         settings.provider_metas.append((block.labels[0].value, block.body, block.header_span))
 
 
-def check_versions(body: Body, filename: str, problems: Problems) -> None:
-    """Refuse modules meant for other versions. `required_version` of a terraform block counts only in files that are
-    written for OpenTofu (`.tofu`)."""
+def check_versions(body: Body, filename: str, problems: Problems) -> list[LanguageStatement]:
+    """Refuse modules meant for other versions; return the statements of a file about its language. In files that are
+    not written for OpenTofu (`.tofu`), `required_version` of a terraform block does not count."""
+    statements: list[LanguageStatement] = []
+    is_tofu = filename.endswith((".tofu", ".tofu.json"))
     content, _ = body.partial_content(_VERSION_BLOCKS)
     problems.extend(content.diagnostics)
     for block in content.blocks:
@@ -92,13 +97,35 @@ def check_versions(body: Body, filename: str, problems: Problems) -> None:
             inner, _ = block.body.partial_content(_COMPATIBLE_BLOCKS)
             problems.extend(inner.diagnostics)
             for nested in inner.blocks:
-                _check_version(_compatible_with(nested, problems), problems)
-        elif filename.endswith((".tofu", ".tofu.json")):
-            inner, _ = block.body.partial_content(_REQUIRED_VERSION)
-            _check_version(inner.attributes.get("required_version"), problems)
+                _check_version(_compatible_with(nested, problems), problems, statements)
+                _written_for_terraform(
+                    nested.body.partial_content(_COMPATIBLE)[0].attributes.get(TERRAFORM), statements
+                )
+            continue
+        inner, _ = block.body.partial_content(_REQUIRED_VERSION)
+        attribute = inner.attributes.get("required_version")
+        if is_tofu:
+            _check_version(attribute, problems, statements)
+        else:
+            _written_for_terraform(attribute, statements)
+    return statements
 
 
-def _check_version(attribute: Attribute | None, problems: Problems) -> None:
+def _written_for_terraform(attribute: Attribute | None, statements: list[LanguageStatement]) -> None:
+    """Note a constraint that versions of Terraform fulfil, and no known version of OpenTofu. OpenTofu does not read it,
+    so nothing about it is an error."""
+    text = version_constraint(attribute, Problems()) if attribute is not None else None
+    if text is None or attribute is None:
+        return
+    constraints = parse_constraints(text)
+    is_meant = attribute.name == TERRAFORM or not (
+        constraints.allows(COMPATIBLE_VERSION) or constraints.allows(NEXT_VERSION)
+    )
+    if is_meant and any(map(constraints.allows, _TERRAFORM_VERSIONS)):
+        statements.append(LanguageStatement(TERRAFORM, text, attribute.span))
+
+
+def _check_version(attribute: Attribute | None, problems: Problems, statements: list[LanguageStatement]) -> None:
     if attribute is None:
         return
     text = version_constraint(attribute, problems)
@@ -109,8 +136,10 @@ def _check_version(attribute: Attribute | None, problems: Problems) -> None:
     if prerelease:
         detail = f"A constraint may not name a prerelease: {', '.join(prerelease)}."
         problems.error("prerelease_constraint", "Invalid required_version constraint", detail, attribute.span)
-    elif not constraints.allows(version := NEXT_VERSION if follows_next() else COMPATIBLE_VERSION):
-        detail = f"The module wants version {text}; this program is compatible with {version}."
+    elif constraints.allows(COMPATIBLE_VERSION) or constraints.allows(NEXT_VERSION):
+        statements.append(LanguageStatement("opentofu", text, attribute.span))
+    else:
+        detail = f"The module wants version {text}; this program is compatible with {COMPATIBLE_VERSION}."
         problems.error("incompatible_module", "Incompatible module", detail, attribute.span)
 
 

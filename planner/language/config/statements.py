@@ -107,7 +107,7 @@ def removed_block(block: Block, problems: Problems) -> RemovedDecl | None:
     problems.extend(mine)
     if address is None or ref is None or mine.has_errors:
         return None
-    return RemovedDecl(str(address), bool(destroy), tuple(provisioners), span, ref.span)
+    return RemovedDecl(str(address), bool(destroy), tuple(provisioners), span, ref.span, destroy is not None)
 
 
 def import_block(block: Block, problems: Problems) -> ImportDecl | None:
@@ -182,6 +182,17 @@ def removed_blocks(config: Config) -> list[tuple[str, RemovedDecl]]:
         (join(".".join(f"module.{name}" for name in module.path), block.from_), block)
         for module in config.root.walk()
         for block in module.removed
+    ]
+
+
+def import_blocks(config: Config) -> list[tuple[ModuleConfig, ResourceAddress, ImportDecl]]:
+    """The import blocks of all modules, parents first, each with its module and the full address, without
+    keys, of the resource that it is about."""
+    return [
+        (module, block.target.inside(ModuleAddress(tuple((name, None) for name in module.path))), block)
+        for module in config.root.walk()
+        for block in module.imports
+        if block.target is not None
     ]
 
 

@@ -12,11 +12,11 @@ from planner.foundation.values.convert import ConversionError, convert
 from planner.foundation.values.types import DYNAMIC, ListType, SetType, TupleType
 from planner.foundation.values.value import UNKNOWN, List, Null, Set, Unknown, Value, mark, unmark
 from planner.foundation.vocabulary.diagnostic import Failure, error
-from planner.foundation.vocabulary.release import follows_next
+from planner.foundation.vocabulary.release import has_next_functions
 from planner.foundation.vocabulary.span import Span
 from planner.language.expressions import environment
 from planner.language.expressions.environment import Compiler, Environment, Run, constant, start_range
-from planner.language.functions import Function, FunctionError, call, names
+from planner.language.functions import CORE, NEXT, Function, FunctionError, call, names
 from planner.language.functions.protocol import misfit
 from planner.language.syntax import nodes
 
@@ -29,8 +29,13 @@ class EvaluationError(Failure):
 
 
 def compile_call(compiler: Compiler, node: nodes.Call) -> Run:
-    if node.name in CONVERT and follows_next() and len(node.arguments) == 2 and not node.expand:
-        return _compile_conversion(compiler, node)
+    if node.name in CONVERT and len(node.arguments) == 2 and not node.expand:
+        conversion, usual = _compile_conversion(compiler, node), _compile_usual(compiler, node)
+        return lambda env: conversion(env) if has_next_functions() else usual(env)
+    return _compile_usual(compiler, node)
+
+
+def _compile_usual(compiler: Compiler, node: nodes.Call) -> Run:
     lazy = node.name in LAZY
     compiler.laziness += lazy
     arguments = [compiler.compile(a) for a in node.arguments]
@@ -207,6 +212,8 @@ def _report_no_function(env: Environment, node: nodes.Call) -> None:
     hint = f' Did you mean "{close}"?' if close else ""
     if close == node.name:
         hint = " It exists where plans are made, not here."
+    if node.name.removeprefix(CORE) in NEXT:
+        hint = " OpenTofu 1.13 has it: set PLANNER_COMPATIBILITY=1.13, or require this version in the configuration."
     env.errors.append(
         error(
             "language.unknown_function",

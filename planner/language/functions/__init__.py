@@ -8,7 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from planner.foundation.vocabulary.release import follows_next
+from planner.foundation.vocabulary.release import has_next_functions
 from planner.language.functions.protocol import CallContext, Function, FunctionError, Param, call
 
 __all__ = ["CallContext", "Function", "FunctionError", "Param", "call", "lookup", "metadata", "names"]
@@ -52,7 +52,7 @@ def lookup(name: str) -> Function | None:
     """The function of this name, with or without `core::`; None when there is none."""
     if name.startswith(CORE):
         name = name[len(CORE) :]
-    if name in NEXT and not follows_next():
+    if name in NEXT and not has_next_functions():
         return None
     function = _loaded.get(name)
     if function is None:
@@ -71,7 +71,7 @@ def _load(family: str) -> None:
 
 def names() -> list[str]:
     """All function names, sorted, each also under `core::`."""
-    own = [name for name in FAMILY_OF if name not in NEXT or follows_next()]
+    own = [name for name in FAMILY_OF if name not in NEXT or has_next_functions()]
     return sorted([*own, *(CORE + name for name in own)])
 
 

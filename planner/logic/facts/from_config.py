@@ -11,7 +11,7 @@ from planner.foundation.vocabulary.address import Address, ModuleAddress, format
 from planner.foundation.vocabulary.limits import UNLIMITED, Limits
 from planner.foundation.vocabulary.span import Source, Span
 from planner.language.config.model import Config, ModuleConfig, ProviderRef
-from planner.language.config.statements import removed_blocks
+from planner.language.config.statements import import_blocks, removed_blocks
 from planner.language.syntax.nodes import Call, GetAttr, GetIndex, Step, Traversal, Variable
 from planner.logic.datalog.engine.fact_base import FactBuilder
 from planner.logic.facts import mentions
@@ -52,8 +52,9 @@ def from_config(facts: FactBuilder, config: Config, schemas: ArgumentSchemas, im
         _passes_provider(facts, module, address, config)
     removed_statements(facts, config)
     if imports:
-        for target, (node, source, path) in mentions.of_imports(config.root):
-            _references(facts, "import_reference", target, "", [(node, source, path)], config.root)
+        for module, target, block in import_blocks(config):
+            named = mentions.of_import(block)
+            _references(facts, "import_reference", str(target), module_address(module), named, module)
     for provider in sorted({row[2] for row in facts.rows("calls_named")} - {""}):
         _provider_functions(facts, provider, schemas)
 

@@ -14,6 +14,7 @@ from planner.language.config.model import (
     CheckRule,
     Config,
     Expr,
+    ImportDecl,
     ModuleCall,
     ModuleConfig,
     OutputDecl,
@@ -170,17 +171,13 @@ def of_call(call: ModuleCall) -> Iterator[Mention]:
         yield from in_expr(outer.key, "providers")
 
 
-def of_imports(module: ModuleConfig) -> Iterator[tuple[str, Mention]]:
-    """(resource address as written, mention) of every import block."""
-    for block in module.imports:
-        if block.target is None:
-            continue
-        target = str(block.target)
-        parts = ((block.id, "id"), (block.identity, "identity"), (block.for_each, "for_each"), (block.to, "to"))
-        for expr, path in ((expr, f"import.{name}") for expr, name in parts):
-            for mention in in_expr(expr, path):
-                if path != "import.to" or not _is_address(expr, mention[0]):
-                    yield target, mention
+def of_import(block: ImportDecl) -> Iterator[Mention]:
+    """The mentions in an import block, without the address that it names."""
+    parts = ((block.id, "id"), (block.identity, "identity"), (block.for_each, "for_each"), (block.to, "to"))
+    for expr, path in ((expr, f"import.{name}") for expr, name in parts):
+        for mention in in_expr(expr, path):
+            if path != "import.to" or not _is_address(expr, mention[0]):
+                yield mention
 
 
 def _is_address(expr: Expr | None, node: Traversal | Variable | Call) -> bool:

@@ -56,6 +56,7 @@ _DECISION = (
     "plan/data",
     "plan/triggers",
     "plan/imports",
+    "plan/minimal_refresh",
     "plan/drift",
     "plan/outputs",
     "plan/undecided",

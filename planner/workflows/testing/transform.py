@@ -96,7 +96,7 @@ def _with_resources(root: ModuleConfig, file: TestFile, run: TestRun, problems: 
             problems.error("override_target", f"Resource not found: {override.target}", detail, override.span)
             continue
         if resource.mode != override.mode:
-            kind = "data" if override.block == "override_resource" else "resource"
+            kind = "resource" if resource.mode == "managed" else resource.mode
             detail = (
                 f"Target `{override.target}` is `{kind}` block itself and cannot be overridden with `{override.block}`."
             )

@@ -12,6 +12,7 @@ from planner.foundation.values.types import DYNAMIC, STRING
 from planner.foundation.values.value import Null, Value
 from planner.foundation.vocabulary.address import valid_identifier
 from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
+from planner.foundation.vocabulary.records import evolve
 from planner.foundation.vocabulary.span import Source
 from planner.language.expressions.evaluate import try_evaluate
 from planner.language.expressions.scope import ConstantScope
@@ -78,18 +79,27 @@ SCHEMA = interface.ProviderSchema(
     functions_are_all=True,
     is_configurable=False,
 )
+STORING = evolve(SCHEMA, resources={terraform_data.NAME: terraform_data.STORING})
+"""the schema where a configuration or a state uses the block `store` of terraform_data"""
 
 
 class BuiltinProvider(interface.InlineProvider):
     """Answers at once and keeps nothing, so one serves all configurations and threads."""
 
-    def __init__(self, seal_of: Callable[[str], Seal] | None = None) -> None:
+    def __init__(
+        self, seal_of: Callable[[str], Seal] | None = None, stores: Callable[[], bool] = lambda: False
+    ) -> None:
         """`seal_of`: how the state is kept that the data source with an address reads; in clear where it is not
-        given."""
-        self._seal_of = seal_of
+        given. `stores`: whether the block `store` of terraform_data is used."""
+        self._seal_of, self._stores = seal_of, stores
 
     def schema(self) -> interface.ProviderSchema:
-        return SCHEMA
+        return STORING if self._stores() else SCHEMA
+
+    @property
+    def _data(self) -> BlockSchema:
+        """The schema of terraform_data."""
+        return self.schema().resources[terraform_data.NAME].block
 
     def validate_resource(self, mode: str, type: str, config: Value) -> list[interface.AttributeDiagnostic]:
         if mode == "managed" and type == terraform_data.NAME:
@@ -102,7 +112,7 @@ class BuiltinProvider(interface.InlineProvider):
         self, type: str, version: int, attributes: dict[str, Any], flat: bool = False
     ) -> tuple[Value, list[interface.AttributeDiagnostic]]:
         if type == terraform_data.NAME:
-            return terraform_data.upgrade(attributes)
+            return terraform_data.upgrade(attributes, self._data)
         if type != remote_state.NAME:
             return Null(DYNAMIC), [_unknown(type)]
         wanted = implied_type(remote_state.SCHEMA.block)
@@ -119,20 +129,20 @@ class BuiltinProvider(interface.InlineProvider):
 
     def move(self, request: interface.MoveRequest) -> interface.MoveAnswer:
         if request.target == terraform_data.NAME:
-            return terraform_data.move(request)
+            return terraform_data.move(request, self._data)
         return interface.MoveAnswer(Null(DYNAMIC), diagnostics=(_unknown(request.target),))
 
     def plan(self, request: interface.PlanRequest) -> interface.PlanAnswer:
         return terraform_data.plan(request)
 
     def apply(self, request: interface.ApplyRequest) -> interface.ApplyAnswer:
-        return terraform_data.apply(request.planned)
+        return terraform_data.apply(request.planned, request.config)
 
     def import_object(
         self, type: str, id: str, identity: Value = None
     ) -> tuple[list[interface.ImportedObject], list[interface.AttributeDiagnostic]]:
         if type == terraform_data.NAME:
-            return terraform_data.import_object(id), []
+            return terraform_data.import_object(id, self._data), []
         return [], [_unknown(type)]
 
     def read_data(self, type: str, config: Value, meta: Value = None, address: str = "") -> interface.ReadAnswer:

@@ -2,15 +2,22 @@
 
 `output` becomes what `input` is, whenever the object is created or `input` changes; `id` is random; another
 `triggers_replace` means another object.
+
+The block `store`, as in Terraform 1.16, keeps a value that may come from ephemeral values: its `input` is write-only,
+and the apply copies it to `output`, or with `sensitive = true` to `sensitive_output`. With a `version`, another input
+counts only with another version; with `replace = true`, it means another object. OpenTofu has no such block, so schemas
+have it only where a configuration or a state uses it: all other objects look as they do in OpenTofu.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 from planner.foundation.support.digests import random_uuid
 from planner.foundation.values.json_codec import CodecError, from_json
-from planner.foundation.values.schema import AttributeSchema, BlockSchema, coerce, implied_type
-from planner.foundation.values.types import DYNAMIC, STRING, MapType, ObjectType
-from planner.foundation.values.value import NOT_NULL, Null, Unknown, Value, identical, type_of
+from planner.foundation.values.schema import AttributeSchema, BlockSchema, NestedBlock, coerce, implied_type
+from planner.foundation.values.types import BOOL, DYNAMIC, STRING, MapType, ObjectType
+from planner.foundation.values.value import NOT_NULL, UNKNOWN, Null, Unknown, Value, identical, type_of
 from planner.world.provider import interface
 
 NAME = "terraform_data"
@@ -24,6 +31,22 @@ SCHEMA = interface.ResourceSchema(
         }
     )
 )
+_STORE = BlockSchema(
+    {
+        "input": AttributeSchema(DYNAMIC, optional=True, write_only=True),
+        "replace": AttributeSchema(BOOL, optional=True),
+        "sensitive": AttributeSchema(BOOL, optional=True),
+        "version": AttributeSchema(DYNAMIC, optional=True),
+        "output": AttributeSchema(DYNAMIC, computed=True),
+        "sensitive_output": AttributeSchema(DYNAMIC, computed=True, sensitive=True),
+    }
+)
+STORING = interface.ResourceSchema(
+    BlockSchema(SCHEMA.block.attributes, {"store": NestedBlock(_STORE, "single", max_items=1)})
+)
+"""the schema with the block `store`"""
+_KEPT = {False: "output", True: "sensitive_output"}
+"""the attribute that keeps the input of a store, by its argument `sensitive`"""
 _UNKNOWN_ID = Unknown(STRING, NOT_NULL)
 
 
@@ -34,8 +57,9 @@ def validate(config: Value) -> list[interface.AttributeDiagnostic]:
         interface.AttributeDiagnostic(
             "error", "Attribute cannot be set", f'"{name}" is decided when the object is created.', None
         )
-        for name in ("id", "output")
-        if config[name].__class__ is not Null
+        for place, names in ((config, ("id", "output")), (config.get("store"), tuple(_KEPT.values())))
+        for name in names
+        if place.__class__ is dict and place[name].__class__ is not Null
     ]
 
 
@@ -43,6 +67,36 @@ def plan(request: interface.PlanRequest) -> interface.PlanAnswer:
     proposed, prior = request.proposed, request.prior
     if proposed.__class__ is Null:
         return interface.PlanAnswer(proposed)
+    if "store" not in proposed or proposed["store"].__class__ is not dict:
+        return _plan(prior, proposed)
+    written = request.config["store"]["input"] if request.config["store"].__class__ is dict else Null(DYNAMIC)
+    before = prior["store"] if prior.__class__ is dict else Null(DYNAMIC)
+    store, path = _planned_store(before, proposed["store"], written)
+    answer = _plan(prior, {**proposed, "store": store})
+    if not path or prior.__class__ is Null:
+        return answer
+    given = proposed["input"]
+    renewed = {"id": _UNKNOWN_ID, "output": given if given.__class__ is Null else Unknown(type_of(given))}
+    renews = answer.renews or (("id", "output") if answer.planned["output"].__class__ is not Unknown else ("id",))
+    requires = (*answer.requires_replace, (("attr", "store"), ("attr", path)))
+    return interface.PlanAnswer({**answer.planned, **renewed}, requires_replace=requires, renews=renews)
+
+
+def _planned_store(before: Value, proposed: dict[str, Value], written: Value) -> tuple[Value, str]:
+    """The planned store, and its attribute that requires replacement, or "". A value that is stored anew is unknown: an
+    ephemeral one may differ when it is applied."""
+    kept = _KEPT[proposed["sensitive"] is True]
+    result = {**proposed, **{name: Null(DYNAMIC) for name in ("input", *_KEPT.values())}}
+    if before.__class__ is not dict:
+        return {**result, kept: UNKNOWN}, ""
+    old = before[_KEPT[before["sensitive"] is True]]
+    version, known = proposed["version"], before["version"]
+    is_new = not identical(known, version) if version.__class__ is not Null else not identical(old, written)
+    result[kept] = UNKNOWN if is_new else old
+    return result, kept if is_new and proposed["replace"] is True else ""
+
+
+def _plan(prior: Value, proposed: Value) -> interface.PlanAnswer:
     given = proposed["input"]
     fresh = given if given.__class__ is Null else Unknown(type_of(given))
     if prior.__class__ is Null:
@@ -57,7 +111,7 @@ def plan(request: interface.PlanRequest) -> interface.PlanAnswer:
     return interface.PlanAnswer(proposed)
 
 
-def apply(planned: Value) -> interface.ApplyAnswer:
+def apply(planned: Value, config: Value) -> interface.ApplyAnswer:
     if planned.__class__ is Null:
         return interface.ApplyAnswer(planned)
     value = dict(planned)
@@ -65,11 +119,16 @@ def apply(planned: Value) -> interface.ApplyAnswer:
         value["output"] = value["input"]
     if value["id"].__class__ is Unknown:
         value["id"] = random_uuid()
+    store = value.get("store")
+    if store.__class__ is dict:
+        value["store"] = {k: config["store"]["input"] if v.__class__ is Unknown else v for k, v in store.items()}
     return interface.ApplyAnswer(value)
 
 
-def upgrade(attributes: object) -> tuple[Value, list[interface.AttributeDiagnostic]]:
-    wanted = implied_type(SCHEMA.block)
+def upgrade(attributes: dict[str, Any], block: BlockSchema) -> tuple[Value, list[interface.AttributeDiagnostic]]:
+    wanted = implied_type(block)
+    if "store" not in block.blocks:
+        attributes = {name: value for name, value in attributes.items() if name != "store"}
     try:
         return from_json(attributes, wanted), []
     except CodecError as e:
@@ -77,11 +136,11 @@ def upgrade(attributes: object) -> tuple[Value, list[interface.AttributeDiagnost
         return Null(wanted), [interface.AttributeDiagnostic("error", "Invalid object in state", detail)]
 
 
-def import_object(id: str) -> list[interface.ImportedObject]:
-    return [interface.ImportedObject(NAME, coerce({"id": id}, SCHEMA.block))]
+def import_object(id: str, block: BlockSchema) -> list[interface.ImportedObject]:
+    return [interface.ImportedObject(NAME, coerce({"id": id}, block))]
 
 
-def move(request: interface.MoveRequest) -> interface.MoveAnswer:
+def move(request: interface.MoveRequest, block: BlockSchema) -> interface.MoveAnswer:
     """Convert a `null_resource`: its id stays, its triggers are triggers here."""
     if request.source_type != "null_resource":
         detail = f"A {request.source_type} cannot become a {NAME}; only a null_resource can."
@@ -98,4 +157,4 @@ def move(request: interface.MoveRequest) -> interface.MoveAnswer:
     given: dict[str, Value] = {"id": old["id"]}
     if old["triggers"].__class__ is not Null:
         given["triggers_replace"] = dict(old["triggers"].items)
-    return interface.MoveAnswer(coerce(given, SCHEMA.block), request.private)
+    return interface.MoveAnswer(coerce(given, block), request.private)

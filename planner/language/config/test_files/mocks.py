@@ -12,7 +12,7 @@ from planner.foundation.vocabulary.address import (
     valid_identifier,
 )
 from planner.foundation.vocabulary.span import Span
-from planner.language.config.mocking import Mocking, Override, Values
+from planner.language.config.mocking import OVERRIDES, Mocking, Override, Values
 from planner.language.config.model import ProviderDecl, Reference
 from planner.language.config.provider_blocks import check_provider_name
 from planner.language.config.reading import (
@@ -30,8 +30,8 @@ from planner.language.config.reading import (
 from planner.language.config.test_files.model import ModuleOverride
 from planner.language.syntax.body import Attribute, Block, Body, BodySchema, ExpectedBlock
 
-RESOURCE_OVERRIDES = ("override_resource", "override_data")
-_MOCKS = {"mock_resource": "managed", "mock_data": "data"}
+RESOURCE_OVERRIDES = tuple(OVERRIDES)
+_MOCKS = {"mock_resource": "managed", "mock_data": "data", "mock_ephemeral": "ephemeral"}
 _PROVIDER = BodySchema(
     dict.fromkeys(("alias", "for_each"), False),
     (*(ExpectedBlock(kind, ("type",)) for kind in _MOCKS), *map(ExpectedBlock, RESOURCE_OVERRIDES)),
@@ -137,9 +137,9 @@ def _is_known_late(attribute: Attribute | None, usual: bool, problems: Problems)
 def resource_override(
     block: Block, problems: Problems, is_own: bool = False, known_late: bool = False
 ) -> Override | None:
-    """`override_resource` or `override_data`; None when it is wrong (reported). `is_own`: in a file that may use
-    extensions that other programs do not understand; `known_late`: the default for whether its values are only known
-    after the apply."""
+    """`override_resource`, `override_data` or `override_ephemeral`; None when it is wrong (reported). `is_own`: in a
+    file that may use extensions that other programs do not understand; `known_late`: the default for whether its values
+    are only known after the apply."""
     mine = Problems()
     may_be_late = block.type == "override_resource"
     content = read(block.body, _with_during(_RESOURCE, is_own and may_be_late), mine)
@@ -152,7 +152,7 @@ def resource_override(
     problems.extend(mine)
     if mine.has_errors or target is None or address is None:
         return None
-    return Override("data" if block.type == "override_data" else "managed", address, values, target.span, late)
+    return Override(OVERRIDES[block.type], address, values, target.span, late)
 
 
 def module_override(block: Block, problems: Problems) -> ModuleOverride | None:

@@ -1,0 +1,96 @@
+"""Parts of a configuration that mean something else in Terraform than in OpenTofu, whose language planner reads."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+
+from planner.foundation.vocabulary.release import TERRAFORM
+from planner.foundation.vocabulary.span import Span
+from planner.language.config.model import Config, ModulePath
+from planner.language.config.reading import Problems
+from planner.language.config.statements import import_blocks
+
+Difference = tuple[str, "Span | str"]
+"""what differs, and a place where the configuration has it"""
+DEFAULT_REGISTRY = "registry.opentofu.org/"
+
+
+def check_languages(config: Config, problems: Problems) -> None:
+    """Warn once of all that differs, if a file of the configuration, or PLANNER_COMPATIBILITY, declares that it is
+    written for Terraform."""
+    declared = [
+        one for module in config.root.walk() for one in module.languages if one.language == TERRAFORM and one.constraint
+    ]
+    if not declared and os.environ.get("PLANNER_COMPATIBILITY") != TERRAFORM:
+        return
+    examples = [next(differs, None) for differs in (find(config) for find in _DIFFERENCES)]
+    lines = [f"\n  - {text} ({where})" for text, where in filter(None, examples)]
+    if not lines:
+        return
+    first = declared[0].where if declared else None
+    by = first if declared else "the variable PLANNER_COMPATIBILITY"
+    detail = f"The configuration is for Terraform, by {by}. In planner and OpenTofu its meaning differs:"
+    where = first if isinstance(first, Span) else None
+    problems.warning("other_language", "Different meaning in Terraform", detail + "".join(lines), where)
+
+
+def _hidden_files(config: Config) -> Iterator[Difference]:
+    for module in config.root.walk():
+        for one in module.languages:
+            if one.language == TERRAFORM and not one.constraint:
+                yield "Terraform reads this file, and not the .tofu file of the same name", one.where
+
+
+def _required_versions(config: Config) -> Iterator[Difference]:
+    for module in config.root.walk():
+        for one in module.languages:
+            span = one.where if isinstance(one.where, Span) else None
+            if one.language == TERRAFORM and span is not None and span.text.startswith("required_version"):
+                yield "required_version is checked by Terraform only", span
+
+
+def _removed_blocks(config: Config) -> Iterator[Difference]:
+    for module in config.root.walk():
+        for removed in module.removed:
+            if not removed.has_lifecycle:
+                yield "removed without lifecycle.destroy forgets the objects, and Terraform destroys them", removed.span
+
+
+def _provider_sources(config: Config) -> Iterator[Difference]:
+    text = "providers without a host come from registry.opentofu.org, in Terraform from registry.terraform.io"
+    for module in config.root.walk():
+        for required in module.required_providers.values():
+            span = required.span
+            if span is not None and required.source.startswith(DEFAULT_REGISTRY) and DEFAULT_REGISTRY not in span.text:
+                yield text, span
+        for resource in module.resources.values():
+            name = resource.provider_name
+            if name not in module.required_providers and module.provider_source(name).startswith(DEFAULT_REGISTRY):
+                yield text, resource.span
+
+
+def _module_sources(config: Config) -> Iterator[Difference]:
+    text = "modules without a host come from registry.opentofu.org, in Terraform from registry.terraform.io"
+    for module in config.root.walk():
+        for call in module.calls.values():
+            if call.source_kind == "registry" and call.written_source.split("//")[0].count("/") == 2:
+                yield text, call.shown_span
+
+
+def _outer_imports(config: Config) -> Iterator[Difference]:
+    seen: dict[str, ModulePath] = {}
+    for module, target, block in import_blocks(config):
+        if seen.setdefault(str(target), module.path) != module.path:
+            text = "an import block of a calling module beats that of a called one; in Terraform the last one counts"
+            yield text, block.span
+
+
+_DIFFERENCES: tuple[Callable[[Config], Iterator[Difference]], ...] = (
+    _hidden_files,
+    _required_versions,
+    _removed_blocks,
+    _provider_sources,
+    _module_sources,
+    _outer_imports,
+)
