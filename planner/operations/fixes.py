@@ -33,12 +33,15 @@ from planner.logic.graph.build import graph_with, user_files
 from planner.logic.graph.fixes import Fix, Fixes, FixLocation, fact_fixes
 from planner.logic.graph.hitting_sets import MOST_SETS
 from planner.logic.graph.why import prove_wait, read_query, vertices_meant, with_nodes
+from planner.logic.model.graph import Graph
 from planner.logic.programs.actions import UNKNOWN, does, is_word, words_for
 from planner.logic.programs.rule_programs import Files
 from planner.operations.advice import try_blocks
 from planner.operations.explanations import (
+    DEFERRED,
     GRAPH_WORDS,
     changed_actions,
+    deferral_ground,
     explainer_of,
     vertex_fact,
 )
@@ -62,6 +65,11 @@ def fixes(options: OperationOptions, words: tuple[str, ...], kind: str = "", pla
         return _document(["unknown", text], unknown_fixes(explainer_of(_make_plan(options, plan_file)), text)), []
     if len(words) == 1 and "(" in words[0].partition('"')[0]:
         return _of_fact(options, words[0], kind, plan_file)
+    if len(words) == 2 and words[0] == DEFERRED:
+        ground, diagnostics = deferral_ground(options, plan_file)
+        if ground is None:
+            return None, diagnostics
+        return _of_fact_in(ground, vertex_fact(ground, *words), _rules(options, plan_file))
     if len(words) == 2 and words[0] in GRAPH_WORDS:
         asked = with_vertices(graph(options, kind or "plan", plan_file, True))
         return _of_fact(options, vertex_fact(asked, *words), kind or "plan", plan_file)
@@ -103,6 +111,10 @@ def _of_wait(options: OperationOptions, words: tuple[str, ...], kind: str, plan_
 
 def _of_fact(options: OperationOptions, text: str, kind: str, plan_file: str | None) -> Found:
     asked = with_vertices(graph(options, kind or ("apply" if plan_file else "plan"), plan_file, True))
+    return _of_fact_in(asked, text, _rules(options, plan_file))
+
+
+def _of_fact_in(asked: Graph, text: str, own: Files) -> Found:
     query, problems = read_query(asked.program, text)
     query, unknown = with_nodes(asked, query)
     (atom, *others) = query.literals
@@ -115,7 +127,7 @@ def _of_fact(options: OperationOptions, text: str, kind: str, plan_file: str | N
         raise Failure(
             [*unknown, error("why.fails", "It does not hold", f"{atom} does not hold, so there is nothing to fix.")]
         )
-    result = fact_fixes(asked, atom.predicate, row, _rules(options, plan_file))
+    result = fact_fixes(asked, atom.predicate, row, own)
     return _document([atom.predicate, *row], result), problems
 
 

@@ -108,7 +108,8 @@ def planning_facts(plan: Plan, loaded: Loaded[Any], queried_address: str | None 
     from planner.logic.datalog.engine.fact_base import FactBuilder
     from planner.logic.facts.from_state import from_deferral
 
-    facts = graph_facts(walk_of("plan", plan.mode), loaded, plan.prior_state, plan.limits, (), queried_address)
+    limits = plan.limits.including(block for block, _, _ in plan.deferred)
+    facts = graph_facts(walk_of("plan", plan.mode), loaded, plan.prior_state, limits, (), queried_address)
     if plan.deferred:
         more = FactBuilder(facts)
         from_deferral(more, plan, loaded.config)

@@ -322,8 +322,9 @@ class PlanText:
             self.terminal.out(f"{title} {self.paint('A problem stopped it before anything was planned.', 'bold')}")
             self.terminal.out()
             return
-        sentence, remark = NOTHING[plan.mode]
-        self.terminal.out(f"{self.paint('No changes.', 'bold', 'green')} {self.paint(sentence, 'bold')}")
+        sentence, remark = DEFERRED if plan.deferred else NOTHING[plan.mode]
+        colour = "yellow" if plan.deferred else "green"
+        self.terminal.out(f"{self.paint('No changes.', 'bold', colour)} {self.paint(sentence, 'bold')}")
         if not follows_next():
             self.terminal.out()
             self._say(remark)
@@ -344,6 +345,10 @@ def _meaning(action: str) -> str:
     return " and then ".join(legends)
 
 
+DEFERRED = (
+    "The rest is left for a later plan.",
+    "What can be planned now was compared with the real objects, and no differences were found.",
+)
 NOTHING = {
     "normal": (
         "Your infrastructure matches the configuration.",

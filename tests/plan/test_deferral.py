@@ -96,6 +96,31 @@ def test_it_goes_together_with_exclude(folder: Path, planner: Planner) -> None:
     assert [d["address"] for d in document["deferred"]] == ["terraform_data.b"]
 
 
+DECIDES = "count refers to terraform_data.a: main.tf:4: count = length(terraform_data.a.id) > 0 ? 2 : 0"
+WHY = {
+    "terraform_data.b": ["left with it, as they depend on it: module.m.terraform_data.x, terraform_data.c"],
+    "terraform_data.b[1]": [],
+    "terraform_data.c": ["terraform_data.c depends on terraform_data.b: main.tf:7:"],
+    "module.m.terraform_data.x": ["module.m depends on terraform_data.b: main.tf:11:"],
+    "output.o": ["output.o needs terraform_data.b: main.tf:13:"],
+}
+
+
+def test_why(folder: Path, planner: Planner) -> None:
+    planned(planner)
+    for address, steps in WHY.items():
+        for of in ((), ("-plan=p",)):
+            text = " ".join(planner("why", "deferred", address, *of).out.split())
+            assert text.startswith(f"{address} is left for a later plan: ") and DECIDES in text
+            assert all(step in text for step in steps)
+    listed = planner("why", "deferred").out.split()
+    assert listed[6:] == ["module.m.terraform_data.x", "output.o", "terraform_data.b", "terraform_data.c"]
+    fixes = " ".join(planner("why", "-fix", "deferred", "terraform_data.c").out.split())
+    assert "1. main.tf:4: count" in fixes and "2. main.tf:7: resource" in fixes and fixes.count("[checked]") == 2
+    assert planner("query", "-plan=p", "-type=plan", "deferral(B, W)").out.split()[-2:] == ["terraform_data.b", "count"]
+    assert "does not hold" in planner("why", "deferred", "terraform_data.d").err
+
+
 RULES = """
 deny("input", A, "has an input") :- change(A, "terraform_data", _, _, _, _), planned(A, "input", "no").
 deny("gone", A, "goes") :- acts(A, "delete").

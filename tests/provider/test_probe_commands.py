@@ -210,6 +210,7 @@ def test_deferral_by_a_provider(project: Path, probe_world: Path, name: str) -> 
     deferred = {d["resource_change"]["address"]: d["reason"] for d in document["deferred_changes"]}
     assert deferred[address] == reason and f"- {address}: " in text
     assert deferred["probe_plain.after"] == "deferred_prereq"
+    assert ("No changes. The rest is left for a later plan." in text) == (not planned)
     run("apply", "-auto-approve", "-allow-deferral")
     names = json.loads((project / "terraform.tfstate").read_text())["resources"]
     assert [r["name"] for r in names if r["mode"] == "managed"] == planned

@@ -119,7 +119,7 @@ def from_changes(facts: FactBuilder, changes: Iterable[ResourceChange], state: S
 
 
 def from_deferral(facts: FactBuilder, plan: Plan, config: Config) -> None:
-    """Add the blocks that a plan leaves for a later one, and the values that were missing."""
+    """Add the blocks that a plan leaves for a later one, which it excludes, and the values that were missing."""
     places: dict[str, Span | None] = {}
     for block, cause, _ in plan.deferred:
         address = parse_address(block)
@@ -130,7 +130,10 @@ def from_deferral(facts: FactBuilder, plan: Plan, config: Config) -> None:
             decl = (module.resources if isinstance(address, ResourceAddress) else module.calls).get(name)
         expr = getattr(decl, cause, None)
         places[block] = expr.span if expr is not None else getattr(decl, "span", None)
-        facts.add("deferral", block, cause, source=places[block] or StateEntry(block))
+        source = places[block] or StateEntry(block)
+        facts.add("deferral", block, cause, source=source)
+        form = "resource" if isinstance(address, ResourceAddress) else "module"
+        facts.add("exclude", block, form, block, source=source)
     for one in plan.deferred_changes:
         block = str(parse_resource_instance(one.change.address).config)
         place = places.get(block) or StateEntry(block)

@@ -101,8 +101,12 @@ def deferral_chain(graph: Graph, predicate: str, row: tuple[str, ...]) -> list[C
     to the block that is deferred, and the value or the answer that decides that."""
     proof = Prover(graph.program, graph.database).why(predicate, row)
     postponed = _below(proof, "postponed") if proof is not None else None
-    below = _below(postponed, "depends_on_resource") if postponed is not None else None
     steps: list[ChainStep] = []
+    if postponed is not None and (needs := _below(postponed, "output_needs")) is not None:
+        sources = tuple(_source_lines(graph, needs))
+        steps.append(ChainStep(" needs ".join(name.partition(" (")[0] for name in needs.row), sources))
+        postponed = _below(postponed, "postponed")
+    below = _below(postponed, "depends_on_resource") if postponed is not None else None
     while below is not None:
         link = _below(below, "link")
         sources = tuple(_source_lines(graph, link)) if link is not None else ()
