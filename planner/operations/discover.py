@@ -23,7 +23,6 @@ from planner.language.config.file_content import QUERIES
 from planner.language.config.for_each import for_each_items
 from planner.language.config.model import Expr, ImportDecl
 from planner.language.config.reading import Problems
-from planner.language.config.statements import import_blocks
 from planner.language.config.static import StaticScope
 from planner.language.config.variables import given_values
 from planner.logic.datalog.engine.evaluate import Database, evaluate
@@ -35,6 +34,7 @@ from planner.operations.options import OperationOptions
 from planner.operations.plan import plan_options
 from planner.operations.providers_needed import selection_problems
 from planner.operations.state_access import Stored, load_with_values
+from planner.world.state.model import State
 
 HEADER = "# __generated__ by planner"
 REQUEST = "# Please review these resources and move them into your main configuration files."
@@ -111,27 +111,32 @@ def _twice(type: str, identity: str, instance: str, other: str) -> Diagnostic:
 # What is managed: objects in a state, and those that import blocks are going to bring there.
 
 
-def known_objects(stored: Stored[Any], unit: str = "") -> list[KnownObject]:
-    """The objects of a directory, which is a unit of a fleet or not."""
-    prefix = f"{unit}: " if unit else ""
-    known, present = [], set()
-    for resource, instance in stored.state.instances():
+def recorded_objects(state: State, place: str = "") -> list[KnownObject]:
+    """The objects of a state; `place`: its unit in a fleet, and the component there."""
+    prefix = f"{place}: " if place else ""
+    known = []
+    for resource, instance in state.instances():
         record = instance.current
         if record is None or resource.mode != "managed":
             continue
-        address = resource.address + format_key(instance.key)
-        present.add(address)
         source = parse_provider_configuration(resource.provider).source
-        version = record.identity_schema_version or 0
-        known.append(KnownObject(prefix + address, resource.type, source, record.identity, version))
-    for module, resource_address, declared in import_blocks(stored.config):
-        # values of the variables of called modules are not known without planning
-        given = (lambda variable, problems: None) if module.path else given_values(stored.given)
-        scope = StaticScope(module.variables, module.locals, given, module.directory, ".", stored.workspace)
-        target = resource_address if module.path else declared.instance or resource_address
-        if str(target) not in present:
+        name, version = prefix + resource.address + format_key(instance.key), record.identity_schema_version or 0
+        known.append(KnownObject(name, resource.type, source, record.identity, version))
+    return known
+
+
+def known_objects(stored: Stored[Any], unit: str = "") -> list[KnownObject]:
+    """The objects of a directory, which is a unit of a fleet or not."""
+    prefix = f"{unit}: " if unit else ""
+    known = recorded_objects(stored.state, unit)
+    present = {one.instance for one in known}
+    root = stored.config.root
+    scope = StaticScope(root.variables, root.locals, given_values(stored.given), root.directory, ".", stored.workspace)
+    for declared in root.imports:
+        target = declared.instance or declared.target
+        name = f"{prefix}{target}"
+        if target is not None and name not in present:
             for id, identity in _pending(declared, scope):
-                name = prefix + str(target)
                 known.append(KnownObject(name, target.type, "", identity, is_pending=True, id=id))
     return known
 

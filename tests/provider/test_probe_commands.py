@@ -379,3 +379,10 @@ def test_the_next_round_of_a_stack_resolves_what_its_provider_deferred(project: 
     cause = "of component.c is left for a later round: something that its provider needs does not exist yet"
     assert cause in run("stacks", "why", "deferred", "component.c")
     assert "2 added" in run("stacks", "apply", "-auto-approve")
+    main_file = REQUIRED + 'provider "probe" {}\n'
+    search = 'list "probe_thing" "x" {\n  provider = probe\n}\n'
+    (project / "search").mkdir()
+    (project / "search" / "main.tf").write_text(main_file)
+    (project / "search" / "q.tfquery.hcl").write_text(search)
+    found = run("discover", "-fleet=.", "search")  # its objects are managed, for a search in the whole fleet
+    assert "managed as d: component.c: probe_thing.r" in found and "2 results, 2 managed" in found

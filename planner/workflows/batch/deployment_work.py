@@ -26,7 +26,7 @@ from planner.render.diff_block import SchemaLookup
 from planner.render.view import HumanView
 from planner.workflows.batch.deployment_plans import differences, save
 from planner.workflows.batch.files_read import RECORDER
-from planner.workflows.batch.model import Request, UnitResult, diagnostics_json
+from planner.workflows.batch.model import IDENTITIES, Request, UnitResult, diagnostics_json
 from planner.workflows.batch.passed_outputs import NEW, awaited_in, gives, outputs_of, own_outputs, rests_on
 from planner.workflows.batch.plan_unit import (
     Check,
@@ -420,4 +420,10 @@ def _state(request: Request, session: OpenedStack) -> UnitResult:
     result = UnitResult(request.unit, "no-changes", text=said)
     if state is not None:
         result = evolve(result, lineage=state.lineage, serial=state.serial)
+    if IDENTITIES in request.facts:
+        from planner.operations.discover import recorded_objects
+
+        parts = [(name, states.read(name)) for name in states.recorded()]
+        rows = [one.row for name, part in parts if part for one in recorded_objects(part, f"{request.unit}: {name}")]
+        result = evolve(result, facts={IDENTITIES: rows})
     return evolve(result, planned=_recorded_outputs(states)) if request.is_read else result

@@ -10,12 +10,13 @@ from planner.logic.facts.managed import KnownObject
 from planner.workflows.batch.earlier_runs import state_request
 from planner.workflows.batch.model import IDENTITIES, UnitResult
 from planner.workflows.batch.session import Batch, BatchOptions
+from planner.world.state.workspace import current_workspace
 
 
 def managed_objects(folder: str, but: str) -> tuple[list[KnownObject], list[Diagnostic]]:
-    """The objects of all units of a fleet, except those of the unit in the directory `but`. Raises Failure."""
+    """The objects of all units of a fleet, except those of the directory `but` and its workspace. Raises Failure."""
     batch = Batch(BatchOptions((folder,)), "plan")
-    own = os.path.realpath(but)
+    workspace, _, _ = current_workspace(but, os.environ)
     try:
         problems = list(batch.fleet.diagnostics)
         if has_errors(problems):
@@ -24,7 +25,7 @@ def managed_objects(folder: str, but: str) -> tuple[list[KnownObject], list[Diag
         units = [
             name
             for name, unit in sorted(batch.fleet.units.items())
-            if os.path.realpath(unit.directory(batch.fleet.root)) != own
+            if not _is_at(unit.directory(batch.fleet.root), but) or unit.workspace not in ("", workspace)
         ]
         results = batch.run_all([evolve(state_request(batch, unit), facts=(IDENTITIES,)) for unit in units])
     finally:
@@ -34,6 +35,10 @@ def managed_objects(folder: str, but: str) -> tuple[list[KnownObject], list[Diag
         problems += _problems(result)
         known += [KnownObject(*row) for row in result.facts.get(IDENTITIES, ())]
     return known, problems
+
+
+def _is_at(directory: str, other: str) -> bool:
+    return os.path.realpath(directory) == os.path.realpath(other)
 
 
 def _problems(result: UnitResult) -> list[Diagnostic]:
