@@ -13,9 +13,8 @@ from planner.foundation.support.disk import is_directory, read_whole, real_path
 from planner.foundation.values.value import Value
 from planner.foundation.vocabulary.diagnostic import Diagnostic
 from planner.foundation.vocabulary.records import evolve
-from planner.foundation.vocabulary.release import TERRAFORM, set_language
+from planner.foundation.vocabulary.release import TERRAFORM, language, set_language
 from planner.foundation.vocabulary.version_constraints import parse_constraints
-from planner.language.config.dialects import check_languages
 from planner.language.config.directory import (
     DATA_DIRECTORY,
     Manifest,
@@ -75,7 +74,9 @@ def load_config(
         queries=queries,
     )
     problems.extend(diagnostics)
-    if not problems.has_errors:
+    if not problems.has_errors and (language() or any(module.languages for module in config.root.walk())):
+        from planner.language.config.dialects import check_languages
+
         check_languages(config, problems)
     return (None if problems.has_errors else config), problems
 
