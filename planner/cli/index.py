@@ -14,6 +14,7 @@ PURPOSES = {
     "Objects": (
         "import",
         "discover",
+        "refactor",
         "state",
         "output",
         "console",
@@ -84,6 +85,11 @@ COMMANDS = {
     "providers mirror": "Copy the providers into a mirror directory",
     "providers schema": "Show the schemas of the providers in use",
     "query": "Query the derived relations",
+    "refactor": "Rename and rearrange configuration without changing any object",
+    "refactor count-to-for-each": "Turn a count into a for_each",
+    "refactor mv": "Rename a resource, module, variable, local value or output",
+    "refactor rename-key": "Rename a key of for_each",
+    "refactor undo": "Take the last refactoring back",
     "refresh": "Update the state from the real objects",
     "rules": "Show the rules, check and test your own",
     "rules check": "Check rule files",
@@ -149,6 +155,8 @@ FAMILIES = {
     "derived from the remote states that they read, from the fleet's file planner.batch.hcl, and from your rules.",
     "metadata": "Describes this program to other programs.",
     "policy": "Judges plans by policies: rules that deny a plan, or warn about it.",
+    "refactor": "Edits configuration files without changing any object: the edits are written only if the plan with "
+    "them is the plan without them.",
     "rules": "Shows the rules that decide everything, and checks and tests rules of your own. rules/README.md "
     "documents the language of the rules.",
     "stacks": "Plans and applies stacks: components (*.tfcomponent.hcl) and deployments (*.tfdeploy.hcl).",
@@ -173,6 +181,7 @@ MODULES = {
     "policy": ("policy init", "policy list", "policy lock", "policy update", "policy test"),
     "providers": ("providers", "providers lock", "providers mirror", "providers schema", "stacks providers-lock"),
     "questions": ("what-if", "drift", "vars", "explore", "suggest"),
+    "refactor": ("refactor mv", "refactor rename-key", "refactor count-to-for-each", "refactor undo"),
     "rules": ("rules list", "rules doc", "rules graph", "rules stats", "rules check", "rules fmt", "rules test"),
     "servers": ("language-server", "mcp"),
     "show": ("show", "output"),

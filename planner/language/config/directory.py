@@ -195,6 +195,13 @@ def _records(document: Any) -> Manifest:
 
 def write_manifest(manifest: Manifest, root_dir: str, data_dir: str = DATA_DIRECTORY) -> None:
     """Replace modules.json atomically. Raises OSError."""
+    path = manifest_path(root_dir, data_dir)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    replace_file(path, manifest_text(manifest), durable=False)
+
+
+def manifest_text(manifest: Manifest) -> bytes:
+    """The content of modules.json."""
     records = []
     for key in sorted(manifest):
         record = manifest[key]
@@ -202,9 +209,7 @@ def write_manifest(manifest: Manifest, root_dir: str, data_dir: str = DATA_DIREC
         if record.version:
             entry = {"Key": key, "Source": record.source, "Version": record.version, "Dir": record.directory}
         records.append(entry)
-    path = manifest_path(root_dir, data_dir)
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    replace_file(path, _as_in_html(orjson.dumps({"Modules": records})), durable=False)
+    return _as_in_html(orjson.dumps({"Modules": records}))
 
 
 def _as_in_html(text: bytes) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from typing import TypeAlias
 
 from planner.foundation.vocabulary.address import valid_identifier
 from planner.foundation.vocabulary.diagnostic import Failure, error
@@ -19,6 +20,8 @@ KINDS = {
 """the protocol's kinds of symbols (class, field, method, module, variable, constant, enum, namespace, event)"""
 _MOST = 1000
 """symbols of an answer"""
+Edits: TypeAlias = dict[str, list[tuple[int, int, str]]]
+"""the new texts of ranges of files, by path, with offsets in code points"""
 
 
 @frozen
@@ -164,30 +167,39 @@ def renamable(workspace: Workspace, path: str, offset: int) -> tuple[DeclaredObj
     hit = target_at(workspace, path, offset)
     if hit is None or not declarations(workspace, hit[0]):
         raise _refusal("There is nothing here that has a declaration in this workspace.")
-    for place, symbol in declarations(workspace, hit[0]):
-        if symbol.block in ("provider", "mock_provider", symbol.key):
-            raise _refusal(f"A block of type {symbol.block} cannot be renamed.")
-        if not workspace.is_inside(place) or "/.terraform/" in place:
-            raise _refusal(
-                f"{hit[0].key} is declared in {place}, which is an installed module or outside the workspace."
-            )
+    check_renamable(workspace, hit[0])
     return hit
 
 
+def check_renamable(workspace: Workspace, target: DeclaredObject) -> None:
+    """Raises Failure when the declarations of an object cannot be edited."""
+    for place, symbol in declarations(workspace, target):
+        if symbol.block in ("provider", "mock_provider", symbol.key):
+            raise _refusal(f"A block of type {symbol.block} cannot be renamed.")
+        if not workspace.is_inside(place) or "/.terraform/" in place:
+            detail = f"{target.key} is declared in {place}, which is an installed module or outside the workspace."
+            raise _refusal(detail)
+
+
 def rename(workspace: Workspace, path: str, offset: int, name: str) -> Json:
-    """The edits that rename an object everywhere. A resource or module call gets a `moved` block, so that its objects
-    stay. Raises Failure."""
+    """The edits that rename an object everywhere, for an editor. Raises Failure."""
     workspace.look_again()
     target, _, _ = renamable(workspace, path, offset)
+    return workspace_edit(workspace.opened, rename_edits(workspace, target, name))
+
+
+def rename_edits(workspace: Workspace, target: DeclaredObject, name: str) -> Edits:
+    """The edits that rename an object everywhere. A resource or module call gets a `moved` block, so that its objects
+    stay. Raises Failure."""
     if not valid_identifier(name):
         raise _refusal(f'"{name}" is not a valid name: letters, digits, _ and -, beginning with a letter or _.')
     new_key = f"{target.key.rpartition('.')[0]}.{name}"
     module = workspace.module(target.directory)
     if new_key == target.key:
-        return {"changes": {}}
+        return {}
     if new_key in module.symbols:
         raise _refusal(f"{new_key} is already declared.")
-    edits: dict[str, list[tuple[int, int, str]]] = {}
+    edits: Edits = {}
     places = declarations(workspace, target)
     for place, symbol in places:
         edits.setdefault(place, []).append((symbol.name_start, symbol.name_end, name))
@@ -200,9 +212,13 @@ def rename(workspace: Workspace, path: str, offset: int, name: str) -> Json:
             raise _refusal(f"A moved or removed block names {new_key}: delete that block first.")
         if place.endswith(".json"):
             raise _refusal("Objects that are declared in JSON files cannot be renamed here.")
-        block = f"\n\nmoved {{\n  from = {target.key}\n  to   = {new_key}\n}}"
-        edits[place].append((symbol.end, symbol.end, block))
-    return workspace_edit(workspace.opened, edits)
+        edits[place].append((symbol.end, symbol.end, moved_text(target.key, new_key)))
+    return edits
+
+
+def moved_text(old: str, new: str) -> str:
+    """A moved block, to be inserted after another block."""
+    return f"\n\nmoved {{\n  from = {old}\n  to   = {new}\n}}"
 
 
 def _refusal(detail: str) -> Failure:

@@ -39,7 +39,7 @@ BLOCKS: dict[str, tuple[str, ...]] = {
 """block types with the names of their labels"""
 RESOURCES = ("resource", "data", "ephemeral", "action", "list")
 _RUN = BodySchema({}, (ExpectedBlock("variables"),))
-_FILE = BodySchema({}, tuple(ExpectedBlock(name, labels) for name, labels in BLOCKS.items()))
+FILE = BodySchema({}, tuple(ExpectedBlock(name, labels) for name, labels in BLOCKS.items()))
 
 
 @frozen
@@ -93,7 +93,7 @@ def symbols_of(body: Body, text: str, is_values: bool = False) -> FileSymbols:
     if is_values:
         attributes = body.just_attributes()[0].values()
         return FileSymbols((), tuple(NameUse(f"var.{a.name}", *name_range(a, text)) for a in attributes))
-    content, rest = body.partial_content(_FILE)
+    content, rest = body.partial_content(FILE)
     symbols: list[DeclaredName] = []
     mentions: list[NameUse] = []
     sources: dict[str, str] = {}
@@ -101,7 +101,7 @@ def symbols_of(body: Body, text: str, is_values: bool = False) -> FileSymbols:
         symbols += _declarations(block, text)
         mentions += _mentioned(block, text)
         if block.type == "module":
-            source = _attributes(block.body).get("source")
+            source = attributes_of(block.body).get("source")
             text_of = literal(source.literal) if source is not None else ""
             sources[block.labels[0].value] = text_of
     for attribute in rest.just_attributes()[0].values():
@@ -127,7 +127,7 @@ def name_range(attribute: Attribute, text: str) -> tuple[int, int]:
     return (start + 1, end - 1) if text[start : start + 1] == '"' and end - start > 1 else (start, end)
 
 
-def _attributes(body: Body) -> dict[str, Attribute]:
+def attributes_of(body: Body) -> dict[str, Attribute]:
     try:
         return body.just_attributes()[0]
     except Failure:
@@ -137,7 +137,7 @@ def _attributes(body: Body) -> dict[str, Attribute]:
 def _declarations(block: Block, text: str) -> Iterator[DeclaredName]:
     kind = block.type
     if kind in ("locals", "variables"):
-        for attribute in _attributes(block.body).values():
+        for attribute in attributes_of(block.body).values():
             where = name_range(attribute, text)
             if kind == "locals":
                 yield DeclaredName(
@@ -153,7 +153,7 @@ def _declarations(block: Block, text: str) -> Iterator[DeclaredName]:
     if kind in RESOURCES:
         key = f"{block.labels[0].value}.{name}" if kind == "resource" else f"{kind}.{block.labels[0].value}.{name}"
     elif kind == "provider":
-        alias = _attributes(block.body).get("alias")
+        alias = attributes_of(block.body).get("alias")
         key = f"provider.{name}" + (f".{literal(alias.literal)}" if alias is not None else "")
     else:
         key = f"{'var' if kind == 'variable' else kind}.{name}"
@@ -163,7 +163,7 @@ def _declarations(block: Block, text: str) -> Iterator[DeclaredName]:
 def _mentioned(block: Block, text: str) -> Iterator[NameUse]:
     is_history = block.type in ("moved", "removed")
     name = block.labels[-1].value if block.labels else ""
-    attributes = _attributes(block.body)
+    attributes = attributes_of(block.body)
     providers = []
     if block.type in RESOURCES and "provider" in attributes:
         providers = [attributes["provider"]]
@@ -173,7 +173,7 @@ def _mentioned(block: Block, text: str) -> Iterator[NameUse]:
         providers = [attributes["providers"]] if "providers" in attributes else []
     elif block.type in ("variables", "run"):
         inner = [block] if block.type == "variables" else block.body.partial_content(_RUN)[0].blocks
-        for attribute in (a for one in inner for a in _attributes(one.body).values()):
+        for attribute in (a for one in inner for a in attributes_of(one.body).values()):
             yield NameUse(f"var.{attribute.name}", *name_range(attribute, text))
     passed = [(one.start, one.end) for one in providers]
     for attribute in providers:

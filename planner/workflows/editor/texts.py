@@ -8,8 +8,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property, lru_cache
 from typing import Any
-
-from pygls.uris import from_fs_path, to_fs_path
+from urllib.parse import quote, unquote, urlsplit
 
 from planner.foundation.support.disk import Entry, TreeEntry
 from planner.foundation.vocabulary.span import Span
@@ -85,13 +84,16 @@ def document_of(text: str) -> TextDocument:
 
 def path_of(uri: str) -> str:
     """The absolute path of a document; the URI itself for one that is not a file."""
-    path = to_fs_path(uri) if uri.startswith("file:") else None
-    return os.path.normpath(path) if path else uri
+    try:
+        parts = urlsplit(uri)
+    except ValueError:
+        return uri
+    return os.path.normpath(unquote(parts.path)) if parts.scheme == "file" and parts.path.startswith("/") else uri
 
 
 def uri_of(path: str) -> str:
     """The URI of a file."""
-    return from_fs_path(path) or path
+    return f"file://{quote(path)}"
 
 
 def span_range(span: Span) -> Json:

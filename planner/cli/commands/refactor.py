@@ -1,0 +1,116 @@
+"""`refactor`: edits of the configuration that change no object, checked by planning before they are written."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from planner.api.making import Making
+from planner.cli.flags import Arguments, Flag, UsageError, command
+from planner.cli.options import STATE, VARIABLES, plan_calls
+from planner.render.terminal import Terminal
+
+if TYPE_CHECKING:
+    from planner.workflows.editor.refactoring import Refactoring
+
+_FLAGS = (
+    Flag("dry-run", "bool", "Show the edits, and write nothing."),
+    Flag("refresh", "bool", "Read the real objects before each plan (default: true).", default=True),
+    *STATE,
+    *VARIABLES,
+)
+
+
+@command(
+    "[options] ADDRESS NAME",
+    """Renames a resource, module call, variable, local value or output, with all references to it, also in modules
+that call this one and in value and test files. Resources and modules get a moved block.
+
+The edits are written only if the plan with them is the plan without them. `planner refactor undo` takes them back.
+
+  planner refactor mv terraform_data.web gateway
+  planner refactor mv module.net.var.cidr cidr_block""",
+    _FLAGS,
+)
+def refactor_mv(arguments: Arguments, terminal: Terminal) -> int:
+    """0 when the files are written, 1 on errors, and when the plan would change."""
+    from planner.workflows.editor.refactoring import move
+
+    old, new = _two_words(arguments, "an address and a new name")
+    return _carry_out(arguments, terminal, lambda calls: move(calls.options, old, new))
+
+
+@command(
+    "[options] ADDRESS[KEY] KEY",
+    """Renames the key of an instance of a resource or module with for_each: where the key is written (in the block, a
+local value, a variable's default, a value file, or the argument of a call), and in references. Inserts a moved block.
+
+The edits are written only if the plan with them is the plan without them. `planner refactor undo` takes them back.
+
+  planner refactor rename-key 'terraform_data.web["a"]' blue""",
+    _FLAGS,
+)
+def refactor_rename_key(arguments: Arguments, terminal: Terminal) -> int:
+    """0 when the files are written, 1 on errors, and when the plan would change."""
+    from planner.workflows.editor.refactoring import rename_key
+
+    old, new = _two_words(arguments, "an instance and a new key")
+    return _carry_out(arguments, terminal, lambda calls: rename_key(calls.options, old, new))
+
+
+@command(
+    "[options] ADDRESS",
+    """Turns the count of a resource or module into a for_each, with its uses of count.index, references to instances,
+and a moved block for each. With count = length(LIST) the keys are the elements of the list, elsewhere the numbers.
+
+The edits are written only if the plan with them is the plan without them. `planner refactor undo` takes them back.""",
+    _FLAGS,
+)
+def refactor_count_to_for_each(arguments: Arguments, terminal: Terminal) -> int:
+    """0 when the files are written, 1 on errors, and when the plan would change."""
+    from planner.workflows.editor.refactoring import count_to_for_each
+
+    if len(arguments.words) != 1:
+        raise UsageError("Wrong number of arguments", "Name one resource or module.")
+    return _carry_out(arguments, terminal, lambda calls: count_to_for_each(calls.options, arguments.words[0]))
+
+
+@command(
+    "",
+    """Takes the last refactoring back: its files get their former content, byte for byte. Nothing is done if one of
+them was changed since.""",
+    (),
+)
+def refactor_undo(arguments: Arguments, terminal: Terminal) -> int:
+    """0, or 1 when there is nothing to take back or a file was changed."""
+    from planner.workflows.editor.refactoring import undo
+
+    words, files = undo(plan_calls(Making, arguments).options)
+    terminal.out(f"Took back: planner refactor {shlex.join(words)}")
+    for name in files:
+        terminal.out(f"  {name}")
+    return 0
+
+
+def _two_words(arguments: Arguments, what: str) -> tuple[str, str]:
+    if len(arguments.words) != 2:
+        raise UsageError("Wrong number of arguments", f"Name {what}.")
+    return arguments.words[0], arguments.words[1]
+
+
+def _carry_out(arguments: Arguments, terminal: Terminal, refactoring: Callable[[Making], Refactoring]) -> int:
+    from planner.workflows.editor.refactoring import write
+
+    calls = plan_calls(Making, arguments, needs_configuration=True)
+    made = refactoring(calls)
+    terminal.out(made.diff())
+    for old, new in made.moved:
+        terminal.out(f"{old} has the address {new}.")
+    number = f"{len(made.texts)} file{'s' if len(made.texts) != 1 else ''}"
+    if arguments["dry-run"]:
+        terminal.out(f"The plan does not change. {number} would be written.")
+        return 0
+    write(calls.options, made, [arguments.command.partition(" ")[2], *arguments.words])
+    terminal.out(f"The plan does not change. {number} written; planner refactor undo takes it back.")
+    return 0

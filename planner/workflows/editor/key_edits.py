@@ -1,0 +1,246 @@
+"""Edits of the keys of repeated objects: renaming a key of for_each, and count to for_each."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
+
+from planner.foundation.vocabulary.address import format_key, quote, valid_identifier
+from planner.foundation.vocabulary.diagnostic import Failure, error
+from planner.language.syntax.body import Attribute, Block, variables
+from planner.language.syntax.nodes import (
+    Call,
+    Conditional,
+    Expression,
+    For,
+    GetAttr,
+    Literal,
+    Object,
+    Parens,
+    Traversal,
+    Tuple,
+    Variable,
+    Wrap,
+)
+from planner.workflows.editor.navigation import DeclaredObject, Edits, declarations, mentions, moved_text
+from planner.workflows.editor.symbols import FILE, attributes_of
+from planner.workflows.editor.workspace import Workspace, kind_of
+
+_COLLECTIONS = frozenset(("toset", "tomap", "tolist", "merge", "concat", "setunion", "distinct", "flatten"))
+"""functions whose result has the keys or elements of their arguments"""
+_SUFFIX = re.compile(r"(?:\.[A-Za-z_][\w-]*|\[\d+\]|\[\"[^\"\\$%]*\"\])*")
+_COUNT_INDEX = re.compile(r"\bcount\.index\b")
+
+
+def refusal(detail: str) -> Failure:
+    """The failure of a refactoring that cannot be done."""
+    return Failure(error("refactor.impossible", "Cannot refactor", detail))
+
+
+def found_attribute(workspace: Workspace, target: DeclaredObject, name: str) -> tuple[str, Block, Attribute | None]:
+    """The file and the block that declare an object, and one of its arguments. Raises Failure."""
+    places = declarations(workspace, target)
+    if len(places) != 1 or places[0][0].endswith(".json"):
+        raise refusal(f"{target.key} is not declared exactly once, in a file of the native syntax.")
+    path, symbol = places[0]
+    body, _ = workspace.body(path)
+    blocks = body.partial_content(FILE)[0].blocks if body is not None else ()
+    block = next(one for one in blocks if one.start == symbol.start)
+    return path, block, attributes_of(block.body).get(name)
+
+
+# ---------------------------------------------------------------- a key of for_each
+
+
+def rename_key_edits(workspace: Workspace, target: DeclaredObject, old: str, new: str) -> Edits:
+    """The edits that rename a key of an object with for_each: where the key is written, where the instance is
+    mentioned, and a moved block. Raises Failure."""
+    path, block, repeated = found_attribute(workspace, target, "for_each")
+    if repeated is None:
+        raise refusal(f"{target.key} has no for_each.")
+    edits: Edits = {}
+    keys = _KeyTexts(workspace, old)
+    keys.look(target.directory, path, repeated.expr)
+    if not keys.places:
+        raise refusal(f"The key {format_key(old)} of {target.key} is not written as text, or its source is not known.")
+    for place, node, is_bare in keys.places:
+        text = new if is_bare and valid_identifier(new) else quote(new)
+        edits.setdefault(place, []).append((node.start, node.end, text))
+    for holder in (target, *keys.holders):
+        for place, mention in mentions(workspace, holder):
+            text = workspace.document(place).text
+            if not mention.is_history and (step := _step(text, mention.end, old)) is not None:
+                is_attribute = text[mention.end] == "."
+                changed = f".{new}" if is_attribute and valid_identifier(new) else f"[{quote(new)}]"
+                edits.setdefault(place, []).append((*step, changed))
+    edits.setdefault(path, []).append(
+        (block.end, block.end, moved_text(target.key + format_key(old), target.key + format_key(new)))
+    )
+    return edits
+
+
+def _step(text: str, at: int, key: str) -> tuple[int, int] | None:
+    """The range of `["key"]` or `.key` at an offset; None where something else follows."""
+    for step in (f"[{quote(key)}]", f".{key}"):
+        end = at + len(step)
+        if text.startswith(step, at) and (step[0] == "[" or not re.match(r"[\w-]", text[end : end + 1])):
+            return at, end
+    return None
+
+
+class _KeyTexts:
+    """Where the text of a key is: `places` are (file, node, whether it is a bare name), `holders` the local values and
+    variables that have it."""
+
+    def __init__(self, workspace: Workspace, key: str) -> None:
+        self.workspace, self.key = workspace, key
+        self.places: list[tuple[str, Expression, bool]] = []
+        self.holders: list[DeclaredObject] = []
+
+    def look(self, directory: str, path: str, node: Expression) -> None:
+        """Look for the key in an expression of a file, and in what it refers to."""
+        if isinstance(node, (Parens, Wrap)):
+            self.look(directory, path, node.expr)
+        elif isinstance(node, Conditional):
+            self.look(directory, path, node.then)
+            self.look(directory, path, node.otherwise)
+        elif isinstance(node, Call) and node.name.removeprefix("core::") in _COLLECTIONS:
+            for argument in node.arguments:
+                self.look(directory, path, argument)
+        elif isinstance(node, For) and isinstance(node.key_expr, Variable) and node.key_expr.name == node.key:
+            self.look(directory, path, node.collection)
+        elif isinstance(node, Object):
+            hits = (i for i in node.items if isinstance(i.key, Literal) and i.key.value == self.key)
+            self.places += [(path, item.key, item.bare) for item in hits]
+        elif isinstance(node, Tuple):
+            for item in node.items:
+                if isinstance(item, Literal) and item.value == self.key:
+                    self.places.append((path, item, False))
+                elif isinstance(item, (Tuple, Call)):
+                    self.look(directory, path, item)
+        elif isinstance(node, Traversal) and len(node.steps) == 1 and isinstance(node.steps[0], GetAttr):
+            self._look_up(directory, f"{node.root}.{node.steps[0].name}")
+
+    def _look_up(self, directory: str, key: str) -> None:
+        holder = DeclaredObject(directory, key)
+        if holder in self.holders:
+            return
+        self.holders.append(holder)
+        kind, _, name = key.partition(".")
+        for place, symbol in declarations(self.workspace, holder):
+            if place.endswith(".json"):
+                continue
+            body, _ = self.workspace.body(place)
+            blocks = body.partial_content(FILE)[0].blocks if body is not None else ()
+            for block in blocks:
+                inner = attributes_of(block.body) if block.start <= symbol.start < block.end else {}
+                attribute = inner.get(name) if kind == "local" else inner.get("default")
+                if attribute is not None:
+                    self.look(directory, place, attribute.expr)
+        if kind == "var":
+            self._values(directory, name)
+            for above, call in self.workspace.callers(directory):
+                path, _, attribute = found_attribute(self.workspace, DeclaredObject(above, f"module.{call}"), name)
+                if attribute is not None:
+                    self.look(above, path, attribute.expr)
+
+    def _values(self, directory: str, name: str) -> None:
+        for path in self.workspace.module(directory).files:
+            if kind_of(path) == "values" and not path.endswith(".json"):
+                body, _ = self.workspace.body(path)
+                attribute = body.just_attributes()[0].get(name) if body is not None else None
+                if attribute is not None:
+                    self.look(directory, path, attribute.expr)
+
+
+# ---------------------------------------------------------------- count to for_each
+
+
+Elements: TypeAlias = Callable[[str, Expression], list[str] | None]
+"""gives the elements of a list in a file; None where they are not known strings that differ"""
+
+
+def for_each_edits(
+    workspace: Workspace, target: DeclaredObject, instances: int, elements_of: Elements
+) -> tuple[Edits, list[str]]:
+    """The edits that turn the count of an object with so many instances into a for_each, and the keys: with `count =
+    length(LIST)` the elements of the list, elsewhere the numbers. Raises Failure."""
+    path, block, count = found_attribute(workspace, target, "count")
+    if count is None:
+        raise refusal(f"{target.key} has no count.")
+    document = workspace.document(path).text
+    node, listed = count.expr, length_of(count.expr)
+    elements = elements_of(path, listed) if listed is not None else None
+    edits: Edits = {path: []}
+    whole = document[node.start : node.end]
+    if listed is not None and elements is not None:
+        text = document[listed.start : listed.end]
+        edits[path].append((count.start, count.end, f"for_each = toset({text})"))
+        changes = _CountIndexes(document, text, f"index({text}, each.key)")
+        each = _Mentions(lambda number: elements[number] if number < len(elements) else None, text, f"{text}[%s]")
+    else:
+        text = f"range({whole})"
+        edits[path].append((count.start, count.end, f"for_each = toset([for i in {text} : tostring(i)])"))
+        changes = _CountIndexes(document, "", "tonumber(each.key)")
+        each = _Mentions(str, f"[for i in {text} : tostring(i)]", "tostring(%s)")
+    edits[path] += changes.inside(block, count)
+    for place, mention in mentions(workspace, target):
+        if not mention.is_history:
+            change = each.change(workspace.document(place).text, mention.start, mention.end, target.key)
+            if change is not None:
+                edits.setdefault(place, []).append(change)
+    names = elements if elements is not None else [str(number) for number in range(instances)]
+    edits[path].append((block.end, block.end, "".join(_moved_blocks(target.key, names))))
+    return edits, names
+
+
+def length_of(node: Expression) -> Expression | None:
+    """The list in `length(LIST)`; None for another expression."""
+    is_length = isinstance(node, Call) and node.name.removeprefix("core::") == "length" and len(node.arguments) == 1
+    return node.arguments[0] if isinstance(node, Call) and is_length else None
+
+
+def _moved_blocks(key: str, names: list[str]) -> Iterator[str]:
+    for number, name in enumerate(names):
+        yield moved_text(f"{key}[{number}]", key + format_key(name))
+
+
+class _CountIndexes:
+    """Replaces count.index in a block: `listed[count.index]` by each.value, all else by another expression."""
+
+    def __init__(self, document: str, listed: str, other: str) -> None:
+        self.document, self.listed, self.other = document, listed, other
+
+    def inside(self, block: Block, count: Attribute) -> Iterator[tuple[int, int, str]]:
+        start, end = block.start, block.end
+        taken: list[tuple[int, int]] = [(count.start, count.end)]
+        if self.listed:
+            for match in re.finditer(re.escape(self.listed) + r"\[\s*count\.index\s*\]", self.document[start:end]):
+                taken.append((start + match.start(), start + match.end()))
+                yield *taken[-1], "each.value"
+        for node in variables(block.body):
+            is_index = isinstance(node, Traversal) and node.root == "count"
+            if is_index and not any(one <= node.start < other for one, other in taken):
+                yield node.start, node.end, self.other
+
+
+class _Mentions:
+    """Replaces what follows a mention of an object with count: a number, count.index, or a splat."""
+
+    def __init__(self, name_of: Callable[[int], str | None], keys: str, key_of: str) -> None:
+        self.name_of, self.keys, self.key_of = name_of, keys, key_of
+
+    def change(self, text: str, start: int, at: int, key: str) -> tuple[int, int, str] | None:
+        if (match := re.compile(r"\[\s*(\d+)\s*\]").match(text, at)) is not None:
+            name = self.name_of(int(match[1]))
+            return (at, match.end(), format_key(name)) if name is not None else None
+        if (match := re.compile(r"\[\s*(count\.index)\s*\]").match(text, at)) is not None:
+            return match.start(1), match.end(1), self.key_of % match[1]
+        if (match := re.compile(r"\[\*\]|\.\*").match(text, at)) is not None:
+            rest = _SUFFIX.match(text, match.end())
+            assert rest is not None
+            first = text.rfind(key.partition(".")[0], 0, start)
+            whole = f"[for key in {self.keys} : {text[first:at]}[key]{rest.group()}]"
+            return first, rest.end(), whole
+        return None

@@ -1,0 +1,341 @@
+"""Refactorings: edits of configuration files that change no object, checked by planning before they are written.
+
+The edits are tried in memory: the plan with them has to be the plan without them. Only then files are written. Their
+former contents are kept, so that the last refactoring can be undone."""
+
+from __future__ import annotations
+
+import base64
+import difflib
+import json
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from planner.engine.walk.hooks import Hooks
+from planner.foundation.support.digests import sha256_of
+from planner.foundation.support.disk import read_whole, replace_file, view
+from planner.foundation.values.paths import parts
+from planner.foundation.values.value import unmark_deep
+from planner.foundation.vocabulary.address import format_key, parse_resource_instance
+from planner.foundation.vocabulary.diagnostic import Failure, error
+from planner.foundation.vocabulary.records import evolve, frozen
+from planner.foundation.vocabulary.span import Source
+from planner.language.config.directory import manifest_path, manifest_text, read_manifest
+from planner.language.config.model import Expr
+from planner.language.syntax.nodes import Expression
+from planner.logic.model.plan import Plan
+from planner.operations.options import OperationOptions
+from planner.operations.plan import plan
+from planner.workflows.editor.key_edits import for_each_edits, refusal, rename_key_edits
+from planner.workflows.editor.model import Model
+from planner.workflows.editor.navigation import DeclaredObject, Edits, check_renamable, declarations, rename_edits
+from planner.workflows.editor.texts import TextDocument, uri_of
+from planner.workflows.editor.workspace import Workspace
+from planner.world.state.workspace import data_directory
+
+_RECORD = "refactorings.json"
+_MOST_KEPT = 20
+"""refactorings that can be undone"""
+
+
+@frozen(eq=False)
+class Refactoring:
+    """Edits that were tried: the new text of each file, by its path, and the former one."""
+
+    texts: dict[str, str]
+    former: dict[str, str]
+    moved: tuple[tuple[str, str], ...] = ()
+    """the objects with another address: (former, present)"""
+
+    def diff(self) -> str:
+        """The edits as a unified diff, with paths relative to the working directory."""
+        lines: list[str] = []
+        for path in sorted(self.texts):
+            name = os.path.relpath(path)
+            before, after = (text.splitlines(keepends=True) for text in (self.former[path], self.texts[path]))
+            lines += difflib.unified_diff(before, after, name, name)
+        return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+
+
+# ---------------------------------------------------------------- the edits of each refactoring
+
+
+def move(options: OperationOptions, old: str, new: str) -> Refactoring:
+    """Rename a resource, module call, variable, local value or output. Raises Failure."""
+    workspace = _workspace(options)
+    target, module = _target(workspace, options.directory, old)
+    name, other = new, ""
+    if "." in new:
+        other, _, name = new.rpartition(".")
+        if other != (whole := f"{module}{target.key}".rpartition(".")[0]):
+            raise refusal(f"{new} is not another name in the same place: use {whole}.NAME.")
+    check_renamable(workspace, target)
+    manifest = _manifest(options, target, name) if target.key.startswith("module.") else None
+    back = _FormerAddresses(module, [(target.key, f"{target.key.rpartition('.')[0]}.{name}")])
+    return _check(workspace, options, rename_edits(workspace, target, name), back, more=manifest)
+
+
+def rename_key(options: OperationOptions, address: str, new: str) -> Refactoring:
+    """Rename the key of an instance of a resource or module with for_each. Raises Failure."""
+    match = re.fullmatch(r'(.+)\[("(?:[^"\\]|\\.)*")\]', address)
+    if match is None:
+        raise refusal(f'{address} has no key: name the instance, such as terraform_data.web["a"].')
+    workspace = _workspace(options)
+    target, module = _target(workspace, options.directory, match[1])
+    old = json.loads(match[2])
+    back = _FormerAddresses(module, [(target.key + format_key(old), target.key + format_key(new))])
+    return _check(workspace, options, rename_key_edits(workspace, target, old, new), back)
+
+
+def count_to_for_each(options: OperationOptions, address: str) -> Refactoring:
+    """Turn the count of a resource or module into a for_each. Raises Failure."""
+    workspace = _workspace(options)
+    target, module = _target(workspace, options.directory, address)
+    check_renamable(workspace, target)
+    before = _plan(options)
+    whole = f"{module}{target.key}"
+
+    def elements_of(path: str, listed: Expression) -> list[str] | None:
+        is_root = target.directory == os.path.abspath(options.directory)
+        return _strings(workspace, target.directory, path, listed) if is_root else None
+
+    edits, names = for_each_edits(workspace, target, _instances(before, whole), elements_of)
+    moves = [(f"{target.key}[{number}]", target.key + format_key(name)) for number, name in enumerate(names)]
+    return _check(workspace, options, edits, _FormerAddresses(module, moves), before)
+
+
+def _strings(workspace: Workspace, directory: str, path: str, node: Expression) -> list[str] | None:
+    """The elements of a list of different strings that variables and local values give; None for others."""
+    source = Source(os.path.basename(path), workspace.document(path).text)
+    value = Model(workspace, directory).value(Expr(node, source), "count")
+    items = [item for _, item in parts(unmark_deep(value)[0])] if value is not None else []
+    is_list = items and all(isinstance(item, str) for item in items) and len(set(items)) == len(items)
+    return items if is_list else None
+
+
+def _manifest(options: OperationOptions, target: DeclaredObject, name: str) -> dict[str, str]:
+    """The file with the installed modules after a call is renamed, by its path; nothing where none are installed."""
+    root = os.path.abspath(options.directory)
+    records, _ = read_manifest(root, data_directory(os.environ))
+    folders = {key: os.path.normpath(os.path.join(root, record.directory)) for key, record in records.items()}
+    old = target.key.partition(".")[2]
+
+    def renamed_path(key: str) -> str:
+        names = key.split(".")
+        above = (".".join(names[:depth]) for depth in range(len(names)))
+        return ".".join(
+            name if one == old and folders.get(outer, root) == target.directory else one
+            for one, outer in zip(names, above, strict=True)
+        )
+
+    changed = {key: renamed_path(key) for key in records}
+    if changed == {key: key for key in records}:
+        return {}
+    moved = {new: evolve(records[key], key=new) for key, new in changed.items()}
+    return {manifest_path(root, data_directory(os.environ)): manifest_text(moved).decode()}
+
+
+# ---------------------------------------------------------------- what is meant
+
+
+def _workspace(options: OperationOptions) -> Workspace:
+    workspace = Workspace()
+    folder = os.path.abspath(options.directory)
+    while not os.path.exists(os.path.join(folder, ".git")) and os.path.dirname(folder) != folder:
+        folder = os.path.dirname(folder)
+    is_repository = os.path.exists(os.path.join(folder, ".git"))
+    workspace.folders = [folder if is_repository else os.path.abspath(options.directory)]
+    return workspace
+
+
+def _target(workspace: Workspace, directory: str, address: str) -> tuple[DeclaredObject, str]:
+    """The object that an address names, and the address of its module with a dot. Raises Failure."""
+    here, module, rest = os.path.abspath(directory), "", address
+    while (match := re.match(r"module\.([\w-]+)\.(?=.)", rest)) is not None:
+        below = workspace.module_directory(here, match[1])
+        if below is None:
+            raise refusal(f"There is no module {module}module.{match[1]}.")
+        here, module, rest = below, module + match[0], rest[match.end() :]
+    target = DeclaredObject(here, rest)
+    if not declarations(workspace, target):
+        raise refusal(f"{address} is not declared in {os.path.relpath(here) if module else 'this directory'}.")
+    return target, module
+
+
+def _instances(made: Plan, address: str) -> int:
+    """The number of instances of a resource or a module call, in the modules that have most."""
+    keys = set()
+    for change in made.changes:
+        for one in _wholes(change.address):
+            if re.fullmatch(re.escape(address) + r"\[\d+\]", one):
+                keys.add(one)
+    return len(keys)
+
+
+def _wholes(address: str) -> Iterator[str]:
+    of = parse_resource_instance(address)
+    for depth in range(1, len(of.module.steps) + 1):
+        yield str(type(of.module)(of.module.steps[:depth]))
+    yield address
+
+
+class _FormerAddresses:
+    """Gives the former address of an object: `moves` are (former, present) as seen from a module."""
+
+    def __init__(self, module: str, moves: Iterable[tuple[str, str]]) -> None:
+        self._moves = {new: old for old, new in moves}
+        path = r'(?:module\.[\w-]+(?:\[(?:"(?:[^"\\]|\\.)*"|\d+)\])?\.)*' if module else ""
+        names = "|".join(map(re.escape, sorted(self._moves, key=len, reverse=True)))
+        self._pattern = re.compile(rf"({path})({names})(?=$|[.\[])")
+
+    def __call__(self, address: str) -> str:
+        match = self._pattern.match(address) if self._moves else None
+        return f"{match[1]}{self._moves[match[2]]}{address[match.end() :]}" if match is not None else address
+
+
+# ---------------------------------------------------------------- the check
+
+
+def _check(
+    workspace: Workspace,
+    options: OperationOptions,
+    edits: Edits,
+    back: Callable[[str], str],
+    before: Plan | None = None,
+    more: dict[str, str] | None = None,
+) -> Refactoring:
+    """The edits and `more` texts of files, if the plan with them is the plan without them. `back`: the former address
+    of an object that is planned. Raises Failure."""
+    texts = dict(more or {})
+    former = {path: read_whole(path).decode() for path in texts}
+    for path, changes in edits.items():
+        text = former[path] = workspace.document(path).text
+        if read_whole(path) != text.encode():
+            raise refusal(f"{os.path.relpath(path)} is not plain UTF-8 text.")
+        texts[path] = _edited(text, changes)
+    before = before if before is not None else _plan(options)
+    for path, text in texts.items():
+        workspace.opened.put(uri_of(path), TextDocument(text))
+    with view(workspace.overlay()):
+        after = _plan(options)
+    differences = _differences(before, after, back)
+    problems = [error("refactor.changes", "The plan would change", detail) for detail in differences]
+    if problems:
+        raise Failure(problems)
+    pending = {(c.previous_address, c.address) for c in before.changes}
+    moves = ((c.previous_address, c.address) for c in after.changes if c.previous_address not in ("", c.address))
+    moved = tuple(move for move in moves if move not in pending)
+    return Refactoring(texts, former, moved)
+
+
+def _edited(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
+    newline = "\r\n" if "\r\n" in text else "\n"
+    for start, end, new in sorted(set(edits), reverse=True):
+        text = text[:start] + new.replace("\n", newline) + text[end:]
+    return text
+
+
+def _plan(options: OperationOptions) -> Plan:
+    """Raises Failure where none can be made."""
+    planned = plan(options, Hooks())
+    if planned.complete is None:
+        raise Failure([one for one in planned.diagnostics if one.is_error])
+    return planned.complete.plan
+
+
+def _differences(before: Plan, after: Plan, back: Callable[[str], str]) -> Iterator[str]:
+    """The changes that are not in both plans, in words."""
+    old, new = _actions(before, str), _actions(after, back)
+    for name in sorted(old.keys() | new.keys()):
+        if old.get(name) != new.get(name):
+            was, now = (actions.get(name, ("no-op",))[0] for actions in (old, new))
+            change = f"{name}: {now} with the edits, {was} without them" if was != now else f"{name} gets other values"
+            yield f"{change}. Nothing was written."
+
+
+def _actions(made: Plan, back: Callable[[str], str]) -> dict[str, tuple[str, str]]:
+    """The actions and the planned values of all that changes, by the name that the state has or would have."""
+    changes = {}
+    for c in made.changes:
+        if c.action != "no-op":
+            name = c.previous_address if c.previous_address not in ("", c.address) else back(c.address)
+            changes[f"{name} ({c.deposed})" if c.deposed else name] = c.action, repr(c.after)
+    return changes | {f"output.{o.name}": (o.action, repr(o.after)) for o in made.outputs if o.action != "no-op"}
+
+
+# ---------------------------------------------------------------- writing, and taking back
+
+
+def write(options: OperationOptions, made: Refactoring, words: Sequence[str]) -> None:
+    """Write the files, after what they were is kept. Raises Failure."""
+    path = _record_path(options)
+    entry = {
+        "command": list(words),
+        "files": [
+            {
+                "path": os.path.relpath(name, os.path.abspath(options.directory)),
+                "before": base64.b64encode(made.former[name].encode()).decode(),
+                "after": sha256_of(made.texts[name].encode()),
+            }
+            for name in sorted(made.texts)
+        ],
+    }
+    record = [*_record(path), entry][-_MOST_KEPT:]
+    try:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        replace_file(path, json.dumps(record, indent=1).encode(), 0o600)
+        for name, text in made.texts.items():
+            replace_file(name, text.encode())
+    except OSError as problem:
+        raise refusal(f"{problem.filename or path}: {problem.strerror or problem}.") from None
+
+
+def undo(options: OperationOptions) -> tuple[list[str], list[str]]:
+    """Take the last refactoring back; its command, and the files. Raises Failure when there is none, or a file was
+    changed since."""
+    path = _record_path(options)
+    record = _record(path)
+    if not record:
+        raise refusal("There is no refactoring to take back.")
+    entry = record[-1]
+    folder = os.path.abspath(options.directory)
+    files = []
+    for one in entry["files"]:
+        name = os.path.normpath(os.path.join(folder, one["path"]))
+        try:
+            is_same = sha256_of(read_whole(name)) == one["after"]
+        except OSError:
+            is_same = False
+        if not is_same:
+            raise refusal(f"{one['path']} was changed after the refactoring; nothing was taken back.")
+        files.append((name, base64.b64decode(one["before"])))
+    try:
+        for name, data in files:
+            replace_file(name, data)
+        replace_file(path, json.dumps(record[:-1], indent=1).encode(), 0o600)
+    except OSError as problem:
+        raise refusal(f"{problem.filename or path}: {problem.strerror or problem}.") from None
+    return list(entry["command"]), [os.path.relpath(name) for name, _ in files]
+
+
+def _record_path(options: OperationOptions) -> str:
+    return os.path.join(os.path.abspath(options.directory), data_directory(os.environ), _RECORD)
+
+
+def _record(path: str) -> list[dict[str, Any]]:
+    """The kept refactorings. Raises Failure for a file that is not such a record."""
+    try:
+        entries = json.loads(read_whole(path))
+        for entry in entries:
+            fine = isinstance(entry["command"], list) and all(
+                isinstance(one[name], str) for one in entry["files"] for name in ("path", "before", "after")
+            )
+            if not fine:
+                raise ValueError(path)
+    except FileNotFoundError:
+        return []
+    except (OSError, ValueError, KeyError, TypeError):
+        raise refusal(f"{os.path.relpath(path)} is not a record of refactorings: remove it.") from None
+    return list(entries)

@@ -1,0 +1,162 @@
+"""`refactor`: edits that leave the plan as it is, or are not written at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from cli.conftest import Ran
+
+Run = Callable[..., Ran]
+
+MAIN = """# kept
+variable "names" {
+  default = ["eu", "us"] # kept, too
+}
+locals {
+  apps = { web = "w", job = "j" }
+}
+resource "terraform_data" "counted" {
+  count = length(var.names)
+  input = "${var.names[count.index]}-${count.index}"
+}
+resource "terraform_data" "number" {
+  count = 2
+  input = "n${count.index}"
+}
+resource "terraform_data" "app" {
+  for_each = local.apps
+  input    = each.value
+}
+module "net" {
+  source = "./net"
+  cidr   = local.apps["web"]
+}
+resource "terraform_data" "reads" {
+  input = [terraform_data.counted[0].id, terraform_data.counted[*].id, terraform_data.number[*].output,
+  terraform_data.app["web"].id, module.net.out]
+}
+output "o" { value = terraform_data.number[1].output }
+"""
+NET = """variable "cidr" {}
+resource "terraform_data" "inner" { input = var.cidr }
+output "out" { value = terraform_data.inner.id }
+"""
+
+
+@pytest.fixture
+def applied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, planner: Run) -> Path:
+    (tmp_path / "main.tf").write_text(MAIN)
+    (tmp_path / "net").mkdir()
+    (tmp_path / "net" / "main.tf").write_text(NET)
+    (tmp_path / ".git").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert planner("init").code == 0
+    assert planner("apply", "-auto-approve").code == 0
+    return tmp_path
+
+
+CASES = {
+    "resource": (["mv", "terraform_data.reads", "reader"], "+  to   = terraform_data.reader"),
+    "module": (["mv", "module.net", "module.vpc"], "+  to   = module.vpc"),
+    "variable of a module": (["mv", "module.net.var.cidr", "block"], "+  block   = local.apps"),
+    "resource of a module": (["mv", "module.net.terraform_data.inner", "core"], "+  to   = terraform_data.core"),
+    "output of a module": (["mv", "module.net.output.out", "id"], "module.net.id]"),
+    "variable": (["mv", "var.names", "regions"], "length(var.regions)"),
+    "local value": (["mv", "local.apps", "services"], "+  for_each = local.services"),
+    "key": (["rename-key", 'terraform_data.app["web"]', "blue green"], '+  to   = terraform_data.app["blue green"]'),
+    "count of a list": (
+        ["count-to-for-each", "terraform_data.counted"],
+        '"${each.value}-${index(var.names, each.key)}"',
+    ),
+    "count": (["count-to-for-each", "terraform_data.number"], "toset([for i in range(2) : tostring(i)])"),
+}
+
+
+def test_each_leaves_the_plan_as_it_is_and_is_taken_back(applied: Path, planner: Run) -> None:
+    for name, (words, text) in CASES.items():
+        before = files(applied)
+        done = planner("refactor", *words)
+        assert done.code == 0, (name, done.err)
+        assert text in done.out, name
+        assert files(applied) != before
+        plan = planner("plan").out
+        assert "0 to add, 0 to change, 0 to destroy" in plan or "No changes" in plan, name
+        assert planner("refactor", "undo").code == 0
+        assert files(applied) == before, name
+    assert "no refactoring to take back" in planner("refactor", "undo").err
+
+
+REFUSED = {
+    "a root output": (["mv", "output.o", "p"], "output.p: create with the edits"),
+    "a name that is taken": (["mv", "terraform_data.app", "number"], "is already declared"),
+    "no name": (["mv", "terraform_data.app", "1x"], "is not a valid name"),
+    "another place": (["mv", "terraform_data.app", "module.net.terraform_data.app"], "is not another name"),
+    "nothing": (["mv", "terraform_data.none", "x"], "is not declared"),
+    "no module": (["mv", "module.none.var.x", "y"], "There is no module"),
+    "no key": (["rename-key", "terraform_data.app", "x"], "has no key"),
+    "a key that is not there": (["rename-key", 'terraform_data.app["none"]', "x"], "is not written as text"),
+    "no count": (["count-to-for-each", "terraform_data.app"], "has no count"),
+    "no for_each": (["rename-key", 'terraform_data.number["x"]', "y"], "has no for_each"),
+}
+
+
+def test_what_is_refused_writes_nothing(applied: Path, planner: Run) -> None:
+    before = files(applied)
+    for name, (words, text) in REFUSED.items():
+        done = planner("refactor", *words)
+        assert done.code == 1 and text in " ".join(done.err.split()), (name, done.err)
+    assert planner("refactor", "mv", "var.names", "regions", "-dry-run").code == 0
+    assert files(applied) == before
+
+
+def test_a_key_that_matters_to_values_is_not_renamed(applied: Path, planner: Run) -> None:
+    (applied / "main.tf").write_text(MAIN.replace("= each.value", '= "${each.key}"'))
+    assert planner("apply", "-auto-approve").code == 0
+    done = planner("refactor", "rename-key", 'terraform_data.app["job"]', "task")
+    assert done.code == 1 and 'terraform_data.app["job"]: update with the edits' in " ".join(done.err.split())
+
+
+def test_pending_changes_stay_as_they_are(applied: Path, planner: Run) -> None:
+    (applied / "main.tf").write_text(MAIN.replace('"n${', '"m${'))
+    (summary,) = (line for line in planner("plan").out.splitlines() if line.startswith("Plan:"))
+    assert planner("refactor", "mv", "terraform_data.number", "amount").code == 0
+    assert summary in planner("plan").out
+
+
+def test_what_is_only_planned_is_renamed_like_what_is_there(applied: Path, planner: Run) -> None:
+    more = 'resource "terraform_data" "new" {\n  count = 2\n}\n'
+    (applied / "net" / "main.tf").write_text(NET + more)
+    for words in (
+        ["count-to-for-each", "module.net.terraform_data.new"],
+        ["mv", "module.net.terraform_data.new", "made"],
+    ):
+        done = planner("refactor", *words)
+        assert done.code == 0, done.err
+    assert 'module.net.terraform_data.made["1"]' in planner("plan").out
+
+
+def test_what_was_changed_since_is_not_taken_back(applied: Path, planner: Run) -> None:
+    assert planner("refactor", "mv", "local.apps", "services").code == 0
+    with open(applied / "main.tf", "a") as file:
+        file.write("# more\n")
+    done = planner("refactor", "undo")
+    assert done.code == 1 and "was changed after the refactoring" in done.err
+    (applied / ".terraform" / "refactorings.json").write_text('[{"command": 1}]')
+    assert "is not a record" in planner("refactor", "undo").err
+
+
+def test_line_ends_stay(applied: Path, planner: Run) -> None:
+    (applied / "main.tf").write_bytes(MAIN.replace("\n", "\r\n").encode())
+    assert planner("refactor", "mv", "terraform_data.reads", "reader").code == 0
+    data = (applied / "main.tf").read_bytes()
+    assert data.count(b"\n") == data.count(b"\r\n")
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file() and ".tfstate" not in path.name and path.name != "refactorings.json"
+    }

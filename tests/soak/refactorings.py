@@ -1,0 +1,153 @@
+"""Random refactorings of random configurations: the plan stays empty, and what is taken back is as it was.
+
+    python tests/soak/refactorings.py [-number 200] [-seed 0]
+
+A configuration of random_changes.py is applied, and one to three refactorings follow each other. Each has to leave a
+plan without changes, or write nothing at all; then all are taken back, and every file has its former bytes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parent))
+
+from cli.conftest import make_terminal
+from isolation import isolate
+from random_changes import Changes
+
+from planner.api.making import Making
+from planner.cli import main
+from planner.cli.flags import parse
+from planner.cli.options import DESTROY, OPERATION, STATE, VARIABLES, plan_calls
+from planner.engine.walk.hooks import Hooks
+from planner.foundation.vocabulary.diagnostic import Failure
+from planner.operations.options import OperationOptions
+from planner.operations.plan import plan
+from planner.workflows.editor import refactoring
+
+FLAGS = (DESTROY, *OPERATION, *STATE, *VARIABLES)
+_KEYED = re.compile(r'((?:module\.\w+|terraform_data\.\w+))\["([^"]+)"\]$')
+Texts = dict[str, bytes]
+
+
+def run_one(seed: int, kinds: Counter[str]) -> list[str]:
+    """The mistakes of one configuration, in words. `kinds` counts the refactorings, and those that were refused."""
+    rendered = Changes(seed, plugin=False).render(())
+    for name, text in rendered.files.items():
+        path = Path(name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    os.environ.update(rendered.environment)
+    screen = make_terminal(False)
+    for words in (["init"], ["apply", "-auto-approve", *rendered.options]):
+        if main.dispatch(words, screen) != 0:
+            return []
+    options = plan_calls(Making, parse(list(rendered.options), FLAGS)).options
+    if changes(options):
+        return []  # such as a value of its own at each plan
+    before, problems = texts(), []
+    random, done = Random(seed), 0
+    for _ in range(random.randint(1, 3)):
+        kind, words, made = choose(random, options)
+        try:
+            result = made()
+        except Failure as failure:
+            kinds[f"{kind}: {failure.diagnostics[0].summary}"] += 1
+            continue
+        refactoring.write(options, result, words)
+        kinds[kind] += 1
+        done += 1
+        if different := changes(options):
+            problems.append(f"seed {seed}: {' '.join(words)}: {different}")
+    for _ in range(done):
+        refactoring.undo(options)
+    if texts() != before:
+        problems.append(f"seed {seed}: not taken back")
+    return problems
+
+
+def choose(random: Random, options: OperationOptions) -> tuple[str, list[str], Callable[[], refactoring.Refactoring]]:
+    """A refactoring of something that the configuration declares."""
+    text = Path("main.tf").read_text()
+    new = f"n{random.randint(0, 999)}"
+    resources = [f"terraform_data.{name}" for name in re.findall(r'^resource "terraform_data" "(\w+)"', text, re.M)]
+    others = [f"module.{name}" for name in re.findall(r'^module "(\w+)"', text, re.M)]
+    names = [f"var.{name}" for name in re.findall(r'^variable "(\w+)"', text, re.M)]
+    names += [f"local.{name}" for name in re.findall(r"^locals \{\n\s+(\w+) =", text, re.M)]
+    keyed = sorted(filter(_KEYED.match, addresses(options)))
+    counted = [one for one in resources if f"{one}[0]" in addresses(options)]
+    kind = random.choice(
+        ["mv", "mv", "name", *(["key", "key"] if keyed else []), *(["count", "count"] if counted else [])]
+    )
+    if kind == "key":
+        of = random.choice(keyed)
+        return kind, ["rename-key", of, new], lambda: refactoring.rename_key(options, of, new)
+    if kind == "count":
+        of = random.choice(counted)
+        return kind, ["count-to-for-each", of], lambda: refactoring.count_to_for_each(options, of)
+    pool = resources + others if kind == "mv" else names
+    of = random.choice(pool or resources)
+    return kind, ["mv", of, new], lambda: refactoring.move(options, of, new)
+
+
+def addresses(options: OperationOptions) -> list[str]:
+    """The addresses of the objects, and of the module instances around them."""
+    planned = plan(options, Hooks()).complete
+    assert planned is not None
+    known = {change.address for change in planned.plan.changes}
+    return sorted(known | {match.group() for one in known for match in re.finditer(r"^module\.\w+\[[^]]+\]", one)})
+
+
+def changes(options: OperationOptions) -> list[str]:
+    """What a plan would change; "fails" if there is none."""
+    planned = plan(options, Hooks()).complete
+    if planned is None:
+        return ["fails"]
+    made = planned.plan
+    return [c.address for c in made.changes if c.action != "no-op"] + [
+        o.name for o in made.outputs if o.action != "no-op"
+    ]
+
+
+def texts() -> Texts:
+    """The bytes of all files but the state and its record."""
+    return {
+        str(path): path.read_bytes()
+        for path in sorted(Path().rglob("*"))
+        if path.is_file() and ".tfstate" not in path.name and path.name != "refactorings.json"
+    }
+
+
+def run() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("-number", type=int, default=200)
+    parser.add_argument("-seed", type=int, default=0)
+    arguments = parser.parse_args()
+    isolate()
+    kinds: Counter[str] = Counter()
+    problems: list[str] = []
+    seed = arguments.seed
+    while sum(number for kind, number in kinds.items() if ":" not in kind) < arguments.number:
+        with tempfile.TemporaryDirectory() as folder:
+            os.chdir(folder)
+            problems += run_one(seed, kinds)
+            os.chdir("/")
+        seed += 1
+    for kind, number in sorted(kinds.items()):
+        print(f"{number:6} {kind}")
+    print("\n".join(problems) or f"no mistakes, seeds {arguments.seed} to {seed - 1}")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(run())
