@@ -192,6 +192,11 @@ def output_types(it: Place) -> None:
     it.write('output "n" {\n  type = string\n}\n', "x_override.tf")
     it.apply()
     assert it.output() == {"n": "1"}
+    it.write('output "v" {\n  value = "1"\n}\n', "m/main.tf")
+    it.write('module "m" {\n  source = "./m"\n}\nresource "terraform_data" "r" {\n  input = module.m.v\n}\n', "r.tf")
+    it.apply()
+    it.write('output "v" {\n  value = "1"\n  type  = number\n}\n', "m/main.tf")
+    assert "because module.m.v (m/main.tf:2)" in it.run("plan", "-explain=line")
 
 
 def deprecated(it: Place) -> None:

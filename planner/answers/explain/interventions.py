@@ -30,7 +30,7 @@ from planner.foundation.values.value import Null, Set, Value, is_wholly_known, u
 from planner.foundation.vocabulary.address import join
 from planner.foundation.vocabulary.diagnostic import Failure, has_errors
 from planner.foundation.vocabulary.records import evolve
-from planner.language.config.model import Config, Expr, ModuleCall, ModuleConfig, ModulePath, ResourceDecl
+from planner.language.config.model import Config, Expr, ModuleCall, ModuleConfig, ModulePath, OutputDecl, ResourceDecl
 from planner.language.config.references import Ref, parse_reference
 from planner.language.config.variables import RootVariable
 from planner.language.expressions.decode import decode_block
@@ -314,7 +314,10 @@ class Interventions:
             return self._variable(name) if module.parent is None else self._argument(module, name)
         tables = [(one.locals if kind == "local" else one.outputs) if one is not None else {} for one in (now, was)]
         before, after = (_expr(_expression(table.get(name))) for table in tables)
-        return self._text(ChangedInput(kind, path, name), before, after, module)
+        unit = ChangedInput(kind, path, name)
+        types = [decl.type for table in tables if isinstance(decl := table.get(name), OutputDecl)]
+        is_converted = len(types) == 2 and types[0] != types[1]  # the type of an output is a part of its text
+        return self._text(unit, before, after, module) | ({unit} if is_converted else frozenset())
 
     def _variable(self, name: str) -> ChangedInputs:
         """The parts of a root variable that changed."""

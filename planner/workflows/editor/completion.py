@@ -23,7 +23,7 @@ MODES = {"resource": "managed", "data": "data", "ephemeral": "ephemeral", "actio
 _TOP = {
     "configuration": "resource data ephemeral action module variable output locals provider terraform moved removed "
     "import check",
-    "test": "run variables provider mock_provider override_resource override_data override_module",
+    "test": "run variables provider mock_provider override_resource override_data override_ephemeral override_module",
     "query": "list variable locals provider",
     "stack": "component stack variable output locals provider required_providers removed deployment identity_token "
     "deployment_group deployment_auto_approve store publish_output upstream_input",
@@ -37,8 +37,8 @@ LABELS = {
 _RULE = "condition error_message"
 _REPEATED = "count for_each provider depends_on lifecycle{}"
 _BODIES = {
-    "variable": "type default description sensitive nullable ephemeral deprecated validation{}",
-    "output": "value description sensitive ephemeral depends_on deprecated precondition{}",
+    "variable": "type default description sensitive nullable ephemeral const deprecated validation{}",
+    "output": "type value description sensitive ephemeral depends_on deprecated precondition{}",
     "module": "source version providers count for_each depends_on",
     "resource": f"{_REPEATED} provisioner{{}} connection{{}} dynamic{{}}",
     "data": f"{_REPEATED} dynamic{{}}",
