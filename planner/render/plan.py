@@ -325,7 +325,10 @@ class PlanText:
         sentence, remark = DEFERRED if plan.deferred else NOTHING[plan.mode]
         colour = "yellow" if plan.deferred else "green"
         self.terminal.out(f"{self.paint('No changes.', 'bold', colour)} {self.paint(sentence, 'bold')}")
-        if not follows_next():
+        unread = sum(any(row[0] == "recorded_only" for row in change.facts) for change in plan.changes)
+        if unread:  # -minimal-refresh
+            remark = f"{_objects(unread)} not read: by the state, nothing about them changes."
+        if unread or not follows_next():
             self.terminal.out()
             self._say(remark)
 
@@ -335,6 +338,10 @@ class PlanText:
 
     def _say(self, text: str) -> None:
         self.terminal.out(wrap(text, self.terminal.width - 1))
+
+
+def _objects(count: int) -> str:
+    return "1 object was" if count == 1 else f"{count} objects were"
 
 
 def _meaning(action: str) -> str:
