@@ -117,6 +117,7 @@ def test_the_history_of_the_repository_is_readable_and_drawn():
     assert history.PICTURE.read_text() == drawing(read(history.HISTORY))
 
 
+@pytest.mark.slow
 def test_a_measured_history_from_the_first_entry_to_a_fall(tmp_path, capsys):
     peer = tmp_path / "tofu"
     peer.write_text('#!/bin/sh\n[ "$1" = version ] && echo \'{"terraform_version": "1.2.3-dev"}\' && exit\n')

@@ -68,9 +68,16 @@ def test_a_profile_for_pprof(tmp_path: Path) -> None:
     assert done.returncode == 0 and done.stderr == ""
     data = gzip.decompress((tmp_path / "cpu.pprof").read_bytes())
     assert b"make_plan" in data and b"nanoseconds" in data
-    if go := shutil.which("go"):
-        shown = subprocess.run([go, "tool", "pprof", "-top", "-cum", "cpu.pprof"], cwd=tmp_path, capture_output=True)
-        assert b"Type: wall" in shown.stdout and b"make_plan" in shown.stdout, shown
     environment["TOFU_CPU_PROFILE"] = "no/cpu.pprof"
     done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert done.returncode == 1 and "The profile cannot be written" in done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("go") is None, reason="pprof is a tool of Go")
+def test_pprof_reads_a_profile(tmp_path: Path) -> None:
+    (tmp_path / "main.tf").write_text(MAIN)
+    environment = {**os.environ, "TOFU_CPU_PROFILE": "cpu.pprof"}
+    subprocess.run([sys.executable, "-m", "planner", "plan"], cwd=tmp_path, env=environment, check=True)
+    shown = subprocess.run(["go", "tool", "pprof", "-top", "-cum", "cpu.pprof"], cwd=tmp_path, capture_output=True)
+    assert b"Type: wall" in shown.stdout and b"make_plan" in shown.stdout, shown
