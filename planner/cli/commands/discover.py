@@ -41,7 +41,7 @@ A result is managed if the state has an object with its identity, or an import b
 and import blocks of all units of a fleet count, and objects that two of them manage are reported. Policies read
 unmanaged(type, identity), managed_twice(type, identity, instance, other) and coverage(type, kind, number):
 
-  deny("unmanaged", I, "a bucket that no unit manages") :- unmanaged("aws_s3_bucket", I).""",
+  deny("unmanaged", I, "no unit manages it") :- unmanaged("aws_s3_bucket", I).""",
     (
         GENERATE,
         FLEET,

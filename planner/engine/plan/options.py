@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from planner.engine.evaluation.configuration_walk import WalkOptions
 from planner.engine.evaluation.context import EvaluationContext
@@ -13,9 +13,11 @@ from planner.foundation.vocabulary.records import field, frozen
 from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.fact_base import FactBase, FactBuilder
 from planner.logic.facts.from_config import from_command
-from planner.logic.facts.managed import KnownObject
 from planner.logic.programs.rule_programs import product_program
 from planner.world.state.model import InstanceKey
+
+if TYPE_CHECKING:
+    from planner.logic.facts.managed import KnownObject
 
 
 @frozen(eq=False)
