@@ -13,15 +13,15 @@ from planner.engine.plan.make_plan import make_plan
 from planner.engine.walk.hooks import FoundResource, HookGroup, Hooks
 from planner.foundation.support.disk import on_disk
 from planner.foundation.values.json_codec import to_json
-from planner.foundation.values.value import Value, is_wholly_known, type_of, unmark_deep
-from planner.foundation.vocabulary.address import ROOT, ResourceAddress, format_key
+from planner.foundation.values.value import type_of
+from planner.foundation.vocabulary.address import ROOT, ResourceAddress, format_key, join
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure, error, warning
 from planner.foundation.vocabulary.limits import Limits
 from planner.foundation.vocabulary.provider_address import parse_provider_configuration
 from planner.foundation.vocabulary.records import evolve
 from planner.language.config.file_content import QUERIES
-from planner.language.config.for_each import for_each_items
-from planner.language.config.model import Expr, ImportDecl
+from planner.language.config.for_each import constant, for_each_items, module_scopes
+from planner.language.config.model import ImportDecl
 from planner.language.config.reading import Problems
 from planner.language.config.static import StaticScope
 from planner.language.config.variables import given_values
@@ -130,14 +130,13 @@ def known_objects(stored: Stored[Any], unit: str = "") -> list[KnownObject]:
     prefix = f"{unit}: " if unit else ""
     known = recorded_objects(stored.state, unit)
     present = {one.instance for one in known}
-    root = stored.config.root
-    scope = StaticScope(root.variables, root.locals, given_values(stored.given), root.directory, ".", stored.workspace)
-    for declared in root.imports:
-        target = declared.instance or declared.target
-        name = f"{prefix}{target}"
-        if target is not None and name not in present:
-            for id, identity in _pending(declared, scope):
-                known.append(KnownObject(name, target.type, "", identity, is_pending=True, id=id))
+    for path, module, scope in module_scopes(stored.config.root, given_values(stored.given), stored.workspace):
+        for declared in module.imports:
+            target = declared.instance or declared.target
+            name = f"{prefix}{join(path, str(target))}"
+            if target is not None and name not in present:
+                for id, identity in _pending(declared, scope):
+                    known.append(KnownObject(name, target.type, "", identity, is_pending=True, id=id))
     return known
 
 
@@ -146,25 +145,15 @@ def _pending(declared: ImportDecl, scope: StaticScope) -> Iterator[tuple[str, Ma
     problems = Problems()
     scopes = [scope]
     if declared.for_each is not None:
-        value = static_value(scope, declared.for_each)
+        value = constant(scope, declared.for_each, problems)
         items = for_each_items(value, declared.for_each, problems) if value is not None else None
         repeated = ({"each": {"key": key, "value": item}} for key, item in (items or {}).items())
         scopes = [scope.repeated(repetition) for repetition in repeated]
     for one in scopes:
-        id = static_value(one, declared.id) if declared.id is not None else None
-        identity = static_value(one, declared.identity) if declared.identity is not None else None
+        id = constant(one, declared.id, problems) if declared.id is not None else None
+        identity = constant(one, declared.identity, problems) if declared.identity is not None else None
         parts = to_json(identity, type_of(identity)) if isinstance(identity, dict) else None
         yield id if isinstance(id, str) else "", parts
-
-
-def static_value(scope: StaticScope, expr: Expr) -> Value | None:
-    """The plain value of an expression; None when it is not known without planning."""
-    problems = Problems()
-    value = scope.evaluate(expr, "this", expr.span, problems)
-    if value is None or problems.has_errors:
-        return None
-    value = unmark_deep(value)[0]
-    return value if is_wholly_known(value) else None
 
 
 class _Results(Hooks):

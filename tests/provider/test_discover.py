@@ -279,11 +279,14 @@ def test_units_of_a_fleet_manage_objects(project: Path, planner: Run) -> None:
         (project / unit).mkdir()
         (project / unit / "main.tf").write_text(MAIN)
         recorded(project / unit, *things)
-    names = 'locals {\n  names = ["c"]\n}\n'
+    names = "locals {\n  names = var.names\n}\n"
     block = (
         "import {\n  for_each = toset(local.names)\n  to       = probe_thing.c\n  identity = { name = each.value }\n}\n"
     )
-    (project / "two" / "c.tf").write_text(names + block + 'resource "probe_thing" "c" {\n  name = "c"\n}\n')
+    (project / "two" / "m").mkdir()
+    (project / "two" / "m" / "c.tf").write_text(names + block + 'resource "probe_thing" "c" {\n  name = "c"\n}\n')
+    (project / "two" / "m" / "main.tf").write_text(MAIN.replace('provider "probe" {}', 'variable "names" {}'))
+    (project / "two" / "call.tf").write_text('module "m" {\n  source = "./m"\n  names  = ["c"]\n}\n')
     (project / "planner.batch.hcl").write_text('unit "one" {}\nunit "two" {}\n')
     (project / "q.tfquery.hcl").write_text(search())
     (project / "p.dl").write_text(UNMANAGED + TWICE)
@@ -292,7 +295,7 @@ def test_units_of_a_fleet_manage_objects(project: Path, planner: Run) -> None:
     assert [line.partition("Thing ")[2] for line in lines(ran.out)[:-1]] == [
         "a   managed as one: probe_thing.r[0]",
         "b   managed as one: probe_thing.r[1]",
-        "c   imported as two: probe_thing.c",
+        "c   imported as two: module.m.probe_thing.c",
         "d",
         "e",
     ]

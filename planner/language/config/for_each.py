@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
-from planner.foundation.values.types import DYNAMIC, STRING, MapType, ObjectType, SetType, friendly_name
+from planner.foundation.values.convert import ConversionError, convert
+from planner.foundation.values.types import DYNAMIC, NUMBER, STRING, MapType, ObjectType, SetType, friendly_name
 from planner.foundation.values.value import (
     EPHEMERAL,
     SENSITIVE,
@@ -16,9 +18,12 @@ from planner.foundation.values.value import (
     is_wholly_known,
     type_of,
     unmark,
+    unmark_deep,
 )
-from planner.language.config.model import Expr
-from planner.language.config.reading import Problems
+from planner.foundation.vocabulary.address import format_key, join
+from planner.language.config.model import Expr, ModuleCall, ModuleConfig, ResourceDecl, VariableDecl
+from planner.language.config.reading import Problems, expr_of
+from planner.language.config.static import Given, StaticScope
 
 
 def for_each_items(value: Value, expr: Expr, problems: Problems) -> dict[str, Value] | None:
@@ -65,3 +70,79 @@ def check_for_each(value: Value, expr: Expr, problems: Problems) -> None:
         report("for_each_sensitive", "Keys are shown in plans, so for_each cannot use a sensitive value.")
     if EPHEMERAL in marks:
         report("for_each_ephemeral", "Keys are stored in the state, so for_each cannot use an ephemeral value.")
+
+
+# Instances of blocks and modules, as far as they are known without planning.
+
+
+def module_scopes(root: ModuleConfig, given: Given, workspace: str) -> Iterator[tuple[str, ModuleConfig, StaticScope]]:
+    """The instances of all modules, each before those in it, with its address and the scope of its expressions."""
+    waiting = [("", root, StaticScope(root.variables, root.locals, given, root.directory, ".", workspace))]
+    while waiting:
+        address, module, scope = waiting.pop(0)
+        yield address, module, scope
+        inside = []
+        for name in sorted(module.children):
+            child = module.children[name]
+            assert child.call is not None
+            for instance, outer in repeated_scopes(child.call, scope):
+                inputs = _inputs(child, outer)
+                inner = StaticScope(child.variables, child.locals, inputs, child.directory, ".", workspace)
+                inside.append((f"{join(address, f'module.{name}')}{instance}", child, inner))
+        waiting[:0] = inside
+
+
+def repeated_scopes(decl: ResourceDecl | ModuleCall, scope: StaticScope) -> list[tuple[str, StaticScope]]:
+    """The keys of the instances of a block as in addresses, each with the scope of its expressions. A block whose
+    instances are not known without planning represents all of them."""
+    problems = Problems()
+    for expr in (decl.enabled, decl.count, decl.for_each):
+        if expr is None:
+            continue
+        value = constant(scope, expr, problems)
+        if value is None:
+            return [("", scope)]
+        if expr is decl.for_each:
+            items = for_each_items(value, expr, problems)
+            return (
+                []
+                if items is None
+                else [
+                    (format_key(key), scope.repeated({"each": {"key": key, "value": item}}))
+                    for key, item in items.items()
+                ]
+            )
+        if expr is decl.enabled:
+            return [("", scope)] if value is True else []
+        try:
+            count = convert(value, NUMBER)
+        except ConversionError:
+            return [("", scope)]
+        if not isinstance(count, int) or count < 0:
+            return [("", scope)]
+        return [(format_key(index), scope.repeated({"count": {"index": index}})) for index in range(count)]
+    return [("", scope)]
+
+
+def _inputs(child: ModuleConfig, outer: StaticScope) -> Given:
+    """The arguments of a module call, as far as they are known without planning."""
+    call = child.call
+
+    def value(variable: VariableDecl, problems: Problems) -> Value | None:
+        attribute = call.inputs.get(variable.name) if call is not None else None
+        if attribute is None:
+            return variable.default
+        return constant(outer, expr_of(attribute, problems), problems)
+
+    return value
+
+
+def constant(scope: StaticScope, expr: Expr, problems: Problems) -> Value | None:
+    """The plain value of an expression; None when it cannot be had without planning."""
+    mine = Problems()
+    value = scope.evaluate(expr, "this", expr.span, mine)
+    problems.extend(mine)
+    if value is None or mine.has_errors:
+        return None
+    value = unmark_deep(value)[0]
+    return value if is_wholly_known(value) else None

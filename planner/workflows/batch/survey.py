@@ -5,18 +5,17 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from planner.foundation.values.convert import ConversionError, convert
-from planner.foundation.values.types import DYNAMIC, NUMBER
-from planner.foundation.values.value import Null, Value, is_wholly_known, unmark_deep
-from planner.foundation.vocabulary.address import format_key
+from planner.foundation.values.types import DYNAMIC
+from planner.foundation.values.value import Null, Value
+from planner.foundation.vocabulary.address import join
 from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.foundation.vocabulary.span import Span
 from planner.language.config.backend import backend_settings
-from planner.language.config.for_each import for_each_items
+from planner.language.config.for_each import constant, module_scopes, repeated_scopes
 from planner.language.config.load import load_tree
-from planner.language.config.model import Config, Expr, ModuleCall, ModuleConfig, ResourceDecl, VariableDecl
+from planner.language.config.model import Config
 from planner.language.config.reading import Problems, expr_of
-from planner.language.config.static import Given, StaticScope
+from planner.language.config.static import StaticScope
 from planner.language.config.variables import given_values
 from planner.language.syntax.body import BodySchema, Content
 from planner.operations.backends import data_folder
@@ -62,34 +61,21 @@ def survey(unit: str, reading: ConfigurationReading[StateOptions], folder: str) 
 
 
 def _remote_reads(config: Config, begun: RunInputs[StateOptions], folder: str) -> list[RemoteRead]:
+    """The states that the modules read. One that cannot be evaluated without planning is not known."""
     reads: list[RemoteRead] = []
-    _module(config.root, "", given_values(begun.given), begun, folder, reads)
+    for path, module, scope in module_scopes(config.root, given_values(begun.given), begun.workspace):
+        for key in sorted(module.resources):
+            decl = module.resources[key]
+            if decl.mode != "data" or decl.type != remote_state.NAME:
+                continue
+            if module.provider_source(decl.provider_name) != _PROVIDER:
+                continue
+            content, _ = decl.body.partial_content(_REMOTE)
+            at = content.attributes.get("config")
+            place = _place(at.span if at is not None else decl.span, folder)
+            for instance, inner in repeated_scopes(decl, scope):
+                reads.append(RemoteRead(f"{join(path, key)}{instance}", _state(content, inner), place))
     return reads
-
-
-def _module(
-    module: ModuleConfig, path: str, given: Given, begun: RunInputs[StateOptions], folder: str, found: list[RemoteRead]
-) -> None:
-    """Collect what the module and those below it read. What cannot be evaluated without planning has no state."""
-    scope = StaticScope(module.variables, module.locals, given, module.directory, ".", begun.workspace)
-    for key in sorted(module.resources):
-        decl = module.resources[key]
-        if decl.mode != "data" or decl.type != remote_state.NAME:
-            continue
-        if module.provider_source(decl.provider_name) != _PROVIDER:
-            continue
-        content, _ = decl.body.partial_content(_REMOTE)
-        at = content.attributes.get("config")
-        place = _place(at.span if at is not None else decl.span, folder)
-        address = f"{path}.{key}" if path else key
-        for instance, inner in _instances(decl, scope):
-            found.append(RemoteRead(f"{address}{instance}", _state(content, inner), place))
-    for name in sorted(module.children):
-        child = module.children[name]
-        address = f"{path}.module.{name}" if path else f"module.{name}"
-        assert child.call is not None
-        for instance, outer in _instances(child.call, scope):
-            _module(child, f"{address}{instance}", _inputs(child, outer), begun, folder, found)
 
 
 def _state(content: Content, scope: StaticScope) -> str:
@@ -97,7 +83,7 @@ def _state(content: Content, scope: StaticScope) -> str:
     values: dict[str, Value] = {}
     for name, attribute in content.attributes.items():
         problems = Problems()
-        value = _static(scope, expr_of(attribute, problems), problems)
+        value = constant(scope, expr_of(attribute, problems), problems)
         if value is None:
             return ""
         values[name] = value
@@ -106,61 +92,5 @@ def _state(content: Content, scope: StaticScope) -> str:
     return remote_state.source({"config": Null(DYNAMIC), "workspace": Null(DYNAMIC), **values}) or ""
 
 
-def _instances(decl: ResourceDecl | ModuleCall, scope: StaticScope) -> list[tuple[str, StaticScope]]:
-    """The keys of the instances of a block as in addresses, each with the scope of its expressions. A block whose
-    instances are not known without planning represents all of them."""
-    problems = Problems()
-    for expr in (decl.enabled, decl.count, decl.for_each):
-        if expr is None:
-            continue
-        value = _static(scope, expr, problems)
-        if value is None:
-            return [("", scope)]
-        if expr is decl.for_each:
-            items = for_each_items(value, expr, problems)
-            return (
-                []
-                if items is None
-                else [
-                    (format_key(key), scope.repeated({"each": {"key": key, "value": item}}))
-                    for key, item in items.items()
-                ]
-            )
-        if expr is decl.enabled:
-            return [("", scope)] if value is True else []
-        try:
-            count = convert(value, NUMBER)
-        except ConversionError:
-            return [("", scope)]
-        if not isinstance(count, int) or count < 0:
-            return [("", scope)]
-        return [(format_key(index), scope.repeated({"count": {"index": index}})) for index in range(count)]
-    return [("", scope)]
-
-
 def _place(span: Span, folder: str) -> FileLocation:
     return FileLocation.of(span, os.path.normpath(os.path.join(folder, span.filename)))
-
-
-def _inputs(child: ModuleConfig, outer: StaticScope) -> Given:
-    """The arguments of a module call, as far as they are known without planning."""
-    call = child.call
-
-    def value(variable: VariableDecl, problems: Problems) -> Value | None:
-        attribute = call.inputs.get(variable.name) if call is not None else None
-        if attribute is None:
-            return variable.default
-        return _static(outer, expr_of(attribute, problems), problems)
-
-    return value
-
-
-def _static(scope: StaticScope, expr: Expr, problems: Problems) -> Value | None:
-    """The plain value of an expression; None when it cannot be had without planning."""
-    mine = Problems()
-    value = scope.evaluate(expr, "this", expr.span, mine)
-    problems.extend(mine)
-    if value is None or mine.has_errors:
-        return None
-    value = unmark_deep(value)[0]
-    return value if is_wholly_known(value) else None

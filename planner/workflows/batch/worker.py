@@ -243,7 +243,10 @@ def _state(request: Request) -> UnitResult:
     there is an approved plan: whether that was applied, and then the outputs, too."""
     request = with_recipe(request)
     with surrounded(request):
-        stored = load_stored(options_of(request), Diagnostics())
+        options = options_of(request)
+        if IDENTITIES in request.facts and is_new(reading := read_configuration(options)):
+            set_up(request, reading)
+        stored = load_stored(options, Diagnostics())
         holder = stored.store.lock_holder()
         facts = {}
         if IDENTITIES in request.facts:
