@@ -187,13 +187,12 @@ def new_schemas(
     from planner.world.provider.registry import start_provider
 
     located: list[Any] = []
-    schemas = Schemas(lambda address: start(address))
-    schemas.stores = config is not None and _uses_store(config)
+    extensions = {"store"} if config is not None and _uses_store(config) else set[str]()
 
     def start(address: str) -> Provider:
         seal_of = encryption.remote_state
         with view(None):  # also of a former configuration they are those that are installed now
-            provider = start_provider(address, locate, seal_of, deferral_allowed, lambda: schemas.stores)
+            provider = start_provider(address, locate, seal_of, deferral_allowed, extensions)
         if provider.is_inline:
             return provider
         return _mocked(provider) if mocked else _offline(provider) if offline else provider
@@ -204,6 +203,8 @@ def new_schemas(
         answer: Located = located[0].locate(address)
         return answer
 
+    schemas = Schemas(start)
+    schemas.extensions = extensions
     return schemas
 
 

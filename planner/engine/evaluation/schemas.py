@@ -50,8 +50,8 @@ class Schemas:
         self._schemas: dict[str, ProviderSchema] = {}
         self._lists: dict[tuple[str, str], ResourceSchema] = {}
         self._failures: dict[str, Failure] = {}
-        self.stores = False
-        """whether `terraform_data` has the block `store`: where a configuration or a state uses it"""
+        self.extensions = set[str]()
+        """blocks that the builtin provider has only where a configuration or a state uses them: `store`"""
         self.resolvers: dict[ModuleConfig, dict[Any, Callable[[Any], tuple[Value, int]]]] = {}
         """the targets of references (planner.engine.evaluation.scope), the same in all walks of a
         configuration"""
@@ -63,7 +63,7 @@ class Schemas:
         """These schemas for other work in parallel: it has providers of its own, and closes them itself."""
         lent = Schemas(self._start)
         lent._lock, lent._schemas, lent._failures = self._lock, self._schemas, self._failures
-        lent.resolvers, lent.named, lent.stores = self.resolvers, self.named, self.stores
+        lent.resolvers, lent.named, lent.extensions = self.resolvers, self.named, self.extensions
         return lent
 
     def provider(self, source: str) -> Provider:
@@ -105,14 +105,14 @@ class Schemas:
 
     def serve(self, state: State) -> None:
         """Have schemas for the objects of a state, too."""
-        if not self.stores and any(
+        if "store" not in self.extensions and any(
             one is not None and one.attributes.get("store") is not None
             for resource in state.resources.values()
             if resource.type == "terraform_data"
             for instance in resource.instances.values()
             for one in (instance.current, *instance.deposed.values())
         ):
-            self.stores = True
+            self.extensions.add("store")
             self._schemas.pop(BUILTIN, None)
 
     def preset(self, schemas: Mapping[str, ProviderSchema]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Collection, Generator
 from typing import Any
 
 from planner.foundation.values.expression_text import attributes_text, expression_text
@@ -86,15 +86,13 @@ STORING = evolve(SCHEMA, resources={terraform_data.NAME: terraform_data.STORING}
 class BuiltinProvider(interface.InlineProvider):
     """Answers at once and keeps nothing, so one serves all configurations and threads."""
 
-    def __init__(
-        self, seal_of: Callable[[str], Seal] | None = None, stores: Callable[[], bool] = lambda: False
-    ) -> None:
+    def __init__(self, seal_of: Callable[[str], Seal] | None = None, extensions: Collection[str] = ()) -> None:
         """`seal_of`: how the state is kept that the data source with an address reads; in clear where it is not
-        given. `stores`: whether the block `store` of terraform_data is used."""
-        self._seal_of, self._stores = seal_of, stores
+        given. `extensions`: "store" where the block of terraform_data is used; it may be added later."""
+        self._seal_of, self._extensions = seal_of, extensions
 
     def schema(self) -> interface.ProviderSchema:
-        return STORING if self._stores() else SCHEMA
+        return STORING if "store" in self._extensions else SCHEMA
 
     @property
     def _data(self) -> BlockSchema:

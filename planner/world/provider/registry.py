@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Collection, Generator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from planner.foundation.values.json_codec import CodecError, from_json
@@ -29,16 +29,16 @@ def start_provider(
     locate: Callable[[str], Located] | None = None,
     seal_of: Callable[[str], Seal] | None = None,
     deferral_allowed: bool = False,
-    stores: Callable[[], bool] = lambda: False,
+    extensions: Collection[str] = (),
 ) -> interface.Provider:
     """The provider with this source address. A plugin is found by `locate`, which raises Failure like this does, and
     its process is started when it is first needed. `seal_of`: how the state is kept that a data source reads, by its
-    address. `deferral_allowed`: the provider may defer objects. `stores`: whether `terraform_data` has the block
-    `store`."""
+    address. `deferral_allowed`: the provider may defer objects. `extensions`: blocks that the builtin provider has
+    besides those of OpenTofu."""
     if address == BUILTIN:
         from planner.world.provider.builtin import BuiltinProvider
 
-        return BuiltinProvider(seal_of, stores)
+        return BuiltinProvider(seal_of, extensions)
     plugin = _running(address) if os.environ.get("TF_REATTACH_PROVIDERS") else None
     if plugin is None:
         if locate is None or is_builtin(address):
