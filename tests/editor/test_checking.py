@@ -224,3 +224,45 @@ locals {
     assert by_code["config.module_not_installed"]["severity"] == 2
     errors = [problem for problem in document.problems() if problem["severity"] == 1]
     assert len(errors) == 1 and "upper" in errors[0]["message"]
+
+
+def test_the_whole_tree_is_checked_when_nothing_is_typed(editor: Editor, folder: Path) -> None:
+    deep = folder / "child" / "deep"
+    deep.mkdir(parents=True)
+    (deep / "main.tf").write_text('output "x" {\n  value = local.nothing\n}\n')
+    (folder / "child" / "main.tf").write_text('module "deep" {\n  source = "./deep"\n}\n')
+    root = editor.open(folder / "main.tf", 'module "child" {\n  source = "./child"\n}\n')
+    assert root.problems() == []
+    uri = (deep / "main.tf").as_uri()
+    (problem,) = editor.wait(uri, bool)
+    assert "nothing" in problem["message"]
+    (deep / "main.tf").write_text('output "x" {\n  value = 1\n}\n')
+    changes = [{"uri": uri, "type": 2}]
+    editor.notify("workspace/didChangeWatchedFiles", {"changes": changes})
+    editor.wait(uri, lambda problems: not problems)
+
+
+def test_arguments_of_modules_are_checked(editor: Editor, folder: Path) -> None:
+    child = folder / "child" / "main.tf"
+    child.parent.mkdir()
+    child.write_text(
+        'variable "size" {\n  type = number\n  validation {\n    condition     = var.size < 9\n'
+        '    error_message = "It is too large."\n  }\n}\n'
+    )
+    root = editor.open(folder / "main.tf", 'module "m" {\n  source = "./child"\n  size   = 10\n}\n')
+    assert any("It is too large." in message for message in root.messages())
+    root.edit("10", '"many"')
+    (problem,) = editor.wait(child.as_uri(), bool)  # at the declaration, as validate prints it
+    assert "given at main.tf:3 does not fit its type" in problem["message"]
+    root.edit('  size   = "many"\n', "  sice   = 1\n")
+    texts = root.messages()
+    assert any('Did you mean "size"?' in text for text in texts) and any('"size" is required' in text for text in texts)
+    root.edit("sice", "size")
+    assert root.problems() == []
+
+
+def test_values_of_a_module_elsewhere_are_left_alone(editor: Editor, folder: Path) -> None:
+    values = editor.open(folder / "data" / "x.tfvars", "anything = 1\n")
+    assert values.problems() == []
+    values.edit("= 1", "= [")
+    assert values.problems()

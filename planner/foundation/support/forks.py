@@ -79,10 +79,14 @@ class Fork(NamedTuple):
             data += part
         return None
 
-    def end(self) -> None:
-        """End the process, which has nothing left to do when its result has come."""
+    def stop(self) -> None:
+        """Kill the process, if it still runs: then `result` returns."""
         with suppress(ProcessLookupError):
             os.kill(self.process, signal.SIGKILL)
+
+    def end(self) -> None:
+        """End the process, which has nothing left to do when its result has come."""
+        self.stop()
         os.waitpid(self.process, 0)
         os.close(self.pipe)
         os.close(self.alive)

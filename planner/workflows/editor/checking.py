@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import posixpath
 from collections.abc import Callable, Iterable, Iterator
 
 from planner.foundation.support.disk import own_reads, view, working_in
+from planner.foundation.support.forks import Fork, start_fork
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, defect, error
 from planner.foundation.vocabulary.span import Source, Span
 from planner.language.config.directory import read_manifest
@@ -23,7 +25,9 @@ from planner.workflows.editor.texts import Json, TextDocument, document_of
 from planner.workflows.editor.workspace import Workspace, kind_of
 from planner.workflows.stacks.validate import validate_stack
 
-Found = dict[str, list[Diagnostic]]
+MOST_MODELS = 6
+"""that are kept"""
+Found = dict[str, list[Json]]
 """the problems by file"""
 _MODULES = ("configuration", "values", "test", "query")
 
@@ -40,10 +44,11 @@ class Checking:
     def model(self, path: str) -> Model:
         """The module that a file belongs to, as it is now."""
         directory = self.workspace.directory_of(path)
-        known = self._models.get(directory)
-        if known is None:
-            known = self._models[directory] = Model(self.workspace, directory)
-            self._reach[directory] = known.directories
+        known = self._models.pop(directory, None) or Model(self.workspace, directory)
+        self._models[directory] = known  # the last one is the one that was used last
+        self._reach[directory] = self._reach.get(directory, frozenset()) | known.directories
+        for oldest in list(self._models)[:-MOST_MODELS]:
+            del self._models[oldest]
         return known
 
     def forget(self, path: str = "") -> None:
@@ -52,6 +57,29 @@ class Checking:
         for folder, model in list(self._models.items()):
             if not path or directory in model.directories or directory.startswith(f"{folder}/"):
                 del self._models[folder]
+
+    def start_tree_check(self, subject: tuple[str, str]) -> Fork | None:
+        """A process that checks a module with all that it calls, which takes seconds for large trees; None where it
+        calls nothing."""
+        if not self.model(os.path.join(subject[1], "main.tf")).root.calls:
+            return None
+        return start_fork(lambda: json.dumps(self._tree(subject[1])).encode())
+
+    def _tree(self, directory: str) -> Json:
+        model = Model(self.workspace, directory, is_deep=True)
+        problems: Found = {}
+        for path, problem in model.validate():
+            problems.setdefault(path, []).append(diagnostic(problem, self._document(path)))
+        return {"directories": sorted(model.directories), "problems": problems}
+
+    def keep_tree(self, subject: tuple[str, str], result: bytes) -> dict[str, list[Json]]:
+        """Record the result of a process that has checked a whole tree, which has not changed since; returns the
+        diagnostics of its files."""
+        key, tree = ("tree", subject[1]), json.loads(result)
+        before = self._found.get(key, {})
+        self._found[key] = tree["problems"]
+        self._reach[subject[1]] = frozenset(tree["directories"])
+        return {path: self._diagnostics(path) for path in {**before, **tree["problems"]} if path}
 
     def subject(self, path: str) -> tuple[str, str]:
         """The subject that is checked when a file has changed: its kind, and a directory or file."""
@@ -78,19 +106,25 @@ class Checking:
         """Check a subject again; returns the diagnostics of each file where they may have changed."""
         before = self._found.pop(subject, {})
         kind, name = subject
+        tree = self._found.get(("tree", name)) if kind == "module" else None
+        if tree is not None:  # as it was before the edit: about other modules it may still be right
+            before = {**before, **tree}
+            self._found["tree", name] = {path: of for path, of in tree.items() if os.path.dirname(path) != name}
         opened = [path for path in self.workspace.opened.documents if self.subject(path) == subject]
         hit: Found = {path: [] for path in opened}
         if opened:
             for path, problem in _CHECKS[kind](self, name, opened):
-                hit.setdefault(path or opened[0], []).append(problem)
+                where = path or opened[0]
+                hit.setdefault(where, []).append(diagnostic(problem, self._document(where)))
             self._found[subject] = hit
+        else:
+            self._found.pop(("tree", name), None)
         return {path: self._diagnostics(path) for path in {**before, **hit}}
 
     def _diagnostics(self, path: str) -> list[Json]:
         result: dict[str, Json] = {}
         for hit in self._found.values():
-            for problem in hit.get(path, ()):
-                entry = diagnostic(problem, self._document(path))
+            for entry in hit.get(path, ()):
                 result.setdefault(repr((entry["range"], entry["message"])), entry)
         return list(result.values())
 

@@ -6,7 +6,7 @@ import os
 import posixpath
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from typing import Any
 
@@ -16,7 +16,6 @@ from planner.foundation.values.schema import BlockSchema
 from planner.foundation.values.types import Type
 from planner.foundation.values.value import Value, is_wholly_known, unmark_deep
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, defect, has_errors, warning
-from planner.foundation.vocabulary.provider_address import BUILTIN
 from planner.foundation.vocabulary.records import evolve
 from planner.language.config.directory import read_manifest
 from planner.language.config.load import InstalledModules, load_tree
@@ -28,11 +27,10 @@ from planner.operations.load import Loaded, begin
 from planner.operations.options import Options
 from planner.operations.providers_needed import needed_providers, provider_constraints
 from planner.operations.validate import validate_loaded
-from planner.workflows.editor.stand_ins import cached_provider, guessed_provider, is_loose, with_stand_ins
-from planner.workflows.editor.workspace import Workspace
+from planner.workflows.editor.stand_ins import guessed_provider, is_loose, missing_module, with_modules
+from planner.workflows.editor.workspace import QUERIES, Workspace
 from planner.workflows.testing.validate import problems_of_tests
 from planner.world.provider.interface import Provider
-from planner.world.provider.locate import Locator
 from planner.world.provider.registry import start_provider
 from planner.world.state.workspace import data_directory
 
@@ -40,14 +38,15 @@ _VALUE_OF = re.compile(r"\bvar\.([\w-]+)|gives a value to ([\w-]+)")
 
 
 class Model:
-    """The module in a directory, as root module. What is not installed is replaced (`missing`: why, by address)."""
+    """The module in a directory, as root module. The modules that it calls have their variables and outputs; with
+    `is_deep` all that is in them. What is not installed is replaced (`missing`: why, by address)."""
 
-    def __init__(self, workspace: Workspace, directory: str) -> None:
-        self.workspace, self.directory = workspace, directory
+    def __init__(self, workspace: Workspace, directory: str, is_deep: bool = False) -> None:
+        self.workspace, self.directory, self.is_deep = workspace, directory, is_deep
         self.missing: dict[str, Diagnostic] = {}
-        self._absent: dict[ModulePath, ModuleCall] = {}
-        self._children: dict[str, ModuleConfig] = {}
-        self._locators: list[Locator] | None = None
+        self._absent: set[ModulePath] = set()
+        self._places: dict[ModulePath, str] = {}
+        self._called: dict[str, ModuleConfig] = {}
         with self.reading():
             self._begun, problems = begin(Options(directory, offline=True))
             self._manifest = read_manifest(directory, data_directory(os.environ))[0]
@@ -56,12 +55,12 @@ class Model:
                 variables=self._begun.given,
                 workspace=self._begun.workspace,
                 locate=self._locate,
-                queries=any(path.endswith(".tfquery.hcl") for path in workspace.opened.documents),
+                queries=any(path.endswith(QUERIES) for path in workspace.opened.documents),
             )
-        self.problems = [*problems, *more]
-        if self._absent:
-            config = evolve(config, root=with_stand_ins(config.root, self._absent, self._text(config)))
-        self.config: Config = config
+            self.problems = [*problems, *more]
+            self.config: Config = config
+            if config.root.calls:
+                self.config = evolve(config, root=with_modules(config.root, self._module))
         self.schemas = Schemas(self._start)
 
     @contextmanager
@@ -81,82 +80,83 @@ class Model:
 
     @cached_property
     def directories(self) -> frozenset[str]:
-        """The directories that the module tree is made of."""
-        return frozenset([self.directory, *(os.path.dirname(self.path(name)) for name in self.config.files)])
+        """The directories that the module is made of, with those of the modules that it calls."""
+        called = [os.path.join(self.directory, child.directory) for child in self.root.children.values()]
+        files = [os.path.dirname(self.path(name)) for name in self.config.files]
+        return frozenset([self.directory, *map(os.path.normpath, called), *files])
 
-    def _text(self, config: Config) -> str:
+    @cached_property
+    def _text(self) -> str:
+        """The files of the module."""
         texts = []
-        for name in config.files:
-            try:
+        for name in self.config.files:
+            with suppress(OSError):
                 texts.append(self.workspace.opened.read(self.path(name)).decode("utf-8", "replace"))
-            except OSError:
-                continue
         return "\n".join(texts)
 
     def child(self, name: str, source: str = "") -> ModuleConfig | None:
         """A called module, also where the files of this one are broken; `source` is that of a call that cannot be read.
         None where it is not known."""
-        known = self.root.children.get(name) or self._children.get(name)
-        if known is None and name not in self._children:
-            call = self.root.calls.get(name)
-            where = call.source if call is not None and call.source_kind == "local" else source
-            folder = os.path.normpath(os.path.join(self.directory, where))
-            if not where.startswith(("./", "../")):
-                record = self._manifest.get(name)
-                folder = os.path.join(self.directory, record.directory) if record is not None else ""
-            if folder:
-                with self.reading():
-                    known = load_tree(folder, variables={}, workspace="default", locate=lambda *call: None)[0].root
-                self._children[name] = known
+        known = self.root.children.get(name) or self._called.get(name)
+        if known is None and source:
+            known = self.workspace.single_module(self.directory, source)
+            self._called[name] = known
         return known
 
     # ---------------------------------------------------------------- what is installed
 
     def _locate(self, path: ModulePath, call: ModuleCall, parent: str, problems: Problems) -> str | None:
+        directory = None
         if call.source_kind == "local":
             directory = posixpath.normpath(posixpath.join(parent, call.source))
-            if is_directory(os.path.join(self.directory, directory)):
-                return directory
-            detail = f"There is no directory {directory}."
-            problems.error("unreadable_directory", "Module directory does not exist", detail, call.shown_span)
+            if not is_directory(os.path.join(self.directory, directory)):
+                detail = f"There is no directory {directory}."
+                problems.error("unreadable_directory", "Module directory does not exist", detail, call.shown_span)
+                directory = None
         else:
-            hit = InstalledModules(self._manifest, self.directory)
-            if hit.has(path, call):
-                return hit.locate(path, call, parent, problems)
-            detail = (
-                f"Arguments and outputs of {call.name} are not checked. Run planner init, which installs all modules."
-            )
-            problems.warning("module_not_installed", "Module not installed", detail, call.shown_span)
-        self._absent[path] = call
-        return None
+            manifest = InstalledModules(self._manifest, self.directory)
+            if manifest.has(path, call):
+                directory = manifest.locate(path, call, parent, problems)
+            else:
+                detail = (
+                    f"The arguments and outputs of {call.name} are not checked. Run planner init, which installs it."
+                )
+                problems.warning("module_not_installed", "Module not installed", detail, call.shown_span)
+        if directory is None:
+            self._absent.add(path)
+        elif not self.is_deep:
+            self._places[path] = directory
+        return directory if self.is_deep else None
+
+    def _module(self, path: ModulePath, call: ModuleCall) -> ModuleConfig | None:
+        """A called module that is not in the tree."""
+        if path not in self._places and path not in self._absent and len(path) == 1:
+            self._locate(path, call, ".", Problems())  # which loading does not come to in a broken module
+        if path in self._places:
+            module = self.workspace.single_module(self.directory, self._places[path])
+            return evolve(module, path=path, call=call, is_remote=call.source_kind != "local")
+        return missing_module(path, call, self._text) if path in self._absent else None
 
     def _start(self, address: str) -> Provider:
-        with view(None):
-            if address == BUILTIN or address.startswith("terraform.io/builtin/"):
-                return start_provider(address)
-            try:
-                return self._cached(address)
-            except Failure as failure:
-                self.missing[address] = failure.diagnostics[0]
-        with self.reading():
-            return guessed_provider(self.config, address, [self._text(self.config)])
+        if address.startswith("terraform.io/builtin/"):
+            return start_provider(address)
+        try:
+            return self._cached(address)
+        except Failure as failure:
+            self.missing[address] = failure.diagnostics[0]
+        return guessed_provider(self.config, address, [self._text])
 
     def _cached(self, address: str) -> Provider:
         """The provider from the cache: as this directory has it, or one that calls this module. Raises Failure."""
-        if self._locators is None:
-            wanted = provider_constraints(self.config)
-            folders = [self.directory, *self.workspace.roots_above(self.directory)]
-            self._locators = [
-                Locator(folder, os.environ, wanted, data_directory(os.environ))
-                for number, folder in enumerate(folders)
-                if not number or os.path.isdir(os.path.join(folder, data_directory(os.environ)))
-            ]
+        folders = (self.directory, *self.workspace.roots_above(self.directory))
+        wanted = provider_constraints(self.config)
         first: Failure | None = None
-        for locator in self._locators:
-            try:
-                return cached_provider(address, locator.locate(address))
-            except Failure as failure:
-                first = first or failure
+        for number, folder in enumerate(folders):
+            if not number or os.path.isdir(os.path.join(folder, data_directory(os.environ))):
+                provider = self.workspace.provider(folder, address, wanted)
+                if not isinstance(provider, Failure):
+                    return provider
+                first = first or provider
         assert first is not None
         raise first
 
@@ -282,6 +282,8 @@ class Model:
 def values_problems(model: Model, path: str) -> list[Diagnostic]:
     """The problems of a file with values that is only read when it is named."""
     given, problems = collect_variables(model.directory, (("var-file", path),), {})
+    if not model.config.files:
+        return problems  # values of a module elsewhere
     given = {name: raw for name, raw in given.items() if raw.span is not None and raw.span.filename == path}
     return [*problems, *_placed(root_variables(model.root.variables, given)[1], given)]
 

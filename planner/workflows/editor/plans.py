@@ -12,7 +12,7 @@ import re
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from planner.logic.programs.actions import words_for
@@ -57,6 +57,16 @@ class Plans:
     def has(self, directory: str) -> bool:
         """Whether a plan of a module is known or being made."""
         return directory in self._reviews or directory in self._running
+
+    async def follow(self, path: str, is_first: bool, model_of: Callable[[str], Model]) -> bool:
+        """Plan the root modules that a saved file belongs to; returns whether there is a new plan. `is_first`: unless
+        that was done."""
+        directory = self.workspace.directory_of(path)
+        is_new = False
+        for folder in (directory, *self.workspace.roots_above(directory)):
+            if not (is_first and self.has(folder)) and self.is_planned(model_of(os.path.join(folder, "main.tf"))):
+                is_new |= await self.renew(folder)
+        return is_new
 
     async def renew(self, directory: str) -> bool:
         """Plan a root module again, after the plan that is being made; returns whether the result may be new."""

@@ -6,8 +6,8 @@ answers are made in the other modules of the room."""
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -20,13 +20,13 @@ from planner.language.syntax.format import format_file
 from planner.workflows.editor import actions, completion, hover, navigation, rule_answers, structure
 from planner.workflows.editor.checking import Checking
 from planner.workflows.editor.plans import WHY, Plans
+from planner.workflows.editor.schedule import DELAY, CheckSchedule
 from planner.workflows.editor.texts import Json, TextDocument, path_of
 from planner.workflows.editor.transport import EditorServer
 from planner.workflows.editor.workspace import Workspace, kind_of
 
-DELAY = 0.05
-"""seconds without a keystroke before files are checked; twice the time of the last check, if that is more"""
-_LONGEST_DELAY = 1.0
+MOST_PARSED = 300
+"""files whose declarations are kept"""
 _SCANNED = 25
 """files of the workspace that are read between two messages"""
 
@@ -34,15 +34,13 @@ server = EditorServer()
 workspace = Workspace()
 checking = Checking(workspace)
 plans = Plans(workspace)
-_waiting: dict[tuple[str, str], asyncio.Task[None]] = {}
-_seconds: dict[tuple[str, str], float] = {}
-_published: dict[str, list[Json]] = {}
-_background: set[asyncio.Task[None]] = set()
+schedule = CheckSchedule(server, checking)
 
 
 def serve() -> int:
     """Speak to an editor over standard input and output until it exits; returns the exit code."""
-    config_load.keep_files(1024)
+    config_load.keep_files(MOST_PARSED)
+    gc.set_threshold(50_000, 20, 50)  # pauses come between keystrokes
     return server.serve()
 
 
@@ -75,13 +73,7 @@ async def _initialized(params: lsp.InitializedParams) -> None:
         options = {"watchers": [{"globPattern": name} for name in names]}
         entry = lsp.Registration("watched", lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES, options)
         server.client_register_capability(lsp.RegistrationParams([entry]))
-    _in_background(_scan())
-
-
-def _in_background(work: Any) -> None:
-    task = asyncio.ensure_future(work)
-    _background.add(task)
-    task.add_done_callback(_background.discard)
+    schedule.in_background(_scan())
 
 
 async def _scan() -> None:
@@ -90,13 +82,14 @@ async def _scan() -> None:
         workspace.symbols(path)
         if number % _SCANNED == 0:
             await asyncio.sleep(0)
+    gc.freeze()  # all of this stays
 
 
 @server.feature(lsp.TEXT_DOCUMENT_DID_OPEN)
 async def _did_open(params: lsp.DidOpenTextDocumentParams) -> None:
     item = params.text_document
     path = workspace.opened.put(item.uri, TextDocument(item.text, item.version))
-    _touch(path, 0)
+    schedule.changed_file(path, 0)
     _plan_soon(path, is_first=True)
 
 
@@ -107,7 +100,7 @@ async def _did_change(params: lsp.DidChangeTextDocumentParams) -> None:
     if document is None:
         raise JsonRpcInvalidParams(f"{uri} is not open.")
     path = workspace.opened.put(uri, document.edited(params.content_changes, params.text_document.version))
-    _touch(path, DELAY)
+    schedule.changed_file(path, DELAY)
 
 
 @server.feature(lsp.TEXT_DOCUMENT_DID_SAVE)
@@ -115,7 +108,7 @@ async def _did_save(params: lsp.DidSaveTextDocumentParams) -> None:
     path = path_of(params.text_document.uri)
     checking.forget(path)
     if path in workspace.opened.documents:
-        _touch(path, 0)
+        schedule.changed_file(path, 0)
     _plan_soon(path)
 
 
@@ -125,8 +118,8 @@ async def _did_close(params: lsp.DidCloseTextDocumentParams) -> None:
     subject = checking.subject(path)
     workspace.opened.drop(params.text_document.uri)
     checking.forget(path)
-    _check_soon(subject, 0)
-    _publish(path, [])
+    schedule.check_soon(subject, 0)
+    schedule.publish(path, [])
 
 
 @server.feature(lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES)
@@ -134,46 +127,7 @@ async def _watched(params: lsp.DidChangeWatchedFilesParams) -> None:
     checking.forget()
     workspace.look_again()
     for path in list(workspace.opened.documents):
-        _check_soon(checking.subject(path), DELAY)
-
-
-def _touch(path: str, delay: float) -> None:
-    reached = checking.reached(path)
-    checking.forget(path)
-    for subject in reached:
-        _check_soon(subject, delay)
-
-
-def _check_soon(subject: tuple[str, str], delay: float) -> None:
-    before = _waiting.pop(subject, None)
-    if before is not None:
-        before.cancel()
-    if subject[0]:
-        wait = max(delay, min(2 * _seconds.get(subject, 0.0), _LONGEST_DELAY)) if delay else 0.0
-        _waiting[subject] = asyncio.ensure_future(_check(subject, wait))
-
-
-async def _check(subject: tuple[str, str], delay: float) -> None:
-    await asyncio.sleep(delay)
-    _waiting.pop(subject, None)
-    began = time.monotonic()
-    try:
-        for path, diagnostics in checking.check(subject).items():
-            _publish(path, diagnostics)
-    except Exception as problem:  # of this program: the server stays
-        server.log(problem, "check failed")
-    _seconds[subject] = time.monotonic() - began
-
-
-def _publish(path: str, diagnostics: list[Json]) -> None:
-    is_open = path in workspace.opened.documents
-    if not is_open and _published.get(path, []) == diagnostics:
-        return
-    _published[path] = diagnostics
-    params: Json = {"uri": workspace.opened.uri(path), "diagnostics": diagnostics}
-    if is_open:
-        params["version"] = workspace.opened.documents[path].version
-    server.tell(lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS, params)
+        schedule.check_soon(checking.subject(path), DELAY)
 
 
 # ---------------------------------------------------------------- plans
@@ -182,25 +136,20 @@ def _publish(path: str, diagnostics: list[Json]) -> None:
 def _plan_soon(path: str, is_first: bool = False) -> None:
     """Plan the root modules that a saved file belongs to, in the background; `is_first`: unless that was done."""
     if kind_of(path) in ("configuration", "values") and plans.mode != "off":
-        _in_background(_plan(path, is_first))
+        schedule.in_background(_plan(path, is_first))
 
 
 async def _plan(path: str, is_first: bool) -> None:
     await asyncio.sleep(DELAY)
-    directory = workspace.directory_of(path)
-    for folder in (directory, *workspace.roots_above(directory)):
-        if is_first and plans.has(folder):
-            continue
-        try:
-            model = checking.model(os.path.join(folder, "main.tf"))
-            is_new = plans.is_planned(model) and await plans.renew(folder)
-        except Exception as problem:  # of this program: the server stays
-            server.log(problem, "plan failed")
-            continue
-        capabilities = server.protocol.client_capabilities.workspace
-        lens = capabilities.code_lens if capabilities is not None else None
-        if is_new and lens is not None and lens.refresh_support:
-            server.protocol.send_request(lsp.WORKSPACE_CODE_LENS_REFRESH, None)
+    try:
+        is_new = await plans.follow(path, is_first, checking.model)
+    except Exception as problem:  # of this program: the server stays
+        server.log(problem, "plan failed")
+        return
+    capabilities = server.protocol.client_capabilities.workspace
+    lens = capabilities.code_lens if capabilities is not None else None
+    if is_new and lens is not None and lens.refresh_support:
+        server.protocol.send_request(lsp.WORKSPACE_CODE_LENS_REFRESH, None)
 
 
 @server.feature(lsp.TEXT_DOCUMENT_CODE_LENS)

@@ -5,7 +5,8 @@ Nothing here starts a plugin."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable
+from functools import lru_cache
 from typing import Any, NoReturn
 
 from planner.foundation.values.schema import AttributeSchema, BlockSchema, NestedBlock
@@ -14,9 +15,18 @@ from planner.foundation.values.value import NULL, UNKNOWN
 from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.foundation.vocabulary.records import evolve
 from planner.foundation.vocabulary.span import Source
-from planner.language.config.model import Config, Expr, ModuleCall, ModuleConfig, OutputDecl, VariableDecl
+from planner.language.config.model import (
+    CheckRule,
+    Config,
+    Expr,
+    ModuleCall,
+    ModuleConfig,
+    ModulePath,
+    OutputDecl,
+    VariableDecl,
+)
 from planner.language.expressions.constraints import TypeConstraint
-from planner.language.syntax.body import Body, NativeBody
+from planner.language.syntax.body import Body, NativeBody, variables
 from planner.language.syntax.nodes import Literal
 from planner.world.provider.interface import ProviderSchema, ResourceSchema
 from planner.world.provider.locate import Located
@@ -25,8 +35,10 @@ from planner.world.provider.plugin.provider import PluginProvider
 from planner.world.provider.registry import OfflineProvider
 
 _NAME = r"[A-Za-z_][\w-]*"
-_LOOSE = re.compile(rf"\b(?:each\.value|self)\.({_NAME})")
+_USE = re.compile(rf"\b(?=({_NAME})\.{_NAME}(?:\[[^\]\n]*\])?\.({_NAME}))")
+_SELF = re.compile(rf"\bself\.({_NAME})")
 _ANY = AttributeSchema(DYNAMIC, optional=True, computed=True)
+_UNKNOWN = Expr(Literal(UNKNOWN, 0, 0), Source("", ""))
 NOT_CACHED = "provider.schema_not_cached"
 
 
@@ -74,17 +86,26 @@ def guessed_provider(config: Config, address: str, texts: Iterable[str]) -> Offl
     tables: dict[str, dict[str, ResourceSchema]] = {
         mode: {} for mode in ("managed", "data", "ephemeral", "action", "list")
     }
-    loose = set(_LOOSE.findall(text))
+    used, own = _uses(text)
     for (mode, type), items in bodies.items():
-        used = re.findall(rf"\b{re.escape(type)}\.{_NAME}(?:\[[^\]\n]*\])?\.({_NAME})", text)
         block = _guessed_block(items)
-        attributes = {**dict.fromkeys((*used, *loose, "id"), _ANY), **block.attributes}
+        names = [name for name in (*used.get(type, ()), *own, "id") if name not in block.blocks]
+        attributes = {**dict.fromkeys(names, _ANY), **block.attributes}
         tables[mode][type] = ResourceSchema(BlockSchema(attributes, block.blocks))
     schema = ProviderSchema(
         evolve(_guessed_block(blocks), ephemeral=True), tables["managed"], tables["data"], tables["ephemeral"],
         actions=tables["action"], list_resources=tables["list"],
     )  # fmt: skip
     return OfflineProvider(_Guessed(schema))  # type: ignore[arg-type]
+
+
+@lru_cache(4)
+def _uses(text: str) -> tuple[dict[str, dict[str, None]], frozenset[str]]:
+    """The attributes that a text refers to: by the name before that of the object, and of `self`."""
+    used: dict[str, dict[str, None]] = {}
+    for type, attribute in _USE.findall(text):
+        used.setdefault(type, {})[attribute] = None
+    return used, frozenset(_SELF.findall(text))
 
 
 def _guessed_block(bodies: Iterable[Body]) -> BlockSchema:
@@ -105,28 +126,47 @@ def _guessed_block(bodies: Iterable[Body]) -> BlockSchema:
     return BlockSchema(attributes, nested)
 
 
-# Modules that are not installed.
+# Called modules, without what is in them.
 
 
-def with_stand_ins(module: ModuleConfig, missing: Mapping[tuple[str, ...], ModuleCall], text: str) -> ModuleConfig:
-    """A module tree with substitutes for missing modules, by the paths of their calls. `text`: of all files."""
-    children = {name: with_stand_ins(child, missing, text) for name, child in module.children.items()}
-    for name, call in module.calls.items():
-        path = (*module.path, name)
-        if path in missing:
-            children[name] = _stand_in(path, call, text)
-    return evolve(module, children=children)
+def signature(module: ModuleConfig) -> ModuleConfig:
+    """A module as its callers see it: its variables with the conditions on them alone, and its outputs, whose values
+    are unknown."""
+    variables = {
+        name: evolve(decl, validations=tuple(rule for rule in decl.validations if _is_alone(rule)))
+        for name, decl in module.variables.items()
+    }
+    outputs = {
+        name: evolve(one, value=_UNKNOWN, depends_on=(), preconditions=()) for name, one in module.outputs.items()
+    }
+    return ModuleConfig(module.path, module.directory, None, variables, {}, outputs)
 
 
-def _stand_in(path: tuple[str, ...], call: ModuleCall, text: str) -> ModuleConfig:
+def _is_alone(rule: CheckRule) -> bool:
+    expressions = [one for one in (rule.condition, rule.error_message) if one is not None]
+    return all(getattr(node, "root", "") == "var" for one in expressions for node in variables(one.node))
+
+
+def missing_module(path: ModulePath, call: ModuleCall, text: str) -> ModuleConfig:
+    """A module that is not installed: it has the arguments of its call, and the outputs that `text`, the files around,
+    refers to."""
     anything = TypeConstraint(DYNAMIC)
     variables = {
         name: VariableDecl(name, anything, NULL, "", False, False, True, (), None, call.span) for name in call.inputs
     }
     used = re.findall(rf"\bmodule\.{re.escape(call.name)}(?:\[[^\]\n]*\])?\.({_NAME})", text)
-    value = Expr(Literal(UNKNOWN, 0, 0), Source("", ""))
-    outputs = {name: OutputDecl(name, value, "", False, False, None, (), (), call.span) for name in used}
+    outputs = {name: OutputDecl(name, _UNKNOWN, "", False, False, None, (), (), call.span) for name in used}
     return ModuleConfig(path, call.source, call, variables, {}, outputs, is_remote=True)
+
+
+def with_modules(module: ModuleConfig, of: Callable[[ModulePath, ModuleCall], ModuleConfig | None]) -> ModuleConfig:
+    """A module tree with modules in place of those that were not loaded; `of` returns them."""
+    children = {name: with_modules(child, of) for name, child in module.children.items()}
+    for name, call in module.calls.items():
+        child = of((*module.path, name), call) if name not in children else None
+        if child is not None:
+            children[name] = child
+    return evolve(module, children=children)
 
 
 def is_loose(problem: Any) -> bool:

@@ -154,7 +154,7 @@ class Overlay:
     def __init__(self, opened: OpenTexts) -> None:
         self._opened = opened
         self._folders: dict[str, list[str]] = {}
-        for path in opened.documents:
+        for path in list(opened.documents):
             self._folders.setdefault(os.path.dirname(path), []).append(os.path.basename(path))
 
     def read(self, name: str) -> bytes:

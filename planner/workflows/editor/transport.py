@@ -52,8 +52,9 @@ class EditorServer(LanguageServer):
         )
 
     def report_server_error(self, error: Exception, source: Any) -> None:
-        """A request is answered with its error; the log has all of them."""
-        self.log(error, "request failed")
+        """A request is answered with its error; the log has those that are failures of this program."""
+        if not isinstance(error, JsonRpcException):
+            self.log(error, "request failed")
 
     def serve(self) -> int:
         """Speak to an editor over standard input and output until it exits; returns the exit code."""
@@ -61,6 +62,7 @@ class EditorServer(LanguageServer):
         output = os.fdopen(os.dup(1), "wb")
         handler = logging.StreamHandler()
         handler.setFormatter(_InFewWords())
+        handler.addFilter(_is_failure)
         log = logging.getLogger("pygls")
         log.addHandler(handler)
         log.propagate = False
@@ -110,6 +112,12 @@ class EditorServer(LanguageServer):
     def _refuse(self, why: str, code: Any = lsp.ErrorCodes.InvalidRequest, number: Any = None) -> None:
         error = {"code": getattr(code, "value", code), "message": why}
         self.protocol._send_data({"jsonrpc": "2.0", "id": number, "error": error})
+
+
+def _is_failure(record: logging.LogRecord) -> bool:
+    """Whether a report of the package is about more than a request that is refused."""
+    refused = record.exc_info is not None and isinstance(record.exc_info[1], JsonRpcException)
+    return not refused or record.getMessage() == "invalid message"
 
 
 class _InFewWords(logging.Formatter):

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from planner.foundation.support.disk import view
+from planner.foundation.vocabulary.diagnostic import Failure
 from planner.foundation.vocabulary.records import frozen
 from planner.language.config.directory import is_module, module_files, read_manifest
+from planner.language.config.load import load_tree
+from planner.language.config.model import ModuleConfig
 from planner.language.config.test_files.load import is_test_file
 from planner.language.syntax.body import Body
 from planner.language.syntax.files import load_text
+from planner.workflows.editor.stand_ins import cached_provider, signature
 from planner.workflows.editor.symbols import NOTHING, DeclaredName, FileSymbols, NameUse, symbols_of
 from planner.workflows.editor.texts import OpenTexts, Overlay, TextDocument
+from planner.world.provider.interface import Provider
+from planner.world.provider.locate import Locator
+from planner.world.state.workspace import data_directory
 
 CONFIGURATION = (".tf", ".tofu", ".tf.json", ".tofu.json")
 VALUES = (".tfvars", ".tfvars.json")
@@ -26,6 +33,12 @@ MOST_FILES = 50_000
 """that are looked at in the folders of the editor"""
 _FRESH = 2.0
 """seconds for which a list of the folders' files counts"""
+_GLANCE = 0.2
+"""seconds for which a look at the files of a directory counts"""
+_ABOVE = 2
+"""directories that a file with values may be below its module"""
+_RETRIED = 5.0
+"""seconds after which a provider that was not there is looked for again"""
 _SKIPPED = frozenset(("node_modules", "__pycache__", "vendor"))
 
 
@@ -63,6 +76,9 @@ class Workspace:
         self.opened = OpenTexts()
         self._files: dict[str, tuple[object, FileSymbols]] = {}
         self._modules: dict[str, tuple[object, ModuleSymbols]] = {}
+        self._singles: dict[tuple[str, str], tuple[object, ModuleConfig]] = {}
+        self._providers: dict[object, tuple[object, float, Provider | Failure]] = {}
+        self._looked: dict[str, tuple[int, float]] = {}
         self._listed_at = 0.0
         self._listed: list[str] = []
         self._callers: tuple[object, dict[str, list[tuple[str, str]]]] = (None, {})
@@ -108,14 +124,15 @@ class Workspace:
         document = self.opened.documents.get(path)
         if document is not None:
             return document
-        try:
-            status = os.stat(path)
-        except OSError:
-            return None
-        return status.st_mtime_ns, status.st_size
+        return _stamp(path)
 
     def module(self, directory: str) -> ModuleSymbols:
         """The symbols of the module in a directory."""
+        now, revision = time.monotonic(), self.opened.revision
+        looked = self._looked.get(directory)
+        if looked is not None and looked[0] == revision and now - looked[1] < _GLANCE:
+            return self._modules[directory][1]
+        self._looked[directory] = revision, now
         paths = list(self._paths(directory))
         stamp = tuple((path, self._stamp(path)) for path in paths)
         known = self._modules.get(directory)
@@ -159,8 +176,9 @@ class Workspace:
         if kind_of(path) == "test" and os.path.basename(directory) == "tests":
             return os.path.dirname(directory)
         if kind_of(path) == "values":
-            while not self._is_module(directory) and len(directory) > 1 and self.is_inside(os.path.dirname(directory)):
-                directory = os.path.dirname(directory)  # values of environments are often in directories below
+            for _ in range(_ABOVE):  # values of environments are often in directories below
+                if not self._is_module(directory) and self.is_inside(os.path.dirname(directory)):
+                    directory = os.path.dirname(directory)
             return directory if self._is_module(directory) else os.path.dirname(path)
         return directory
 
@@ -169,6 +187,37 @@ class Workspace:
             return is_module(directory)
 
     # ---------------------------------------------------------------- the tree of modules
+
+    def single_module(self, root: str, directory: str) -> ModuleConfig:
+        """The variables and outputs of the module in a directory, relative to a root module, as far as it can be
+        read."""
+        stamp = self.module(os.path.normpath(os.path.join(root, directory)))
+        known = self._singles.get((root, directory))
+        if known is None or known[0] is not stamp:
+            with view(self.overlay()):
+                config, _ = load_tree(
+                    root, variables={}, workspace="default", locate=lambda *call: None, directory=directory
+                )
+            known = self._singles[root, directory] = stamp, signature(config.root)
+        return known[1]
+
+    def provider(self, directory: str, address: str, wanted: Mapping[str, tuple[str, ...]]) -> Provider | Failure:
+        """A provider as it is installed in a directory, with its schema from the cache; or why there is none. `wanted`:
+        the version constraints, by address."""
+        key = (directory, address, wanted.get(address, ()))
+        known = self._providers.get(key)
+        now = time.monotonic()
+        stamp = tuple(map(_stamp, (f"{directory}/.terraform.lock.hcl", f"{directory}/{data_directory(os.environ)}")))
+        if known is None or known[0] != stamp or (isinstance(known[2], Failure) and now - known[1] > _RETRIED):
+            answer: Provider | Failure
+            try:
+                with view(None):
+                    locator = Locator(directory, os.environ, wanted, data_directory(os.environ))
+                    answer = cached_provider(address, locator.locate(address))
+            except Failure as failure:
+                answer = failure
+            known = self._providers[key] = stamp, now, answer
+        return known[2]
 
     def module_directory(self, directory: str, name: str) -> str | None:
         """The directory of a called module, None where it is not known."""
@@ -181,7 +230,8 @@ class Workspace:
     def callers(self, directory: str) -> list[tuple[str, str]]:
         """The calls of a module by others in the folders: (directory, name)."""
         files = self.files()
-        stamp = (self.opened.revision, self._listed_at)
+        opened = (path for path in self.opened.documents if kind_of(path) == "configuration")
+        stamp = (self._listed_at, [(path, self.symbols(path).sources) for path in opened])
         if self._callers[0] != stamp:
             table: dict[str, list[tuple[str, str]]] = {}
             for path in files:
@@ -208,6 +258,7 @@ class Workspace:
     def look_again(self) -> None:
         """List the files of the folders again when they are needed next."""
         self._listed_at = 0.0
+        self._looked.clear()
 
     def files(self) -> list[str]:
         """The configuration files of the folders, sorted."""
@@ -227,6 +278,15 @@ class Workspace:
                         if count > MOST_FILES:
                             return
                         yield os.path.join(base, name)
+
+
+def _stamp(path: str) -> object:
+    """Different when a file has changed."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_size
 
 
 def _parsed_name(path: str) -> str:

@@ -1,0 +1,105 @@
+"""When files are checked: shortly after the last keystroke, and whole trees of modules in another process."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Coroutine
+from typing import Any
+
+from lsprotocol import types as lsp
+
+from planner.workflows.editor.checking import Checking
+from planner.workflows.editor.texts import Json
+from planner.workflows.editor.transport import EditorServer
+
+DELAY = 0.05
+"""seconds without a keystroke before files are checked; the time of the last check, if that is more"""
+_LONGEST_DELAY = 0.3
+TREE_DELAY = 0.3
+"""seconds without a keystroke before a module is checked with all that it calls"""
+_TICK = 0.1
+"""seconds between two looks whether such a check is still wanted"""
+
+
+class CheckSchedule:
+    """Checks that are due, and the diagnostics that the editor has."""
+
+    def __init__(self, server: EditorServer, checking: Checking) -> None:
+        self._server, self._checking, self._workspace = server, checking, checking.workspace
+        self._waiting: dict[tuple[str, str], asyncio.Task[None]] = {}
+        self._seconds: dict[tuple[str, str], float] = {}
+        self._published: dict[str, list[Json]] = {}
+        self._background: set[asyncio.Task[None]] = set()
+        self._one_tree = asyncio.Lock()
+
+    def in_background(self, work: Coroutine[Any, Any, None]) -> None:
+        """Let work go on while requests are answered."""
+        task = asyncio.ensure_future(work)
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
+
+    def changed_file(self, path: str, delay: float) -> None:
+        """A file has changed: check what it reaches after so many seconds."""
+        reached = self._checking.reached(path)
+        self._checking.forget(path)
+        for subject in reached:
+            self.check_soon(subject, delay)
+
+    def check_soon(self, subject: tuple[str, str], delay: float) -> None:
+        """Check a subject after so many seconds, unless it is to be checked again before."""
+        before = self._waiting.pop(subject, None)
+        if before is not None:
+            before.cancel()
+        if subject[0]:
+            wait = max(delay, min(self._seconds.get(subject, 0.0), _LONGEST_DELAY)) if delay else 0.0
+            self._waiting[subject] = asyncio.ensure_future(self._check(subject, wait))
+
+    async def _check(self, subject: tuple[str, str], delay: float) -> None:
+        await asyncio.sleep(delay)
+        self._waiting.pop(subject, None)
+        began = time.monotonic()
+        try:
+            for path, diagnostics in self._checking.check(subject).items():
+                self.publish(path, diagnostics)
+        except Exception as problem:  # of this program: the server stays
+            self._server.log(problem, "check failed")
+        self._seconds[subject] = time.monotonic() - began
+        if subject[0] == "module":
+            self.in_background(self._check_tree(subject))
+
+    async def _check_tree(self, subject: tuple[str, str]) -> None:
+        """Check a module with all that it calls, in another process, when no key has been pressed for a moment."""
+        opened = self._workspace.opened
+        revision = opened.revision
+        await asyncio.sleep(TREE_DELAY)
+        async with self._one_tree:
+            if opened.revision != revision:  # the check after that change comes here, too
+                return
+            try:
+                fork = self._checking.start_tree_check(subject)
+            except Exception as problem:  # of this program, or of the machine: the server stays
+                self._server.log(problem, "check failed")
+                return
+            if fork is None:
+                return
+            waiting = asyncio.get_running_loop().run_in_executor(None, fork.result, None)
+            while not waiting.done() and opened.revision == revision:
+                await asyncio.wait([waiting], timeout=_TICK)
+            fork.stop()
+            result = await waiting  # which reads the pipe until the process has ended
+            fork.end()
+            if result and opened.revision == revision:
+                for path, diagnostics in self._checking.keep_tree(subject, result).items():
+                    self.publish(path, diagnostics)
+
+    def publish(self, path: str, diagnostics: list[Json]) -> None:
+        """Send the diagnostics of a file, unless it is not open and has them."""
+        document = self._workspace.opened.documents.get(path)
+        if document is None and self._published.get(path, []) == diagnostics:
+            return
+        self._published[path] = diagnostics
+        params: Json = {"uri": self._workspace.opened.uri(path), "diagnostics": diagnostics}
+        if document is not None:
+            params["version"] = document.version
+        self._server.tell(lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS, params)
