@@ -121,7 +121,10 @@ def recorded_objects(state: State, place: str = "") -> list[KnownObject]:
             continue
         source = parse_provider_configuration(resource.provider).source
         name, version = prefix + resource.address + format_key(instance.key), record.identity_schema_version or 0
-        known.append(KnownObject(name, resource.type, source, record.identity, version))
+        id = (record.attributes or {}).get("id")
+        known.append(
+            KnownObject(name, resource.type, source, record.identity, version, id=id if isinstance(id, str) else "")
+        )
     return known
 
 

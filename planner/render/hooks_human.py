@@ -101,7 +101,10 @@ class HumanHooks(ProgressHooks):
         identity = ",".join(f"{name}={part if isinstance(part, str) else dumps(part).decode()}" for name, part in parts)
         remark = f"managed as {result.managed_as}" if result.managed_as else ""
         remark = f"imported as {result.imported_as}" if result.imported_as else remark
-        remark = f"may be {result.perhaps_as}, which has no identity yet" if result.perhaps_as else remark
+        if result.perhaps_as:
+            gaps = [name for name, part in result.identity.items() if part == ""]
+            reason = f"the provider left {' and '.join(gaps)} empty" if gaps else "which has no identity yet"
+            remark = f"may be {result.perhaps_as}{':' if gaps else ','} {reason}"
         self._line(f"{address}   {identity}   {result.display_name}{'   ' if remark else ''}{remark}")
 
     def list_complete(self, address: str, type: str, total: int, managed: int = 0) -> None:

@@ -387,7 +387,7 @@ class Probe:
                 return
             event = M.ListEvent(display_name=f"Thing {name}")
             if mode != "noident":
-                event.identity.CopyFrom(identity(type, {"name": name, "region": region()}))
+                event.identity.CopyFrom(identity(type, {"name": name, "region": "" if mode == "gaps" else region()}))
             if request.include_resource_object and mode != "noobject":
                 event.resource_object.CopyFrom(write(from_json(part, TYPES[type]), type))
             yield event

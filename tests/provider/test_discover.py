@@ -257,6 +257,25 @@ def test_what_is_managed_already(project: Path, planner: Run) -> None:
     assert found == ["probe_thing.r[0]", None, "probe_thing.r[1]"]
 
 
+def test_identities_that_the_provider_leaves_half_empty(project: Path, planner: Run) -> None:
+    """As google does, whose answers do not have the project."""
+    recorded(project, kept("a"), {**kept("c"), "attributes": {**thing("c"), "id": "elsewhere/c"}})
+    (project / "q.tfquery.hcl").write_text(search(config='mode = "gaps"'))
+    assert [line.partition("Thing ")[2] for line in lines(planner("discover").out)] == [
+        "a   may be probe_thing.r[0]: the provider left region empty",
+        "b",
+        "c   may be probe_thing.r[1]: the provider left region empty",
+        "",
+    ]
+    (project / "q.tfquery.hcl").write_text(search(config='mode = "gaps"', more="include_resource = true"))
+    assert [line.partition("Thing ")[2] for line in lines(planner("discover").out)] == [
+        "a   managed as probe_thing.r[0]",
+        "b",
+        "c",
+        "",
+    ]
+
+
 def test_objects_without_an_identity_and_objects_with_the_same(project: Path, planner: Run) -> None:
     (project / "q.tfquery.hcl").write_text(search(config='prefix = "b"'))
     recorded(project, kept("a"), kept("a"), kept("z", identity=None), kept("y", identity_schema_version=0))

@@ -40,7 +40,9 @@ def add_found(facts: FactBuilder, search: str, number: int, type: str, identity:
     source = CommandLine(search)
     facts.add("found_object", search, number, type, identity_text(identity), source=source)
     for name, part in identity.items():
-        if part is not None:
+        if part == "":
+            facts.add("found_empty", search, number, name, source=source)
+        elif part is not None:
             facts.add("found_part", search, number, name, dumps(part).decode(), source=source)
     if id:
         facts.add("found_id", search, number, id, source=source)
@@ -63,3 +65,8 @@ def add_known(facts: FactBuilder, known: Iterable[KnownObject], type: str, sourc
             facts.add("recorded_without_identity", one.instance, type, source=entry)
         else:
             facts.add("recorded_identity", one.instance, type, identity_text(one.identity), source=entry)
+            for name, part in one.identity.items():
+                if part is not None:
+                    facts.add("recorded_part", one.instance, name, dumps(part).decode(), source=entry)
+            if one.id:
+                facts.add("recorded_id", one.instance, one.id, source=entry)
