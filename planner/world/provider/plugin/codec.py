@@ -85,7 +85,7 @@ def _out(value: Value, wanted: Type) -> Any:
     if wanted is NUMBER and cls is not str and cls is not bool:
         return _number_out(value)
     if isinstance(wanted, ObjectType) and cls is dict:
-        return {name: _out(value[name], of) for name, of in wanted.attributes.items()}
+        return _object_out(value, wanted)
     if isinstance(wanted, TupleType) and cls is tuple:
         return [_out(item, of) for item, of in zip(value, wanted.elements, strict=True)]
     if isinstance(wanted, ListType | SetType) and cls in (List, Set):
@@ -93,6 +93,21 @@ def _out(value: Value, wanted: Type) -> Any:
     if isinstance(wanted, MapType) and cls is Map:
         return {key: _out(value.items[key], wanted.element) for key in sorted(value.items)}
     raise CodecError(f"a {friendly_name(wanted)} is required, not a {friendly_name(type_of(value))}")
+
+
+def _object_out(value: dict[str, Value], wanted: ObjectType) -> dict[str, Any]:
+    out: dict[str, Any] = {}
+    for name, of in wanted.attributes.items():
+        item = value[name]
+        cls = item.__class__
+        # most attributes of most objects are null or texts
+        if (cls is str and of is STRING) or (cls is bool and of is BOOL):
+            out[name] = item
+        elif cls is Null and of is not DYNAMIC:
+            out[name] = None
+        else:
+            out[name] = _out(item, of)
+    return out
 
 
 def _number_out(x: Any) -> Any:
@@ -190,19 +205,28 @@ def _in(data: Any, wanted: Type) -> Value:
 
 
 def _object_in(data: dict[Any, Any], wanted: ObjectType) -> Value:
-    names = {_key(key): key for key in data}
-    for name in wanted.attributes:
-        if name not in names:
-            raise CodecError(f'the attribute "{name}" is missing')
-    for name in names:
-        if name not in wanted.attributes:
-            raise CodecError(f'the attribute "{name}" is not part of the type')
+    attributes = wanted.attributes
+    if data.keys() != attributes.keys():
+        names = {_key(key): key for key in data}
+        for name in attributes:
+            if name not in names:
+                raise CodecError(f'the attribute "{name}" is missing')
+        for name in names:
+            if name not in attributes:
+                raise CodecError(f'the attribute "{name}" is not part of the type')
+        data = {name: data[key] for name, key in names.items()}
     values: dict[str, Value] = {}
-    for name, of in wanted.attributes.items():
-        try:
-            values[name] = _in(data[names[name]], of)
-        except CodecError as problem:
-            raise CodecError(f"{name}: {problem}") from None
+    for name, of in attributes.items():
+        item = data[name]
+        if item is None:
+            values[name] = Null(of)
+        elif of is STRING and item.__class__ is str and item.isascii():
+            values[name] = item
+        else:
+            try:
+                values[name] = _in(item, of)
+            except CodecError as problem:
+                raise CodecError(f"{name}: {problem}") from None
     return values
 
 
