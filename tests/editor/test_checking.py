@@ -193,6 +193,9 @@ def test_json_files(editor: Editor, folder: Path) -> None:
     assert "local.b" in text_at(problem["range"], text)
     (found,) = document.ask("definition", "${local.|a}")
     assert text_at(found["range"], text) == "a" and found["range"]["start"]["line"] == 1
+    for method in ("hover", "documentHighlight"):
+        document.ask(method, '"loc|als"')
+    assert document.ask("selectionRange", positions=[document.at('"loc|als"')])
     document.edit('"output"', '"output')
     assert document.problems()
 

@@ -138,6 +138,8 @@ def test_schemas_of_providers_come_from_the_cache(main: Document) -> None:
     assert "test_thing" in _items(main, 'resource "test_')
     found = _items(main, 'resource "test_thing" "x" {\n  ')
     assert {"name", "rule"} <= found.keys()
+    found = _items(main, 'resource "test_thing" "x" {\n  name = "a"\n  lifecycle {\n  }\n  ')
+    assert "name" not in found and {"rule", "count"} <= found.keys()
     assert _items(main, 'resource "test_thing" "x" {\n  rule {\n    ').keys() - {"dynamic"}
     assert _items(main, 'provider "test" {\n  ').keys() >= {"alias", "prefix"}
     assert "terraform_remote_state" in _items(main, 'data "')

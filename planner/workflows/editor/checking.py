@@ -61,7 +61,7 @@ class Checking:
     def start_tree_check(self, subject: tuple[str, str]) -> Fork | None:
         """A process that checks a module with all that it calls, which takes seconds for large trees; None where it
         calls nothing."""
-        if not self.model(os.path.join(subject[1], "main.tf")).root.calls:
+        if not hasattr(os, "fork") or not self.model(os.path.join(subject[1], "main.tf")).root.calls:
             return None
         return start_fork(lambda: json.dumps(self._tree(subject[1])).encode())
 

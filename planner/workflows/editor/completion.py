@@ -100,7 +100,7 @@ def completions(model: Model, path: str, text: str, offset: int, has_snippets: b
     if place.blocks and place.blocks[0].type == "module" and place.blocks[0].labels:
         model.child(place.blocks[0].labels[0], _source(text, offset))
     if place.kind == "body":
-        hit = _body(model, place, kind)
+        hit = (one for one in _body(model, place, kind) if one["label"] not in place.given)
         return list(hit if has_snippets else map(_plain, hit))
     if place.kind == "label":
         return list(_labels(model, place, kind))

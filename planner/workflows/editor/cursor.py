@@ -25,7 +25,8 @@ class BlockHeader:
 class Place:
     """`kind` is body (a statement begins), label, value, text (within a string) or comment. `attribute` is the argument
     whose value it is in, with `keys` of the objects inside; `call` the function whose argument `argument` it is in;
-    `path` are the steps before the cursor and `typed` the name that has been begun."""
+    `given` are the arguments that the body has before; `path` are the steps before the cursor, and `typed` is the name
+    that has been begun."""
 
     kind: str
     blocks: tuple[BlockHeader, ...] = ()
@@ -37,6 +38,7 @@ class Place:
     head: tuple[str, ...] = ()
     path: tuple[str, ...] = ()
     typed: str = ""
+    given: frozenset[str] = frozenset()
 
 
 class _OpenBracket:
@@ -46,6 +48,7 @@ class _OpenBracket:
         self.token, self.block, self.name = token, block, name
         self.head: list[tuple[str, str]] = []
         self.commas = 0
+        self.given: set[str] = set()
 
     @property
     def is_value(self) -> bool:
@@ -72,6 +75,8 @@ def place_at(text: str, offset: int) -> Place:
                 stack[-1].head[-1] = ("STRING", "")
         elif kind == "NEWLINE":
             if token and top.token in ("LBODY", "LBRACE"):
+                if top.is_value:
+                    top.given.add(top.head[0][1])
                 top.head = []
         elif kind == "COMMA":
             top.commas += 1
@@ -133,7 +138,7 @@ def _place(stack: list[_OpenBracket], before: str) -> Place:
         typed = words[-1] if words and before.endswith(words[-1]) else ""
         if len(words) - bool(typed):
             return Place("label", blocks, head=tuple(words[: len(words) - bool(typed)]), typed=typed)
-        return Place("body", blocks, typed=typed)
+        return Place("body", blocks, typed=typed, given=frozenset(body.given))
     if inner.token in ("QUOTE_OPEN", "HEREDOC_OPEN"):
         return Place("text", blocks, head[0])
     call = next(((s.name, s.commas) for s in reversed(inside) if s.token == "LPAREN" and s.name), ("", 0))

@@ -84,9 +84,11 @@ class CheckSchedule:
             if fork is None:
                 return
             waiting = asyncio.get_running_loop().run_in_executor(None, fork.result, None)
-            while not waiting.done() and opened.revision == revision:
-                await asyncio.wait([waiting], timeout=_TICK)
-            fork.stop()
+            try:
+                while not waiting.done() and opened.revision == revision:
+                    await asyncio.wait([waiting], timeout=_TICK)
+            finally:
+                fork.stop()
             result = await waiting  # which reads the pipe until the process has ended
             fork.end()
             if result and opened.revision == revision:

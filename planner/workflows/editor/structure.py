@@ -14,6 +14,7 @@ from planner.language.syntax.nodes import (
     Literal,
     Object,
     ObjectItem,
+    SyntaxNode,
     Template,
     TemplateFor,
     Traversal,
@@ -55,6 +56,8 @@ def nodes(part: Any) -> Iterator[Any]:
             stack += reversed(node)
             continue
         cls = node.__class__
+        if cls is not NativeBody and not isinstance(node, SyntaxNode):
+            continue  # a body in JSON: what its members are only a schema decides
         if cls is not NativeBody:
             yield node
         if cls is NativeBody:

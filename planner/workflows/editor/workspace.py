@@ -32,7 +32,9 @@ RULES = (".dl", ".case")
 MOST_FILES = 50_000
 """that are looked at in the folders of the editor"""
 _FRESH = 2.0
-"""seconds for which a list of the folders' files counts"""
+"""seconds for which a list of the folders' files counts, but at least"""
+_SHARE = 50
+"""times as long as it took to make"""
 _GLANCE = 0.2
 """seconds for which a look at the files of a directory counts"""
 _ABOVE = 2
@@ -80,6 +82,7 @@ class Workspace:
         self._providers: dict[object, tuple[object, float, Provider | Failure]] = {}
         self._looked: dict[str, tuple[int, float]] = {}
         self._listed_at = 0.0
+        self._fresh = _FRESH
         self._listed: list[str] = []
         self._callers: tuple[object, dict[str, list[tuple[str, str]]]] = (None, {})
 
@@ -263,8 +266,10 @@ class Workspace:
     def files(self) -> list[str]:
         """The configuration files of the folders, sorted."""
         now = time.monotonic()
-        if not self._listed_at or now - self._listed_at > _FRESH:
-            self._listed_at, self._listed = now, sorted(self._walk())
+        if not self._listed_at or now - self._listed_at > self._fresh:
+            self._listed = sorted(self._walk())
+            self._listed_at = time.monotonic()
+            self._fresh = max(_FRESH, _SHARE * (self._listed_at - now))
         return self._listed
 
     def _walk(self) -> Iterator[str]:
