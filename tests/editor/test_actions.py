@@ -143,6 +143,8 @@ def test_lenses_show_what_the_plan_does_and_why(tmp_path: Path) -> None:
         "workspace/executeCommand", {"command": "planner.why", "arguments": [document.uri, "terraform_data.a"]}
     )
     assert why.startswith(f"**Plan:** ~ 1: {cause}")
+    document.edit("count            = 2", "count            = 3")
+    assert _lenses(document)[8] == f"-/+ 2: {cause} (as saved)"
     # a plan follows what is saved
     (tmp_path / "main.tf").write_text(PLANNED)
     editor.received.clear()

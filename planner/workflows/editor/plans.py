@@ -19,7 +19,7 @@ from planner.logic.programs.actions import words_for
 from planner.workflows.editor.model import Model
 from planner.workflows.editor.symbols import DeclaredName
 from planner.workflows.editor.texts import Json, TextDocument
-from planner.workflows.editor.workspace import Workspace
+from planner.workflows.editor.workspace import Workspace, kind_of
 from planner.world.state.workspace import data_directory
 
 SECONDS = 300
@@ -117,7 +117,24 @@ class Plans:
         return hit
 
     def summary(self, directory: str, key: str) -> str:
-        """The planned actions of a block in one line, with the causes: `+ 3, ~ 1: var.size 1 -> 2`."""
+        """The planned actions of a block in one line, with the causes: `+ 3, ~ 1: var.size 1 -> 2`. The plan is one of
+        the saved files, which the line mentions while a file of configuration is edited."""
+        line = self._summary(directory, key)
+        return f"{line} (as saved)" if line and self._is_edited() else line
+
+    def _is_edited(self) -> bool:
+        for path, document in self.workspace.opened.documents.items():
+            if kind_of(path) in ("configuration", "values"):
+                try:
+                    with open(path, "rb") as file:
+                        saved = file.read()
+                except OSError:
+                    return True
+                if saved != document.text.encode("utf-8", "surrogatepass"):
+                    return True
+        return False
+
+    def _summary(self, directory: str, key: str) -> str:
         changes = self._changes(directory, key)
         causes = _causes(changes)
         if key.startswith("var."):
