@@ -8,6 +8,12 @@ from pathlib import Path
 import pytest
 from cli.conftest import Ran
 
+from planner.api.making import Making
+from planner.cli.flags import parse
+from planner.cli.options import STATE, VARIABLES, plan_calls
+from planner.foundation.vocabulary.diagnostic import Failure
+from planner.workflows.editor.refactoring import move, write
+
 Run = Callable[..., Ran]
 
 MAIN = """# kept
@@ -152,6 +158,136 @@ def test_line_ends_stay(applied: Path, planner: Run) -> None:
     assert planner("refactor", "mv", "terraform_data.reads", "reader").code == 0
     data = (applied / "main.tf").read_bytes()
     assert data.count(b"\n") == data.count(b"\r\n")
+
+
+def test_a_file_by_two_names_is_planned_with_its_edits(applied: Path, planner: Run) -> None:
+    (applied / "a.tf").write_text('variable "cidr" {\n  default = "c"\n}\n')
+    (applied / "net" / "main.tf").write_text(NET.replace('variable "cidr" {}\n', ""))
+    (applied / "net" / "a.tf").symlink_to("../a.tf")
+    before = files(applied)
+    done = planner("refactor", "mv", "var.cidr", "block")
+    assert done.code == 1 and "no plan can be made" in done.err and 'named "cidr"' in done.err
+    assert files(applied) == before
+
+
+def test_files_that_the_plan_does_not_read_are_named(applied: Path, planner: Run) -> None:
+    (applied / "other").mkdir()
+    (applied / "other" / "main.tf").write_text('module "n" {\n  source = "../net"\n  cidr   = 1\n}\n')
+    done = planner("refactor", "mv", "module.net.var.cidr", "block")
+    assert "does not check the edits in: other/main.tf\n" in done.out
+
+
+TESTS = """override_resource {
+  target = terraform_data.%s
+}
+run "other" {
+  module {
+    source = "./net"
+  }
+  assert {
+    condition     = terraform_data.app == null
+    error_message = "of the other module"
+  }
+}
+"""
+
+
+def test_overrides_of_tests_are_renamed_but_not_runs_of_other_modules(applied: Path, planner: Run) -> None:
+    (applied / "a.tftest.hcl").write_text(TESTS % "app")
+    done = planner("refactor", "mv", "terraform_data.app", "service")
+    assert (applied / "a.tftest.hcl").read_text() == TESTS % "service"
+    assert "does not check the edits in: a.tftest.hcl\n" in done.out
+
+
+def test_a_comment_stays_behind_its_block(applied: Path, planner: Run) -> None:
+    (applied / "main.tf").write_text(MAIN + 'resource "terraform_data" "line" {} # why\n')
+    assert planner("refactor", "mv", "terraform_data.line", "row").code == 0
+    assert 'resource "terraform_data" "row" {} # why\n\nmoved {' in (applied / "main.tf").read_text()
+
+
+def test_counts_in_a_module_with_several_instances_become_keys(applied: Path, planner: Run) -> None:
+    (applied / "net" / "main.tf").write_text(NET + 'resource "terraform_data" "n" { count = var.cidr }\n')
+    calls = "".join(f'module "n{n}" {{\n  source = "./net"\n  count  = 2\n  cidr = {n}\n}}\n' for n in (1, 3))
+    (applied / "main.tf").write_text(calls)
+    assert planner("init").code == 0
+    assert planner("apply", "-auto-approve").code == 0
+    done = planner("refactor", "count-to-for-each", "module.n1.terraform_data.n")
+    assert done.code == 0 and done.out.count("+  from") == 3, done.err
+
+
+KEYS = """resource "terraform_data" "k" {
+  for_each = { "${x}" = 1, b = 2 }
+}
+output "o" { value = [terraform_data.k [ "b" ].input, terraform_data.k[
+  "b"].input] }
+"""
+
+
+def test_keys_are_read_as_the_language_writes_them(applied: Path, planner: Run) -> None:
+    (applied / "main.tf").write_text(KEYS.replace("${", "$${"))
+    assert planner("apply", "-auto-approve").code == 0
+    for address, key in (('terraform_data.k["$${x}"]', "a"), ('terraform_data.k["\\u0062"]', "c")):
+        done = planner("refactor", "rename-key", address, key)
+        assert done.code == 0, done.err
+    for address, key, text in (
+        (r'terraform_data.k["\x"]', "c", "is not a valid key"),
+        ('terraform_data.k["c"]', "c", "has that key already"),
+    ):
+        done = planner("refactor", "rename-key", address, key)
+        assert done.code == 1 and text in " ".join(done.err.split())
+    assert "has that name already" in planner("refactor", "mv", "terraform_data.k", "k").err
+
+
+def test_a_write_that_fails_leaves_all_files_as_they_were(applied: Path, planner: Run) -> None:
+    long = applied / f"{'z' * 250}.tf"  # there is no place for a longer name beside it
+    long.write_text('output "p" { value = terraform_data.reads.id }\n')
+    assert planner("apply", "-auto-approve").code == 0
+    before = files(applied)
+    done = planner("refactor", "mv", "terraform_data.reads", "reader")
+    assert done.code == 1 and "All files have their former content" in " ".join(done.err.split())
+    assert files(applied) == before
+    assert "no refactoring to take back" in planner("refactor", "undo").err
+
+
+def test_what_is_edited_meanwhile_is_not_written(applied: Path, planner: Run) -> None:
+    options = plan_calls(Making, parse([], (*STATE, *VARIABLES))).options
+    made = move(options, "terraform_data.reads", "reader")
+    (applied / "net" / "main.tf").write_text(NET + "# of no concern\n")
+    (applied / "main.tf").write_text(MAIN + "# more\n")
+    before = files(applied)
+    with pytest.raises(Failure) as caught:
+        write(options, made, [])
+    assert "changed meanwhile" in caught.value.diagnostics[0].detail and files(applied) == before
+
+
+def test_what_was_interrupted_is_taken_back(applied: Path, planner: Run) -> None:
+    before = files(applied)
+    assert planner("refactor", "mv", "module.net.var.cidr", "block").code == 0
+    (applied / "main.tf").write_text(MAIN)  # as if only one of two files had been written
+    assert planner("refactor", "undo").code == 0
+    assert files(applied) == before
+
+
+def test_a_changed_check_is_a_change(applied: Path, planner: Run) -> None:
+    check = """check "keys" {
+  assert {
+    condition     = contains(keys(terraform_data.app), "job")
+    error_message = "no job"
+  }
+}
+"""
+    (applied / "main.tf").write_text(MAIN + check)
+    done = planner("refactor", "rename-key", 'terraform_data.app["job"]', "task")
+    assert done.code == 1 and "checks of check.keys: fail with the edits, pass without" in " ".join(done.err.split())
+
+
+def test_a_damaged_record_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, planner: Run) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".terraform").mkdir()
+    file = '{"path": "a", "before": "!", "after": ""}'
+    for record in ("{}", '[{"command": [1], "files": []}]', f'[{{"command": [], "files": [{file}]}}]'):
+        (tmp_path / ".terraform" / "refactorings.json").write_text(record)
+        assert "is not a record" in planner("refactor", "undo").err, record
 
 
 def files(folder: Path) -> dict[str, bytes]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -107,6 +108,9 @@ def _carry_out(arguments: Arguments, terminal: Terminal, refactoring: Callable[[
     terminal.out(made.diff())
     for old, new in made.moved:
         terminal.out(f"{old} has the address {new}.")
+    if made.unread:
+        names = ", ".join(map(os.path.relpath, made.unread))
+        terminal.out(f"The plan does not check the edits in: {names}")
     number = f"{len(made.texts)} file{'s' if len(made.texts) != 1 else ''}"
     if arguments["dry-run"]:
         terminal.out(f"The plan does not change. {number} would be written.")

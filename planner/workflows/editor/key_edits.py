@@ -23,7 +23,7 @@ from planner.language.syntax.nodes import (
     Variable,
     Wrap,
 )
-from planner.workflows.editor.navigation import DeclaredObject, Edits, declarations, mentions, moved_text
+from planner.workflows.editor.navigation import DeclaredObject, Edits, after_block, declarations, mentions, moved_text
 from planner.workflows.editor.symbols import FILE, attributes_of
 from planner.workflows.editor.workspace import Workspace, kind_of
 
@@ -71,22 +71,18 @@ def rename_key_edits(workspace: Workspace, target: DeclaredObject, old: str, new
         for place, mention in mentions(workspace, holder):
             text = workspace.document(place).text
             if not mention.is_history and (step := _step(text, mention.end, old)) is not None:
-                is_attribute = text[mention.end] == "."
+                is_attribute = text[step[0]] == "."
                 changed = f".{new}" if is_attribute and valid_identifier(new) else f"[{quote(new)}]"
                 edits.setdefault(place, []).append((*step, changed))
-    edits.setdefault(path, []).append(
-        (block.end, block.end, moved_text(target.key + format_key(old), target.key + format_key(new)))
-    )
+    moved = moved_text(target.key + format_key(old), target.key + format_key(new))
+    edits.setdefault(path, []).append(after_block(workspace.document(path).text, block.end, moved))
     return edits
 
 
 def _step(text: str, at: int, key: str) -> tuple[int, int] | None:
     """The range of `["key"]` or `.key` at an offset; None where something else follows."""
-    for step in (f"[{quote(key)}]", f".{key}"):
-        end = at + len(step)
-        if text.startswith(step, at) and (step[0] == "[" or not re.match(r"[\w-]", text[end : end + 1])):
-            return at, end
-    return None
+    match = re.compile(rf"\s*\[\s*{re.escape(quote(key))}\s*\]|\.{re.escape(key)}(?![\w-])").match(text, at)
+    return match.span() if match is not None else None
 
 
 class _KeyTexts:
@@ -191,7 +187,7 @@ def for_each_edits(
             if change is not None:
                 edits.setdefault(place, []).append(change)
     names = elements if elements is not None else [str(number) for number in range(instances)]
-    edits[path].append((block.end, block.end, "".join(_moved_blocks(target.key, names))))
+    edits[path].append(after_block(document, block.end, "".join(_moved_blocks(target.key, names))))
     return edits, names
 
 

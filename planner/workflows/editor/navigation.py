@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
@@ -20,6 +21,7 @@ KINDS = {
 """the protocol's kinds of symbols (class, field, method, module, variable, constant, enum, namespace, event)"""
 _MOST = 1000
 """symbols of an answer"""
+_COMMENT = re.compile(r"[ \t]*(?:#|//)[^\r\n]*")
 Edits: TypeAlias = dict[str, list[tuple[int, int, str]]]
 """the new texts of ranges of files, by path, with offsets in code points"""
 
@@ -212,8 +214,15 @@ def rename_edits(workspace: Workspace, target: DeclaredObject, name: str) -> Edi
             raise _refusal(f"A moved or removed block names {new_key}: delete that block first.")
         if place.endswith(".json"):
             raise _refusal("Objects that are declared in JSON files cannot be renamed here.")
-        edits[place].append((symbol.end, symbol.end, moved_text(target.key, new_key)))
+        edits[place].append(after_block(workspace.document(place).text, symbol.end, moved_text(target.key, new_key)))
     return edits
+
+
+def after_block(text: str, end: int, more: str) -> tuple[int, int, str]:
+    """The edit that inserts text after a block, and after the comment that ends the last line of the block."""
+    comment = _COMMENT.match(text, end)
+    at = comment.end() if comment is not None else end
+    return at, at, more
 
 
 def moved_text(old: str, new: str) -> str:

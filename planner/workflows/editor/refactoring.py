@@ -18,7 +18,7 @@ from planner.foundation.support.digests import sha256_of
 from planner.foundation.support.disk import read_whole, replace_file, view
 from planner.foundation.values.paths import parts
 from planner.foundation.values.value import unmark_deep
-from planner.foundation.vocabulary.address import format_key, parse_resource_instance
+from planner.foundation.vocabulary.address import AddressError, format_key, scan_traversal
 from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.foundation.vocabulary.records import evolve, frozen
 from planner.foundation.vocabulary.span import Source
@@ -27,12 +27,12 @@ from planner.language.config.model import Expr
 from planner.language.syntax.nodes import Expression
 from planner.logic.model.plan import Plan
 from planner.operations.options import OperationOptions
-from planner.operations.plan import plan
+from planner.operations.plan import MadePlan, plan
 from planner.workflows.editor.key_edits import for_each_edits, refusal, rename_key_edits
 from planner.workflows.editor.model import Model
 from planner.workflows.editor.navigation import DeclaredObject, Edits, check_renamable, declarations, rename_edits
 from planner.workflows.editor.texts import TextDocument, uri_of
-from planner.workflows.editor.workspace import Workspace
+from planner.workflows.editor.workspace import Workspace, kind_of
 from planner.world.state.workspace import data_directory
 
 _RECORD = "refactorings.json"
@@ -48,6 +48,8 @@ class Refactoring:
     former: dict[str, str]
     moved: tuple[tuple[str, str], ...] = ()
     """the objects with another address: (former, present)"""
+    unread: tuple[str, ...] = ()
+    """the files that the plan does not read, such as tests and those of other root modules"""
 
     def diff(self) -> str:
         """The edits as a unified diff, with paths relative to the working directory."""
@@ -72,6 +74,8 @@ def move(options: OperationOptions, old: str, new: str) -> Refactoring:
         if other != (whole := f"{module}{target.key}".rpartition(".")[0]):
             raise refusal(f"{new} is not another name in the same place: use {whole}.NAME.")
     check_renamable(workspace, target)
+    if name == target.key.rpartition(".")[2]:
+        raise refusal(f"{old} has that name already.")
     manifest = _manifest(options, target, name) if target.key.startswith("module.") else None
     back = _FormerAddresses(module, [(target.key, f"{target.key.rpartition('.')[0]}.{name}")])
     return _check(workspace, options, rename_edits(workspace, target, name), back, more=manifest)
@@ -82,9 +86,16 @@ def rename_key(options: OperationOptions, address: str, new: str) -> Refactoring
     match = re.fullmatch(r'(.+)\[("(?:[^"\\]|\\.)*")\]', address)
     if match is None:
         raise refusal(f'{address} has no key: name the instance, such as terraform_data.web["a"].')
+    try:
+        old = scan_traversal(f"x[{match[2]}]")[1].value
+    except AddressError:
+        old = None
+    if not isinstance(old, str):
+        raise refusal(f"{match[2]} is not a valid key.")
     workspace = _workspace(options)
     target, module = _target(workspace, options.directory, match[1])
-    old = json.loads(match[2])
+    if new == old:
+        raise refusal(f"{address} has that key already.")
     back = _FormerAddresses(module, [(target.key + format_key(old), target.key + format_key(new))])
     return _check(workspace, options, rename_key_edits(workspace, target, old, new), back)
 
@@ -95,13 +106,12 @@ def count_to_for_each(options: OperationOptions, address: str) -> Refactoring:
     target, module = _target(workspace, options.directory, address)
     check_renamable(workspace, target)
     before = _plan(options)
-    whole = f"{module}{target.key}"
 
     def elements_of(path: str, listed: Expression) -> list[str] | None:
         is_root = target.directory == os.path.abspath(options.directory)
         return _strings(workspace, target.directory, path, listed) if is_root else None
 
-    edits, names = for_each_edits(workspace, target, _instances(before, whole), elements_of)
+    edits, names = for_each_edits(workspace, target, _instances(before.plan, module, target.key), elements_of)
     moves = [(f"{target.key}[{number}]", target.key + format_key(name)) for number, name in enumerate(names)]
     return _check(workspace, options, edits, _FormerAddresses(module, moves), before)
 
@@ -164,21 +174,15 @@ def _target(workspace: Workspace, directory: str, address: str) -> tuple[Declare
     return target, module
 
 
-def _instances(made: Plan, address: str) -> int:
-    """The number of instances of a resource or a module call, in the modules that have most."""
-    keys = set()
-    for change in made.changes:
-        for one in _wholes(change.address):
-            if re.fullmatch(re.escape(address) + r"\[\d+\]", one):
-                keys.add(one)
-    return len(keys)
+def _instances(made: Plan, module: str, key: str) -> int:
+    """The number of instances of a resource or a module call, in the instance of its module that has most."""
+    pattern = re.compile(rf"{_MODULES if module else ''}{re.escape(key)}\[(\d+)\](?:\.|$)")
+    hits = (pattern.match(change.address) for change in made.changes)
+    return max((int(hit[1]) + 1 for hit in hits if hit is not None), default=0)
 
 
-def _wholes(address: str) -> Iterator[str]:
-    of = parse_resource_instance(address)
-    for depth in range(1, len(of.module.steps) + 1):
-        yield str(type(of.module)(of.module.steps[:depth]))
-    yield address
+_MODULES = r'(?:module\.[\w-]+(?:\[(?:"(?:[^"\\]|\\.)*"|\d+)\])?\.)*'
+"""a pattern for the modules that an object is in"""
 
 
 class _FormerAddresses:
@@ -186,7 +190,7 @@ class _FormerAddresses:
 
     def __init__(self, module: str, moves: Iterable[tuple[str, str]]) -> None:
         self._moves = {new: old for old, new in moves}
-        path = r'(?:module\.[\w-]+(?:\[(?:"(?:[^"\\]|\\.)*"|\d+)\])?\.)*' if module else ""
+        path = _MODULES if module else ""
         names = "|".join(map(re.escape, sorted(self._moves, key=len, reverse=True)))
         self._pattern = re.compile(rf"({path})({names})(?=$|[.\[])")
 
@@ -203,7 +207,7 @@ def _check(
     options: OperationOptions,
     edits: Edits,
     back: Callable[[str], str],
-    before: Plan | None = None,
+    before: MadePlan[Any] | None = None,
     more: dict[str, str] | None = None,
 ) -> Refactoring:
     """The edits and `more` texts of files, if the plan with them is the plan without them. `back`: the former address
@@ -216,18 +220,38 @@ def _check(
             raise refusal(f"{os.path.relpath(path)} is not plain UTF-8 text.")
         texts[path] = _edited(text, changes)
     before = before if before is not None else _plan(options)
-    for path, text in texts.items():
+    for path, text in _with_links(texts, before).items():
         workspace.opened.put(uri_of(path), TextDocument(text))
-    with view(workspace.overlay()):
-        after = _plan(options)
-    differences = _differences(before, after, back)
+    try:
+        with view(workspace.overlay()):
+            after = _plan(options)
+    except Failure as failure:
+        why = refusal("With the edits, no plan can be made. Nothing was written.")
+        raise Failure([*why.diagnostics, *failure.diagnostics]) from None
+    differences = _differences(before.plan, after.plan, back)
     problems = [error("refactor.changes", "The plan would change", detail) for detail in differences]
     if problems:
         raise Failure(problems)
-    pending = {(c.previous_address, c.address) for c in before.changes}
-    moves = ((c.previous_address, c.address) for c in after.changes if c.previous_address not in ("", c.address))
-    moved = tuple(move for move in moves if move not in pending)
-    return Refactoring(texts, former, moved)
+    pending = {(c.previous_address, c.address) for c in before.plan.changes}
+    moves = ((c.previous_address, c.address) for c in after.plan.changes if c.previous_address not in ("", c.address))
+    moved = tuple(dict.fromkeys(move for move in moves if move not in pending))
+    known = {*map(os.path.realpath, (*_files(after), *(more or ())))}
+    unread = (path for path in texts if os.path.realpath(path) not in known and kind_of(path) != "values")
+    return Refactoring(texts, former, moved, tuple(sorted(unread)))
+
+
+def _files(made: MadePlan[Any]) -> Iterator[str]:
+    return map(os.path.abspath, made.loaded.config.files)
+
+
+def _with_links(texts: dict[str, str], made: MadePlan[Any]) -> dict[str, str]:
+    """The texts by all the paths by which a plan reads them. Raises Failure if one file gets different texts."""
+    by_file: dict[str, str] = {}
+    for path, text in texts.items():
+        if by_file.setdefault(os.path.realpath(path), text) != text:
+            raise refusal(f"{os.path.relpath(path)} is a link to another file that would be edited in a different way.")
+    links = {path: by_file[real] for path in _files(made) if (real := os.path.realpath(path)) in by_file}
+    return {**links, **texts}
 
 
 def _edited(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
@@ -237,12 +261,12 @@ def _edited(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
     return text
 
 
-def _plan(options: OperationOptions) -> Plan:
+def _plan(options: OperationOptions) -> MadePlan[Any]:
     """Raises Failure where none can be made."""
     planned = plan(options, Hooks())
     if planned.complete is None:
         raise Failure([one for one in planned.diagnostics if one.is_error])
-    return planned.complete.plan
+    return planned.complete
 
 
 def _differences(before: Plan, after: Plan, back: Callable[[str], str]) -> Iterator[str]:
@@ -256,12 +280,17 @@ def _differences(before: Plan, after: Plan, back: Callable[[str], str]) -> Itera
 
 
 def _actions(made: Plan, back: Callable[[str], str]) -> dict[str, tuple[str, str]]:
-    """The actions and the planned values of all that changes, by the name that the state has or would have."""
+    """The actions and the planned values of all that changes, by the name that the state has or would have; also the
+    actions that are invoked, and the results of checks."""
     changes = {}
-    for c in made.changes:
+    for c in (*made.changes, *(one.change for one in made.deferred_changes)):
         if c.action != "no-op":
             name = c.previous_address if c.previous_address not in ("", c.address) else back(c.address)
             changes[f"{name} ({c.deposed})" if c.deposed else name] = c.action, repr(c.after)
+    for one in made.invocations:
+        name = f"{back(one.address)} for {back(one.caller)} ({one.event} {one.block} {one.index})"
+        changes[name] = "invoke", repr(one.config)
+    changes |= {f"checks of {back(check.address)}": (check.status, "") for check in made.checks}
     return changes | {f"output.{o.name}": (o.action, repr(o.after)) for o in made.outputs if o.action != "no-op"}
 
 
@@ -270,6 +299,9 @@ def _actions(made: Plan, back: Callable[[str], str]) -> dict[str, tuple[str, str
 
 def write(options: OperationOptions, made: Refactoring, words: Sequence[str]) -> None:
     """Write the files, after what they were is kept. Raises Failure."""
+    for name, text in made.former.items():
+        if _content(name) != text.encode():
+            raise refusal(f"{os.path.relpath(name)} was changed meanwhile. Nothing was written.")
     path = _record_path(options)
     entry = {
         "command": list(words),
@@ -282,14 +314,39 @@ def write(options: OperationOptions, made: Refactoring, words: Sequence[str]) ->
             for name in sorted(made.texts)
         ],
     }
-    record = [*_record(path), entry][-_MOST_KEPT:]
+    kept = _record(path)
+    files = [(name, text.encode(), made.former[name].encode()) for name, text in made.texts.items()]
     try:
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        replace_file(path, json.dumps(record, indent=1).encode(), 0o600)
-        for name, text in made.texts.items():
-            replace_file(name, text.encode())
+        _replace_all([(path, _record_data([*kept, entry][-_MOST_KEPT:]), _record_data(kept)), *files])
     except OSError as problem:
-        raise refusal(f"{problem.filename or path}: {problem.strerror or problem}.") from None
+        raise _unwritten(problem) from None
+
+
+def _unwritten(problem: OSError) -> Failure:
+    return refusal(f"{problem.filename}: {problem.strerror or problem}. All files have their former content.")
+
+
+def _replace_all(files: Iterable[tuple[str, bytes, bytes]]) -> None:
+    """Replace files (path, new content, former content): all of them, or none. Raises OSError."""
+    begun = []
+    try:
+        for name, data, former in files:
+            begun.append((name, former))
+            replace_file(name, data, 0o600)
+    except BaseException:
+        for name, former in reversed(begun):
+            if _content(name) not in (former, None):
+                replace_file(name, former)
+        raise
+
+
+def _content(path: str) -> bytes | None:
+    """The content of a file, None where it cannot be read."""
+    try:
+        return read_whole(path)
+    except (OSError, ValueError):
+        return None
 
 
 def undo(options: OperationOptions) -> tuple[list[str], list[str]]:
@@ -304,20 +361,15 @@ def undo(options: OperationOptions) -> tuple[list[str], list[str]]:
     files = []
     for one in entry["files"]:
         name = os.path.normpath(os.path.join(folder, one["path"]))
-        try:
-            is_same = sha256_of(read_whole(name)) == one["after"]
-        except OSError:
-            is_same = False
-        if not is_same:
+        now, before = _content(name), base64.b64decode(one["before"])
+        if now is None or (now != before and sha256_of(now) != one["after"]):
             raise refusal(f"{one['path']} was changed after the refactoring; nothing was taken back.")
-        files.append((name, base64.b64decode(one["before"])))
+        files.append((name, before, now))
     try:
-        for name, data in files:
-            replace_file(name, data)
-        replace_file(path, json.dumps(record[:-1], indent=1).encode(), 0o600)
+        _replace_all([*files, (path, _record_data(record[:-1]), _record_data(record))])
     except OSError as problem:
-        raise refusal(f"{problem.filename or path}: {problem.strerror or problem}.") from None
-    return list(entry["command"]), [os.path.relpath(name) for name, _ in files]
+        raise _unwritten(problem) from None
+    return list(entry["command"]), [os.path.relpath(name) for name, _, _ in files]
 
 
 def _record_path(options: OperationOptions) -> str:
@@ -328,14 +380,18 @@ def _record(path: str) -> list[dict[str, Any]]:
     """The kept refactorings. Raises Failure for a file that is not such a record."""
     try:
         entries = json.loads(read_whole(path))
-        for entry in entries:
-            fine = isinstance(entry["command"], list) and all(
-                isinstance(one[name], str) for one in entry["files"] for name in ("path", "before", "after")
-            )
-            if not fine:
-                raise ValueError(path)
+        texts = [text for entry in entries for text in entry["command"]]
+        for one in (one for entry in entries for one in entry["files"]):
+            texts += one["path"], one["after"]
+            base64.b64decode(one["before"], validate=True)
+        if not isinstance(entries, list) or not all(isinstance(text, str) for text in texts):
+            raise ValueError(path)
     except FileNotFoundError:
         return []
     except (OSError, ValueError, KeyError, TypeError):
         raise refusal(f"{os.path.relpath(path)} is not a record of refactorings: remove it.") from None
     return list(entries)
+
+
+def _record_data(entries: list[dict[str, Any]]) -> bytes:
+    return json.dumps(entries, indent=1).encode()

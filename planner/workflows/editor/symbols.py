@@ -31,6 +31,10 @@ BLOCKS: dict[str, tuple[str, ...]] = {
     "import": (),
     "run": ("name",),
     "variables": (),
+    "override_resource": (),
+    "override_data": (),
+    "override_ephemeral": (),
+    "override_module": (),
     "mock_provider": ("name",),
     "component": ("name",),
     "deployment": ("name",),
@@ -38,7 +42,7 @@ BLOCKS: dict[str, tuple[str, ...]] = {
 }
 """block types with the names of their labels"""
 RESOURCES = ("resource", "data", "ephemeral", "action", "list")
-_RUN = BodySchema({}, (ExpectedBlock("variables"),))
+_RUN = BodySchema({}, (ExpectedBlock("variables"), ExpectedBlock("module")))
 FILE = BodySchema({}, tuple(ExpectedBlock(name, labels) for name, labels in BLOCKS.items()))
 
 
@@ -173,7 +177,12 @@ def _mentioned(block: Block, text: str) -> Iterator[NameUse]:
         providers = [attributes["providers"]] if "providers" in attributes else []
     elif block.type in ("variables", "run"):
         inner = [block] if block.type == "variables" else block.body.partial_content(_RUN)[0].blocks
-        for attribute in (a for one in inner for a in attributes_of(one.body).values()):
+        values = [a for one in inner if one.type == "variables" for a in attributes_of(one.body).values()]
+        if any(one.type == "module" for one in inner):  # the run is one of another module
+            for attribute in values:
+                yield from _in_expression(attribute, text, is_history)
+            return
+        for attribute in values:
             yield NameUse(f"var.{attribute.name}", *name_range(attribute, text))
     passed = [(one.start, one.end) for one in providers]
     for attribute in providers:
