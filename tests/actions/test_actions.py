@@ -372,6 +372,10 @@ def test_secrets(world: World) -> None:
     assert b"gone" not in (world.folder / "it.plan").read_bytes()
     ran = world.apply("it.plan", "-var=e=gone")
     assert ran.code == 0 and "hush" not in ran.out and "(message suppressed" in ran.out
+    world.write(secret + note("a", "var.s", "fail = true") + thing(trigger("after_update", A), more="size = 2"))
+    ran = world.apply()
+    assert ran.code == 1 and "The note was refused" in ran.err and "hush" not in ran.out + ran.err
+    assert "It says hush." in world.apply(f"-invoke={A}", "-show-sensitive").err
     world.write(secret + note("a", "var.e") + thing(trigger("after_create", A)))
     assert "must not be ephemeral" in world.run("plan").err
 

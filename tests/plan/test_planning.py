@@ -62,6 +62,7 @@ def test_count_for_each_and_enabled(tmp_path: Path) -> None:
     [
         ('count = terraform_data.a.id == "" ? 1 : 2', "Invalid count argument"),
         ("count = -1", "Invalid count argument"),
+        ("count = 100000000000", "Invalid count argument"),
         ("count = null", "Invalid count argument"),
         ("count = 1.5", "Invalid count argument"),
         ("for_each = toset([terraform_data.a.id])", "Invalid for_each argument"),

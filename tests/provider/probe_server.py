@@ -428,7 +428,7 @@ class Probe:
         for i in range(steps):
             yield M.InvokeEvent(progress=M.Progress(message=f"step {i + 1}/{steps}"))
         if config["fail"] is True:
-            yield completed(problem("The note was refused", "fail"))
+            yield completed(problem("The note was refused", "fail", detail=f"It says {config['text']}."))
             return
         tags = {tag["key"]: tag["value"] if is_set(tag["value"]) else None for tag in config["tag"].items}
         with world() as objects:

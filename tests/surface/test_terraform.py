@@ -225,6 +225,13 @@ def computed_requirements(it: Place) -> None:
     assert "provider[example.com/a/x] >= 1.0" in it.run("providers")
     assert "provider[example.org/a/x] >= 2.0" in it.run("providers", "-var=host=example.org", "-var=least=2.0")
     assert "'no' is not a valid version" in it.run("providers", "-var=least=no", code=1)
+    as_json = {"source": "${var.host}/a/x", "version": "~> 1.0"}
+    it.write(json.dumps({"terraform": {"required_providers": {"x": as_json}}}), "more.tf.json")
+    it.write('variable "host" {\n  const   = true\n  default = "example.com"\n}\n')
+    assert "provider[example.com/a/x] ~> 1.0" in it.run("providers")
+    it.write(json.dumps({"terraform": {"required_providers": {"x": {"source": "a/x"}}}}), "more.tf.json")
+    assert "provider[registry.opentofu.org/a/x]" in it.run("providers")
+    (it.folder / "more.tf.json").unlink()
     it.write(source + "      source = terraform_data.r.id\n    }\n  }\n}\n")
     assert "Dynamic value in static context" in it.run("validate", code=1)
 

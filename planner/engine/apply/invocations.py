@@ -112,6 +112,8 @@ def invoke(walk: ApplyWork, invocation: Invocation, config: Value, action: Insta
     walk.hooks.action_start(address, invocation.caller)
     result = provider.invoke_action(invocation.type, plain, _progress(walk, invocation, marks))
     walk.record.end(number, True)
+    if hidden := _hidden(walk, marks):
+        result = [d if d.path is None else evolve(d, detail=f"(detail suppressed: {hidden})") for d in result]
     problems = in_body(result, body, address)
     failed = has_errors(problems)
     walk.record.count("failed" if failed else "invoke")
@@ -120,12 +122,19 @@ def invoke(walk: ApplyWork, invocation: Invocation, config: Value, action: Insta
 
 
 def _progress(walk: ApplyWork, invocation: Invocation, marks: frozenset[Mark]) -> Callable[[str], None]:
-    """The receiver of an action's messages, which may contain what is secret in its configuration."""
-    hidden = "ephemeral" if EPHEMERAL in marks else "sensitive" if SENSITIVE in marks else ""
+    """The receiver of an action's messages."""
+    hidden = _hidden(walk, marks)
 
     def show(text: str) -> None:
-        if hidden and not (walk.hooks.show_sensitive and hidden == "sensitive"):
-            text = f"(message suppressed: the configuration has {hidden} values)"
+        text = f"(message suppressed: {hidden})" if hidden else text
         walk.hooks.action_progress(invocation.address, invocation.caller, text)
 
     return show
+
+
+def _hidden(walk: ApplyWork, marks: frozenset[Mark]) -> str:
+    """Why an action's messages are not shown: they may contain what is secret in its configuration; "" if they are."""
+    kind = "ephemeral" if EPHEMERAL in marks else "sensitive" if SENSITIVE in marks else ""
+    if not kind or (walk.hooks.show_sensitive and kind == "sensitive"):
+        return ""
+    return f"the configuration has {kind} values"

@@ -44,6 +44,9 @@ from planner.language.expressions.evaluate import try_evaluate
 from planner.language.expressions.operands import operand_values
 from planner.language.expressions.scope import Scope
 
+MOST_INSTANCES = 1_000_000
+"""The greatest count of a block. A mistaken number beyond it would take all memory before anything is planned."""
+
 Argument: TypeAlias = Literal["none", "count", "for_each", "enabled"]
 
 
@@ -183,6 +186,8 @@ def _count(expr: Expr, scope: Scope) -> tuple[Value, list[Diagnostic]]:
         return None, [_invalid("count", expr, scope, "it must be a whole number")]
     if value < 0:
         return None, [_invalid("count", expr, scope, "it must not be negative")]
+    if value > MOST_INSTANCES:
+        return None, [_invalid("count", expr, scope, f"it must not be greater than {MOST_INSTANCES}")]
     return value, problems
 
 

@@ -251,19 +251,20 @@ def _required_provider(name: str, attribute: Attribute, problems: Problems) -> R
     entries = pairs(expr)
     if entries is None:
         return _version_only(name, attribute, problems)
+    evaluated = pairs(_with_templates(attribute, problems)) or entries
     if not check_provider_name(name, expr.span, problems):
         return None
     source, version = None, None
     computed: dict[str, Expr] = {}
     aliases: list[ProviderRef] = []
-    for key, value, _ in entries:
+    for (key, value, _), (_, meant, _) in zip(entries, evaluated, strict=True):
         word = constant(key, problems)
         if word is None:
             continue
         if word.__class__ is not str:
             problems.error("invalid_requirement", "Invalid Attribute", "Expected a name.", key.span)
             continue
-        expression = _computed(value) if word in ("source", "version") and not problems.has_errors else None
+        expression = _computed(meant) if word in ("source", "version") and not problems.has_errors else None
         if expression is not None:
             computed[word] = expression
         elif word == "version":
@@ -281,10 +282,15 @@ def _required_provider(name: str, attribute: Attribute, problems: Problems) -> R
     return RequiredProvider(name, source or default_provider(name), version, tuple(aliases), expr.span, computed)
 
 
+def _with_templates(attribute: Attribute, problems: Problems) -> ExpressionPiece:
+    """The expression that is evaluated: in JSON syntax, strings are templates."""
+    written = expr_of(attribute, problems)
+    return ExpressionPiece(written.node, written.source)
+
+
 def _computed(expr: ExpressionPiece) -> Expr | None:
     """An expression that refers to something, as Terraform 1.17 allows it in provider requirements."""
-    written = native(expr, Problems())
-    return Expr(written.node, written.source) if written is not None and variables(written.node) else None
+    return Expr(expr.node, expr.source) if variables(expr.node) else None
 
 
 def resolve_requirement(required: RequiredProvider, scope: StaticScope, problems: Problems) -> RequiredProvider:
@@ -303,7 +309,7 @@ def resolve_requirement(required: RequiredProvider, scope: StaticScope, problems
 
 def _version_only(name: str, attribute: Attribute, problems: Problems) -> RequiredProvider | None:
     expr = piece(attribute)
-    expression = _computed(expr)
+    expression = _computed(_with_templates(attribute, problems))
     if expression is not None and check_provider_name(name, expr.span, problems):
         return RequiredProvider(name, default_provider(name), None, (), expr.span, {"version": expression})
     quiet = Problems()
