@@ -163,6 +163,23 @@ def test_policies_are_watched_and_their_verdicts_compared(folder: Path) -> None:
     text = watching.until("Waiting")
     assert "out.txt" not in text and "names.dl changed." in text
     assert "  + warn named terraform_data.x" in text and "  - deny named terraform_data.x" in text
+    text = file.read_text()
     file.write_text("deny(")
     assert "Policies" not in watching.until("Waiting")
+    file.write_text(text + 'warn("more", X, "is new") :- action(X, "create").\n')
+    text = watching.until("Waiting")
+    assert "  + warn more terraform_data.x" in text and "  + warn named" not in text
+    assert watching.end() == 0
+
+
+def test_an_init_is_noticed(folder: Path) -> None:
+    (folder / "net").mkdir()
+    (folder / "net" / "main.tf").write_text('resource "terraform_data" "y" {}\n')
+    (folder / "main.tf").write_text(MAIN + 'module "net" {\n  source = "./net"\n}\n')
+    watching = Watching(folder)
+    assert "Plan:" not in watching.until("Waiting")
+    subprocess.run([sys.executable, "-m", "planner", "init"], cwd=folder, check=True, capture_output=True)
+    assert "Plan: 2 to add" in watching.until("Waiting")
+    (folder / "net" / "main.tf").write_text('resource "terraform_data" "z" {}\n')
+    assert "module.net.terraform_data.z: create instead of no change" in watching.until("Waiting")
     assert watching.end() == 0

@@ -18,12 +18,14 @@ from planner.cli.views import show_summary
 from planner.foundation.support.disk import files_read, looked_at
 from planner.foundation.support.signals import STOP
 from planner.foundation.support.watch import Watch
+from planner.language.config.directory import manifest_path
 from planner.logic.programs.actions import Counts
 from planner.render.plan import plan_summary
 from planner.render.terminal import Terminal
 from planner.render.verdicts import compared_verdicts
 from planner.render.what_if import differences_lines, what_if_json
 from planner.workflows.renew.watch import Changed, Standing
+from planner.world.provider.lock_file import NAME as LOCK_FILE
 from planner.world.state.backends.local import StateStore
 from planner.world.state.workspace import data_directory
 
@@ -96,11 +98,12 @@ def _watch(calls_of: Callable[[], Making], terminal: Terminal, is_json: bool) ->
             else:
                 made, problems = parted.made, ()
                 parts[id(made)] = parted
-            former, verdict = verdict, None
             said: list[Diagnostic] = []
+            former, verdict = verdict if calls.options.judges else None, None
             if made is not None and calls.options.judges:
                 _, verdict, said = judgement(made)
             _tell(last, made, changed, parts, terminal, is_json, verdict, former)
+            verdict = verdict or former  # as with plans, failed ones are compared with nothing
             finish([*problems, *said], terminal)
             exact |= {os.path.normpath(path) for path in (*_exact_paths(calls, made or last), *_policy_paths(calls))}
             looking.also((*sorted(exact), *_folders(made or last)), since - GRAIN)
@@ -191,6 +194,7 @@ def _policy_paths(calls: Making) -> Iterator[str]:
 def _exact_paths(calls: Making, made: MadePlan[Any] | None) -> Iterator[str]:
     """Everything that a plan was made from, by name, whether it is there or not."""
     yield os.path.join(data_directory(os.environ), "environment")
+    yield from (os.path.normpath(manifest_path(".", data_directory(os.environ))), LOCK_FILE)  # of an init
     yield from files_read()
     yield from looked_at()
     yield from (text for kind, text in calls.options.var_args if kind == "var-file")

@@ -29,7 +29,7 @@ class Watch:
     """Looks at files, and at all files directly in directories."""
 
     def __init__(self) -> None:
-        self._seen: dict[str, dict[str, tuple[int, int]]] = {}
+        self._seen: dict[str, dict[str, tuple[int, ...]]] = {}
 
     def also(self, paths: Iterable[str], since: int = 0) -> None:
         """Look at these, too, from now on. Files changed after `since` (nanoseconds) count as changed."""
@@ -47,8 +47,8 @@ class Watch:
         return frozenset(changed)
 
 
-def _look_at(path: str) -> dict[str, tuple[int, int]]:
-    result: dict[str, tuple[int, int]] = {}
+def _look_at(path: str) -> dict[str, tuple[int, ...]]:
+    result: dict[str, tuple[int, ...]] = {}
     try:
         names = [entry.path for entry in os.scandir(path)] if os.path.isdir(path) else [path]
     except OSError:
@@ -59,7 +59,7 @@ def _look_at(path: str) -> dict[str, tuple[int, int]]:
         except OSError:
             continue
         is_folder = S_ISDIR(status.st_mode)  # of which counts that it is there
-        result[os.path.normpath(name)] = (0, 0) if is_folder else (status.st_ctime_ns, status.st_size)
+        result[os.path.normpath(name)] = (0, 0) if is_folder else (status.st_ctime_ns, status.st_size, status.st_ino)
     return result
 
 
