@@ -177,6 +177,19 @@ def test_files_that_the_plan_does_not_read_are_named(applied: Path, planner: Run
     assert "does not check the edits in: other/main.tf\n" in done.out
 
 
+def test_named_value_files_are_edited_wherever_they_are(applied: Path, planner: Run) -> None:
+    text = 'variable "names" {}\nresource "terraform_data" "app" {\n  for_each = toset(var.names)\n}\n'
+    (applied / "main.tf").write_text(text)
+    (applied / "env").mkdir()
+    values = applied / "env" / "a.tfvars"
+    values.write_text('names = ["eu", "asia"]\n')
+    assert planner("apply", "-auto-approve", "-var-file=env/a.tfvars").code == 0
+    for words in (["rename-key", 'terraform_data.app["asia"]', "us"], ["mv", "var.names", "regions"]):
+        done = planner("refactor", *words, "-var-file=env/a.tfvars")
+        assert done.code == 0, done.err
+    assert values.read_text() == 'regions = ["eu", "us"]\n'
+
+
 TESTS = """override_resource {
   target = terraform_data.%s
 }

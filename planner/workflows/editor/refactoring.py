@@ -152,11 +152,13 @@ def _manifest(options: OperationOptions, target: DeclaredObject, name: str) -> d
 
 def _workspace(options: OperationOptions) -> Workspace:
     workspace = Workspace()
-    folder = os.path.abspath(options.directory)
+    folder = root = os.path.abspath(options.directory)
     while not os.path.exists(os.path.join(folder, ".git")) and os.path.dirname(folder) != folder:
         folder = os.path.dirname(folder)
     is_repository = os.path.exists(os.path.join(folder, ".git"))
-    workspace.folders = [folder if is_repository else os.path.abspath(options.directory)]
+    workspace.folders = [folder if is_repository else root]
+    paths = (os.path.abspath(name) for kind, name in options.var_args if kind == "var-file")
+    workspace.values[root] = [one for one in paths if kind_of(one) == "values" and os.path.dirname(one) != root]
     return workspace
 
 

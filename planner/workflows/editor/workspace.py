@@ -75,6 +75,8 @@ class Workspace:
 
     def __init__(self) -> None:
         self.folders: list[str] = []
+        self.values: dict[str, list[str]] = {}
+        """files with values of a module that are in other directories, by the directory of the module"""
         self.opened = OpenTexts()
         self._files: dict[str, tuple[object, FileSymbols]] = {}
         self._modules: dict[str, tuple[object, ModuleSymbols]] = {}
@@ -169,6 +171,7 @@ class Workspace:
             for name in names:
                 if is_test_file(name) or (folder == directory and name.endswith(VALUES)):
                     yield os.path.join(folder, name)
+        yield from self.values.get(directory, ())
 
     def _opened_in(self, folder: str) -> Iterator[str]:
         return (os.path.basename(path) for path in self.opened.documents if os.path.dirname(path) == folder)
