@@ -19,6 +19,7 @@ from planner.foundation.vocabulary.limits import Walk
 from planner.foundation.vocabulary.provider_address import parse_provider_configuration
 from planner.foundation.vocabulary.records import evolve, frozen
 from planner.language.config.model import Config
+from planner.language.config.statements import import_blocks
 from planner.language.config.variables import RootVariable
 from planner.logic.model.plan import Plan
 from planner.operations import graphs
@@ -231,11 +232,11 @@ def _with_deferred(attempts: list[Plan], start: Start) -> Plan:
 def _unknown_repetitions(
     config: Config, problems: list[Diagnostic], known: Iterable[tuple[str, str, str]]
 ) -> list[tuple[str, str, str]]:
-    """The blocks whose instances are not known or deferred by their provider, if nothing else is wrong: address,
-    argument or reason, and place; without those that are `known` already."""
+    """The blocks whose instances or imports are not known or deferred by their provider, if nothing else is wrong:
+    address, argument or reason, and place; without those that are `known` already."""
     errors = [d for d in problems if d.is_error]
     reasons = {code: reason for reason, code in DEFERRALS.items()}
-    if not {d.code for d in errors} <= {"plan.unknown_count", "plan.unknown_for_each", *reasons}:
+    if not {d.code for d in errors} <= {"plan.unknown_count", "plan.unknown_for_each", "plan.unknown_import", *reasons}:
         return []
     items = _repeated(config, {d.subject for d in errors})
     for problem in errors:
@@ -258,6 +259,11 @@ def _repeated(config: Config, places: set[Any]) -> list[tuple[str, str, str]]:
                 expr = getattr(block, argument)
                 if expr is not None and expr.span in places:
                     items.append((f"{prefix}{key}", argument, expr.span.place))
+    for _, target, statement in import_blocks(config):
+        for argument in ("id", "identity", "for_each"):
+            expr = getattr(statement, argument)
+            if expr is not None and expr.span in places:
+                items.append((str(target), f"import.{argument}", expr.span.place))
     return sorted(set(items))
 
 

@@ -50,6 +50,30 @@ def changes(document: dict[str, Any]) -> list[str]:
     return [c["address"] for c in found if c["change"]["actions"] != ["no-op"]]
 
 
+def test_imports_that_are_not_known(folder: Path, planner: Planner) -> None:
+    text = 'resource "terraform_data" "a" {}\nresource "terraform_data" "b" {}\n'
+    text += 'resource "terraform_data" "c" {\n count = 1\n}\n'
+    text += "import {\n to = terraform_data.b\n id = terraform_data.a.id\n}\n"
+    text += "import {\n to = terraform_data.c[0]\n for_each = toset([terraform_data.a.id])\n id = each.key\n}\n"
+    (folder / "main.tf").write_text(text)
+    assert "Invalid import id argument" in planner("plan").err
+    document = planned(planner)
+    assert changes(document) == ["terraform_data.a"]
+    assert [(d["address"], d["argument"]) for d in document["deferred"]] == [
+        ("terraform_data.b", "import.id"),
+        ("terraform_data.c", "import.for_each"),
+    ]
+    (first, _) = document["deferred_changes"]
+    assert first["reason"] == "resource_config_unknown"
+    assert first["resource_change"]["change"]["importing"] == {"unknown": True}
+    why = planner("why", "deferred", "terraform_data.b").out
+    assert (
+        "what terraform_data.b is imported by is not known yet: import.id refers to terraform_data.a: main.tf:8" in why
+    )
+    assert planner("apply", "p").code == 0
+    assert "deferred" not in planned(planner)
+
+
 def test_round_by_round(folder: Path, planner: Planner) -> None:
     assert planner("plan").err.count("Invalid count argument") == 1
     document = planned(planner)

@@ -194,8 +194,9 @@ class _PlanWriter:
         for resource in plan.prior_state.resources.values():
             recorded.setdefault(str(parse_resource_instance(resource.address).config), []).append(resource)
         left = [
-            (block, _REPEATED.get(argument, argument)) for block, argument, _ in plan.deferred if block not in known
+            (block, _ARGUMENTS.get(argument, argument)) for block, argument, _ in plan.deferred if block not in known
         ]
+        imported = {block for block, argument, _ in plan.deferred if argument.startswith("import.")}
         for block, reason in [*left, *((block, "deferred_prereq") for block in plan.deferred_dependents)]:
             address = parse_address(block)
             if not isinstance(address, ResourceAddress):
@@ -206,7 +207,9 @@ class _PlanWriter:
             if block not in recorded:
                 module = {"module_address": str(address.module)} if address.path else {}
                 head = {"address": block, **module, "mode": address.mode, "type": address.type, "name": address.name}
-                change = {"actions": ["create"], "before": None, "after_unknown": True}
+                change: dict[str, Any] = {"actions": ["create"], "before": None, "after_unknown": True}
+                if block in imported:
+                    change["importing"] = {"unknown": True}
                 yield {"reason": reason, "resource_change": {**head, "change": change}}
 
     def _objects(self, resource: ResourceState) -> Iterator[dict[str, Any]]:
@@ -302,5 +305,7 @@ def _variables(plan: Plan, config: Config) -> dict[str, Any]:
     return {name: {"value": plain(values[name])} for name in sorted(values)}
 
 
-_REPEATED = dict.fromkeys(("count", "for_each"), "instance_count_unknown")
+_ARGUMENTS = dict.fromkeys(("count", "for_each"), "instance_count_unknown") | dict.fromkeys(
+    ("import.id", "import.identity", "import.for_each"), "resource_config_unknown"
+)
 """the reason of a deferral whose argument is one of the block"""

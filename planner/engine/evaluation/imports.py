@@ -202,7 +202,7 @@ def _evaluated(
     try:
         value = convert(value, wanted)
     except ConversionError as bad:
-        raise Failure(error("plan.value_type", "Incorrect value type", f"{bad}.", expr.span)) from None
+        raise Failure(error("plan.value_type", "Incorrect value type", f"{bad.about(value)}.", expr.span)) from None
     plain, marks = unmark_deep(value)
     reason = ""
     if plain.__class__ is Null:
@@ -210,7 +210,8 @@ def _evaluated(
     elif not is_wholly_known(plain):
         if allow_unknown:
             return None
-        reason = "It is only known after apply, so the import cannot be planned."
+        detail = "It is only known after apply, so the import cannot be planned."
+        raise Failure(error("plan.unknown_import", f"Invalid import {what} argument", detail, expr.span))
     elif SENSITIVE in marks or EPHEMERAL in marks:
         reason = "It is sensitive or ephemeral, but what an object is imported by is shown and stored."
     if reason:

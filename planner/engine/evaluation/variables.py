@@ -188,7 +188,7 @@ def output_value(module: ModuleInstance, decl: OutputDecl) -> tuple[Value, list[
     try:
         return decl.type.convert(value), problems
     except ConversionError as bad:
-        detail = f"The value of output.{decl.name} does not fit its type: {bad}."
+        detail = f"The value of output.{decl.name} does not fit its type: {bad.about(value)}."
         mismatch = error("plan.output_type", "Invalid output value", detail, decl.value.span)
         return unknown_output(decl), [*problems, mismatch]
 

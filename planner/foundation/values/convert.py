@@ -43,6 +43,7 @@ from planner.foundation.values.value import (
     mark,
     number_from_text,
     type_of,
+    unmark_deep,
 )
 
 __all__ = ["ConversionError", "conversion_possible", "convert", "path_text", "unify"]
@@ -58,6 +59,10 @@ class ConversionError(ValueError):
         super().__init__(f"{path_text(path)}: {reason}" if path else reason)
         self.reason = reason
         self.path = path
+
+    def about(self, value: Value) -> str:
+        """The text for people; without the path where the value is marked: keys of a map may be what is secret."""
+        return self.reason if unmark_deep(value)[1] else str(self)
 
 
 def path_text(path: Path) -> str:

@@ -386,8 +386,8 @@ def unread(rules: Iterable[Rule], predicates: Predicates) -> Iterator[Diagnostic
             yield warning("rules.unread", "Unused predicate", detail, predicate.span)
 
 
-_LISTED = re.compile(r"[\w-]+(?:(?:, | or |, or )[\w-]+)+")
-_ASIDE = re.compile(r" \([^()]*\)|[:;.].*")
+_LISTED = re.compile(r"[\w-][\w.-]*(?:(?:, | or |, or )[\w-][\w.-]*)+")
+_ASIDE = re.compile(r" \([^()]*\)|[:;.](?: .*|$)")
 
 
 def listed_words(predicate: Predicate, column: str) -> list[str]:
