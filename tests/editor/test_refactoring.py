@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -188,6 +189,37 @@ def test_named_value_files_are_edited_wherever_they_are(applied: Path, planner: 
         done = planner("refactor", *words, "-var-file=env/a.tfvars")
         assert done.code == 0, done.err
     assert values.read_text() == 'regions = ["eu", "us"]\n'
+
+
+def test_data_sources_are_not_moved(applied: Path, planner: Run) -> None:
+    (applied / "o.tfstate").write_text((applied / "terraform.tfstate").read_text())
+    settings = '  backend = "local"\n  config  = { path = "./o.tfstate" }\n}\n'
+    counted = 'data "terraform_remote_state" "c" {\n  count   = length(var.names)\n' + settings
+    keyed = 'data "terraform_remote_state" "k" {\n  for_each = toset(["a"])\n' + settings
+    (applied / "main.tf").write_text(MAIN + counted + keyed)
+    for words in (["count-to-for-each", "c"], ["rename-key", 'k["a"]', "b"], ["mv", "c", "d"]):
+        words[1] = f"data.terraform_remote_state.{words[1]}"
+        done = planner("refactor", *words)
+        assert done.code == 0, done.err
+    assert "moved" not in (applied / "main.tf").read_text()
+
+
+@pytest.mark.parametrize("data", [".terraform", "data"])
+def test_installed_modules_are_not_edited(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, planner: Run, data: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TF_DATA_DIR", data)
+    (tmp_path / "main.tf").write_text('module "net" {\n  source = "git::https://example.com/net"\n}\n')
+    installed = tmp_path / data / "modules" / "net"
+    installed.mkdir(parents=True)
+    (installed / "main.tf").write_text('resource "terraform_data" "a" {\n  for_each = { b = 1 }\n}\n')
+    record = {"Key": "net", "Source": "git::https://example.com/net", "Dir": f"{data}/modules/net"}
+    (tmp_path / data / "modules" / "modules.json").write_text(json.dumps({"Modules": [record]}))
+    before = files(tmp_path)
+    done = planner("refactor", "rename-key", 'module.net.terraform_data.a["b"]', "c")
+    assert done.code == 1 and "belongs to an installed module" in " ".join(done.err.split())
+    assert files(tmp_path) == before
 
 
 TESTS = """override_resource {

@@ -75,7 +75,8 @@ def rename_key_edits(workspace: Workspace, target: DeclaredObject, old: str, new
                 changed = f".{new}" if is_attribute and valid_identifier(new) else f"[{quote(new)}]"
                 edits.setdefault(place, []).append((*step, changed))
     moved = moved_text(target.key + format_key(old), target.key + format_key(new))
-    edits.setdefault(path, []).append(after_block(workspace.document(path).text, block.end, moved))
+    if block.type in ("resource", "module"):
+        edits.setdefault(path, []).append(after_block(workspace.document(path).text, block.end, moved))
     return edits
 
 
@@ -187,7 +188,8 @@ def for_each_edits(
             if change is not None:
                 edits.setdefault(place, []).append(change)
     names = elements if elements is not None else [str(number) for number in range(instances)]
-    edits[path].append(after_block(document, block.end, "".join(_moved_blocks(target.key, names))))
+    if block.type in ("resource", "module"):
+        edits[path].append(after_block(document, block.end, "".join(_moved_blocks(target.key, names))))
     return edits, names
 
 

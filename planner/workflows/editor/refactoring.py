@@ -168,7 +168,7 @@ def _target(workspace: Workspace, directory: str, address: str) -> tuple[Declare
     while (match := re.match(r"module\.([\w-]+)\.(?=.)", rest)) is not None:
         below = workspace.module_directory(here, match[1])
         if below is None:
-            raise refusal(f"There is no module {module}module.{match[1]}.")
+            raise refusal(f"There is no module {module}module.{match[1]}, or it is not installed.")
         here, module, rest = below, module + match[0], rest[match.end() :]
     target = DeclaredObject(here, rest)
     if not declarations(workspace, target):
@@ -216,7 +216,10 @@ def _check(
     of an object that is planned. Raises Failure."""
     texts = dict(more or {})
     former = {path: read_whole(path).decode() for path in texts}
+    installed = os.path.join(os.path.abspath(options.directory), data_directory(os.environ), "")
     for path, changes in edits.items():
+        if path.startswith(installed) or "/.terraform/" in path:
+            raise refusal(f"{os.path.relpath(path)} belongs to an installed module, which an init replaces.")
         text = former[path] = workspace.document(path).text
         if read_whole(path) != text.encode():
             raise refusal(f"{os.path.relpath(path)} is not plain UTF-8 text.")

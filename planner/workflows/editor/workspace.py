@@ -230,7 +230,7 @@ class Workspace:
         source = self.module(directory).sources.get(name, "")
         if source.startswith(("./", "../")):
             return os.path.normpath(os.path.join(directory, source))
-        record = read_manifest(directory)[0].get(name)
+        record = read_manifest(directory, data_directory(os.environ))[0].get(name)
         return os.path.normpath(os.path.join(directory, record.directory)) if record is not None else None
 
     def callers(self, directory: str) -> list[tuple[str, str]]:
