@@ -14,7 +14,7 @@ from planner.engine.walk.hooks import FoundResource, HookGroup, Hooks
 from planner.foundation.support.disk import on_disk
 from planner.foundation.values.json_codec import to_json
 from planner.foundation.values.value import type_of
-from planner.foundation.vocabulary.address import ROOT, ResourceAddress, format_key, join
+from planner.foundation.vocabulary.address import ROOT, ResourceAddress, format_key, join, sort_key
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure, error, warning
 from planner.foundation.vocabulary.limits import Limits
 from planner.foundation.vocabulary.provider_address import parse_provider_configuration
@@ -27,7 +27,7 @@ from planner.language.config.static import StaticScope
 from planner.language.config.variables import given_values
 from planner.logic.datalog.engine.evaluate import Database, evaluate
 from planner.logic.datalog.engine.fact_base import FactBase, FactBuilder
-from planner.logic.facts.managed import KnownObject, add_found, add_known
+from planner.logic.facts.managed import KnownObject, add_found, add_known, identity_text
 from planner.logic.model.graph import source_json
 from planner.operations import graphs
 from planner.operations.options import OperationOptions
@@ -70,7 +70,7 @@ def discover(
         modal, program, problems = three_valued(own, frozenset(), "discover")
         told += problems
         known = (*known_objects(start), *others)
-        texts, results = _Blocks(), _Results()
+        texts, results, ordered = _Blocks(), _Results(), _InOrder()
         _, problems = make_plan(
             start.config,
             start.state,
@@ -78,8 +78,9 @@ def discover(
             start.schemas,
             evolve(plan_options(start), describes_found=bool(path), refresh=False, known_objects=known),
             lambda walk, state: graphs.build(walk, start, state, limits),
-            HookGroup((texts, results, _SearchEvents(hooks))),
+            HookGroup((texts, results, _SearchEvents(hooks) if is_streamed else ordered)),
         )
+        ordered.show(hooks)
         told += [problem for problem in problems if problem.code != "plan.targeting"]  # limiting it was our idea
         database = evaluate(program, results.facts(known), (*_RELATIONS, *modal.verdicts))
         told += [_twice(*row) for row in database.sorted("managed_twice")]
@@ -191,25 +192,52 @@ class _SearchEvents(Hooks):
         self.list_complete = hooks.list_complete  # type: ignore[method-assign]
 
 
+class _InOrder(Hooks):
+    """Collects what searches find, which run at the same time, to show it in the order of their addresses."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, list[FoundResource]] = {}
+        self._complete: list[tuple[str, str, int, int]] = []
+
+    def list_found(self, address: str, result: FoundResource) -> None:
+        self._found.setdefault(address, []).append(result)
+
+    def list_complete(self, address: str, type: str, total: int, managed: int = 0) -> None:
+        self._complete.append((address, type, total, managed))
+
+    def show(self, hooks: Hooks) -> None:
+        """Show all results, also those of searches that have failed."""
+        complete = {one[0]: one for one in self._complete}
+        for address in sorted({*self._found, *complete}, key=sort_key):
+            for result in self._found.get(address, ()):
+                hooks.list_found(address, result)
+            if address in complete:
+                hooks.list_complete(*complete[address])
+
+
 class _Blocks(Hooks):
     """Collects the generated configuration of results, by the addresses of their list blocks."""
 
     def __init__(self) -> None:
-        self._texts: dict[str, list[str]] = {}
+        self._texts: dict[str, list[tuple[str, str]]] = {}
+        """address -> the object and its text, for each result"""
 
     def list_found(self, address: str, result: FoundResource) -> None:
         if result.config:
             text = f"\n{HEADER} from {address}\n{result.import_config}\n\n{result.config}\n"
-            self._texts.setdefault(address, []).append(text)
+            self._texts.setdefault(address, []).append((f"{result.type} {identity_text(result.identity)}", text))
 
     def write(self, path: str) -> list[Diagnostic]:
-        """Write all to a new file; none if there is nothing."""
+        """Write all to a new file; none if there is nothing. What several searches have found is there once."""
         if not self._texts:
             return []
-        parts = [text for _, texts in sorted(self._texts.items()) for text in texts]
+        found = (one for address in sorted(self._texts, key=sort_key) for one in self._texts[address])
+        texts: dict[str, str] = {}
+        for object, text in found:
+            texts.setdefault(object, text)
         try:
             with open(on_disk(path), "x", encoding="utf-8") as file:
-                file.write("".join([f"{HEADER}\n{REQUEST}\n", *parts]))
+                file.write("".join([f"{HEADER}\n{REQUEST}\n", *texts.values()]))
         except OSError as problem:
             detail = f"{path}: {problem.strerror or problem}."
             return [error("plan.generate_write", "Cannot write the generated configuration", detail)]

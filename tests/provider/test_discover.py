@@ -79,7 +79,10 @@ def test_what_is_found(project: Path, planner: Run, name: str) -> None:
     ran = planner("discover")
     assert ran.code == 0, ran.err
     results = [line.removeprefix("list.probe_thing.").split("   ") for line in lines(ran.out) if "   " in line]
-    found = [f"{address} {identity.split('=')[1].split(',')[0]}" for address, identity, _ in results]
+    shown = [f"{address} {identity.split('=')[1].split(',')[0]}" for address, identity, _ in results]
+    events = [json.loads(line).get("list_resource_found") for line in planner("query", "-json").out.splitlines()]
+    found = [f"{one['address'].removeprefix('list.probe_thing.')} {one['identity']['name']}" for one in events if one]
+    assert shown == sorted(found, key=lambda line: line.split()[0])
     if any(" " in line for line in expected):
         assert sorted(found) == sorted(expected) and (found == expected or "count" in name)
     else:
@@ -99,6 +102,7 @@ WRONG: dict[str, tuple[str, str]] = {
     "both count and for_each": (search(more='count = 1\n  for_each = toset(["a"])'), "Invalid combination"),
     "a name twice": (search() + search(), "Duplicate list resource"),
     "a limit of nothing": (search(more="limit = 0"), "Invalid limit"),
+    "a limit beyond the protocol": (search(more="limit = 10000000000000000000"), "Invalid limit"),
     "a limit of parts": (search(more="limit = 1.5"), "Invalid limit"),
     "a resource": ('resource "probe_thing" "r" {\n  name = "a"\n}\n', "Unsupported block type"),
     "a cycle": (
@@ -206,7 +210,9 @@ def test_generated_configuration(
     events = list(map(json.loads, planner("query", "-json", "-generate-config-out=g.tf").out.splitlines()))
     texts = [e["list_resource_found"] for e in events if e["type"] == "list_resource_found"]
     assert not (project / "g.tf").exists()
-    assert planner("query", "-generate-config-out=g.tf").code == 0
+    (project / "q.tfquery.hcl").write_text(search() + search("y", config='prefix = "a"'))
+    assert planner("query", "-generate-config-out=g.tf").code == 0  # the thing a, which both find, is there once
+    (project / "q.tfquery.hcl").write_text(search())
     text = (project / "g.tf").read_text()
     assert all(part["config"] in text and part["import_config"] in text for part in texts) and len(texts) == 3
     assert ('note              = "generated"' in text) is not off

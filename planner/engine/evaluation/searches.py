@@ -14,6 +14,10 @@ MOST_RESULTS = 100
 """results of a search that names no limit"""
 
 
+MOST = 2**63 - 1
+"""the greatest limit that the protocol can send"""
+
+
 def list_configuration(search: Value, schema: ResourceSchema) -> Value:
     """The provider's part of a list block's value; without the block `config` all of it is null."""
     config = search["config"]
@@ -25,8 +29,8 @@ def search_problems(
 ) -> list[Diagnostic]:
     """The problems of a list block with this value, which may have unknown parts."""
     limit, include = search["limit"], search["include_resource"]
-    if limit.__class__ not in (Null, Unknown) and (limit.__class__ is not int or limit < 1):
-        detail = "A limit is a whole number, and at least 1."
+    if limit.__class__ not in (Null, Unknown) and (limit.__class__ is not int or not 0 < limit <= MOST):
+        detail = f"A limit is a whole number from 1 to {MOST}."
         return [
             error("plan.list_limit", "Invalid limit", detail, place(decl.body, (("attr", "limit"),)), address=address)
         ]
