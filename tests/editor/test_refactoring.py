@@ -191,6 +191,13 @@ def test_named_value_files_are_edited_wherever_they_are(applied: Path, planner: 
     assert values.read_text() == 'regions = ["eu", "us"]\n'
 
 
+def test_plans_that_differ_without_edits_are_called_so(applied: Path, planner: Run) -> None:
+    random = 'resource "terraform_data" "random" {\n  input = file("/proc/sys/kernel/random/uuid")\n}\n'
+    (applied / "main.tf").write_text(MAIN + random)
+    done = planner("refactor", "mv", "terraform_data.reads", "reader")
+    assert done.code == 1 and "without the edits differ, too: in terraform_data.random." in " ".join(done.err.split())
+
+
 def test_data_sources_are_not_moved(applied: Path, planner: Run) -> None:
     (applied / "o.tfstate").write_text((applied / "terraform.tfstate").read_text())
     settings = '  backend = "local"\n  config  = { path = "./o.tfstate" }\n}\n'

@@ -233,10 +233,11 @@ def _check(
     except Failure as failure:
         why = refusal("With the edits, no plan can be made. Nothing was written.")
         raise Failure([*why.diagnostics, *failure.diagnostics]) from None
-    differences = _differences(before.plan, after.plan, back)
-    problems = [error("refactor.changes", "The plan would change", detail) for detail in differences]
-    if problems:
-        raise Failure(problems)
+    differences = dict(_differences(before.plan, after.plan, back))
+    if differences:
+        if unsteady := dict(_differences(before.plan, _plan(options).plan, str)):
+            raise refusal(f"Plans without the edits differ, too: in {', '.join(unsteady)}. Nothing was written.")
+        raise Failure([error("refactor.changes", "The plan would change", detail) for detail in differences.values()])
     pending = {(c.previous_address, c.address) for c in before.plan.changes}
     moves = ((c.previous_address, c.address) for c in after.plan.changes if c.previous_address not in ("", c.address))
     moved = tuple(dict.fromkeys(move for move in moves if move not in pending))
@@ -274,14 +275,14 @@ def _plan(options: OperationOptions) -> MadePlan[Any]:
     return planned.complete
 
 
-def _differences(before: Plan, after: Plan, back: Callable[[str], str]) -> Iterator[str]:
-    """The changes that are not in both plans, in words."""
+def _differences(before: Plan, after: Plan, back: Callable[[str], str]) -> Iterator[tuple[str, str]]:
+    """The changes that are not in both plans: names, and words."""
     old, new = _actions(before, str), _actions(after, back)
     for name in sorted(old.keys() | new.keys()):
         if old.get(name) != new.get(name):
             was, now = (actions.get(name, ("no-op",))[0] for actions in (old, new))
             change = f"{name}: {now} with the edits, {was} without them" if was != now else f"{name} gets other values"
-            yield f"{change}. Nothing was written."
+            yield name, f"{change}. Nothing was written."
 
 
 def _actions(made: Plan, back: Callable[[str], str]) -> dict[str, tuple[str, str]]:
