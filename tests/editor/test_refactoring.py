@@ -13,7 +13,9 @@ from planner.api.making import Making
 from planner.cli.flags import parse
 from planner.cli.options import STATE, VARIABLES, plan_calls
 from planner.foundation.vocabulary.diagnostic import Failure
+from planner.workflows.editor.navigation import DeclaredObject, rename_edits
 from planner.workflows.editor.refactoring import move, write
+from planner.workflows.editor.workspace import Workspace
 
 Run = Callable[..., Ran]
 
@@ -196,6 +198,29 @@ def test_plans_that_differ_without_edits_are_called_so(applied: Path, planner: R
     (applied / "main.tf").write_text(MAIN + random)
     done = planner("refactor", "mv", "terraform_data.reads", "reader")
     assert done.code == 1 and "without the edits differ, too: in terraform_data.random." in " ".join(done.err.split())
+
+
+ACTION = """action "local_command" "%s" {
+}
+resource "terraform_data" "x" {
+  lifecycle {
+    action_trigger {
+      events  = [after_create]
+      actions = [action.local_command.%s, action.local_command.other]
+    }
+  }
+}
+"""
+
+
+def test_references_to_actions_are_renamed(tmp_path: Path) -> None:
+    text = ACTION % ("a", "a")
+    path = tmp_path / "main.tf"
+    path.write_text(text)
+    edits = rename_edits(Workspace(), DeclaredObject(str(tmp_path), "action.local_command.a"), "b")
+    for start, end, new in sorted(edits[str(path)], reverse=True):
+        text = text[:start] + new + text[end:]
+    assert text == ACTION % ("b", "b")
 
 
 def test_data_sources_are_not_moved(applied: Path, planner: Run) -> None:

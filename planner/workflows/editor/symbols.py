@@ -11,7 +11,7 @@ from planner.foundation.vocabulary.diagnostic import Failure
 from planner.foundation.vocabulary.records import field, frozen
 from planner.language.config.references import BadReference, Ref, parse_reference
 from planner.language.syntax.body import Attribute, Block, Body, BodySchema, ExpectedBlock, Label, variables
-from planner.language.syntax.nodes import Expression, Literal, Traversal, Variable
+from planner.language.syntax.nodes import Expression, GetAttr, Literal, Traversal, Variable
 
 BLOCKS: dict[str, tuple[str, ...]] = {
     "resource": ("type", "name"),
@@ -210,10 +210,13 @@ def _in_expression(part: Any, text: str, is_history: bool) -> Iterator[NameUse]:
 
 def mentions_of(node: Traversal) -> Iterator[tuple[str, int, int]]:
     """The keys that a traversal mentions, each with the range of the name."""
+    steps = node.steps
+    if node.root == "action" and len(steps) > 1 and isinstance(steps[0], GetAttr) and isinstance(steps[1], GetAttr):
+        yield f"action.{steps[0].name}.{steps[1].name}", steps[1].start + 1, steps[1].end
+        return
     ref = parse_reference(node)
     if isinstance(ref, BadReference):
         return
-    steps = node.steps
     if ref.kind in ("var", "local"):
         yield f"{ref.kind}.{ref.name}", steps[0].start + 1, steps[0].end
     elif ref.kind in ("module", "output"):
