@@ -246,7 +246,9 @@ def _why_invoke(options: OperationOptions, what: str, plan_file: str | None, neg
         if (owner, at) == (instance, block) and (what in (instance, action) or what.startswith(f"{action}["))
     )
     if not asked:
-        detail = f"No trigger of an object in the plan names {what}, and {what} has none."
+        detail = f"No trigger of an object in the plan names {what}, and no object {what} with triggers is in the plan."
+        if any(what in (one.address, one.caller) for one in answers.plan.invocations if not one.event):
+            detail = "The plan invokes actions because -invoke names them, not because of triggers."
         raise Failure(error("why.no_trigger", "Nothing to explain", detail))
     program = product_program("causes")
     for instance, event, action in asked:

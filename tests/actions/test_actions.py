@@ -453,6 +453,14 @@ def test_invocations_that_are_refused(world: World, words: tuple[str, ...], mess
     assert ran.code == 1 and message in " ".join(ran.err.split()), ran.out + ran.err
 
 
+def test_invocations_that_no_trigger_decides(world: World) -> None:
+    world.write(note("a", '"x"') + thing(trigger("after_create", A)))
+    world.plan(f"-invoke={A}")
+    assert "because -invoke names them" in " ".join(world.run("why", "-plan=it.plan", "invoke", A).err.split())
+    ran = world.run("refresh", f"-invoke={A}")
+    assert ran.code == 1 and "Remove -invoke." in ran.err
+
+
 def test_instances_by_the_command_line(world: World) -> None:
     two = note("a", '"n ${count.index}"').replace("{\n", "{\n  count = 2\n", 1)
     world.write(two)

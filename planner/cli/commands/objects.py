@@ -110,6 +110,8 @@ def refresh(arguments: Arguments, terminal: Terminal) -> int:
     no_directory(arguments, "refresh")
     if arguments["destroy"]:
         raise UsageError("Conflicting options", "refresh only updates the state. Remove -destroy.")
+    if arguments.get("invoke"):
+        raise UsageError("Conflicting options", "refresh only updates the state. Remove -invoke.")
     check_minimal_refresh(arguments, True)
     calls = asking(plan_calls(Making, arguments), terminal, may_ask(arguments))
     view = open_view(arguments, terminal)
