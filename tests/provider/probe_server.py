@@ -217,10 +217,13 @@ def objects_of(type: str, found: Any) -> Any:
 
 
 def named(field: str, type: str, name: str, is_update: bool = False) -> dict[str, Any]:
-    """The field of an answer with an identity; `noid-` has none, `idflip-` another one after an update."""
+    """The field of an answer with an identity; `noid-` has none, `idflip-` another one after an update, and that of
+    `idlate-` is planned without values, as google does it."""
     if type not in IDENTITY_TYPES or "identity" in OFF or name.startswith("noid-"):
         return {}
     shown = f"flipped-{name}" if is_update and name.startswith("idflip-") else name
+    if field == "planned_identity" and name.startswith("idlate-"):
+        return {field: identity(type, {"name": Null(STRING), "region": ""})}
     return {field: identity(type, {"name": shown, "region": region()})}
 
 

@@ -136,6 +136,7 @@ IDENTITIES = {
     "good": ("", ""),
     "noid-a": ("Missing resource identity", "Missing resource identity"),
     "idflip-a": ("", "Resource identity changed"),
+    "idlate-a": ("", ""),
 }
 
 

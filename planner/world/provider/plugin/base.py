@@ -300,8 +300,13 @@ class PluginBase:
             detail = f"{self._who} left the identity of a {type} unknown. This is a bug in the provider."
             return [failure("Missing resource identity", detail)]
         before = {} if planned is None or planned.__class__ is not dict else planned
-        changed = [
-            name for name, part in before.items() if is_wholly_known(part) and not same_value(part, identity[name])
+        changed = [  # a part that was planned as null or empty, as google does, is not known yet
+            name
+            for name, part in before.items()
+            if part != ""
+            and part.__class__ is not Null
+            and is_wholly_known(part)
+            and not same_value(part, identity[name])
         ]
         if not changed:
             return []
