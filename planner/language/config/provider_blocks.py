@@ -264,7 +264,7 @@ def _required_provider(name: str, attribute: Attribute, problems: Problems) -> R
         if word.__class__ is not str:
             problems.error("invalid_requirement", "Invalid Attribute", "Expected a name.", key.span)
             continue
-        expression = _computed(meant) if word in ("source", "version") else None
+        expression = _computed(meant) if word in ("source", "version") and not problems.has_errors else None
         if expression is not None:
             computed[word] = expression
         elif word == "version":
