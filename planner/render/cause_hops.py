@@ -107,7 +107,10 @@ class _Lines:
     def below(self, hop: _Hop, lead: str, module: str) -> Iterator[str]:
         """The lines of the hops below one, in a module whose name is not repeated."""
         ends = []
+        shown = {step.what for one in hop.below.values() for step in one.steps.values() if step.kind != END}
         for below in hop.below.values():
+            if not below.below and all(step.kind == END and step.what in shown for step in below.steps.values()):
+                continue
             if below.is_inside:
                 if below.below:  # something of the user's follows
                     yield f"{lead}-> {', '.join(one.text for one in alike(step.what for step in below.steps.values()))}"

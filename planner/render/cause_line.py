@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from itertools import groupby
 from typing import Any
@@ -39,7 +39,7 @@ KINDS = {
     "not-in-state": "it was declared before, and the state does not have it",
     "unignored": "until now ignore_changes kept it as it was",
     "unapplied": "the configuration did not change: the state was changed outside planner",
-    "gone": "removed outside",
+    "gone": "not found any more",
     "read": "as it was read",
     "function": "a function of the time of the apply",
     "ephemeral": "opened when it is needed",
@@ -75,7 +75,7 @@ def own_lines(root: CauseStep) -> list[str]:
     """The lines for a change that has no cause but itself."""
     if root.kind == "replace_because_tainted" and root.note:
         return [f"because {root.note}"]
-    return ["because it was removed outside"] if root.kind == "gone" else []
+    return ["because its provider does not find it any more"] if root.kind == "gone" else []
 
 
 def root_lines(because: Because, address: str, actions: Mapping[str, str]) -> list[str]:
@@ -116,6 +116,8 @@ def hops_of(because: Because, address: str, actions: Mapping[str, str]) -> list[
     return [step for before, step in zip([root, *kept], kept, strict=False) if name_of(step) != name_of(before)]
 
 
+MOST_INSIDE = 3
+"""successive steps in one module that are all shown"""
 INSIDE = "inside"
 """the kind of steps inside an installed module that are one"""
 _INSTALLED = ".terraform/modules/"
@@ -123,16 +125,29 @@ _MODULE_PATH = re.compile(r'(?:module\.[\w-]+(?:\[(?:"(?:[^"\\]|\\.)*"|[0-9]+)\]
 
 
 def folded(steps: Sequence[CauseStep]) -> list[CauseStep]:
-    """Steps in which several successive ones inside an installed module are one: few people know their lines."""
+    """Steps in which several successive ones inside an installed module are one: few people know their lines. Of many
+    inside another module the first and the last are left."""
     result: list[CauseStep] = []
     for is_inside, group in groupby(steps, lambda step: place_of(step.source).startswith(_INSTALLED)):
         inner = list(group)
         modules = [match.group()[:-1] for step in inner if (match := _MODULE_PATH.match(step.what))]
         if not is_inside or len(inner) == 1 or not modules:
-            result += inner
+            result += _ends_in_modules(inner)
         else:
             result.append(CauseStep(min(modules, key=len), INSIDE))
     return result
+
+
+def _ends_in_modules(steps: Sequence[CauseStep]) -> Iterator[CauseStep]:
+    """The steps, of more than MOST_INSIDE successive ones in one module the first and the last."""
+
+    def module(step: CauseStep) -> str:
+        match = _MODULE_PATH.match(step.what)
+        return match.group() if match is not None and not step.kind else ""
+
+    for path, group in groupby(steps, module):
+        inner = list(group)
+        yield from inner if not path or len(inner) <= MOST_INSIDE else (inner[0], inner[-1])
 
 
 def inside_text(name: str, inside: Sequence[CauseStep]) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
@@ -64,12 +64,34 @@ def change_text(document: dict[str, Any], paint: Paint, width: int) -> str:
         if not lines[0].endswith(_ONE_CAUSE):
             lines += [*_others(document, lines, MOST_LINES - len(also)), *(f"  also {part}" for part in also)]
         else:  # all parts first, then the chain
-            own = 2 if len(lines) > 1 and not lines[1].startswith("  <- ") else 1
-            lines[own:own] = [f"  {part}" for part in also]
+            first = 2 if len(lines) > 1 and not lines[1].startswith("  <- ") else 1
+            lines[first:first] = [f"  {part}" for part in also]
         lines += [f"  {remedy}" for root in _roots(document) if (remedy := remedy_of(cause_step(root)))]
+    elif own := _own_reason(document):
+        lines = [own]
     else:
         return ""
     return folded_text(_with_headline(lines), paint, width)
+
+
+_OWN = {
+    "create": "it is declared and does not exist yet",
+    "gone": "its provider does not find it any more, so it was removed or changed outside",
+    "delete_because_no_resource_config": "it is no longer declared",
+    "delete_because_no_module": "its module is no longer declared",
+}
+"""causes that an object is itself, in words, by their kind"""
+
+
+def _own_reason(document: dict[str, Any]) -> str:
+    """The sentence about an object that comes or goes for no other reason than itself; "" for others."""
+    steps, (_, name, action) = document.get("because", ()), document["goal"]
+    is_own = steps and document["because_is_certain"] and steps[0]["what"] == name and len(_roots(document)) == 1
+    if not is_own or steps[0].get("kind") not in _OWN or does(action, "replaces"):
+        return ""
+    place = place_of(cause_step(steps[0]).source)
+    at = f" ({place})" if place not in ("", "state") else ""
+    return f"{name} {words_for(action).is_planned}: {_OWN[steps[0]['kind']]}{at}"
 
 
 _INSTANCES = re.compile(r": (\S.*) has (\d+) instances? now and had (\d+)$")
@@ -101,6 +123,8 @@ def _with_headline(lines: list[str]) -> list[str]:
         return lines
     text, bracket, place = hop.rpartition(" (")
     is_bare = bool(forces) or _NAME.fullmatch(text) is not None
+    if forces:
+        text = text.replace(" will be known after the apply", " (known after apply)")
     return [
         f"{start}{text}{forces or ' differs'}{bracket}{place}" if is_bare and place else f"{start}{hop}",
         *lines[2:],
@@ -222,7 +246,7 @@ def _hops(document: dict[str, Any]) -> Iterator[str]:
     kept = [hop for hop in kept if not is_each_value(hop)]
     inner: CauseStep | None = None
     place = renewed = ""
-    shown = folded(list(_with_renewals(kept, name, known)))
+    shown = folded(list(_renewed_once(_with_renewals(kept, name, known))))
     is_alone = not document.get("other_causes") and len(_parts(document)) < 2
     if (
         is_alone
@@ -269,6 +293,23 @@ def _with_renewals(hops: list[CauseStep], name: str, known: Mapping[str, str]) -
         text = f"{request}{note}, so it is replaced and" if request else "is replaced, so"
         yield evolve(hop, what=owner, kind="renewed", note=f"{text} its {value} changes")
         skips = bool(request)
+
+
+def _renewed_once(hops: Iterable[CauseStep]) -> Iterator[CauseStep]:
+    """The hops; of several about one replaced object the first, at the place of the last."""
+    last: CauseStep | None = None
+    for hop in hops:
+        is_same = last is not None and hop.what == last.what and not difference_of(hop) and hop.kind in ("", "renewed")
+        if last is not None and is_same:
+            last = evolve(last, source=hop.source or last.source)
+            continue
+        if last is not None:
+            yield last
+        last = hop if hop.kind == "renewed" else None
+        if last is None:
+            yield hop
+    if last is not None:
+        yield last
 
 
 def cause_step(document: dict[str, Any]) -> CauseStep:

@@ -208,7 +208,7 @@ def test_one_cause_of_many_instances_is_told_once(tmp_path: Path, planner: Run) 
     assert planner("apply", "-auto-approve").code == 0
     site.write_text(site.read_text().replace("info", "debug"))
     told = planner("why").out
-    assert "module.site[*].var.level (site/main.tf:1)\n    causes all 2 changes\n" in told
+    assert 'module.site[*].var.level "info" -> "debug" (site/main.tf:1)\n    causes all 2 changes\n' in told
 
 
 def test_what_is_replaced_on_request_stands_with_what_it_sets_off(planner: Run, tmp_path: Path) -> None:

@@ -181,10 +181,11 @@ class MentionTrace:
         return None
 
     def shown_local(self, name: str) -> tuple[str, str]:
-        """The former and the present value of a local value, as they may be shown; empty for others, and where one is
-        not known."""
+        """The former and the present value of a local value, or of a variable of a module, as they may be shown; empty
+        for others, and where one is not known."""
         place = self.places.read(name)
-        if place is None or place.kind != "local" or self.former is None:
+        is_inner = place is not None and place.kind == "var" and place.module.parent is not None
+        if place is None or not (place.kind == "local" or is_inner) or self.former is None:
             return "", ""
         now = next((value for _, value in self.places.found(place)), None)
         was, is_known = self.former.value(place)
@@ -210,7 +211,7 @@ class MentionTrace:
             origin = given.span.filename
             source, is_written = self._written.part(given.span, place.path)
             if not is_written and value is not None:
-                source, origin = decl.span, "default"  # of an attribute that is optional in the type
+                origin = "default"  # of an attribute that is optional in the type, and left out at this place
         if hidden:
             source = Unquoted.of(decl.span)
         if origin == "command line":

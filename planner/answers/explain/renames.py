@@ -22,7 +22,7 @@ from planner.foundation.vocabulary.address import (
     format_module,
     parse_resource_instance,
 )
-from planner.foundation.vocabulary.records import frozen
+from planner.foundation.vocabulary.records import evolve, frozen
 from planner.foundation.vocabulary.span import Span
 from planner.language.config.model import Config
 from planner.logic.datalog.engine.evaluate import Database, evaluate
@@ -59,6 +59,8 @@ class RenamedObject:
     known: dict[str, str]
     """the attributes that are known, as JSON; empty ones are left out"""
     unknown: frozenset[str]
+    is_scaled: bool = False
+    """whether it has a number for a key, and its block has others that stay"""
 
     @property
     def name(self) -> str:
@@ -204,6 +206,9 @@ def _add_looks(
                 facts.add(predicate, item.name, evidence, look, source=StateEntry(item.name))
         for item, evidence, look in _looks_by_value(looks):
             facts.add(predicate, item.name, evidence, look, source=StateEntry(item.name))
+    for item in (*old, *new):
+        if item.is_scaled:
+            facts.add("scaled", item.name, source=StateEntry(item.name))
     for pair in refused:
         facts.add("refused_pair", *pair)
 
@@ -219,8 +224,14 @@ def _candidates(plan: Plan) -> tuple[list[RenamedObject], list[RenamedObject]]:
         if _is_object(c) and c.action == "create" and c.importing is None and c.before.__class__ is Null
     ]
     kinds = {(c.type, _source(c)) for c in gone} & {(c.type, _source(c)) for c in come}
-    old = [_object(c, c.before) for c in gone if (c.type, _source(c)) in kinds]
-    return old, [_object(c, c.after) for c in come if (c.type, _source(c)) in kinds]
+    staying = {c.resource_address for c in plan.changes if Null not in (c.before.__class__, c.after.__class__)}
+
+    def candidate(change: ResourceChange, value: Value) -> RenamedObject:
+        is_scaled = change.key.__class__ is int and change.resource_address in staying
+        return evolve(_object(change, value), is_scaled=is_scaled)
+
+    old = [candidate(c, c.before) for c in gone if (c.type, _source(c)) in kinds]
+    return old, [candidate(c, c.after) for c in come if (c.type, _source(c)) in kinds]
 
 
 def _is_object(change: ResourceChange) -> bool:
