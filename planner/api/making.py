@@ -218,7 +218,14 @@ def cause_lines(
         moves = [move for move in module_moves() if (move.from_, "no-call") not in of_causes]
         return rename_text([pair for move in moves for pair in move.carried], [(move.from_, move.to) for move in moves])
 
-    shown.renames = renames
+    @cache
+    def twins() -> dict[str, str]:
+        pairs = [pair for move in module_moves() for pair in move.carried]
+        return {old: f"looks renamed to {new}" for old, new in pairs} | {
+            new: f"looks renamed from {old}" for old, new in pairs
+        }
+
+    shown.renames, shown.twins = renames, twins
     return shown
 
 

@@ -28,7 +28,7 @@ MOST_AROUND = 16
 _WORD = re.compile(r"[\w.]")
 """characters that are not separated from a difference"""
 _PIECES = re.compile(r"\w+|\W")
-_LINE = re.compile(r"line \d+(?: \(and \d+ more\))?: ")
+_LINE = re.compile(r"((?:line \d+|at \S+)(?: \(and \d+ more\))?): ")
 _ENDS = re.compile(r"[.\[]")
 BACKSLASH = "\\"
 _SEPARATOR = re.compile(r"[^\w.-]")
@@ -39,7 +39,7 @@ KINDS = {
     "not-in-state": "it was declared before, and the state does not have it",
     "unignored": "until now ignore_changes kept it as it was",
     "unapplied": "the configuration did not change: the state was changed outside planner",
-    "gone": "not found any more",
+    "gone": "removed or changed outside",
     "read": "as it was read",
     "function": "a function of the time of the apply",
     "ephemeral": "opened when it is needed",
@@ -51,7 +51,7 @@ KINDS = {
     "delete_because_no_move_target": "moved to where nothing is declared",
 }
 
-_ASKED = ("replace_by_request", "no-call")
+_ASKED = ("replace_by_request", "no-call", "gone")
 """kinds that have no place of interest"""
 REQUESTS = {"replace_because_tainted": "is tainted", "replace_by_request": "is named by -replace"}
 """kinds that only request a replacement, in words"""
@@ -75,7 +75,7 @@ def own_lines(root: CauseStep) -> list[str]:
     """The lines for a change that has no cause but itself."""
     if root.kind == "replace_because_tainted" and root.note:
         return [f"because {root.note}"]
-    return ["because its provider does not find it any more"] if root.kind == "gone" else []
+    return ["because it was removed or changed outside"] if root.kind == "gone" else []
 
 
 def root_lines(because: Because, address: str, actions: Mapping[str, str]) -> list[str]:
@@ -116,7 +116,7 @@ def hops_of(because: Because, address: str, actions: Mapping[str, str]) -> list[
     return [step for before, step in zip([root, *kept], kept, strict=False) if name_of(step) != name_of(before)]
 
 
-MOST_INSIDE = 3
+MOST_INSIDE = 2
 """successive steps in one module that are all shown"""
 INSIDE = "inside"
 """the kind of steps inside an installed module that are one"""
@@ -260,13 +260,17 @@ def difference_of(step: CauseStep) -> str:
         return ""
     if step.has_elements:
         return f": {elements_text(step.before, step.value)}"
+    line, own = _LINE.match(step.before), _LINE.match(step.value)
+    if step.value == "nothing" and line is not None:
+        return f", {line[1]} removed: {step.before[line.end() :]}"
+    if step.before == "nothing" and own is not None:
+        return f", {own[1]} added: {step.value[own.end() :]}"
     if step.before and step.value == "nothing":
         return f" removed, was {_as_written(step.before)}"
     if step.before == "nothing":
         return f" added: {_as_written(step.value)}"
     if not step.before or not step.value:
         return ""
-    line, own = _LINE.match(step.before), _LINE.match(step.value)
     if line is None or own is None:
         return f" {difference(_as_written(step.before), _as_written(step.value))}"
     return f", {line.group()}{difference(step.before[line.end() :], step.value[own.end() :])}"

@@ -72,6 +72,10 @@ def risks() -> dict[str, int]:
     return {action: at for at, action in enumerate(order)}
 
 
+_RENAMED = ("create", "delete_because_no_resource_config")
+"""the kinds of causes that a renamed resource has"""
+
+
 class Causes:
     """The causes to print. `chains` by name of the change, `planned`: the actions of everything that changes, by the
     same names, `how`: line or full, `width`: where lines are folded (0: nowhere), `moves`: a line for each object that
@@ -94,6 +98,8 @@ class Causes:
         self.notes = notes
         self.renames: Callable[[], str] = str
         """the line about objects that look renamed; "" for none"""
+        self.twins: Callable[[], Mapping[str, str]] = dict
+        """remarks on objects that look like others, by name"""
         self.separate = grouped(chains, planned, risks())
         """the root causes, a removed and an added module apart also where they look like one"""
         self.groups = _with_renames(self.separate, modules)
@@ -128,7 +134,8 @@ class Causes:
         if name in self.unclear:
             return []
         if because.is_itself(name):
-            return own_lines(because.roots[0])
+            twin = self.twins().get(name) if because.roots[0].kind in _RENAMED else None
+            return [twin] if twin else own_lines(because.roots[0])
         if not self.are_numbered:
             words = [words_of(root, self.planned) for root in because.roots]
             return fold(roots_sentence(words, because.is_guess), self.width and self.width - 4)

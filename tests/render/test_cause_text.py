@@ -44,6 +44,11 @@ def test_values_are_never_cut_before_their_difference() -> None:
     assert short_texts("a\nb, c\nd", "a\nb\nd") == ('line 2: "b, c"', 'line 2: "b"')
     assert short_texts("a\nd", "a\nb\nc\nd") == ("nothing", 'line 2 (and 1 more): "b"')
     assert short_texts("a\nb\n", "c\nd\n") == ('line 1 (and 1 more): "a"', 'line 1 (and 1 more): "c"')
+    assert short_texts('{"a":{"b":1,"c":[1,2]}}', '{"a":{"b":1,"c":[1,3]}}') == ("at a.c[1]: 2", "at a.c[1]: 3")
+    assert short_texts('{"a":1,"b c":2}', '{"a":2}') == ("at a (and 1 more): 1", "at a (and 1 more): 2")
+    assert short_texts('["a","b"]', '["a"]') == ('at the top: ["a","b"]', 'at the top: ["a"]')
+    assert short_texts('{"a":1}', "{}") == ("at a: 1", "nothing")
+    assert short_texts("{no", '{"a":1}') == ('"{no"', '"{\\"a\\":1}"')
     assert short_texts(None, "b") == ("nothing", '"b"')
     assert short_texts("x" * 100, "z", hidden=True) == ("(sensitive value)", "(sensitive value)")
 

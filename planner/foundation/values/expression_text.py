@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from planner.foundation.support.exact_json import dumps, loads
@@ -145,12 +145,52 @@ def short_text(value: Value, hidden: bool = False) -> str:
 
 def short_texts(before: Value, after: Value, hidden: bool = False) -> tuple[str, str]:
     """Two values as JSON, shortened around the part in which they differ; None is for no value there. Of texts of
-    several lines the first line that differs, with its number."""
+    several lines the first line that differs, with its number, of texts in JSON the first part, with its path."""
     texts = [whole_text(v, hidden) if v is not None else "nothing" for v in (before, after)]
     plain = [unmark_deep(v)[0] if v is not None else None for v in (before, after)]
+    if all(v.__class__ is str and v[:1] in ("{", "[") for v in plain) and HIDDEN not in texts:
+        if (part := _first_part(*(_parsed(str(v)) for v in plain))) is not None:
+            return part
     if all(v.__class__ is str for v in plain) and "\n" in f"{plain[0]}{plain[1]}" and HIDDEN not in texts:
         return _first_line(*(str(v).split("\n") for v in plain))
     return _around_difference(*texts)
+
+
+def _parsed(text: str) -> Any:
+    """The content of a text in JSON; None for other texts."""
+    try:
+        return loads(text.encode())
+    except (ValueError, RecursionError):
+        return None
+
+
+def _first_part(before: Any, after: Any) -> tuple[str, str] | None:
+    """The first part in which two JSON values differ, with its path; None where they are not both objects or lists."""
+    if before.__class__ is not after.__class__ or before.__class__ not in (dict, list):
+        return None
+    parts = list(_different_parts(before, after, ""))
+    if not parts:
+        return None
+    path, *sides = parts[0]
+    title = f"at {path}{f' (and {len(parts) - 1} more)' if len(parts) > 1 else ''}: "
+    texts = _around_difference(*("nothing" if side is _NONE else dumps(side).decode() for side in sides))
+    one, other = (text if text == "nothing" else f"{title}{text}" for text in texts)
+    return one, other
+
+
+_NONE = object()
+
+
+def _different_parts(before: Any, after: Any, path: str) -> Iterator[tuple[str, Any, Any]]:
+    if before.__class__ is dict and after.__class__ is dict:
+        for key in sorted({*before, *after}):
+            step = f".{key}" if valid_identifier(key) else f"[{dumps(key).decode()}]"
+            yield from _different_parts(before.get(key, _NONE), after.get(key, _NONE), path + step)
+    elif before.__class__ is list and after.__class__ is list and len(before) == len(after):
+        for number, (one, other) in enumerate(zip(before, after, strict=True)):
+            yield from _different_parts(one, other, f"{path}[{number}]")
+    elif before is _NONE or after is _NONE or before.__class__ is not after.__class__ or before != after:
+        yield path.lstrip(".") or "the top", before, after
 
 
 def _first_line(before: list[str], after: list[str]) -> tuple[str, str]:
