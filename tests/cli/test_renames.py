@@ -366,6 +366,15 @@ def test_a_plan_names_a_single_one(renamed, planner):
     renamed(*CASES["a resource that moves into a module"][:2])
     line = "terraform_data.a looks renamed to module.m.terraform_data.a."
     assert f"\n{line} To keep it with a moved block: planner suggest\n" in planner("plan").out
+    assert "  # looks renamed to module.m.terraform_data.a\n" in planner("plan", "-explain=line").out
+
+
+def test_counts_that_fall_and_grow_are_not_renames(renamed, planner):
+    text = [resource(name, f"count = {number}", 'input = "same"') for name, number in (("a", 3), ("b", 1))]
+    other = [resource(name, f"count = {number}", 'input = "same"') for name, number in (("a", 2), ("b", 2))]
+    renamed({"main.tf": "".join(text)}, {"main.tf": "".join(other)})
+    assert "1 to add, 0 to change, 1 to destroy" in planner("plan").out
+    assert "renamed" not in planner("plan").out and planner("suggest").out == "No advice.\n"
 
 
 def test_a_plan_of_other_objects_is_not_about_renames(renamed, planner):
