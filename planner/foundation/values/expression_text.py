@@ -148,9 +148,10 @@ def short_texts(before: Value, after: Value, hidden: bool = False) -> tuple[str,
     several lines the first line that differs, with its number, of texts in JSON the first part, with its path."""
     texts = [whole_text(v, hidden) if v is not None else "nothing" for v in (before, after)]
     plain = [unmark_deep(v)[0] if v is not None else None for v in (before, after)]
-    if all(v.__class__ is str and v[:1] in ("{", "[") for v in plain) and HIDDEN not in texts:
-        if (part := _first_part(*(_parsed(str(v)) for v in plain))) is not None:
-            return part
+    is_json = all(v.__class__ is str and v[:1] in ("{", "[") for v in plain) and HIDDEN not in texts
+    part = _first_part(*(_parsed(str(v)) for v in plain)) if is_json else None
+    if part is not None:
+        return part
     if all(v.__class__ is str for v in plain) and "\n" in f"{plain[0]}{plain[1]}" and HIDDEN not in texts:
         return _first_line(*(str(v).split("\n") for v in plain))
     return _around_difference(*texts)
