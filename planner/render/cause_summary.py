@@ -237,6 +237,8 @@ class Causes:
         number = 0
         self._introduced.update(self.numbers.values() if only is None else ())
         total = ChangeCount.of(self.planned)
+        alike_causes: dict[frozenset[tuple[str, str]], int] = {}
+        """the number of the first cause with these changes"""
         for group in self.groups:
             is_unclear = group.root.what and not everything and all(name in self.unclear for name, _ in group.changes)
             if is_unclear or (only is not None and group not in only):
@@ -253,10 +255,13 @@ class Causes:
                 named = self._hops[number - 1][1] if not everything else ()
                 unnamed = [change for change in group.changes if change[0] not in named]
                 single = _in_words(group.changes[0]) if len(group.changes) == 1 and unnamed else ""
-                is_all = only is None and len(self.groups) == 1  # the headline of the plan counts them
+                is_all = only is None and counted.objects == total.objects  # the headline of the plan counts them
                 share = self._share_of(group, module, whole, single) if whole else counted.share(total, "", single)
                 if is_all and not single:
                     share = share.partition(": ")[0] + share[share.rfind("; and ") + 1 :] * ("; and " in share)
+                changed = frozenset(group.changes)
+                if (first := alike_causes.setdefault(changed, number)) != number and not everything and not single:
+                    share, unnamed = f"the same changes as [{first}]", []
                 lines += fold(f"    {verb} {share}", self.width)
                 lines += self._object_lines(unnamed if not single else (), everything)
                 remedy = remedy_of(group.root)
