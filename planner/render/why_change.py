@@ -87,10 +87,12 @@ def _own_reason(document: dict[str, Any]) -> str:
     """The sentence about an object that comes or goes for no other reason than itself; "" for others."""
     steps, (_, name, action) = document.get("because", ()), document["goal"]
     is_own = steps and document["because_is_certain"] and steps[0]["what"] == name and len(_roots(document)) == 1
-    if not is_own or steps[0].get("kind") not in _OWN or does(action, "replaces"):
+    if not is_own or steps[0].get("kind") not in _OWN or action not in ("create", "delete"):
         return ""
     place = place_of(cause_step(steps[0]).source)
     at = f" ({place})" if place not in ("", "state") else ""
+    if at and action == "delete":
+        return ""  # a removed block, which the proof shows
     return f"{name} {words_for(action).is_planned}: {_OWN[steps[0]['kind']]}{at}"
 
 
