@@ -37,6 +37,8 @@ class _Hop:
         """The names of the steps, those that differ in their keys alone together, and one step for the rest. Of several
         parts of one variable or local value the whole is named."""
         steps = list(self.steps.values())
+        whole = {_KEYS.sub("[*]", step.what) for step in steps if "[*]" in step.what}
+        steps = [one for one in steps if "[*]" in one.what or _KEYS.sub("[*]", one.what) not in whole]
         if len({_KEYS.sub("[*]", step.what) for step in steps}) > 1:
             steps = [evolve(step, what=_whole(step), before="", value="") for step in steps]
         texts = [one.text for one in alike(map(name_of, steps))]
@@ -65,7 +67,7 @@ def hop_lines(
         at, before = root, ("",)
         steps = hops_of(because, name, planned)
         end = _end(because, name, planned) if named is not None else None
-        for step in [*(folded(steps) if folds else steps), *([end] if end is not None else [])]:
+        for step in [*(folded(steps, name_of(group.root)) if folds else steps), *([end] if end is not None else [])]:
             key = (
                 _KEYS.sub("[*]", _whole(step) if folds else step.what),
                 f"{place_of(step.source)}{presence(step, planned)}{planned.get(step.what, '')}",

@@ -28,7 +28,7 @@ MOST_AROUND = 16
 _WORD = re.compile(r"[\w.]")
 """characters that are not separated from a difference"""
 _PIECES = re.compile(r"\w+|\W")
-_LINE = re.compile(r"((?:line \d+|at \S+)(?: \(and \d+ more\))?): ")
+_LINE = re.compile(r"((?:line \d+|lines \d+ to \d+|at \S+)(?: \(and \d+ more\))?): ")
 _ENDS = re.compile(r"[.\[]")
 BACKSLASH = "\\"
 _SEPARATOR = re.compile(r"[^\w.-]")
@@ -116,38 +116,36 @@ def hops_of(because: Because, address: str, actions: Mapping[str, str]) -> list[
     return [step for before, step in zip([root, *kept], kept, strict=False) if name_of(step) != name_of(before)]
 
 
-MOST_INSIDE = 2
-"""successive steps in one module that are all shown"""
 INSIDE = "inside"
 """the kind of steps inside an installed module that are one"""
 _INSTALLED = ".terraform/modules/"
 _MODULE_PATH = re.compile(r'(?:module\.[\w-]+(?:\[(?:"(?:[^"\\]|\\.)*"|[0-9]+)\])?\.)+')
 
 
-def folded(steps: Sequence[CauseStep]) -> list[CauseStep]:
+def folded(steps: Sequence[CauseStep], root: str = "") -> list[CauseStep]:
     """Steps in which several successive ones inside an installed module are one: few people know their lines. Of many
-    inside another module the first and the last are left."""
+    values inside another module the first and the last are left, of those behind a root in that module the last."""
     result: list[CauseStep] = []
     for is_inside, group in groupby(steps, lambda step: place_of(step.source).startswith(_INSTALLED)):
         inner = list(group)
         modules = [match.group()[:-1] for step in inner if (match := _MODULE_PATH.match(step.what))]
         if not is_inside or len(inner) == 1 or not modules:
-            result += _ends_in_modules(inner)
+            result += _ends_in_modules(inner, root)
         else:
             result.append(CauseStep(min(modules, key=len), INSIDE))
     return result
 
 
-def _ends_in_modules(steps: Sequence[CauseStep]) -> Iterator[CauseStep]:
-    """The steps, of more than MOST_INSIDE successive ones in one module the first and the last."""
-
-    def module(step: CauseStep) -> str:
-        match = _MODULE_PATH.match(step.what)
-        return match.group() if match is not None and not step.kind else ""
-
-    for path, group in groupby(steps, module):
-        inner = list(group)
-        yield from inner if not path or len(inner) <= MOST_INSIDE else (inner[0], inner[-1])
+def _ends_in_modules(steps: Sequence[CauseStep], root: str) -> Iterator[CauseStep]:
+    """The steps without variables and local values between others in the same module, and without those before others
+    in the module of the root."""
+    paths = [match.group() if (match := _MODULE_PATH.match(name_of(step))) else "" for step in steps]
+    around = zip([_MODULE_PATH.match(root), *paths], steps, paths, [*paths[1:], ""], strict=False)
+    for before, step, path, after in around:
+        before = before.group() if isinstance(before, re.Match) else before
+        is_value = name_of(step)[len(path) :].startswith(("local.", "var."))
+        if not (path and is_value and before == path == after):
+            yield step
 
 
 def inside_text(name: str, inside: Sequence[CauseStep]) -> str:

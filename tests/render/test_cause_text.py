@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from planner.answers.explain.causes import CauseStep
 from planner.foundation.values.expression_text import short_texts
 from planner.render.alike import alike
-from planner.render.cause_line import difference
+from planner.render.cause_line import difference, folded
 from planner.render.terminal import fold
 
 DIFFERENCES = [
@@ -82,3 +83,21 @@ FOLDED = [
 @pytest.mark.parametrize(("text", "width", "lines"), FOLDED)
 def test_lines_are_folded_between_words_and_steps(text: str, width: int, lines: list[str]) -> None:
     assert fold(text, width) == lines
+
+
+def test_values_between_others_in_a_module_are_left_out_and_objects_are_not() -> None:
+    names = [
+        "var.a",
+        "module.m.var.b",
+        "module.m.local.c",
+        "module.m.null.x",
+        "module.m.local.d",
+        "module.m.out",
+        "local.e",
+    ]
+    steps = [CauseStep(name) for name in names]
+    assert [step.what for step in folded(steps)] == [
+        "var.a", "module.m.var.b", "module.m.null.x", "module.m.out", "local.e",
+    ]  # fmt: skip
+    inside = [CauseStep(name) for name in names[2:]]
+    assert folded(inside, "module.m.var.b")[0].what == "module.m.null.x"

@@ -229,11 +229,35 @@ class _Chains:
     def _inner(self, name: str, chain: Sequence[str], first: CauseStep, root: str, number: int) -> list[CauseStep]:
         """The steps between a root and a change, without those that are the root."""
         inner = [
-            self._step(step, before, self._worlds.of(step, number), number)
+            self._of_all(self._step(step, before, self._worlds.of(step, number), number), step, before, root)
             for before, step in pairwise((name, *chain))
             if plain(step) not in (first.what, plain(root))
         ]
         return inner[::-1]
+
+    def _of_all(self, shown: CauseStep, step: str, reader: str, root: str) -> CauseStep:
+        """A step; of a part that the other instances in a mentioned whole have, too, the part of all (`[*]`), if the
+        root is behind each of them."""
+        match = _FIRST_KEY.match(step[len(reader) :]) if step.startswith(f"{reader}[") else None
+        if match is None or shown.what != plain(step) or not match[2]:
+            return shown
+        parts = [of for of in self._ways.further.get(reader, ()) if of.startswith(f"{reader}[")]
+        alike = [of for of in parts if (one := _FIRST_KEY.match(of[len(reader) :])) and one[2] == match[2]]
+        if len(alike) < 2 or not all(self._leads(of, root) for of in alike):
+            return shown
+        return evolve(shown, what=f"{plain(reader)}[*]{match[2]}", before="", value="")
+
+    def _leads(self, start: str, root: str) -> bool:
+        """Whether a root is behind a value."""
+        seen, waiting = {start}, [start]
+        while waiting:
+            at = waiting.pop()
+            if at == root:
+                return True
+            further = [of for of in self._ways.further.get(at, ()) if of not in seen]
+            seen.update(further)
+            waiting += further
+        return False
 
     def _step(self, step: str, reader: str, world: int, number: int) -> CauseStep:
         """A step of a chain, and what it leads to: of several parts that one mention means their whole."""
@@ -297,6 +321,7 @@ def _whole_of_both(one: str, other: str) -> str:
     return "".join(a for a, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
+_FIRST_KEY = re.compile(r'(\["(?:[^"\\]|\\.)*"\]|\[\d+\])(.*)', re.DOTALL)
 _STEPS_OF_NAME = re.compile(r'(?:^|\.)[^.\[]+|\["(?:[^"\\]|\\.)*"\]|\[[^\]"]*\]')
 
 
