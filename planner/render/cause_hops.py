@@ -11,10 +11,10 @@ from planner.logic.programs.actions import does, words_for
 from planner.render.alike import alike
 from planner.render.cause_line import INSIDE, folded, hops_of, inside_text, name_of, place_of, presence, words_of
 
-_MODULE = re.compile(r'module\.[\w-]+(?:\[(?:"(?:[^"\\]|\\.)*"|[^\]"])*\])?\.')
-_MODULES = re.compile(rf"(?:{_MODULE.pattern})+")
+MODULE = re.compile(r'module\.[\w-]+(?:\[(?:"(?:[^"\\]|\\.)*"|[^\]"])*\])?\.')
+MODULES = re.compile(rf"(?:{MODULE.pattern})+")
 _KEYS = re.compile(r'\["(?:[^"\\]|\\.)*"\]|\[[0-9*]+\]')
-_NAMED_VALUE = re.compile(rf"(?:{_MODULE.pattern})*(?:var|local)\.[\w-]+")
+_NAMED_VALUE = re.compile(rf"(?:{MODULE.pattern})*(?:var|local)\.[\w-]+")
 _LAST_KEY = re.compile(rf"(?:{_KEYS.pattern})$")
 END = "end"
 """the kind of the last step of a chain, the change itself"""
@@ -161,9 +161,9 @@ def without_module(text: str, module: str) -> str:
 
 def module_of(text: str) -> str:
     """The module that a name is read in, with a dot behind it; an output is read where its module is called."""
-    match = _MODULES.match(text)
+    match = MODULES.match(text)
     if match is None:
         return ""
     if "." in text[match.end() :]:
         return match.group()
-    return text[: [step.start() for step in _MODULE.finditer(text)][-1]]
+    return text[: [step.start() for step in MODULE.finditer(text)][-1]]

@@ -11,7 +11,7 @@ from typing import Any
 
 from planner.answers.explain.causes import Because, CauseStep
 from planner.foundation.values.expression_text import HIDDEN, common_start, literal
-from planner.foundation.vocabulary.address import quote
+from planner.foundation.vocabulary.address import MODULE_STEP, quote
 from planner.foundation.vocabulary.records import evolve
 from planner.foundation.vocabulary.span import Span
 from planner.logic.model.graph import CommandLine, StateEntry
@@ -119,7 +119,7 @@ def hops_of(because: Because, address: str, actions: Mapping[str, str]) -> list[
 INSIDE = "inside"
 """the kind of steps inside an installed module that are one"""
 _INSTALLED = ".terraform/modules/"
-_MODULE_PATH = re.compile(r'(?:module\.[\w-]+(?:\[(?:"(?:[^"\\]|\\.)*"|[0-9]+)\])?\.)+')
+_MODULE_PATH = re.compile(rf"(?:{MODULE_STEP})+")
 
 
 def folded(steps: Sequence[CauseStep], root: str = "") -> list[CauseStep]:
@@ -128,7 +128,7 @@ def folded(steps: Sequence[CauseStep], root: str = "") -> list[CauseStep]:
     result: list[CauseStep] = []
     for is_inside, group in groupby(steps, lambda step: place_of(step.source).startswith(_INSTALLED)):
         inner = list(group)
-        modules = [match.group()[:-1] for step in inner if (match := _MODULE_PATH.match(step.what))]
+        modules = [path[:-1] for step in inner if (path := _module_path(step.what))]
         if not is_inside or len(inner) == 1 or not modules:
             result += _ends_in_modules(inner, root)
         else:
@@ -136,13 +136,18 @@ def folded(steps: Sequence[CauseStep], root: str = "") -> list[CauseStep]:
     return result
 
 
+def _module_path(name: str) -> str:
+    """The modules that a name is in, with a dot behind them; "" for a name of the root module."""
+    match = _MODULE_PATH.match(name)
+    return match.group() if match is not None else ""
+
+
 def _ends_in_modules(steps: Sequence[CauseStep], root: str) -> Iterator[CauseStep]:
     """The steps without variables and local values between others in the same module, and without those before others
     in the module of the root."""
-    paths = [match.group() if (match := _MODULE_PATH.match(name_of(step))) else "" for step in steps]
-    around = zip([_MODULE_PATH.match(root), *paths], steps, paths, [*paths[1:], ""], strict=False)
+    paths = [_module_path(name_of(step)) for step in steps]
+    around = zip([_module_path(root), *paths], steps, paths, [*paths[1:], ""], strict=False)
     for before, step, path, after in around:
-        before = before.group() if isinstance(before, re.Match) else before
         is_value = name_of(step)[len(path) :].startswith(("local.", "var."))
         if not (path and is_value and before == path == after):
             yield step

@@ -12,7 +12,6 @@ not name are listed.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -20,7 +19,7 @@ from planner.answers.explain.causes import UNRECORDED, Because, CauseStep, RootC
 from planner.foundation.vocabulary.records import evolve
 from planner.logic.programs.actions import actions, verb_of, words_for
 from planner.render.alike import alike
-from planner.render.cause_hops import hop_lines
+from planner.render.cause_hops import MODULES, hop_lines
 from planner.render.cause_line import (
     MOST_ROOTS,
     REQUESTS,
@@ -62,8 +61,6 @@ _THEMSELVES = {
     "read_because_dependency_pending": "Read during the apply, because dependencies change before",
     "read_because_check_nested": "Read during the apply, for a check",
 }
-_MODULE = re.compile(r'module\.[\w-]+(?:\[(?:"(?:[^"\\]|\\.)*"|[^\]"])*\])?\.')
-_MODULES = re.compile(rf"(?:{_MODULE.pattern})+")
 
 
 def risks() -> dict[str, int]:
@@ -201,7 +198,7 @@ class Causes:
     ) -> list[str]:
         """The changes that follow from a value or a file; for a module or an action the causes of all these changes.
         `whole`: the root causes of all changes of the plan."""
-        if is_action or _MODULES.fullmatch(f"{source}."):
+        if is_action or MODULES.fullmatch(f"{source}."):
             return self.summary(paint, everything, self.groups, "" if is_action else source, whole)
         groups = [g for g in self.groups if any(is_part(what, source) for what, _ in g.parts)]
         if groups:

@@ -243,21 +243,9 @@ class _Chains:
             return shown
         parts = [of for of in self._ways.further.get(reader, ()) if of.startswith(f"{reader}[")]
         alike = [of for of in parts if (one := _FIRST_KEY.match(of[len(reader) :])) and one[2] == match[2]]
-        if len(alike) < 2 or not all(self._leads(of, root) for of in alike):
+        if len(alike) < 2 or not all(of == root or self._checked.path(of, {root}) for of in alike):
             return shown
         return evolve(shown, what=f"{plain(reader)}[*]{match[2]}", before="", value="")
-
-    def _leads(self, start: str, root: str) -> bool:
-        """Whether a root is behind a value."""
-        seen, waiting = {start}, [start]
-        while waiting:
-            at = waiting.pop()
-            if at == root:
-                return True
-            further = [of for of in self._ways.further.get(at, ()) if of not in seen]
-            seen.update(further)
-            waiting += further
-        return False
 
     def _step(self, step: str, reader: str, world: int, number: int) -> CauseStep:
         """A step of a chain, and what it leads to: of several parts that one mention means their whole."""

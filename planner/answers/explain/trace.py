@@ -59,8 +59,8 @@ class Trace(ValueTrace):
         self._provider_version(change, name)
         identity = change.before_identity
         if identity is not None and is_wholly_known(identity):
-            told = identity_text(to_json(identity, type_of(identity)))
-            self._facts.add("object_identity", name, told, source=StateEntry(name))
+            text = identity_text(to_json(identity, type_of(identity)))
+            self._facts.add("object_identity", name, text, source=StateEntry(name))
         if change.previous_address not in ("", change.address):
             self._facts.add("arrived_from", name, change.previous_address, source=StateEntry(change.previous_address))
         if name in self.taints:

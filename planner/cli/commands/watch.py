@@ -98,13 +98,13 @@ def _watch(calls_of: Callable[[], Making], terminal: Terminal, is_json: bool) ->
             else:
                 made, problems = parted.made, ()
                 parts[id(made)] = parted
-            said: list[Diagnostic] = []
+            judging: list[Diagnostic] = []
             former, verdict = verdict if calls.options.judges else None, None
             if made is not None and calls.options.judges:
-                _, verdict, said = judgement(made)
+                _, verdict, judging = judgement(made)
             _tell(last, made, changed, parts, terminal, is_json, verdict, former)
             verdict = verdict or former  # as with plans, failed ones are compared with nothing
-            finish([*problems, *said], terminal)
+            finish([*problems, *judging], terminal)
             exact |= {os.path.normpath(path) for path in (*_exact_paths(calls, made or last), *_policy_paths(calls))}
             looking.also((*sorted(exact), *_folders(made or last)), since - GRAIN)
             if not is_json:

@@ -46,6 +46,10 @@ class TraversalStep:
 # ---------------------------------------------------------------- text of keys
 
 
+MODULE_STEP = r'module\.[\w-]+(?:\[(?:"(?:[^"\\]|\\.)*"|[0-9]+)\])?\.'
+"""a pattern for a module instance in an address, with the dot behind it"""
+
+
 def format_key(key: InstanceKey) -> str:
     """`[0]`, `["k"]` with the language's escapes, or nothing for None."""
     if key is None:

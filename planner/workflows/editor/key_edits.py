@@ -30,7 +30,6 @@ from planner.workflows.editor.workspace import Workspace, kind_of
 _COLLECTIONS = frozenset(("toset", "tomap", "tolist", "merge", "concat", "setunion", "distinct", "flatten"))
 """functions whose result has the keys or elements of their arguments"""
 _SUFFIX = re.compile(r"(?:\.[A-Za-z_][\w-]*|\[\d+\]|\[\"[^\"\\$%]*\"\])*")
-_COUNT_INDEX = re.compile(r"\bcount\.index\b")
 
 
 def refusal(detail: str) -> Failure:
@@ -195,8 +194,9 @@ def for_each_edits(
 
 def length_of(node: Expression) -> Expression | None:
     """The list in `length(LIST)`; None for another expression."""
-    is_length = isinstance(node, Call) and node.name.removeprefix("core::") == "length" and len(node.arguments) == 1
-    return node.arguments[0] if isinstance(node, Call) and is_length else None
+    if isinstance(node, Call) and node.name.removeprefix("core::") == "length" and len(node.arguments) == 1:
+        return node.arguments[0]
+    return None
 
 
 def _moved_blocks(key: str, names: list[str]) -> Iterator[str]:

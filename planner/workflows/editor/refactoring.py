@@ -18,7 +18,7 @@ from planner.foundation.support.digests import sha256_of
 from planner.foundation.support.disk import read_whole, replace_file, view
 from planner.foundation.values.paths import parts
 from planner.foundation.values.value import unmark_deep
-from planner.foundation.vocabulary.address import AddressError, format_key, scan_traversal
+from planner.foundation.vocabulary.address import MODULE_STEP, AddressError, format_key, scan_traversal
 from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.foundation.vocabulary.records import evolve, frozen
 from planner.foundation.vocabulary.span import Source
@@ -183,7 +183,7 @@ def _instances(made: Plan, module: str, key: str) -> int:
     return max((int(hit[1]) + 1 for hit in hits if hit is not None), default=0)
 
 
-_MODULES = r'(?:module\.[\w-]+(?:\[(?:"(?:[^"\\]|\\.)*"|\d+)\])?\.)*'
+_MODULES = rf"(?:{MODULE_STEP})*"
 """a pattern for the modules that an object is in"""
 
 
