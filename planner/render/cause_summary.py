@@ -56,7 +56,7 @@ _THEMSELVES = {
     "forget": "To be forgotten",
     "left-state": "Applied, and not in the state any more",
     "not-in-state": "Declared before, and not in the state",
-    "gone": "Removed outside",
+    "gone": "Removed or changed outside",
     "read_because_config_unknown": "Read during the apply, because a part of the configuration is not known before",
     "read_because_dependency_pending": "Read during the apply, because dependencies change before",
     "read_because_check_nested": "Read during the apply, for a check",
