@@ -43,7 +43,7 @@ class BatchLines(BatchListener):
         again = " (again: a process died)" if attempt > 1 else ""
         self.say(f"{unit}: started{again}")
 
-    def ended(self, done: FinishedUnit) -> None:
+    def finish_unit(self, done: FinishedUnit) -> None:
         if done.reused:
             return  # nothing was run; the table has it
         shown = done.result.text if self.show and done.result is not None else ""

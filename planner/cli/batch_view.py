@@ -318,13 +318,13 @@ class Live(BatchLines):
             super().began(unit, attempt)
         self.tick(self.slots)
 
-    def ended(self, done: FinishedUnit) -> None:
+    def finish_unit(self, done: FinishedUnit) -> None:
         self.begun.pop(done.unit, None)
         self.since.pop(done.unit, None)
         self.outcomes[done.outcome] += 1
         if done.outcome in BAD and done.outcome != "skipped":
             self.bad.append(done.unit)
-        super().ended(done)
+        super().finish_unit(done)
         self.tick(self.slots)
 
     def tick(self, slots: int) -> None:

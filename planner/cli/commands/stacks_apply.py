@@ -2,29 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
+from planner.api.base import OperationOptions
+from planner.api.making import Making
 from planner.cli.approval import ask
+from planner.cli.finish import json_text, write_page
 from planner.cli.flags import Arguments, Flag, UsageError, command
-from planner.cli.options import DESTROY, INPUT, JSON_LINES, SINCE, may_ask
-from planner.cli.stack_options import REPORTS, SHARED, WORKERS
-from planner.cli.stack_work import DeploymentResult, StackWork, Turn, applied_reviews, report_of, reviews_of, work_on
-from planner.foundation.vocabulary.diagnostic import Diagnostics, error, has_errors
+from planner.cli.options import DESTROY, INPUT, JSON_LINES, SINCE, may_ask, plan_calls
+from planner.cli.review import FORMS, Review
+from planner.cli.stack_options import REPORTS, SHARED, WORKERS, check_words, surroundings
+from planner.cli.views import open_view
+from planner.foundation.support.exact_json import dumps
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, error, has_errors
 from planner.foundation.vocabulary.limits import Mode
 from planner.foundation.vocabulary.records import evolve
 from planner.language.config.stack_files.model import Deployment
 from planner.render.diff_block import SchemaLookup
 from planner.render.terminal import Terminal
-from planner.render.view import View
+from planner.render.view import BothViews, HumanView, View
+from planner.workflows.batch.stack_run import DeploymentResult, Do, StackBatch, StackWork, Turn
 from planner.workflows.stacks.approval import Approval, approval
 from planner.workflows.stacks.deploy import Runner, difference_lines
-from planner.workflows.stacks.deployments import ServiceStandIns
-from planner.workflows.stacks.policy import judged
+from planner.workflows.stacks.opened_stack import open_named
+from planner.workflows.stacks.policy import judged, standing_policies
+from planner.workflows.stacks.rounds import Deploying, Rounds, deploy
 from planner.workflows.stacks.steps import DeploymentPlan
 
 if TYPE_CHECKING:
+    from planner.workflows.batch.reports.deployments import DeploymentReport
     from planner.workflows.batch.reports.review import UnitReviews
+
+FEW = 3
+"""this process works on so few deployments faster than others start"""
 
 
 @command(
@@ -56,22 +69,17 @@ def stacks_plan(arguments: Arguments, terminal: Terminal) -> int:
         detail = "Everything in a deployment is destroyed: components cannot be chosen."
         raise UsageError("Conflicting options", detail)
     mode: Mode = "destroy" if arguments["destroy"] else "normal"
-
-    def spread_plans(names: list[str], around: ServiceStandIns, view: View) -> Iterable[DeploymentResult]:
-        from planner.cli.stack_pool import jobs_of, spread
-
-        return spread(jobs_of(names, arguments, around, mode, view), plan, view, True)
-
-    code, results = work_on(arguments, terminal, "plan", mode, plan, spread_plans)
+    do = partial(_plan, arguments)
+    code, results = _work_on(arguments, terminal, "plan", mode, do, lambda batch, names: batch.plan(names, do))
     return code or (2 if arguments["detailed-exitcode"] and any(result.has_changes for result in results) else 0)
 
 
-def plan(deployment: Deployment, arguments: Arguments, work: StackWork) -> DeploymentResult:
+def _plan(arguments: Arguments, deployment: Deployment, work: StackWork) -> DeploymentResult:
     """Plan a deployment, and show the plan; that of a turn is kept, to be approved in another process."""
     from planner.workflows.stacks.report import deployment_json, show_plan
 
     diagnostics = Diagnostics()
-    result = DeploymentResult(deployment.name, report=report_of(arguments, deployment.name, []))
+    result = DeploymentResult(deployment.name, report=_report_of(arguments, deployment.name, []))
     with diagnostics.until_an_error():  # the others are planned all the same
         runner = work.session.runner(deployment, work.options, work.view.about(deployment=deployment.name).hooks)
         try:
@@ -79,7 +87,7 @@ def plan(deployment: Deployment, arguments: Arguments, work: StackWork) -> Deplo
             result = evolve(
                 result,
                 has_changes=plan.can_apply or plan.is_partial,
-                report=report_of(arguments, deployment.name, [plan], [reviews_of(arguments, plan, work)]),
+                report=_report_of(arguments, deployment.name, [plan], [_reviews_of(arguments, plan, work)]),
                 documents=(deployment_json(plan),) if arguments.get("report") else (),
             )
             diagnostics.check(plan.diagnostics)
@@ -97,7 +105,6 @@ def _keep(deployment: Deployment, plan: DeploymentPlan, work: StackWork, turn: T
     """Keep a plan in the file of its turn; whether it needs no approval. Raises Failure."""
     from planner.workflows.batch.deployment_plans import save
     from planner.workflows.stacks.report import tell_approval
-    from planner.workflows.stacks.rounds import Rounds
 
     judgement = judged(work.policies, plan)
     diagnostics.check([*Rounds().problems(plan), *judgement])
@@ -131,26 +138,24 @@ def stacks_apply(arguments: Arguments, terminal: Terminal) -> int:
 def apply(arguments: Arguments, terminal: Terminal, destroys: bool) -> int:
     """Apply the chosen deployments."""
     mode: Mode = "destroy" if destroys else "normal"
+    do = partial(_deploy, arguments)
 
-    def spread_applies(names: list[str], around: ServiceStandIns, view: View) -> Iterable[DeploymentResult]:
-        from planner.cli.stack_pool import in_turns, jobs_of, spread
-
-        jobs = jobs_of(names, arguments, around, mode, view)
+    def spread(batch: StackBatch, names: list[str]) -> None:
         if arguments["auto-approve"]:
-            return spread(jobs, _deploy, view, False)
-        return in_turns(jobs, view, plan, _deploy, lambda name: _approved(name, arguments, terminal))
+            batch.deploy(names, do)
+        else:
+            plan = partial(_plan, arguments)
+            batch.deploy_in_turns(names, plan, do, lambda name: _approved(name, arguments, terminal))
 
-    command = "destroy" if destroys else "apply"
-    code, results = work_on(arguments, terminal, command, mode, _deploy, spread_applies)
+    code, results = _work_on(arguments, terminal, "destroy" if destroys else "apply", mode, do, spread)
     return int(code or any(result.code for result in results))
 
 
-def _deploy(deployment: Deployment, arguments: Arguments, work: StackWork) -> DeploymentResult:
+def _deploy(arguments: Arguments, deployment: Deployment, work: StackWork) -> DeploymentResult:
     """Deploy one, round after round; in a turn the single round whose plan was approved. The code is 1 when the answer
     was no, or something failed."""
     from planner.workflows.batch.deployment_plans import differences
     from planner.workflows.stacks.report import show_plan, tell_applied, tell_approval, tell_outputs
-    from planner.workflows.stacks.rounds import Deploying, deploy
 
     view, terminal, turn = work.view, work.terminal, work.turn
     whole = view.about(deployment=deployment.name)
@@ -161,7 +166,7 @@ def _deploy(deployment: Deployment, arguments: Arguments, work: StackWork) -> De
     class Asking(Deploying):
         def planned(self, runner: Runner, plan: DeploymentPlan) -> None:
             plans.append(plan)
-            reviews.append(reviews_of(arguments, plan, work))
+            reviews.append(_reviews_of(arguments, plan, work))
             show_plan(plan, view, terminal, SchemaLookup(runner.schemas).resource_schema)
 
         def approves(self, plan: DeploymentPlan, found: Approval) -> bool:
@@ -180,7 +185,7 @@ def _deploy(deployment: Deployment, arguments: Arguments, work: StackWork) -> De
             other = differences(turn.file, plan, work.session.encryption.plan)
             if not other:
                 plans.append(plan)
-                reviews.append(reviews_of(arguments, plan, work))
+                reviews.append(_reviews_of(arguments, plan, work))
                 return True
             lines = difference_lines(other)
             detail = f"The plan of {deployment.name} has changed since it was approved:{lines}\n\nNothing was applied."
@@ -198,8 +203,8 @@ def _deploy(deployment: Deployment, arguments: Arguments, work: StackWork) -> De
         if deployed.is_done and not deployed.is_partial:
             tell_applied(deployment.name, done, deployed.plans[-1].mode, whole, terminal)
             tell_outputs(deployment.name, deployed.outputs, whole, arguments["show-sensitive"])
-    shown = applied_reviews(plans, reviews)
-    report = report_of(arguments, deployment.name, plans, shown) if plans or turn is None else None
+    shown = _applied_reviews(plans, reviews)
+    report = _report_of(arguments, deployment.name, plans, shown) if plans or turn is None else None
     return evolve(result, diagnostics=tuple(diagnostics), report=report)
 
 
@@ -225,3 +230,150 @@ dependents before their dependencies.""",
 def stacks_destroy(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 on errors and when an answer was no."""
     return apply(arguments, terminal, True)
+
+
+# The work on each of several deployments.
+
+
+def _options_of(arguments: Arguments, mode: Mode) -> OperationOptions:
+    """The options of the work on each component; reports have causes, which need values."""
+    return evolve(plan_calls(Making, arguments, mode).options, keeps_values=bool(Review(arguments)))
+
+
+def _work_on(
+    arguments: Arguments,
+    terminal: Terminal,
+    command: str,
+    mode: Mode,
+    do: Do,
+    spread: Callable[[StackBatch, list[str]], None],
+) -> tuple[int, list[DeploymentResult]]:
+    """Do the work on the chosen deployments, show their diagnostics and write reports: the exit code, and the results.
+    `spread` lets other processes do the work."""
+    check_words(arguments)
+    options = _options_of(arguments, mode)
+    view = open_view(arguments, terminal)
+    diagnostics, begun = Diagnostics(), time.time()
+    results: list[DeploymentResult] = []
+    owner: dict[int, str] = {}
+
+    def take(result: DeploymentResult) -> None:
+        begin = len(diagnostics)
+        diagnostics.extend(d for d in result.diagnostics if d not in diagnostics)
+        owner.update(dict.fromkeys(range(begin, len(diagnostics)), result.deployment))
+        results.append(result)
+
+    with diagnostics.until_an_error():
+        around = surroundings(arguments)
+        session = open_named(around, diagnostics)
+        diagnostics += session.left_behind()
+        policies = standing_policies(".")
+        chosen = session.chosen(arguments["deployment"])
+        if len(chosen) > FEW and arguments["workers"] != 1:
+            batch = StackBatch(around, options, view, arguments["workers"], take)
+            spread(batch, [deployment.name for deployment in chosen])
+        else:
+            work = StackWork(session, policies, options, view, terminal)
+            for deployment in chosen:
+                take(do(deployment, work))
+    _show_problems(diagnostics, owner, view)
+    code = view.finish(_write_reports(arguments, command, results, diagnostics, begun))
+    return int(code or has_errors(diagnostics)), results
+
+
+def _show_problems(diagnostics: list[Diagnostic], owner: Mapping[int, str], view: View) -> None:
+    """Show the diagnostics. `owner`: the deployments that they are about, by their numbers."""
+    if isinstance(view, BothViews):
+        for one in view.views:
+            _show_problems(diagnostics, owner, one)
+    elif isinstance(view, HumanView):  # which puts like ones together
+        view.diagnostics(diagnostics)
+    else:
+        for number, problem in enumerate(diagnostics):
+            (view.about(deployment=owner[number]) if number in owner else view).diagnostics([problem])
+
+
+# Reports about deployments in files.
+
+
+def _reviews_of(arguments: Arguments, plan: DeploymentPlan, work: StackWork) -> UnitReviews | None:
+    """The reviews of the components of a plan that was not applied yet; None where no report is written."""
+    if not any(arguments[form] for form in FORMS):
+        return None
+    from planner.workflows.batch.reports.component_reviews import component_reviews
+
+    return component_reviews(plan, work.session.stack)
+
+
+def _applied_reviews(
+    plans: Sequence[DeploymentPlan], reviews: Sequence[UnitReviews | None]
+) -> Sequence[UnitReviews | None]:
+    """The reviews of plans, with the outcome of each change where one was applied."""
+    if not any(one is not None for one in reviews):
+        return reviews
+    from planner.workflows.batch.reports.component_reviews import applied
+
+    return [
+        applied(plan, one) if one is not None and any(step.applied for step in plan.steps) else one
+        for plan, one in zip(plans, reviews, strict=True)
+    ]
+
+
+def _report_of(
+    arguments: Arguments,
+    deployment: str,
+    plans: Sequence[DeploymentPlan],
+    reviews: Sequence[UnitReviews | None] = (),
+) -> DeploymentReport | None:
+    """The part of a deployment in reports, from its plans, round after round; None where no report is written."""
+    if not any(arguments[form] for form in FORMS):
+        return None
+    from planner.workflows.batch.reports.deployments import part_of
+    from planner.workflows.batch.reports.review import UnitReviews
+
+    whole = UnitReviews()
+    for one in reviews:
+        whole = whole.and_later(one) if one is not None else whole
+    part = part_of(deployment, plans, whole)
+    if not arguments["html"]:
+        return part
+    from planner.workflows.batch.reports.deployment_page import with_page
+
+    return with_page(part, plans)
+
+
+def _write_reports(
+    arguments: Arguments, command: str, results: list[DeploymentResult], diagnostics: list[Diagnostic], begun: float
+) -> list[Diagnostic]:
+    """Write the requested reports; what went wrong. Those with values are for their owner alone."""
+    problems: list[Diagnostic] = []
+    subject = Review(arguments, "stacks").subject
+    if subject is not None:
+        from planner.workflows.batch.reports.deployments import stack_report, stack_reviews
+        from planner.workflows.batch.reports.review import fleet_review
+
+        parts = [result.report for result in results if result.report is not None]
+        document = stack_report(command, parts, diagnostics, begun)
+        review = fleet_review(document, stack_reviews(parts), subject)
+        if arguments["markdown"]:
+            from planner.workflows.batch.reports.markdown import markdown
+
+            problems += write_page(arguments["markdown"], markdown(document, {}, review))
+        if arguments["review"]:
+            problems += write_page(arguments["review"], json_text(review))
+        if arguments["html"]:
+            from planner.workflows.batch.reports.deployment_page import stack_page
+
+            problems += write_page(arguments["html"], stack_page(document, parts, review), 0o600)
+    if arguments.get("report"):
+        from planner.render.diagnostics_json import diagnostic_json
+        from planner.workflows.stacks.report import FORMAT
+
+        whole = {
+            "format_version": FORMAT,
+            "deployments": [document for result in results for document in result.documents],
+            "errored": has_errors(diagnostics),
+            "diagnostics": [diagnostic_json(d) for d in diagnostics],
+        }
+        problems += write_page(arguments["report"], dumps(whole).decode() + "\n", 0o600)
+    return problems

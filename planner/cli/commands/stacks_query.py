@@ -6,26 +6,70 @@ from typing import TYPE_CHECKING, Any
 
 from planner.answers.policy.combined_plans import combined_json
 from planner.answers.policy.model import Verdict
+from planner.api.making import Making
 from planner.cli.commands.query import ANSWER, check_formats, tell
 from planner.cli.finish import finish, json_text, show_verdicts
 from planner.cli.flags import Arguments, Flag, UsageError, command
-from planner.cli.options import DESTROY, JSON, SHOW_SENSITIVE
+from planner.cli.options import DESTROY, JSON, SHOW_SENSITIVE, plan_calls
 from planner.cli.stack_options import AROUND, ASKED, DEPLOYMENTS, check_words, surroundings
+from planner.engine.walk.hooks import Hooks
 from planner.foundation.support.exact_json import dumps
 from planner.foundation.values.json_codec import simple_json
 from planner.foundation.values.value import SENSITIVE, unmark_deep
 from planner.foundation.vocabulary.diagnostic import Diagnostics, Failure, error, has_errors
+from planner.foundation.vocabulary.records import evolve, frozen
+from planner.language.config.stack_files.model import Deployment
 from planner.logic.model.graph import Graph
 from planner.render.diff_block import SchemaLookup
 from planner.render.terminal import Terminal
 from planner.workflows.stacks.deployments import ServiceStandIns
-from planner.workflows.stacks.opened_stack import deployment_outputs, opened
+from planner.workflows.stacks.opened_stack import OpenedStack, deployment_outputs, opened
 from planner.workflows.stacks.policy import deployment_policies
 from planner.workflows.stacks.questions import graph_of, query
+from planner.workflows.stacks.steps import DeploymentPlan
 
 if TYPE_CHECKING:
     from planner.render.state import StateText
     from planner.workflows.stacks.deployment_state import Deployed
+
+
+# Plans for a query: nothing is shown while they are made, nothing locked or applied.
+
+
+@frozen(eq=False)
+class PendingDeployment:
+    """A deployment that a query is about, and its plan."""
+
+    session: OpenedStack
+    deployment: Deployment
+    plan: DeploymentPlan
+
+
+def plans_of(
+    arguments: Arguments,
+    diagnostics: Diagnostics,
+    keeps_values: bool = False,
+    judges: bool = True,
+    is_single: bool = False,
+) -> list[PendingDeployment]:
+    """The plans of the chosen deployments. `keeps_values`: the causes of their changes will be looked up; `judges`: the
+    plan of each component is judged by policies; `is_single`: several deployments are an error. Raises Failure."""
+    names = arguments["deployment"]
+    options = evolve(plan_calls(Making, arguments).options, lock=False, keeps_values=keeps_values)
+    if not judges:
+        options = evolve(options, policies=(), standing_policies=())
+    session, problems = opened(surroundings(arguments))
+    diagnostics += problems
+    pending = []
+    for deployment in [session.only(names)] if is_single else session.chosen(names):
+        runner = session.runner(deployment, options, Hooks())
+        try:
+            plan = runner.plan()
+        finally:
+            diagnostics += runner.release()
+        diagnostics += [d for d in plan.diagnostics if d not in diagnostics]
+        pending.append(PendingDeployment(session, deployment, plan))
+    return pending
 
 
 @command(
@@ -60,7 +104,6 @@ All relations: planner rules doc.""",
 )
 def stacks_query(arguments: Arguments, terminal: Terminal) -> int:
     """0 (also when there is no answer), or 1 when the question makes no sense or takes too long."""
-    from planner.cli.stack_work import plans_of
 
     if not arguments.words:
         raise UsageError("Missing question", "Put it between single quotes, or name a verb and its nodes.")
@@ -87,7 +130,6 @@ With -json, prints each deployment with its graph before and after transitive re
 def stacks_graph(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when there is no graph."""
     from planner.cli.commands.graph import graph_json
-    from planner.cli.stack_work import plans_of
     from planner.render.dot import subgraph_dot
 
     check_words(arguments)
@@ -149,7 +191,6 @@ The exit code is 0, or 1 when a deployment is denied or on errors.""",
 )
 def stacks_policy(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when something is denied or on errors."""
-    from planner.cli.stack_work import plans_of
     from planner.render.diagnostics_json import diagnostic_json
     from planner.render.verdicts import count_verdicts
 

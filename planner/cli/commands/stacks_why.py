@@ -16,7 +16,7 @@ from planner.workflows.stacks.approval import approval
 from planner.workflows.stacks.policy import deployment_policies, judged, standing_policies
 
 if TYPE_CHECKING:
-    from planner.cli.stack_work import PendingDeployment
+    from planner.cli.commands.stacks_query import PendingDeployment
 
 VERDICTS = ("deny", "warn", "undecided", "broken")
 
@@ -73,7 +73,7 @@ def stacks_why(arguments: Arguments, terminal: Terminal) -> int:
 def _answer(arguments: Arguments) -> list[dict[str, Any]]:
     """The proofs: of one deployment, or those that all chosen ones have in common where the question is about
     components alone. Raises Failure."""
-    from planner.cli.stack_work import plans_of
+    from planner.cli.commands.stacks_query import plans_of
     from planner.workflows.stacks.opened_stack import several
 
     first, *rest = arguments.words

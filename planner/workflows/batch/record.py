@@ -224,6 +224,19 @@ class Record:
         self.add("finished", unit=done.unit, outcome=done.outcome, done=to_json(evolve(done, result=result)))
 
 
+class NoRecord:
+    """The record of a run that leaves none."""
+
+    def add(self, event: str, **more: Any) -> None:
+        """Note nothing."""
+
+    def sync(self) -> None:
+        """Write nothing."""
+
+    def finish(self, done: FinishedUnit) -> None:
+        """Note nothing."""
+
+
 _ASKED: dict[str, type] = {"command": str, "options": dict}
 _OF_UNITS = ("started", "finished", "died")
 

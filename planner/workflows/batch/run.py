@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
 from planner.foundation.support.signals import STOP
@@ -13,6 +14,7 @@ from planner.foundation.vocabulary.records import evolve, field, frozen
 from planner.operations.options import OperationOptions
 from planner.workflows.batch.analyse import Analysis
 from planner.workflows.batch.applied_result import applied_as
+from planner.workflows.batch.executor import Workplace
 from planner.workflows.batch.executors import FEW
 from planner.workflows.batch.gate import Gate
 from planner.workflows.batch.manifest import keep_manifest
@@ -179,8 +181,8 @@ class Run:
                 is_young = 0 <= age <= run.batch.options.reuse
                 return EarlierResult(result.asks_plugins, result.asks_services, is_young, not request.options.refresh)
 
-            def completed(self, request: Request) -> Request:
-                return run.handed.completed(request)
+            def submit(self, executor: Workplace, request: Request) -> Future[Any]:
+                return super().submit(executor, run.handed.completed(request))
 
             def received(self, request: Request, result: UnitResult) -> UnitResult:
                 path = run.record.outputs_path(request.unit) if request.command == "plan" else ""
@@ -207,7 +209,7 @@ class Run:
             def stopping(self, units: list[str]) -> None:
                 run.listener.stopping(units)
 
-            def ended(self, done: FinishedUnit) -> None:
+            def finish_unit(self, done: FinishedUnit) -> None:
                 if done.result is not None and not done.reused:
                     if run.batch.options.out:
                         run.reads[done.unit] = done.result.reads
@@ -215,7 +217,7 @@ class Run:
                         cache.keep_result(requests[done.unit], done.result, run.record.name)
                     run.done[done.unit] = evolve(done, result=evolve(done.result, reads=[]))
                 if done.unit not in run.beside:
-                    run.listener.ended(done)
+                    run.listener.finish_unit(done)
 
         schedule = Schedule(
             command,
@@ -322,7 +324,7 @@ class Run:
         """A unit ends without having been run."""
         self.done[done.unit] = done
         self.record.finish(done)
-        self.listener.ended(done)
+        self.listener.finish_unit(done)
 
     def json_path(self, unit: str) -> str:
         """The path of a unit's plan JSON."""

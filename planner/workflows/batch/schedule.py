@@ -15,7 +15,7 @@ from planner.foundation.vocabulary.records import evolve
 from planner.workflows.batch.executor import Workplace, is_death
 from planner.workflows.batch.executors import work as run_in
 from planner.workflows.batch.model import FinishedUnit, Request, Share, UnitResult
-from planner.workflows.batch.record import Record
+from planner.workflows.batch.record import NoRecord, Record
 from planner.workflows.batch.unit_decisions import Earlier, EarlierResult, UnitDecision, decide
 
 POLL = 0.2
@@ -47,7 +47,7 @@ class BatchListener:
     def began(self, unit: str, attempt: int) -> None:
         """The unit's work begins."""
 
-    def ended(self, done: FinishedUnit) -> None:
+    def finish_unit(self, done: FinishedUnit) -> None:
         """The unit has ended."""
 
     def stopping(self, units: list[str]) -> None:
@@ -69,13 +69,14 @@ class PassWork:
         """The facts of an earlier result for the rules."""
         return EarlierResult(result.asks_plugins, result.asks_services)
 
-    def completed(self, request: Request) -> Request:
-        """The request with the values of other units that it is run with. Raises Failure."""
-        return request
+    def submit(self, executor: Workplace, request: Request) -> Future[Any]:
+        """Begin the work of a request, with the values of other units that it is run with. Raises Failure."""
+        return executor.submit(run_in, request)
 
-    def received(self, request: Request, result: UnitResult) -> UnitResult:
+    def received(self, request: Request, result: Any) -> UnitResult:
         """A result that has arrived, as it is passed on."""
-        return result
+        passed: UnitResult = result
+        return passed
 
 
 class Schedule:
@@ -90,7 +91,7 @@ class Schedule:
         work: PassWork,
         open_executor: Callable[[], Workplace],
         workers: int,
-        record: Record,
+        record: Record | NoRecord,
         listener: BatchListener,
         done: dict[str, FinishedUnit],
         is_stopped: Callable[[], bool] = lambda: False,
@@ -100,7 +101,7 @@ class Schedule:
         self.open_executor, self.workers, self.record, self.listener = open_executor, workers, record, listener
         self.done, self.is_stopped, self.cut_off = done, is_stopped, cut_off
         self.executor: Workplace | None = None
-        self.running: dict[Future[UnitResult], str] = {}
+        self.running: dict[Future[Any], str] = {}
         self.requests: dict[str, Request] = {}
         self.deaths: dict[str, int] = {}
         self.ready: list[str] = []
@@ -178,7 +179,7 @@ class Schedule:
             if self.executor is None:
                 self.executor = self.open_executor()
                 self.workers = self.executor.size or self.workers
-            future = self.executor.submit(run_in, self.work.completed(request))
+            future = self.work.submit(self.executor, request)
         except Exception as problem:
             if not is_death(problem):
                 raise
@@ -205,9 +206,9 @@ class Schedule:
             unit = self.running.pop(future)
             problem = future.exception()
             if problem is None:
-                result = future.result()
+                result = self.work.received(self.requests[unit], future.result())
                 self.peak = max(self.peak, result.memory)
-                self._finish(unit, self.work.received(self.requests[unit], result))
+                self._finish(unit, result)
             elif is_death(problem):
                 self._bury(unit)
             else:
@@ -244,7 +245,7 @@ class Schedule:
                 done, result=evolve(done.result, diagnostics=(note, *done.result.diagnostics))
             )
         self.record.finish(done)
-        self.listener.ended(done)
+        self.listener.finish_unit(done)
         for other in self.after.get(done.unit, ()):
             self.open[other] -= 1
             if not self.open[other]:
