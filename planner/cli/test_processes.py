@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TextIO, cast
 from planner.cli.finish import finish
 from planner.engine.apply.provisioners import end_all
 from planner.foundation.support.disk import files_read
-from planner.foundation.support.fork_queue import Forks, StopFlag
+from planner.foundation.support.forks import Forks, StopFlag
 from planner.foundation.support.watch import SECONDS, Watch
 from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.foundation.vocabulary.records import evolve, field, frozen

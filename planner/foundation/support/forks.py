@@ -1,5 +1,5 @@
 """Work in forks of this process: they see all data without a copy, and only their results come back, each in a frame of
-a pipe. A fork ends with its result, on an interrupt, or when this process ends."""
+a pipe."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ import os
 import pickle
 import select
 import signal
+import struct
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from typing import Any, NamedTuple, NoReturn, TypeVar
+from mmap import mmap
+from types import FrameType
+from typing import Any, NamedTuple, TypeVar
 
 from planner.foundation.vocabulary.span import pickled_without_texts
 
@@ -93,16 +96,40 @@ class Fork(NamedTuple):
 
 
 def start_fork(work: Callable[[], bytes], others: Iterable[Fork] = ()) -> Fork:
-    """A fork that sends the result of `work`. `others`: forks whose pipes it does not need. Raises OSError."""
+    """A fork that sends the result of `work`, and ends with it, on an interrupt, or when this process ends. `others`:
+    forks whose pipes it does not need. Raises OSError."""
+
+    def send(pipe: int, watched: int) -> None:
+        signal.signal(signal.SIGIO, signal.SIG_DFL)
+        with suppress(OSError, AttributeError):  # where pipes do not report their end
+            fcntl.fcntl(watched, fcntl.F_SETOWN, os.getpid())
+            fcntl.fcntl(watched, fcntl.F_SETFL, fcntl.fcntl(watched, fcntl.F_GETFL) | os.O_ASYNC)  # SIGIO ends it
+        send_frame(pipe, work())
+
+    return _start(send, others, signal.SIG_DFL, signal.SIG_DFL)
+
+
+def _start(work: Callable[[int, int], None], others: Iterable[Fork], on_interrupt: Any, on_terminate: Any) -> Fork:
+    """A fork that does the work, with the pipe for its frames and the one that is open as long as this process lives.
+    Raises OSError."""
     reading, writing = os.pipe()
     watched, alive = os.pipe()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _INTERRUPTS)  # or the fork could go on with what is done here
     try:
         process = os.fork()
         if process == 0:
-            for number in (reading, alive, *(n for fork in others for n in (fork.pipe, fork.alive))):
-                os.close(number)
-            _work(work, writing, watched)
+            try:
+                for number in (reading, alive, *(n for fork in others for n in (fork.pipe, fork.alive))):
+                    os.close(number)
+                signal.set_wakeup_fd(-1)
+                signal.signal(signal.SIGINT, on_interrupt)
+                signal.signal(signal.SIGTERM, on_terminate)
+                signal.pthread_sigmask(signal.SIG_UNBLOCK, _INTERRUPTS)
+                with suppress(OSError, AttributeError):  # where pipes have one size
+                    fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, ROOMY)
+                work(writing, watched)
+            finally:
+                os._exit(0)
     except OSError:
         os.close(reading)
         os.close(alive)
@@ -112,21 +139,6 @@ def start_fork(work: Callable[[], bytes], others: Iterable[Fork] = ()) -> Fork:
         os.close(writing)
         os.close(watched)
     return Fork(process, reading, alive)
-
-
-def _work(work: Callable[[], bytes], pipe: int, watched: int) -> NoReturn:
-    """In the fork: never comes back."""
-    try:
-        for number in (*_INTERRUPTS, signal.SIGIO):
-            signal.signal(number, signal.SIG_DFL)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, _INTERRUPTS)
-        with suppress(OSError, AttributeError):  # where pipes do not report their end, or have one size
-            fcntl.fcntl(watched, fcntl.F_SETOWN, os.getpid())
-            fcntl.fcntl(watched, fcntl.F_SETFL, fcntl.fcntl(watched, fcntl.F_GETFL) | os.O_ASYNC)  # SIGIO ends it
-            fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, ROOMY)
-        send_frame(pipe, work())
-    finally:
-        os._exit(0)
 
 
 def send_frame(pipe: int, data: bytes) -> None:
@@ -144,3 +156,105 @@ def take_frames(data: bytearray) -> list[bytes]:
         frames.append(bytes(memoryview(data)[_SIZE : _SIZE + size]))
         del data[: _SIZE + size]
     return frames
+
+
+# Work items that forks take one after the other. Unlike in `start_fork` an item may change the world, so none is
+# interrupted: on a stop request no fork takes another item, and each finishes the one that it has.
+
+
+_INDEX = struct.Struct("<I")
+_PATIENCE = 5.0
+"""seconds that forks have to come to an end when everything is to end at once"""
+
+
+class StopFlag:
+    """A stop request from this process to its forks."""
+
+    def __init__(self) -> None:
+        self._shared = mmap(-1, 1)
+
+    def __bool__(self) -> bool:
+        return self._shared[0] != 0
+
+    def set(self) -> None:
+        self._shared[0] = 1
+
+
+class Forks:
+    """Forks that do `work(index)` for the numbers below `count`. Start them before there are threads."""
+
+    def __init__(self, work: Callable[[int], Any], count: int, processes: int, stop: StopFlag) -> None:
+        self.stop = stop
+        self._forks: list[Fork] = []
+        self._tasks = _tasks(count)
+        for _ in range(processes):
+            self._forks.append(_start(self._items(work), self._forks, _nothing, _interrupt))
+        os.close(self._tasks)
+
+    def results(self) -> Iterator[tuple[int, Any]]:
+        """(index, result) as they come; nothing for work during which a fork died. When this is interrupted, the forks
+        are, too: their remaining results come first."""
+        parts: dict[int, bytearray] = {fork.pipe: bytearray() for fork in self._forks}
+        try:
+            while parts:
+                yield from self._read(parts, None)
+        except KeyboardInterrupt:
+            for fork in self._forks:
+                with suppress(ProcessLookupError):
+                    os.kill(fork.process, signal.SIGTERM)
+            deadline = time.monotonic() + _PATIENCE
+            while parts and time.monotonic() < deadline:
+                yield from self._read(parts, deadline - time.monotonic())
+            raise
+        finally:
+            for fork in self._forks:
+                fork.end()  # its last output has arrived, or never will
+            self._forks.clear()
+
+    def _read(self, parts: dict[int, bytearray], seconds: float | None) -> Iterator[tuple[int, Any]]:
+        for pipe in select.select(list(parts), [], [], seconds)[0]:
+            data = os.read(pipe, ROOMY)
+            if not data:
+                del parts[pipe]
+                continue
+            parts[pipe] += data
+            yield from map(pickle.loads, take_frames(parts[pipe]))
+
+    def _items(self, work: Callable[[int], Any]) -> Callable[[int, int], None]:
+        """The work of one fork. An interrupt is ignored: the parent receives it, too, and decides."""
+        parent = os.getpid()
+
+        def take(pipe: int, watched: int) -> None:
+            try:
+                while not self.stop and os.getppid() == parent:
+                    data = os.read(self._tasks, _INDEX.size)
+                    if not data:
+                        break
+                    (index,) = _INDEX.unpack(data)
+                    send_frame(pipe, pickled_without_texts((index, work(index))))
+            except KeyboardInterrupt:
+                pass
+            except BaseException:
+                sys.excepthook(*sys.exc_info())
+
+        return take
+
+
+def _tasks(count: int) -> int:
+    """A pipe with all numbers."""
+    reading, writing = os.pipe()
+    with suppress(OSError):
+        fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, max(ROOMY, 4096))
+    os.set_blocking(writing, False)
+    with suppress(BlockingIOError):
+        os.write(writing, b"".join(map(_INDEX.pack, range(count))))
+    os.close(writing)
+    return reading
+
+
+def _nothing(number: int, frame: FrameType | None) -> None:
+    pass
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
