@@ -37,7 +37,7 @@ def _open_missing() -> None:
 
 
 def _leave(code: int) -> None:
-    from planner.foundation.support.process_exit import leave
+    from planner.foundation.support.signals import leave
 
     leave(code)
 

@@ -10,7 +10,7 @@ from planner.engine.walk.hooks import Hooks
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, has_errors
 from planner.foundation.vocabulary.records import evolve
 from planner.operations.options import OperationOptions as OperationOptions
-from planner.operations.required_signatures import Requirement as Requirement
+from planner.operations.options import Requirement as Requirement
 
 if TYPE_CHECKING:
     from typing import Self

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from planner.answers.policy.model import Verdict
     from planner.operations.apply import Applied as Applied
     from planner.operations.explanations import Chains as Chains
+    from planner.operations.options import Approval
     from planner.operations.plan import L as L
     from planner.operations.plan import MadePlan as MadePlan
     from planner.operations.plan import Planned as Planned
     from planner.operations.plan import Start as Start
     from planner.operations.plan_files import Unstored
-    from planner.operations.required_signatures import Approval
     from planner.operations.what_if import PlanComparison
     from planner.render.cause_summary import Causes
     from planner.render.review.subject import ReviewSubject
@@ -124,7 +124,7 @@ class Making(Work):
         configuration, too; `covers`: the numbers of managed objects. What the units of a `fleet` have is managed.
         `policies` (files and directories) judge that."""
         from planner.operations.discover import discover
-        from planner.workflows.batch.managed import managed_objects
+        from planner.workflows.batch.questions import managed_objects
 
         with self._session():
             others, problems = managed_objects(fleet, self.options.directory) if fleet else ((), [])

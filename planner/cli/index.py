@@ -168,7 +168,16 @@ FAMILIES = {
 
 MODULES = {
     "apply": ("apply", "destroy"),
-    "batch": ("batch graph", "batch query", "batch why", "batch policy", "batch explore", "batch join"),
+    "batch": (
+        "batch graph",
+        "batch query",
+        "batch why",
+        "batch policy",
+        "batch explore",
+        "batch join",
+        "batch clean",
+        "batch work",
+    ),
     "batch_apply": ("batch apply", "batch destroy", "batch resume"),
     "batch_plan": ("batch plan", "batch validate", "batch drift"),
     "ci": ("ci", "comment"),
@@ -180,6 +189,7 @@ MODULES = {
     "objects": ("import", "taint", "untaint", "refresh", "force-unlock"),
     "policy": ("policy init", "policy list", "policy lock", "policy update", "policy test"),
     "providers": ("providers", "providers lock", "providers mirror", "providers schema", "stacks providers-lock"),
+    "query": ("query", "discover"),
     "questions": ("what-if", "drift", "vars", "explore", "suggest"),
     "refactor": ("refactor mv", "refactor rename-key", "refactor count-to-for-each", "refactor undo"),
     "rules": ("rules list", "rules doc", "rules graph", "rules stats", "rules check", "rules fmt", "rules test"),

@@ -63,8 +63,7 @@ class Review:
         """The review that a plan file keeps, where one is wanted."""
         if self.subject is None or not self.files:
             return None
-        from planner.render.review.of_plan import plan_review
-        from planner.render.review.recorded import recordable
+        from planner.render.review.of_plan import plan_review, recordable
 
         subject = _judged(self.subject, problems, verdict)
         subject = subject if made.loaded.options.judges else evolve(subject, checked=())
@@ -128,7 +127,7 @@ class Review:
         if not made.loaded.options.judges and made.plan.policy is None:
             subject = evolve(subject, checked=())
         if not is_part and (record := self._file_review(made, plan_file)) is not None:
-            from planner.render.review.recorded import recorded_review
+            from planner.render.review.of_plan import recorded_review
 
             if (document := recorded_review(record, subject)) is not None:
                 return document

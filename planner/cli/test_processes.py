@@ -20,9 +20,17 @@ from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.foundation.vocabulary.records import evolve, field, frozen
 from planner.language.config.test_files.load import is_test_file
 from planner.render.terminal import Terminal
-from planner.workflows.testing.affected import TestInputs, kind_of, reached, read_by_all, reads
 from planner.workflows.testing.results import TestFileResult
-from planner.workflows.testing.suite import Suite, SuiteRunner, TestOptions
+from planner.workflows.testing.suite import (
+    Suite,
+    SuiteRunner,
+    TestInputs,
+    TestOptions,
+    kind_of,
+    reached,
+    read_by_all,
+    reads,
+)
 
 if TYPE_CHECKING:
     from planner.workflows.testing.coverage import Reached

@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING
 from planner.foundation.clients.cli_config import CliConfig, InstallMethod, load_cli_config
 from planner.foundation.clients.oci import check_template
 from planner.foundation.clients.settings_syntax import SettingsError
-from planner.foundation.support.problem import InstallError
 from planner.foundation.support.put_files import locked
 from planner.foundation.support.signals import current_stop
-from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, InstallError, error, has_errors, warning
 from planner.foundation.vocabulary.records import frozen
 from planner.language.config.model import Config
 from planner.language.config.sources import SourceError, parse_provider_source

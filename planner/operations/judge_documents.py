@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import stat
 import sys
+from contextlib import suppress
+from threading import Thread
 from typing import Any, TypeAlias
 
 from planner.answers.documents.kind import STDIN
@@ -18,7 +21,6 @@ from planner.answers.policy.packs import superseded
 from planner.answers.policy.program import Policies, load_policies
 from planner.answers.policy.standing_policies import NAME_POLICIES
 from planner.foundation.support.disk import MOST_BYTES, collector_paused, read_given
-from planner.foundation.support.read_ahead import Ahead
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 from planner.foundation.vocabulary.records import evolve
 from planner.language.config.load import load_config
@@ -170,3 +172,40 @@ def policies_of(
     recorded = {name: text for name, text in recorded.items() if not standing or name not in theirs}
     files = {**recorded, **dict(named), **dict(standing)}
     return load_policies(tuple(files.items()), frozenset(dict(standing)) or frozenset(theirs), workspace)
+
+
+# A large file that is read while something else is done.
+
+
+LEAST = 1 << 20
+"""bytes; a smaller file is read when it is requested"""
+
+
+class Ahead:
+    """The content of a file that the user named, up to a maximum size; a long one is read in the background."""
+
+    def __init__(self, path: str, most: int) -> None:
+        self._path, self._most = path, most
+        self._data: bytes | None = None
+        self._thread: Thread | None = None
+        if _is_large(path):
+            self._thread = Thread(target=self._read, daemon=True)
+            self._thread.start()
+
+    def _read(self) -> None:
+        with suppress(OSError, ValueError, MemoryError):  # later readers meet it once more
+            self._data = read_given(self._path, self._most)
+
+    def data(self) -> bytes:
+        """Raises OSError, and ValueError for a name that none can have."""
+        if self._thread is not None:
+            self._thread.join()
+        return self._data if self._data is not None else read_given(self._path, self._most)
+
+
+def _is_large(path: str) -> bool:
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError):
+        return False
+    return stat.S_ISREG(status.st_mode) and status.st_size >= LEAST

@@ -31,8 +31,7 @@ from planner.language.config.references import Ref, parse_reference
 from planner.language.syntax.body import Mentioning, variables
 from planner.language.syntax.files import load_text
 from planner.language.syntax.format import format_text
-from planner.language.syntax.json_reader import read_json
-from planner.language.syntax.json_values import JsonArray, JsonObject
+from planner.language.syntax.json_reader import JsonArray, JsonObject, read_json
 from planner.world.state.model import State
 
 _OVERRIDES = re.compile(r"(?:^|/|_)override\.(?:tf|tofu)(?:\.json)?$").search

@@ -6,9 +6,10 @@ An option with `eq=False` does not influence the plan: a plan that was kept may 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from planner.foundation.support.assets import setting_files
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.foundation.vocabulary.limits import UNLIMITED, Limits, Mode
 from planner.foundation.vocabulary.nearest import nearest
@@ -18,7 +19,6 @@ from planner.foundation.vocabulary.records import field, frozen
 if TYPE_CHECKING:
     from planner.engine.plan.options import ComingState, Settled
     from planner.language.config.model import Config
-    from planner.operations.required_signatures import Approval, Requirement
     from planner.world.state.model import State
 
 
@@ -174,3 +174,41 @@ def _unknown(name: str, known: list[str]) -> Diagnostic:
 def _ambiguous(name: str, found: list[str]) -> Diagnostic:
     detail = f"{name} is the type of several providers: {', '.join(found)}. Name one of them by its address."
     return error("cli.provider_parallelism", "Ambiguous provider in -provider-parallelism", detail)
+
+
+# Demands on plans to apply: signatures of plans by keys of the command line and of the organisation.
+
+
+class Requirement(NamedTuple):
+    """Keys of which a number has to have signed. `source`: who demands it."""
+
+    keys: tuple[str, ...]
+    number: int = 1
+    source: str = "-require-signature"
+
+
+Approval = tuple[tuple[str, str], ...]
+"""A checked approval: the digest of the file (("plan", "sha256:...")), and when each key signed it; () for none"""
+
+
+def requirements(given: Iterable[Requirement], environ: Mapping[str, str]) -> tuple[Requirement, ...]:
+    """The demands of the command line and of the organisation. Raises Failure for settings that cannot be read."""
+    given = tuple(Requirement(*one) for one in given)  # plain tuples, where they come from another process
+    if not setting_files(environ):
+        return given
+    from planner.foundation.clients.cli_config import load_cli_config
+
+    settings = load_cli_config(environ)
+    if not settings.signature_keys:
+        return given
+    return (*given, Requirement(settings.signature_keys, settings.signatures_required, "the organisation"))
+
+
+def refusal(required: Iterable[Requirement]) -> Failure:
+    """The failure of an apply without a saved plan, where approvals are demanded."""
+    sources = ", ".join(one.source for one in required)
+    detail = (
+        f"{sources} demands signed plans: save one (plan -out=FILE), let it be signed (planner sign FILE -key=KEY), "
+        "and apply it (apply FILE)."
+    )
+    return Failure(error("signature.unsaved_plan", "Approved plan required", detail))

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from planner.engine.plan.options import PlanOptions
     from planner.engine.walk.hooks import Hooks
     from planner.logic.model.graph import Graph
-    from planner.operations.required_signatures import Approval
+    from planner.operations.options import Approval
 
 
 Start: TypeAlias = Stored[OperationOptions]

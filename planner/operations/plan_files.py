@@ -28,10 +28,9 @@ from planner.language.config.variables import (
 from planner.logic.model.plan import Plan, ResourceChange, change_name
 from planner.operations.encryption import encryption_of_directory
 from planner.operations.load import Loaded, begin, grown, new_schemas
-from planner.operations.options import OperationOptions
+from planner.operations.options import OperationOptions, requirements
 from planner.operations.plan import MadePlan, Planned, Start, plan
 from planner.operations.providers_needed import override_warnings
-from planner.operations.required_signatures import requirements
 from planner.operations.state_access import read_state, with_backend
 from planner.world.provider.conformity import value_problems
 from planner.world.state.backend import open_backend

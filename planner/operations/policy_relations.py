@@ -18,8 +18,7 @@ from planner.foundation.vocabulary.span import Source, Span
 from planner.language.syntax.rule_parse import parse_query
 from planner.language.syntax.rule_syntax import Constant
 from planner.logic.datalog.engine.program import RuleProgram
-from planner.logic.datalog.language.alternatives import expanded_body
-from planner.logic.datalog.language.link import linked_body, nearest
+from planner.logic.datalog.language.link import expanded_body, linked_body, nearest
 from planner.logic.datalog.language.model import Predicate, atoms
 from planner.logic.datalog.language.values import Row, decode, encode
 from planner.operations.judge_documents import policies_of
@@ -59,7 +58,7 @@ class Mentioned:
         return [warning("query.no_policies", "No policies", detail)]
 
     def _rows(self, made: MadePlan[Unstored], wanted: dict[str, Predicate]) -> dict[str, list[Row]]:
-        from planner.answers.policy.relations import needs, visible_rows
+        from planner.answers.policy.cases import needs, visible_rows
         from planner.operations.policies import facts_of
 
         names = {predicate.name for predicate in wanted.values()}
@@ -101,7 +100,7 @@ def why_relation(
 ) -> tuple[dict[str, Any] | None, list[Diagnostic]] | None:
     """Why a fact of policies holds of a plan, or with `negated` why not; None where the text is not about policies.
     Raises Failure."""
-    from planner.answers.policy.relations import Relation, needs
+    from planner.answers.policy.cases import Relation, needs
     from planner.logic.datalog.explain.why_not import obstacles_text
     from planner.logic.graph.why import only_fact, read_query
     from planner.operations.policies import facts_of

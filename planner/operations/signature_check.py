@@ -15,8 +15,7 @@ from planner.foundation.support.disk import read_given
 from planner.foundation.support.exact_json import JsonError, loads
 from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.operations.load import selected_workspace
-from planner.operations.options import OperationOptions
-from planner.operations.required_signatures import Approval, Requirement
+from planner.operations.options import Approval, OperationOptions, Requirement
 
 ENDING = ".intoto.jsonl"
 PREDICATE = "urn:planner:approval:1"

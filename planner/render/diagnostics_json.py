@@ -130,8 +130,7 @@ def _snippet(diagnostic: Diagnostic, start: int, end: int) -> dict[str, Any]:
 
 def _call(name: str) -> dict[str, Any]:
     """The function that was called, with its signature where the language has it."""
-    from planner.language.functions import lookup
-    from planner.language.functions.signatures import call_signature
+    from planner.language.functions import call_signature, lookup
 
     function = lookup(name)
     if function is None:

@@ -8,8 +8,7 @@ from functools import lru_cache
 from operator import itemgetter
 
 from planner.foundation.vocabulary.span import Source
-from planner.language.syntax.json_reader import read_json
-from planner.language.syntax.json_values import JsonArray, JsonObject, JsonValue
+from planner.language.syntax.json_reader import JsonArray, JsonObject, JsonValue, read_json
 
 _OPEN, _CLOSE = "{[(", "}])"
 

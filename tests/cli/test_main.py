@@ -209,7 +209,7 @@ def test_start_imports_only_what_version_needs():
         "planner.cli.commands.version",
         "planner.foundation",
         "planner.foundation.support",
-        "planner.foundation.support.process_exit",
+        "planner.foundation.support.signals",
         "planner.foundation.vocabulary",
         "planner.foundation.vocabulary.release",
     }

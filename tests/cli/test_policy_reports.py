@@ -13,7 +13,7 @@ import pytest
 from cli.conftest import make_terminal
 from planner.answers.policy.model import Finding, Verdict
 from planner.cli import main
-from planner.render.verdicts_markdown import MOST, markdown
+from planner.render.verdicts_formats import MOST, markdown
 
 PACK = """
 name = "acme.owners"

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from cli.conftest import Ran
-from planner.render.review.recorded import recordable, recorded_review
+from planner.render.review.of_plan import recordable, recorded_review
 from planner.render.review.subject import ReviewSubject
 
 MODULE = """

@@ -16,9 +16,8 @@ import pytest
 from state.backends.servers import SERVERS
 
 from planner.foundation.clients.http import NONE, Http
-from planner.foundation.support.problem import InstallError
 from planner.foundation.support.signals import STOP, reading
-from planner.foundation.vocabulary.diagnostic import ServiceError
+from planner.foundation.vocabulary.diagnostic import InstallError, ServiceError
 from planner.world.install.web import Web
 from planner.world.state.backends import pg
 

@@ -9,9 +9,8 @@ from attrs import frozen
 from planner.foundation.encryption.envelope import members
 from planner.foundation.encryption.key_providers import pbkdf2
 from planner.foundation.encryption.keys import MetadataError, ProviderError, decoded
-from planner.foundation.encryption.method import InvalidMethodError
 from planner.foundation.encryption.methods import aes_gcm
-from planner.foundation.encryption.target import Ready, Target
+from planner.foundation.encryption.target import InvalidMethodError, Ready, Target
 from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.world.state.encrypted_seal import SealedPlan, SealedState, no_plan, no_state
 

@@ -14,7 +14,7 @@ from install.conftest import Project
 from install.test_install_modules import MAIN, call, git, manifest
 from install.world import Reply, World, package
 
-from planner.foundation.support.problem import InstallError
+from planner.foundation.vocabulary.diagnostic import InstallError
 from planner.language.config.sources import without_secrets
 from planner.world.install.web import Web, display_url
 

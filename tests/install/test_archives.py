@@ -20,7 +20,7 @@ from install.world import PLATFORM, Reply, World, tarball
 
 from planner.foundation.support import archive as archives
 from planner.foundation.support.archive import check_links, stays, unpack
-from planner.foundation.support.problem import InstallError
+from planner.foundation.vocabulary.diagnostic import InstallError
 
 Entry = tuple[str, bytes, str] | tuple[str, bytes, str, int]
 """name, type as tar has it, content or target, mode"""

@@ -21,7 +21,7 @@ import pytest
 
 from planner.foundation.clients.aws import Credentials, Service
 from planner.foundation.clients.http import Http, HttpResponse
-from planner.foundation.support.problem import InstallError
+from planner.foundation.vocabulary.diagnostic import InstallError
 from planner.language.config.sources import SourceError, parse_module_source
 from planner.world.install.getters import Fetcher
 from planner.world.install.web import Web

@@ -18,7 +18,7 @@ from thinned import thinned
 from planner.answers.policy.from_json import chunks, excerpt
 from planner.answers.policy.from_json.chunks import can_be_judged_apart
 from planner.answers.policy.program import Policies, load_policies
-from planner.foundation.support import exact_json, forks, read_ahead
+from planner.foundation.support import exact_json, forks
 from planner.operations import judge_documents
 from planner.operations.options import OperationOptions
 
@@ -354,11 +354,11 @@ def test_what_fails_here_is_raised_and_no_fork_stays(monkeypatch: pytest.MonkeyP
 
 @pytest.mark.parametrize("least", [0, 1 << 40])
 def test_a_file_that_is_read_ahead(least: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(read_ahead, "LEAST", least)
+    monkeypatch.setattr(judge_documents, "LEAST", least)
     path = tmp_path / "plan.json"
     path.write_bytes(b"x" * 100_000)
-    assert read_ahead.Ahead(str(path), 1 << 20).data() == b"x" * 100_000
+    assert judge_documents.Ahead(str(path), 1 << 20).data() == b"x" * 100_000
     with pytest.raises(FileNotFoundError):
-        read_ahead.Ahead(str(tmp_path / "none"), 1 << 20).data()
+        judge_documents.Ahead(str(tmp_path / "none"), 1 << 20).data()
     with pytest.raises(ValueError, match="null"):
-        read_ahead.Ahead("a\0b", 1 << 20).data()
+        judge_documents.Ahead("a\0b", 1 << 20).data()

@@ -22,7 +22,7 @@ from planner.language.functions.protocol import FunctionError, call
 from planner.world.provider.builtin import BuiltinProvider
 from planner.world.provider.conformity import without_removed
 from planner.world.provider.interface import ApplyRequest, MoveRequest, PlanRequest
-from planner.world.provider.plugin import schema_cache
+from planner.world.provider.plugin import schema_parts
 from planner.world.provider.plugin.provider import PluginProvider
 from planner.world.provider.propose import proposed_new
 
@@ -310,10 +310,10 @@ def test_a_schema_is_kept_by_the_identity_of_its_file(
     plugin = PluginProvider(SOURCE, [str(program)], str(stand_in))
     assert create(plugin).value["id"] == "thing-a"
     plugin.close()
-    assert schema_cache.load(str(program)) is None
-    assert schema_cache.load(str(stand_in)) is not None
+    assert schema_parts.load_parts(str(program)) is None
+    assert schema_parts.load_parts(str(stand_in)) is not None
     stand_in.write_bytes(b"\x7fELF, newer")
-    assert schema_cache.load(str(stand_in)) is None
+    assert schema_parts.load_parts(str(stand_in)) is None
 
 
 def test_identities(plugin: PluginProvider) -> None:

@@ -14,7 +14,7 @@ from random_tests import examples
 from planner.foundation.vocabulary.diagnostic import Failure
 from planner.world.provider.interface import ResourceSchema
 from planner.world.provider.locate import Located
-from planner.world.provider.plugin import schema_cache
+from planner.world.provider.plugin import schema_parts
 from planner.world.provider.plugin.messages import messages
 from planner.world.provider.plugin.provider import PluginProvider
 from planner.world.provider.plugin.schema_parts import DamagedSchema, take_apart
@@ -223,12 +223,12 @@ def data_config(plugin: PluginProvider) -> dict[str, object]:
 
 @pytest.mark.slow
 def test_the_cache_does_not_grow_for_ever(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(schema_cache.SCHEMAS, "most_entries", 3)
+    monkeypatch.setattr(schema_parts.SCHEMAS, "most_entries", 3)
     for i in range(6):
         kept.stand_in.write_bytes(b"\x7fELF" + bytes(i))
         kept.look()
     assert len(list(kept.entries.iterdir())) == 3
-    monkeypatch.setattr(schema_cache.SCHEMAS, "most_bytes", 10)
+    monkeypatch.setattr(schema_parts.SCHEMAS, "most_bytes", 10)
     kept.stand_in.write_bytes(b"\x7fELF, at last")
     kept.look()
     assert len(list(kept.entries.iterdir())) == 1
@@ -279,9 +279,9 @@ def test_bytes_that_are_no_message_are_refused_as_protobuf_refuses_them(data: by
 def test_a_type_whose_bytes_are_no_message(kept: Kept) -> None:
     entry = b"\x0a\x03bad\x12\x02\xff\xff"
     parts, data = take_apart(6, b"\x12" + bytes((len(entry),)) + entry)
-    schema_cache.store(str(kept.stand_in), parts, data)
+    schema_parts.store_parts(str(kept.stand_in), parts, data)
     plugin = kept.start()
-    plugin._parts = schema_cache.load(str(kept.stand_in))
+    plugin._parts = schema_parts.load_parts(str(kept.stand_in))
     with pytest.raises(Failure) as caught:
         plugin.schema().resources["bad"]
     assert "Its schema of bad cannot be read" in caught.value.diagnostics[0].detail

@@ -13,7 +13,7 @@ import pytest
 from cli.conftest import Ran
 from render.review.documents import cause, change, document
 
-from planner.workflows.review.annotations import annotated_lines
+from planner.workflows.review.comments import annotated_lines
 
 from .hosts import GitHubDouble
 

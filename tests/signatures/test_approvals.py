@@ -15,10 +15,9 @@ from planner.foundation.vocabulary.records import evolve
 from planner.operations import approvals, signature_check
 from planner.operations.apply import Applied, apply
 from planner.operations.approvals import sign
-from planner.operations.options import OperationOptions
+from planner.operations.options import OperationOptions, Requirement
 from planner.operations.plan import plan, release
 from planner.operations.plan_files import save_plan
-from planner.operations.required_signatures import Requirement
 from planner.operations.signature_check import ENDING
 
 from .test_keys import needs_openssh, ssh_key

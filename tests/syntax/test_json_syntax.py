@@ -11,8 +11,7 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure
 from planner.foundation.vocabulary.span import Source
 from planner.language.syntax.body import BodySchema, Content, ExpectedBlock
 from planner.language.syntax.json_body import JsonAttribute, JsonBody, parse_json
-from planner.language.syntax.json_reader import read_json
-from planner.language.syntax.json_values import JsonArray, JsonObject, JsonText, JsonValue
+from planner.language.syntax.json_reader import JsonArray, JsonObject, JsonText, JsonValue, read_json
 
 SCHEMA = BodySchema(
     {"a": False, "needed": False},

@@ -23,7 +23,7 @@ from planner.answers.documents.json_schemas import schemas_json
 from planner.foundation.support.disk import collector_paused, read_given, remove_leftovers, replace_file
 from planner.foundation.support.exact_json import JsonError, dumps, loads
 from planner.foundation.vocabulary.address import AddressError
-from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, InstallError, error
 from planner.foundation.vocabulary.limits import Limits
 from planner.foundation.vocabulary.records import fields
 from planner.foundation.vocabulary.release import RELEASE
@@ -174,7 +174,6 @@ def read_plan(
     from zipfile import BadZipFile, LargeZipFile, ZipFile
 
     from planner.foundation.support.archive import members
-    from planner.foundation.support.problem import InstallError
 
     try:
         data = _open(read_given(path) if data is None else data, path, seal)

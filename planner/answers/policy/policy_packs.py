@@ -25,9 +25,8 @@ from planner.answers.policy.standing_policies import SETTINGS
 from planner.answers.policy.strict_toml import TomlFile
 from planner.foundation.support.archive import ArchiveLimits
 from planner.foundation.support.disk import read_text, replace_file
-from planner.foundation.support.problem import InstallError
 from planner.foundation.support.put_files import beside, copy_directory, locked, remove
-from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, InstallError, error
 from planner.foundation.vocabulary.span import Source
 from planner.foundation.vocabulary.version_constraints import allowed
 from planner.language.config.sources import without_secrets

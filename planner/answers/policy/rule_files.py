@@ -20,7 +20,7 @@ from planner.language.syntax.rule_parse import parse_rules
 from planner.language.syntax.rule_syntax import Declaration, Directive, RuleSyntax, TypeDeclaration, Want
 from planner.logic.datalog.engine.cache import load_program
 from planner.logic.datalog.engine.program import RuleProgram
-from planner.logic.datalog.language.alternatives import expand_alternatives
+from planner.logic.datalog.language.link import expand_alternatives
 from planner.logic.datalog.language.model import atoms
 from planner.logic.datalog.tools.suite import bounded
 

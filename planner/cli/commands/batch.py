@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 from planner.cli.batch_options import REPORTS, REUSE, RUN, SELECT, WORDS, batch_options
@@ -285,3 +286,64 @@ def batch_join(arguments: Arguments, terminal: Terminal) -> int:
         saved = f"The plans are saved. To apply them: planner batch apply {word(out)}"
         terminal.out(saved if joined.is_saved else f"No plans are saved in {out}, because of the errors.")
     return code
+
+
+# `batch clean`: remove the records of old runs.
+
+
+@command(
+    "[options]",
+    """Removes the records of old runs below .planner/batch: options, events, logs, and plan files, which contain
+values. The newest record is kept unless -keep=0 is given. The record of an interrupted run that was changing objects is
+kept as long as planner batch resume can continue it.
+
+Without this command the newest 200 records are kept. The caches of configurations are stored elsewhere and stay; a unit
+whose plan is removed is planned again.""",
+    (
+        Flag("keep", "int", "The number of newest records to keep (1).", 1, "N"),
+        Flag("older-than", "duration", "Remove only records older than this.", 0.0, "DURATION"),
+        Flag("dry-run", "bool", "List what would be removed without removing it."),
+        Flag("file", "string", "The fleet file (planner.batch.hcl).", value="FILE"),
+    ),
+)
+def batch_clean(arguments: Arguments, terminal: Terminal) -> int:
+    """0; Failure if a record cannot be removed."""
+    from planner.workflows.batch.remove_records import clean
+
+    arguments.no_words("The records of the fleet in the working directory are removed.")
+    if arguments["keep"] < 0:
+        raise UsageError("Option -keep must not be negative")
+    root = os.path.dirname(os.path.abspath(arguments["file"])) if arguments["file"] else os.getcwd()
+    done = clean(root, arguments["keep"], arguments["older-than"], arguments["dry-run"])
+    for name in done.removed:
+        terminal.out(name)
+    for name in done.kept:
+        terminal.out(f"{name} is kept: it was interrupted, and planner batch resume can continue it.")
+    what = "would be removed" if arguments["dry-run"] else "removed"
+    number = len(done.removed)
+    terminal.out(f"{number} record{'' if number == 1 else 's'} {what}, {done.size:,} bytes.")
+    return 0
+
+
+# `batch work`: one unit's work on a machine that shares no files with the one that requests it.
+
+
+@command(
+    "< BUNDLE > RESULT",
+    """Executes the work described by the bundle on standard input, and writes the result to standard output. This
+is the remote end of `batch plan -executor='command:ssh host planner batch work'`, not a command to type.
+
+The bundle is unpacked below PLANNER_BUNDLE_DIR (default: the temporary directory). Plugins are installed by its lock
+files as by init, with the settings of this machine; credentials come from this environment and the unit's auth command.
+Both ends need the same version of planner.""",
+)
+def batch_work(arguments: Arguments, terminal: Terminal) -> int:
+    """0 when there is an answer, whatever its content."""
+    from planner.workflows.batch.bundles.host import work
+
+    if terminal.owns_process:
+        install()
+    source = getattr(terminal.stdin, "buffer", None)
+    answer = work(source.read() if source is not None else b"")
+    terminal.outputs[0].write_bytes(answer)
+    return 0

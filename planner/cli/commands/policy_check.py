@@ -136,9 +136,7 @@ def _several(
 
 def _report(judged: list[tuple[str, str, Verdict | None]], format: str) -> str:
     """The report on several documents (kind, path, verdict)."""
-    from planner.render.verdicts_junit import junit_of_several
-    from planner.render.verdicts_markdown import markdown_of_several
-    from planner.render.verdicts_sarif import sarif_of_several
+    from planner.render.verdicts_formats import junit_of_several, markdown_of_several, sarif_of_several
 
     if format == "junit":
         return junit_of_several((path, verdict) for _, path, verdict in judged)
@@ -177,9 +175,7 @@ def _costs(verdict: Verdict) -> str:
 
 def _printed(verdict: Verdict, format: str) -> str:
     """A verdict in a format for programs."""
-    from planner.render.verdicts_junit import junit
-    from planner.render.verdicts_markdown import markdown
-    from planner.render.verdicts_sarif import sarif
+    from planner.render.verdicts_formats import junit, markdown, sarif
 
     if format == "junit":
         return junit(verdict)

@@ -14,6 +14,7 @@ from planner.logic.programs.actions import is_word
 from planner.render.terminal import Terminal
 from planner.workflows.stacks.approval import approval
 from planner.workflows.stacks.policy import deployment_policies, judged, standing_policies
+from planner.workflows.stacks.questions import why, why_approved, why_planned
 
 if TYPE_CHECKING:
     from planner.cli.commands.stacks_query import PendingDeployment
@@ -97,7 +98,6 @@ def _answer(arguments: Arguments) -> list[dict[str, Any]]:
 
 def approval_proofs(arguments: Arguments, asked: PendingDeployment) -> list[dict[str, Any]]:
     """The requested proofs. Raises Failure."""
-    from planner.workflows.stacks.why import why, why_approved, why_planned
 
     plan, negated = asked.plan, arguments["not"]
     first, *rest = arguments.words
@@ -136,7 +136,6 @@ def _verdicts(arguments: Arguments, asked: PendingDeployment) -> list[dict[str, 
 
 def waiting(plan: Any, name: str) -> list[dict[str, Any]]:
     """The proofs of the dependencies that a deferred instance waits for."""
-    from planner.workflows.stacks.why import why
 
     try:
         return why(plan, "waits_until", name)

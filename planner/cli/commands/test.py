@@ -70,7 +70,7 @@ def test(arguments: Arguments, terminal: Terminal) -> int:
                 "Conflicting options", "-generate writes one file and runs it once. Remove the other arguments."
             )
         from planner.workflows.testing.generate import generate_into
-        from planner.workflows.testing.report_generated import generated_text
+        from planner.workflows.testing.report_files import generated_text
 
         # The name of the file that is made.
         options = evolve(options, filters=(generate_into(options, generated_text),))

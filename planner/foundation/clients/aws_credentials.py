@@ -16,8 +16,7 @@ from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 from planner.foundation.clients.aws import Credentials, CredentialSource, Service, element, endpoint_of
-from planner.foundation.clients.http import NONE, Http
-from planner.foundation.clients.tokens import EARLY
+from planner.foundation.clients.http import EARLY, NONE, Http
 from planner.foundation.vocabulary.diagnostic import ServiceError
 from planner.foundation.vocabulary.records import field, frozen
 

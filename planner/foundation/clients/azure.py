@@ -13,8 +13,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from planner.foundation.clients.azure_settings import CLOUDS, AzureAccount, both, certificate_of, client_id, method_of
-from planner.foundation.clients.http import NONE, Http
-from planner.foundation.clients.tokens import Tokens
+from planner.foundation.clients.http import NONE, Http, Tokens
 from planner.foundation.vocabulary.diagnostic import ServiceError
 
 _ASSERTION = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"

@@ -12,8 +12,7 @@ from importlib import import_module
 from typing import Any
 from urllib.parse import urlencode
 
-from planner.foundation.clients.http import NONE, Http, HttpResponse
-from planner.foundation.clients.tokens import Tokens
+from planner.foundation.clients.http import NONE, Http, HttpResponse, Tokens
 from planner.foundation.vocabulary.diagnostic import ServiceError
 from planner.foundation.vocabulary.records import frozen
 

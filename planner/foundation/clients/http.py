@@ -14,6 +14,7 @@ import socket
 import ssl
 import tempfile
 import time
+from abc import ABC, abstractmethod
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -531,3 +532,29 @@ def reason_of(problem: BaseException, url: str) -> str:
     if isinstance(problem, ssl.SSLCertVerificationError):
         return f"tls: failed to verify certificate: {problem.verify_message}"
     return str(getattr(problem, "strerror", None) or problem) or type(problem).__name__
+
+
+# Tokens that are kept until they are about to expire.
+
+
+EARLY = 300.0
+"""Seconds before the end of credentials from which on they are not used."""
+
+
+class Tokens(ABC):
+    """A token for all requests; a new one before the last expires. May be used by several threads."""
+
+    def __init__(self) -> None:
+        self._token, self._expires = "", 0.0
+        self._lock = Lock()
+
+    def __call__(self) -> str:
+        """Raises ServiceError."""
+        with self._lock:
+            if not self._token or time.time() > self._expires - EARLY:
+                self._token, self._expires = self._fresh()
+            return self._token
+
+    @abstractmethod
+    def _fresh(self) -> tuple[str, float]:
+        """A token and when it expires (seconds since the epoch). Raises ServiceError."""

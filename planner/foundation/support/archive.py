@@ -23,7 +23,7 @@ from struct import error as StructError  # noqa: N812
 from typing import IO, Literal, NamedTuple
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
-from planner.foundation.support.problem import InstallError
+from planner.foundation.vocabulary.diagnostic import InstallError
 
 MOST_MEMBERS = 200_000
 MOST_BYTES = 16 << 30

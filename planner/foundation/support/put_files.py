@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import mkdtemp
 
-from planner.foundation.support.problem import InstallError
+from planner.foundation.vocabulary.diagnostic import InstallError
 
 _POLL = 0.1
 _SLOW = 5.0

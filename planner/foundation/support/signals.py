@@ -9,15 +9,17 @@ with a harmless signal until that has responded.
 
 from __future__ import annotations
 
+import atexit
 import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from threading import Event, Lock, Thread, current_thread, get_ident, local, main_thread
 from time import sleep
 from types import FrameType
+from typing import NoReturn
 
 # The request to stop: made by a signal handler, received by walks, providers, provisioners and waiting threads.
 
@@ -209,3 +211,22 @@ def only_reading() -> Iterator[None]:
             return
         with at_once():
             yield
+
+
+# The end of the process.
+
+
+def leave(code: int) -> NoReturn:
+    """End the process now, but without waiting for any thread."""
+    wind_up()
+    os._exit(code)
+
+
+def wind_up() -> None:
+    """Run the functions registered for the end of the process (running plugins and commands are killed), and flush the
+    output."""
+    with suppress(Exception, KeyboardInterrupt):
+        atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(Exception, KeyboardInterrupt):
+            stream.flush()

@@ -22,8 +22,7 @@ from planner.foundation.encryption.keys import (
     method_module,
     provider_module,
 )
-from planner.foundation.encryption.method import InvalidMethodError
-from planner.foundation.encryption.target import Ready, Target
+from planner.foundation.encryption.target import InvalidMethodError, Ready, Target
 from planner.foundation.values.convert import ConversionError, convert
 from planner.foundation.values.types import NUMBER, ListType, Type, friendly_name
 from planner.foundation.values.value import (

@@ -8,6 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from planner.foundation.values.types import type_to_json
 from planner.foundation.vocabulary.release import has_next_functions
 from planner.language.functions.protocol import CallContext, Function, FunctionError, Param, call
 
@@ -77,7 +78,6 @@ def names() -> list[str]:
 
 def metadata() -> dict[str, Any]:
     """The signatures of all functions in the ecosystem's JSON form (`metadata functions -json`, format 1.0)."""
-    from planner.language.functions.signatures import signature
 
     signatures = {}
     for name in names():
@@ -85,3 +85,41 @@ def metadata() -> dict[str, Any]:
         if function is not None and function.name not in REMOVED:
             signatures[name] = signature(function)
     return {"format_version": "1.0", "function_signatures": signatures}
+
+
+# The signatures of functions in the ecosystem's JSON form.
+
+
+def signature(function: Function) -> dict[str, Any]:
+    """Description, return type and parameters of a function; empty members are left out."""
+    out: dict[str, Any] = {"description": function.description, "return_type": type_to_json(function.return_type)}
+    if function.params:
+        out["parameters"] = [_parameter(p) for p in function.params]
+    if function.variadic is not None:
+        out["variadic_parameter"] = _parameter(function.variadic)
+    return out
+
+
+def call_signature(function: Function) -> dict[str, Any]:
+    """The signature in the form used by diagnostics about calls: name, names and types of the parameters, return
+    type."""
+    name = function.name.rpartition("::")[2]
+    out: dict[str, Any] = {"name": name, "params": [_name_and_type(p) for p in function.params]}
+    if function.variadic is not None:
+        out["variadic_param"] = _name_and_type(function.variadic)
+    out["return_type"] = type_to_json(function.return_type)
+    return out
+
+
+def _name_and_type(param: Param) -> dict[str, Any]:
+    return {"name": param.name, "type": type_to_json(param.type)}
+
+
+def _parameter(param: Param) -> dict[str, Any]:
+    out: dict[str, Any] = {"name": param.name}
+    if param.description:
+        out["description"] = param.description
+    if param.allow_null:
+        out["is_nullable"] = True
+    out["type"] = type_to_json(param.type)
+    return out

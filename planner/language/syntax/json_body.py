@@ -13,8 +13,7 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.foundation.vocabulary.nearest import did_you_mean
 from planner.foundation.vocabulary.span import Source, Span
 from planner.language.syntax.body import Attribute, Block, BodySchema, Content, Label, missing_argument
-from planner.language.syntax.json_reader import read_json
-from planner.language.syntax.json_values import JsonArray, JsonAtom, JsonObject, JsonText, JsonValue
+from planner.language.syntax.json_reader import JsonArray, JsonAtom, JsonObject, JsonText, JsonValue, read_json
 from planner.language.syntax.literals import normal
 from planner.language.syntax.nodes import Expression, Literal, Object, ObjectItem, SyntaxNode, Tuple
 from planner.language.syntax.parse import parse_template

@@ -4,12 +4,13 @@ where the object is used, see json_body)."""
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from json.decoder import JSONDecodeError, scanstring  # type: ignore[attr-defined]
+from typing import Any, TypeAlias
 
-from planner.foundation.vocabulary.diagnostic import Diagnostic
-from planner.foundation.vocabulary.span import Source
-from planner.language.syntax.json_mistakes import json_mistakes
-from planner.language.syntax.json_values import DEEPEST, JsonArray, JsonAtom, JsonObject, JsonText, JsonValue
+from planner.foundation.vocabulary.diagnostic import Diagnostic, error
+from planner.foundation.vocabulary.nearest import did_you_mean
+from planner.foundation.vocabulary.span import Source, Span
 
 _space = re.compile(r"[ \t\r\n]*").match
 _plain = re.compile(r'"([^"\\\x00-\x1f]*)"').match
@@ -107,3 +108,284 @@ def _array(text: str, start: int, depth: int) -> tuple[JsonArray, int]:
         if not text.startswith(",", at):
             raise _NotJsonError
         at = _skip(text, at + 1)
+
+
+# JSON values with their positions in the text.
+
+
+DEEPEST = 400
+"""values inside values; no configuration comes near it"""
+
+
+class JsonText:
+    """A string: its text, and its span with the quotes."""
+
+    __slots__ = ("end", "start", "text")
+
+    def __init__(self, text: str, start: int, end: int) -> None:
+        self.text, self.start, self.end = text, start, end
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (JsonText, (self.text, self.start, self.end))
+
+
+class JsonAtom:
+    """A number (as its text), true, false or null."""
+
+    __slots__ = ("end", "start", "value")
+
+    def __init__(self, value: str | bool | None, start: int, end: int) -> None:
+        self.value, self.start, self.end = value, start, end
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (JsonAtom, (self.value, self.start, self.end))
+
+
+class JsonArray:
+    """An array; start is its opening bracket."""
+
+    __slots__ = ("end", "items", "start")
+
+    def __init__(self, items: list[JsonValue], start: int, end: int) -> None:
+        self.items, self.start, self.end = items, start, end
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (JsonArray, (self.items, self.start, self.end))
+
+
+class JsonObject:
+    """An object: names with their values, in order and with repetitions."""
+
+    __slots__ = ("end", "members", "start")
+
+    def __init__(self, members: list[tuple[JsonText, JsonValue]], start: int, end: int) -> None:
+        self.members, self.start, self.end = members, start, end
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (JsonObject, (self.members, self.start, self.end))
+
+
+JsonValue: TypeAlias = JsonText | JsonAtom | JsonArray | JsonObject
+
+
+# Mistakes in text that is not valid JSON: all of them, as far as reading can continue after each.
+#
+# Text that the reader (json_reader) has rejected is read once more, token by token. A wrong word, number or string is
+# skipped, and reading continues after it; a wrong sign ends the object or array that contains it. The position of a
+# mistake follows HCL's JSON parser, even where that is not quite the right place: behind the closing brace that it
+# looks for.
+
+
+_quoted = re.compile(r'"(?:[^"\\\x00-\x1f]|\\[^\x00-\x1f])*(?:"|\\(?=[\x00-\x1f]|\Z))?').match
+_valid_string = re.compile(r'"(?:[^"\\\x00-\x1f]|\\(?:u[0-9a-fA-F]{4}|["\\/bfnrt]))*"').fullmatch
+_bad_escape = re.compile(r"\\(?:u[0-9a-fA-F]{0,3}(?![0-9a-fA-F])|(?![u\"\\/bfnrt]))").search  # up to what is wrong
+
+WORDS = {"true": True, "false": False, "null": None}
+END, NUMBER, STRING, WORD, OTHER = "end", "number", "string", "word", "other"
+
+Token = tuple[str, int, int]
+"""its kind (a sign is its own), start and end"""
+
+
+def json_mistakes(source: Source) -> tuple[JsonValue | None, list[Diagnostic]]:
+    """The mistakes of text that is not one JSON value, in the order of reading, and the readable part: the object or
+    array, with `false` in place of wrong parts. None when even its end was not reached."""
+    reader = _Mistakes(source)
+    first = reader.peek()
+    value = reader.value(0)
+    if not reader.found and reader.peek()[0] != END:
+        reader.report(
+            "extra",
+            "Unexpected content after the JSON value",
+            "The JSON value ends before this character.",
+            reader.peek(),
+        )
+    if isinstance(value, JsonObject | JsonArray):
+        return value, reader.found
+    detail = "The file must hold one JSON object, or an array of objects."
+    reader.report("root", "Not a JSON object", detail, first)
+    return None, reader.found
+
+
+def _tokens(text: str) -> Iterator[Token]:
+    at = 0
+    while True:
+        at = _space(text, at).end()  # type: ignore[union-attr]
+        if at >= len(text):
+            yield END, at, at
+            return
+        char = text[at]
+        if char in "{}[],:=":
+            kind, end = char, at + 1
+        elif char == '"':
+            kind, end = STRING, _quoted(text, at).end()  # type: ignore[union-attr]
+        elif match := _number(text, at):
+            kind, end = NUMBER, match.end()
+        elif match := _word(text, at):
+            kind, end = WORD, match.end()
+        else:
+            yield OTHER, at, at + 1
+            yield END, at + 1, at + 1
+            return
+        yield kind, at, end
+        at = end
+
+
+class _Mistakes:
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.tokens = list(_tokens(source.text))
+        self.at = 0
+        self.found: list[Diagnostic] = []
+
+    def peek(self) -> Token:
+        return self.tokens[self.at]
+
+    def read(self) -> Token:
+        token = self.tokens[self.at]
+        if token[0] != END:
+            self.at += 1
+        return token
+
+    def report(self, code: str, summary: str, detail: str, token: Token) -> None:
+        self.found.append(error(f"json.{code}", summary, detail, Span(self.source, token[1], token[2])))
+
+    def text(self, token: Token) -> str:
+        return self.source.text[token[1] : token[2]]
+
+    # ------------------------------------------------------------ values
+
+    def value(self, depth: int) -> JsonValue:
+        """Read a value."""
+        token = self.peek()
+        kind, start, end = token
+        wrong = JsonAtom(False, start, end)
+        if kind in "{[":
+            if depth >= DEEPEST:
+                detail = f"Values may be nested {DEEPEST} deep at most."
+                self.report("depth", "Nested too deeply", detail, token)
+                self.at = len(self.tokens) - 1
+                return wrong
+            return (self.object(depth + 1) if kind == "{" else self.array(depth + 1)) or wrong
+        if kind == NUMBER:
+            self.read()
+            if _valid_number(self.text(token)):
+                return JsonAtom(self.text(token), start, end)
+            detail = f"{self.text(token)} is not a number as JSON writes them."
+            self.report("number", "Invalid JSON number", detail, token)
+        elif kind == STRING:
+            self.read()
+            return self.string(token) or wrong
+        elif kind == WORD:
+            self.read()
+            word = self.text(token)
+            if word in WORDS:
+                return JsonAtom(WORDS[word], start, end)
+            detail = f"JSON knows the words true, false and null, not {word}.{did_you_mean(word.lower(), WORDS)}"
+            self.report("word", "Unknown word in JSON", detail, token)
+        elif kind == END:
+            self.report("end", "Missing JSON value", "Unexpected end of input: expected a value.", token)
+        else:
+            detail = "Expected a value: an object, an array, a string, a number, true, false or null."
+            self.report("value", "Missing JSON value", detail, token)
+        return wrong
+
+    def string(self, token: Token) -> JsonText | None:
+        _, start, end = token
+        text = self.text(token)
+        if _valid_string(text):
+            return JsonText(scanstring(self.source.text, start + 1, True)[0], start, end)
+        bad = _bad_escape(text)
+        wrong = bad.end() if bad is not None else len(text)
+        if wrong < len(text):
+            detail = 'The escapes of JSON are \\", \\\\, \\/, \\b, \\f, \\n, \\r, \\t and \\u with four digits.'
+            behind = min(start + wrong + 1, len(self.source.text))
+            place = (STRING, behind, min(behind + 1, len(self.source.text)))
+            self.report("escape", "Invalid escape in a JSON string", detail, place)
+        else:
+            detail = "The string has no closing quote on its line. Write \\n for a line break."
+            self.report("string", "JSON string not closed", detail, (STRING, end, end))
+        return None
+
+    # ------------------------------------------------------------ objects and arrays
+
+    def object(self, depth: int) -> JsonObject | None:
+        """Read an object; None when it does not come to its end."""
+        members: list[tuple[JsonText, JsonValue]] = []
+        opened = self.read()
+        while self.peek()[0] != "}":
+            first, name = self.peek(), self.value(depth)
+            if not isinstance(name, JsonText):
+                place = (OTHER, first[1], first[1] + 1) if first[0] in "{[" else first
+                self.report("name", "Invalid property name", "Names in JSON objects must be strings.", place)
+                return None
+            colon = self.read()
+            if colon[0] != ":":
+                self.skip(colon, "{", "}")
+                other = ", not by an equals sign" if colon[0] == "=" else ""
+                detail = f"A colon separates a property's name from its value{other}."
+                self.report("colon", "Missing colon", detail, colon)
+                return None
+            members.append((name, self.value(depth)))
+            token = self.peek()
+            if token[0] == ",":
+                self.read()
+                if self.peek()[0] == "}":
+                    detail = "JSON has no comma behind the last property of an object."
+                    self.report("trailing_comma", "Trailing comma in an object", detail, token)
+                    return None
+            elif token[0] == END:
+                detail = "The text ends before the closing brace of this object."
+                self.report("unclosed", "JSON object not closed", detail, opened)
+                return None
+            elif token[0] == "]":
+                self.read()
+                detail = "An object is closed by a brace, not by a bracket."
+                self.report("bracket", "Wrong closing bracket", detail, self.peek())
+                return None
+            elif token[0] != "}":
+                self.skip(self.read(), "{", "}")
+                detail = "A comma separates the properties of the object that ends before this place."
+                self.report("comma", "Missing comma", detail, self.peek())
+                return None
+        return JsonObject(members, opened[1], self.read()[2])
+
+    def array(self, depth: int) -> JsonArray | None:
+        """Read an array; None when it does not come to its end."""
+        items: list[JsonValue] = []
+        opened = self.read()
+        while self.peek()[0] != "]":
+            items.append(self.value(depth))
+            token = self.peek()
+            if token[0] == ",":
+                self.read()
+                if self.peek()[0] == "]":
+                    detail = "JSON has no comma behind the last item of an array."
+                    self.report("trailing_comma", "Trailing comma in an array", detail, token)
+                    return None
+            elif token[0] == END:
+                detail = "The text ends before the closing bracket of this array."
+                self.report("unclosed", "JSON array not closed", detail, opened)
+                return None
+            elif token[0] != "]":
+                self.skip(self.read(), "[", "]")
+                if token[0] == "}":
+                    detail = "The array that ends before this place is closed by a bracket, not by a brace."
+                    self.report("bracket", "Wrong closing bracket", detail, self.peek())
+                else:
+                    detail = "A comma separates the items of the array that ends before this place."
+                    self.report("comma", "Missing comma", detail, self.peek())
+                return None
+        return JsonArray(items, opened[1], self.read()[2])
+
+    def skip(self, token: Token, opening: str, closing: str) -> None:
+        """Read to what looks like the end of the object or array."""
+        depth = 1
+        while token[0] != END:
+            if token[0] == opening:
+                depth += 1
+            elif token[0] == closing:
+                depth -= 1
+                if depth <= 1:
+                    return
+            token = self.read()

@@ -18,7 +18,7 @@ from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.fact_base import FactBuilder
 from planner.logic.programs.actions import Counts
 from planner.logic.programs.rule_programs import batch_program
-from planner.operations.required_signatures import Approval, requirements
+from planner.operations.options import Approval, requirements
 from planner.workflows.batch import saved_plan
 from planner.workflows.batch.analyse import Analysis
 from planner.workflows.batch.apply import Approve, decline, deferred, end_stuck, is_overtaken, may_apply

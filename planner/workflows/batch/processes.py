@@ -25,8 +25,7 @@ from queue import Empty, SimpleQueue
 from types import FrameType
 from typing import Any
 
-from planner.foundation.support.process_exit import leave
-from planner.foundation.support.signals import STOP
+from planner.foundation.support.signals import STOP, leave
 from planner.workflows.batch.executor import Workplace, busy
 
 PRELOAD = "planner.workflows.batch.preload"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -21,16 +22,19 @@ from planner.logic.datalog.explain.deriving_rules import Maker, makers
 from planner.logic.datalog.explain.proof import proof_json
 from planner.logic.datalog.explain.search import Prover
 from planner.logic.datalog.language.values import decode
+from planner.logic.facts.managed import KnownObject
 from planner.logic.graph.query_answers import Answers
 from planner.logic.programs.rule_programs import batch_program
 from planner.workflows.batch.analyse import Analysis
+from planner.workflows.batch.earlier_runs import state_request
 from planner.workflows.batch.facts import fleet_source
 from planner.workflows.batch.fleet_policies import load_policies, with_contents
-from planner.workflows.batch.model import FileLocation, Fleet
+from planner.workflows.batch.model import IDENTITIES, FileLocation, Fleet, UnitResult
 from planner.workflows.batch.plan import plan
 from planner.workflows.batch.run import BatchReport
 from planner.workflows.batch.schedule import BatchListener
 from planner.workflows.batch.session import Batch, BatchOptions, own_rules
+from planner.world.state.workspace import current_workspace
 
 OUTCOMES = ("earlier", "result", "changed_output", "unknown_output", "waits_for_output", "status")
 """relations about the outcomes of units' plans"""
@@ -331,3 +335,40 @@ def policy(options: BatchOptions, words: tuple[str, ...], listener: BatchListene
         return Verdict(), problems
     verdict = verdict_of(policies.modal, policies.program, database, fleet_source)
     return verdict, [*problems, *failed_units(report, error)]
+
+
+# The objects that the units of a fleet manage, for searches that look for those that none of them has.
+
+
+def managed_objects(folder: str, but: str) -> tuple[list[KnownObject], list[Diagnostic]]:
+    """The objects of all units of a fleet, except those of the directory `but` and its workspace. Raises Failure."""
+    batch = Batch(BatchOptions((folder,)), "plan")
+    workspace, _, _ = current_workspace(but, os.environ)
+    try:
+        problems = list(batch.fleet.diagnostics)
+        if has_errors(problems):
+            return [], problems
+        batch.survey()
+        units = [
+            name
+            for name, unit in sorted(batch.fleet.units.items())
+            if not _is_at(unit.directory(batch.fleet.root), but) or unit.workspace not in ("", workspace)
+        ]
+        results = batch.run_all([evolve(state_request(batch, unit), facts=(IDENTITIES,)) for unit in units])
+    finally:
+        batch.close()
+    known: list[KnownObject] = []
+    for result in results:
+        problems += _problems(result)
+        known += [KnownObject(*row) for row in result.facts.get(IDENTITIES, ())]
+    return known, problems
+
+
+def _is_at(directory: str, other: str) -> bool:
+    return os.path.realpath(directory) == os.path.realpath(other)
+
+
+def _problems(result: UnitResult) -> list[Diagnostic]:
+    """Why the state of a unit is not known, which makes every answer about it wrong."""
+    said = [d for d in result.diagnostics if d["severity"] == "error"]
+    return [error("batch.state", f"{result.unit}: {d['summary']}", str(d["detail"])) for d in said]

@@ -13,7 +13,6 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error,
 from planner.foundation.vocabulary.records import evolve, field, frozen
 from planner.operations.options import OperationOptions
 from planner.workflows.batch.analyse import Analysis
-from planner.workflows.batch.applied_result import applied_as
 from planner.workflows.batch.executor import Workplace
 from planner.workflows.batch.executors import FEW
 from planner.workflows.batch.gate import Gate
@@ -30,6 +29,7 @@ from planner.workflows.batch.model import (
     to_json,
 )
 from planner.workflows.batch.passed_outputs import Handed, changed_outputs
+from planner.workflows.batch.plan_unit import applied_as
 from planner.workflows.batch.record import Record, json_path
 from planner.workflows.batch.remove_records import retain
 from planner.workflows.batch.saved_plan import plan_path, prepare

@@ -16,7 +16,6 @@ from planner.operations.backends import data_folder
 from planner.operations.load import read_configuration
 from planner.operations.options import OperationOptions
 from planner.operations.state_access import Stored, load_stored
-from planner.workflows.batch.applied_result import applied_as
 from planner.workflows.batch.executor import Unmet
 from planner.workflows.batch.files_read import RECORDER, entries
 from planner.workflows.batch.inputs import outputs
@@ -24,6 +23,7 @@ from planner.workflows.batch.model import IDENTITIES, Request, Survey, UnitResul
 from planner.workflows.batch.passed_outputs import state_outputs
 from planner.workflows.batch.plan_unit import (
     Check,
+    applied_as,
     failed,
     is_denial,
     log,

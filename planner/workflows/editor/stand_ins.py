@@ -30,8 +30,8 @@ from planner.language.syntax.body import Body, NativeBody, variables
 from planner.language.syntax.nodes import Literal
 from planner.world.provider.interface import ProviderSchema, ResourceSchema
 from planner.world.provider.locate import Located
-from planner.world.provider.plugin import schema_cache
 from planner.world.provider.plugin.provider import PluginProvider
+from planner.world.provider.plugin.schema_parts import load_parts
 from planner.world.provider.registry import OfflineProvider
 
 _NAME = r"[A-Za-z_][\w-]*"
@@ -51,7 +51,7 @@ class _QuietPlugin(PluginProvider):
 
 def cached_provider(address: str, located: Located) -> OfflineProvider:
     """A provider with the schema that its plugin sent in an earlier run. Raises Failure when there is none."""
-    if schema_cache.load(located.binary) is None:
+    if load_parts(located.binary) is None:
         detail = f"{address} is installed, but its schema is not in the cache: planner validate reads it."
         raise Failure(error(NOT_CACHED, "Provider schema is not known", detail))
     provider = OfflineProvider(_QuietPlugin(address, [located.binary], located.binary))

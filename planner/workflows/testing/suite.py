@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import os
 import posixpath
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from planner.foundation.support.disk import files_read, forget_files_read
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure, error
 from planner.foundation.vocabulary.nearest import did_you_mean
 from planner.foundation.vocabulary.provider_address import BUILTIN
 from planner.foundation.vocabulary.records import field, frozen
+from planner.language.config.directory import manifest_path
 from planner.language.config.load import load_config
 from planner.language.config.model import Config
-from planner.language.config.test_files.load import DEFAULT_DIRECTORY, load_test_files
+from planner.language.config.test_files.load import DEFAULT_DIRECTORY, MOCKS, load_test_files
 from planner.language.config.test_files.model import TestFile
+from planner.logic.datalog.engine.evaluate import evaluate
+from planner.logic.datalog.engine.fact_base import FactBuilder
+from planner.logic.programs.rule_programs import product_program
 from planner.operations.load import Loaded, begin, new_schemas
 from planner.operations.options import Options
 from planner.operations.providers_needed import needed_providers
@@ -177,3 +181,80 @@ def suite_status(results: list[TestFileResult]) -> tuple[str, bool]:
             done, stopped = it.status not in ("skip", "pending"), it.status == "skip" and result.status != "error"
             runs.append(RunFacts(done, frozenset(problems), stopped, result.cleanup_failed))
     return suite(runs)
+
+
+# Test files to be run again after files were changed.
+
+
+_MODULE = (".tf", ".tofu", ".tf.json", ".tofu.json", ".tfvars", ".tfvars.json")
+
+_RULES = (".dl", ".toml")
+
+
+@frozen(eq=False)
+class TestInputs:
+    """The files that a test file reads: `paths`, and all files of a kind in `directories` (path, kind)."""
+
+    paths: frozenset[str]
+    directories: frozenset[tuple[str, str]]
+
+
+def reads(suite: Suite, read: Mapping[str, Collection[str]]) -> dict[str, TestInputs]:
+    """The inputs of each file of a suite, by name. `read`: files read by functions when it was run; under "" those read
+    for all files."""
+    options = suite.options
+    shared = read_by_all(options) | {*read.get("", ())}
+    values = {posixpath.normpath(options.test_directory or "tests"), "."}
+    result = {}
+    for file in suite.files:
+        directories = {(directory, "module") for directory in values}
+        for config in (run.config or suite.loaded.config for run in file.runs):
+            directories |= {(posixpath.normpath(module.directory), "module") for module in config.root.walk()}
+        directories |= {(posixpath.normpath(source), "mocks") for source in file.sources}
+        asked = [file.name, *shared, *read.get(file.name, ())]
+        if options.covers or any(run.policies or run.queries for run in file.runs):
+            own = (os.path.join(".planner", "rules"), os.path.join(".planner", "policies"))
+            rules = (*options.policies, *options.standing_policies, *own)
+            directories |= {(os.path.normpath(folder), "rules") for folder in rules}
+            asked += rules
+        paths = set(map(os.path.normpath, asked))
+        result[file.name] = TestInputs(frozenset(paths), frozenset(directories))
+    return result
+
+
+def read_by_all(options: TestOptions) -> frozenset[str]:
+    """Files that are read for any test file."""
+    values = {value for kind, value in options.var_args if kind == "var-file"}
+    manifest = manifest_path(options.directory, data_directory(os.environ))
+    return frozenset(map(os.path.normpath, {*values, manifest, ".terraform.lock.hcl"}))
+
+
+def kind_of(path: str) -> str:
+    """The kind of a file according to its name: module, mocks, rules or other."""
+    if path.endswith(MOCKS):
+        return "mocks"
+    if path.endswith(_RULES):
+        return "rules"
+    return "module" if path.endswith(_MODULE) else "other"
+
+
+def reached(
+    files: Iterable[TestFile], known: Mapping[str, TestInputs], changed: Iterable[str], done: Iterable[str]
+) -> dict[str, str]:
+    """The files to run, each with a path that was changed, or "" when it was never run."""
+    facts = FactBuilder()
+    for file in files:
+        facts.add("test_file", file.name)
+        for path in sorted(known[file.name].paths):
+            facts.add("file_reads", file.name, path)
+        for directory, kind in sorted(known[file.name].directories):
+            facts.add("file_reads_all", file.name, directory, kind)
+    for path in sorted(changed):
+        facts.add("path_changed", path, os.path.dirname(path) or ".", kind_of(path))
+    for name in sorted(done):
+        facts.add("file_done", name)
+    items = evaluate(product_program("testing"), facts.build(), ["file_reached"]).sorted("file_reached")
+    why: dict[str, str] = {}
+    for name, path in items:
+        why.setdefault(str(name), str(path))
+    return why

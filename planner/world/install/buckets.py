@@ -10,8 +10,7 @@ from planner.foundation.clients.aws import Service, elements, encoded_path, endp
 from planner.foundation.clients.aws_credentials import CredentialChain, CredentialSettings
 from planner.foundation.clients.google import GoogleAccount, GoogleTokens, error_text
 from planner.foundation.clients.http import Http, HttpResponse
-from planner.foundation.support.problem import InstallError
-from planner.foundation.vocabulary.diagnostic import ServiceError
+from planner.foundation.vocabulary.diagnostic import InstallError, ServiceError
 from planner.foundation.vocabulary.records import frozen
 from planner.world.install.web import display_url
 

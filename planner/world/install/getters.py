@@ -24,9 +24,8 @@ from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
 from planner.foundation.clients.oci import OciSettings
 from planner.foundation.support.archive import ArchiveLimits, check_links, unpack
-from planner.foundation.support.problem import InstallError
 from planner.foundation.support.put_files import copy_directory
-from planner.foundation.vocabulary.diagnostic import ServiceError
+from planner.foundation.vocabulary.diagnostic import InstallError, ServiceError
 from planner.foundation.vocabulary.records import field, frozen
 from planner.language.config.sources import split_subdirectory, without_secrets
 from planner.world.install.web import Web, basic, display_url, host_of, resolve, status_text, with_user_of

@@ -7,8 +7,8 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from planner.foundation.support.problem import InstallError
 from planner.foundation.support.put_files import beside
+from planner.foundation.vocabulary.diagnostic import InstallError
 from planner.foundation.vocabulary.records import evolve, field, frozen
 from planner.foundation.vocabulary.version_constraints import Version
 from planner.world.install.package import authenticate, file_name

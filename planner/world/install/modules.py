@@ -8,17 +8,16 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from planner.foundation.support.archive import unpack
-from planner.foundation.support.problem import InstallError
 from planner.foundation.support.put_files import beside, copy_directory, remove
+from planner.foundation.vocabulary.diagnostic import InstallError
 from planner.foundation.vocabulary.records import field, frozen
 from planner.foundation.vocabulary.version_constraints import Version, parse_constraints
 from planner.language.config.directory import ModuleRecord, module_key
 from planner.language.config.model import ModuleCall, ModulePath
 from planner.language.config.reading import Problems
 from planner.language.config.sources import SourceError, parse_module_source, split_subdirectory, without_secrets
-from planner.world.install.answers import list_in
 from planner.world.install.getters import Fetcher, below
-from planner.world.install.web import MODULES, Hosts, Web, resolve, status_text
+from planner.world.install.web import MODULES, Hosts, Web, list_in, resolve, status_text
 from planner.world.provider.package_hashes import module_hash
 from planner.world.provider.selections import VersionSet
 

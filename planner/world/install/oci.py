@@ -10,13 +10,21 @@ from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from planner.foundation.clients.oci import OciSettings, expand_template, login_for, repository_address
-from planner.foundation.support.problem import InstallError
-from planner.foundation.vocabulary.diagnostic import ServiceError
+from planner.foundation.vocabulary.diagnostic import InstallError, ServiceError
 from planner.foundation.vocabulary.records import field, frozen
 from planner.foundation.vocabulary.version_constraints import Version
-from planner.world.install.answers import list_in, object_in, texts_in
 from planner.world.install.package import InstallablePackage, file_name, no_platform
-from planner.world.install.web import Web, WebResponse, basic, display_url, resolve, status_text
+from planner.world.install.web import (
+    Web,
+    WebResponse,
+    basic,
+    display_url,
+    list_in,
+    object_in,
+    resolve,
+    status_text,
+    texts_in,
+)
 from planner.world.provider.selections import readable
 
 _IMAGE = "application/vnd.oci.image.manifest.v1+json"

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from planner.foundation.support.problem import InstallError
+from planner.foundation.vocabulary.diagnostic import InstallError
 from planner.foundation.vocabulary.provider_address import DEFAULT_HOST
 from planner.foundation.vocabulary.records import evolve, field, frozen
 from planner.foundation.vocabulary.version_constraints import Version

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from planner.foundation.support.archive import check_links
-from planner.foundation.support.problem import InstallError
 from planner.foundation.support.put_files import copy_directory
+from planner.foundation.vocabulary.diagnostic import InstallError
 from planner.foundation.vocabulary.records import frozen
 from planner.foundation.vocabulary.version_constraints import Version, parse_constraints
 from planner.language.config.sources import SourceError, parse_module_source, split_subdirectory, without_secrets

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from planner.foundation.support.archive import unpack
-from planner.foundation.support.problem import InstallError
 from planner.foundation.support.put_files import beside, copy_directory, locked, remove
+from planner.foundation.vocabulary.diagnostic import InstallError
 from planner.foundation.vocabulary.records import field, frozen
 from planner.foundation.vocabulary.version_constraints import Version
 from planner.world.install.package import InstallablePackage, PackageProof, authenticate

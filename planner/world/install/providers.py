@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from planner.foundation.support.problem import InstallError
-from planner.foundation.vocabulary.diagnostic import Diagnostic, error, has_errors, warning
+from planner.foundation.vocabulary.diagnostic import Diagnostic, InstallError, error, has_errors, warning
 from planner.foundation.vocabulary.provider_address import BUILTIN, DEFAULT_HOST, is_builtin
 from planner.foundation.vocabulary.records import evolve, field, frozen
 from planner.foundation.vocabulary.version_constraints import Version

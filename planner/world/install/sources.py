@@ -8,12 +8,21 @@ from typing import Any, Protocol
 from urllib.parse import quote, urlsplit
 
 from planner.foundation.clients.cli_config import InstallMethod
-from planner.foundation.support.problem import InstallError
+from planner.foundation.vocabulary.diagnostic import InstallError
 from planner.foundation.vocabulary.records import evolve
 from planner.foundation.vocabulary.version_constraints import Version
-from planner.world.install.answers import list_in, object_in, texts_in
 from planner.world.install.package import InstallablePackage, RegistryClaims, file_name, no_platform
-from planner.world.install.web import PROVIDERS, Hosts, Web, WebResponse, resolve, status_text
+from planner.world.install.web import (
+    PROVIDERS,
+    Hosts,
+    Web,
+    WebResponse,
+    list_in,
+    object_in,
+    resolve,
+    status_text,
+    texts_in,
+)
 from planner.world.provider.locate import packages_in
 from planner.world.provider.selections import readable
 

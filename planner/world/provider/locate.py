@@ -22,7 +22,7 @@ from tempfile import mkdtemp
 from planner.foundation.clients.cli_config import CliConfig, Mirror, load_cli_config
 from planner.foundation.support.assets import home
 from planner.foundation.support.store import Shelf, folder_path
-from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, InstallError, error
 from planner.foundation.vocabulary.records import field, frozen
 from planner.foundation.vocabulary.version_constraints import Version, parse_constraints
 from planner.world.provider.lock_file import Lock, read_locks
@@ -179,7 +179,6 @@ def content_hash_of(folder: Path) -> str:
 
 
 def _content_hash(folder: Path, real: Path, identity: str) -> str:
-    from planner.foundation.support.problem import InstallError
     from planner.world.provider.package_hashes import content_hash
 
     try:
@@ -217,7 +216,6 @@ def unpacked(archive: Path, address: str) -> Path:
     """The directory with what is in a package, unpacked into the user's cache once. It counts only while its content is
     what was noted then. Raises Failure."""
     from planner.foundation.support.archive import unpack
-    from planner.foundation.support.problem import InstallError
     from planner.foundation.support.put_files import remove
 
     cache = folder_path("providers")

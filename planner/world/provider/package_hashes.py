@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO
 
 from planner.foundation.support.archive import members
-from planner.foundation.support.problem import InstallError
+from planner.foundation.vocabulary.diagnostic import InstallError
 
 SCHEMES = ("h1:", "zh:")
 EMPTY = "h1:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="

@@ -15,14 +15,13 @@ from planner.render.diff import diff_dynamic
 from planner.render.diff_model import ValueChange
 from planner.render.review.attributes import changed_attributes, remark
 from planner.render.review.decisions import data_notes, decisions, policy_lines, with_settling
-from planner.render.review.document import bare_document
+from planner.render.review.document import bare_document, without_repeats
 from planner.render.review.drift import drift_decisions
 from planner.render.review.links import Links
 from planner.render.review.markdown import markdown
 from planner.render.review.page import page
 from planner.render.review.results import with_results
 from planner.render.review.subject import ReviewSubject
-from planner.render.review.unsettled import without_repeats
 from planner.workflows.batch.reports.markdown import markdown as fleet_markdown
 
 PLAN: Any = SimpleNamespace(mode="normal", deferred=())

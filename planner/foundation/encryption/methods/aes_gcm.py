@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from planner.foundation.encryption.keys import EncryptionArguments, Given, Key, Keys, Setting
-from planner.foundation.encryption.method import DecryptionError, EncryptionError, InvalidMethodError, NoKeyError
+from planner.foundation.encryption.target import DecryptionError, EncryptionError, InvalidMethodError, NoKeyError
 from planner.foundation.values.types import NUMBER, ListType
 from planner.foundation.vocabulary.records import frozen
 

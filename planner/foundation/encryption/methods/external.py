@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from planner.foundation.encryption.envelope import Base64Error, decode, encode
 from planner.foundation.encryption.keys import EncryptionArguments, Given, Key, Keys, Setting
-from planner.foundation.encryption.method import DecryptionError, EncryptionError, InvalidMethodError, NoKeyError
 from planner.foundation.encryption.programs import AnswerError, ExitError, Kind, ProtocolError, ask, only, stderr_of
+from planner.foundation.encryption.target import DecryptionError, EncryptionError, InvalidMethodError, NoKeyError
 from planner.foundation.support.exact_json import dumps
 from planner.foundation.values.types import STRING, ListType
 from planner.foundation.vocabulary.records import frozen

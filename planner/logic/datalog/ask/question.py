@@ -37,8 +37,7 @@ from planner.logic.datalog.engine.interpret import Assignment
 from planner.logic.datalog.engine.program import RuleProgram, namespace
 from planner.logic.datalog.explain.search import Relations
 from planner.logic.datalog.language import checks
-from planner.logic.datalog.language.alternatives import expanded_body
-from planner.logic.datalog.language.link import linked_body
+from planner.logic.datalog.language.link import expanded_body, linked_body
 from planner.logic.datalog.language.model import ANY, Column, Predicate, Rule, atoms, names, outer_names, variables
 from planner.logic.datalog.language.order import join_order
 from planner.logic.datalog.language.types import column_types

@@ -17,8 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from planner.foundation.support.archive import unpack
-from planner.foundation.support.problem import InstallError
-from planner.foundation.vocabulary.diagnostic import Failure, ServiceError, error
+from planner.foundation.vocabulary.diagnostic import Failure, InstallError, ServiceError, error
 from planner.foundation.vocabulary.records import evolve
 from planner.workflows.batch.bundles.parcel import BadParcel, Parcel, ParcelResult, received, result_bytes
 from planner.workflows.batch.bundles.stores import fetched, open_store

@@ -25,7 +25,6 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.foundation.vocabulary.records import evolve
 from planner.language.functions.protocol import Function, Param
 from planner.world.provider.interface import AttributeDiagnostic, ProviderSchema, ResourceSchema
-from planner.world.provider.plugin import schema_cache
 from planner.world.provider.plugin.answers import diagnostics, failure, kept_write_only
 from planner.world.provider.plugin.client import ClientClosedError, PluginClient
 from planner.world.provider.plugin.codec import decode, encode
@@ -35,6 +34,8 @@ from planner.world.provider.plugin.schema_parts import (
     MessageTable,
     SchemaParts,
     general_part,
+    load_parts,
+    store_parts,
     take_apart,
 )
 from planner.world.provider.plugin.schemas import Converted, action_schema, ephemeral_schema, read_type, resource_schema
@@ -195,7 +196,7 @@ class PluginBase:
     def _schema_parts(self) -> SchemaParts:
         """The schema: from the cache, or requested. Raises PluginError and Failure."""
         if self._parts is None and self._keep_schema is not None and not self._keep_is_damaged:
-            self._parts = schema_cache.load(self._keep_schema)
+            self._parts = load_parts(self._keep_schema)
         if self._parts is None:
             self._ask_schema()
         assert self._parts is not None
@@ -224,7 +225,7 @@ class PluginBase:
             raise PluginError(f"Its schema cannot be read: {problem}.") from None
         self._parts = parts
         if self._keep_schema is not None:
-            schema_cache.store(self._keep_schema, parts, data)
+            store_parts(self._keep_schema, parts, data)
 
     def _failure(self, detail: str) -> Diagnostic:
         return error("provider.plugin", "Provider plugin failed", f"{self._who}: {detail}")
