@@ -33,12 +33,12 @@ from planner.api.session import Stop, UnsavedStateError, session
 from planner.api.undecided import strict
 from planner.api.values import Sensitive, cleared, from_python, secrets_in, to_python, without
 from planner.engine.walk.hooks import Hooks
-from planner.foundation.support.deadline import OutOfTime, within
 from planner.foundation.support.notebook import table_html
 from planner.foundation.vocabulary.address import AddressError, parse_address, parse_resource_instance
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 from planner.foundation.vocabulary.limits import Limits
 from planner.foundation.vocabulary.records import evolve, frozen
+from planner.logic.datalog.ask.limit import OutOfTime, within
 from planner.logic.programs.actions import Counts, verb_of
 
 if TYPE_CHECKING:

@@ -41,10 +41,10 @@ from planner.answers.policy.judge import PARTLY_KNOWN
 from planner.answers.policy.standing_policies import organisation, own
 from planner.api.arguments import Paths, paths
 from planner.api.undecided import UndecidedError, Uses, recorded_uses, refuse_unknown, run_file
-from planner.foundation.support.deadline import OutOfTime, within
 from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.language.syntax.rule_parse import parse_rules
 from planner.language.syntax.rule_syntax import quote
+from planner.logic.datalog.ask.limit import OutOfTime, within
 
 if TYPE_CHECKING:
     from planner.operations.plan import MadePlan

@@ -134,7 +134,7 @@ class Questions(Work):
 
     def scope(self, planning: bool = False) -> tuple[Scope | None, list[Diagnostic]]:
         """The values of the root module, for evaluating expressions; with `planning` as a plan sees them."""
-        from planner.operations.console import console_scope
+        from planner.operations.variables import console_scope
 
         with self._session():
             return console_scope(self.options, planning)

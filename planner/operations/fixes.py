@@ -30,8 +30,7 @@ from planner.language.expressions.evaluate import try_evaluate
 from planner.language.syntax.parse import parse_expression
 from planner.language.syntax.rule_syntax import Atom, Constant
 from planner.logic.graph.build import graph_with, user_files
-from planner.logic.graph.fixes import Fix, Fixes, FixLocation, fact_fixes
-from planner.logic.graph.hitting_sets import MOST_SETS
+from planner.logic.graph.fixes import MOST_SETS, Fix, Fixes, FixLocation, fact_fixes
 from planner.logic.graph.why import prove_wait, read_query, vertices_meant, with_nodes
 from planner.logic.model.graph import Graph
 from planner.logic.programs.actions import UNKNOWN, does, is_word, words_for

@@ -6,8 +6,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from planner.answers.documents.json_schemas import provider_schema
 from planner.answers.documents.plan_from_json import JsonPlan
-from planner.answers.documents.schemas_from_json import provider_schema
 from planner.engine.evaluation.conditions import path_name
 from planner.foundation.values.json_codec import CodecError, implied_value
 from planner.foundation.values.value import UNKNOWN, Unknown, is_marked_deep

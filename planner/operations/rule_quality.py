@@ -13,10 +13,8 @@ from planner.foundation.vocabulary.records import frozen
 from planner.logic.datalog.engine.program import RuleProgram
 from planner.logic.datalog.language.model import Rule
 from planner.logic.datalog.tools.cases import Case, run_case
-from planner.logic.datalog.tools.coverage import RuleCoverage, coverage
-from planner.logic.datalog.tools.mutants import Mutant, mutants
-from planner.operations.case_facts import given_facts
-from planner.operations.rule_tests import CaseFile, RuleGroup, cases_of, groups, in_three_values
+from planner.logic.datalog.tools.coverage import Mutant, RuleCoverage, coverage, mutants
+from planner.operations.rule_tests import CaseFile, RuleGroup, cases_of, given_facts, groups, in_three_values
 
 
 @frozen

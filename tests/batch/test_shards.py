@@ -18,7 +18,7 @@ from batch.fleets import Ran, batch, chain, unit, write
 from planner.workflows.batch import saved_plan
 from planner.workflows.batch.analyse import Analysis
 from planner.workflows.batch.model import Fleet
-from planner.workflows.batch.shards import in_line, share
+from planner.workflows.batch.shard_results import in_line, share
 
 BAD = """
 locals {

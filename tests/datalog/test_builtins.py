@@ -253,7 +253,7 @@ def test_numbers_that_are_too_large_to_write() -> None:
 
 
 def test_regular_expressions_that_nest_too_deeply_are_none() -> None:
-    from planner.logic.datalog.language.patterns import is_pattern
+    from planner.logic.datalog.language.texts import is_pattern
 
     assert is_pattern("(" * 1000 + "a" + ")" * 1000)
     assert not is_pattern("(" * 1001 + "a" + ")" * 1001)

@@ -7,8 +7,7 @@ import pytest
 from planner.logic.datalog.engine.cache import load_program
 from planner.logic.datalog.engine.program import RuleProgram
 from planner.logic.datalog.tools.cases import Case, load_cases
-from planner.logic.datalog.tools.coverage import coverage
-from planner.logic.datalog.tools.mutants import Mutant, mutants
+from planner.logic.datalog.tools.coverage import Mutant, coverage, mutants
 
 DECLARED = """
 /// size(x, n): a size.

@@ -7,7 +7,7 @@ from itertools import combinations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.logic.graph.hitting_sets import smallest_sets
+from planner.logic.graph.fixes import smallest_sets
 
 PLACES = "abcdef"
 proofs_of = st.lists(st.frozensets(st.sampled_from(PLACES), min_size=1, max_size=4), max_size=6)

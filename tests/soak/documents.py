@@ -290,7 +290,7 @@ def line_whole(parts: list[bytes]) -> bytes:
 
 
 def sealed_parts(seal: Seal) -> tuple[Callable[[bytes], list[bytes]], Callable[[list[bytes]], bytes]]:
-    from planner.world.state.encrypted_journal import line_seal, new_line_seal
+    from planner.world.state.encrypted_seal import line_seal, new_line_seal
 
     _, head = new_line_seal(seal)
 

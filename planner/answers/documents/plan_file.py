@@ -19,7 +19,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from planner.answers.documents.encoding import decode, encode
-from planner.answers.documents.json_schemas import schemas_json
+from planner.answers.documents.json_schemas import provider_schema, schemas_json
 from planner.foundation.support.disk import collector_paused, read_given, remove_leftovers, replace_file
 from planner.foundation.support.exact_json import JsonError, dumps, loads
 from planner.foundation.vocabulary.address import AddressError
@@ -195,8 +195,6 @@ def read_plan(
 
 
 def _schemas(archive: ZipFile) -> dict[str, ProviderSchema]:
-    from planner.answers.documents.schemas_from_json import provider_schema
-
     if SCHEMAS not in archive.namelist():
         return {}
     try:

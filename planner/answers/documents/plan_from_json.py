@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
-from planner.answers.documents.schemas_from_json import resource_schema
+from planner.answers.documents.json_schemas import resource_schema
 from planner.foundation.support.exact_json import JsonError, loads
 from planner.foundation.values.convert import ConversionError
 from planner.foundation.values.json_codec import CodecError, implied_value

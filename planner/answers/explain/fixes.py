@@ -1,6 +1,6 @@
 """Fixes that remove an unknown value, a denial or a change: the smallest sets of places to edit.
 
-Sets for values and denials are found by deriving again (planner.logic.graph.hitting_sets). For a change they are its
+Sets for values and denials are found by deriving again (planner.logic.graph.fixes). For a change they are its
 root causes, as rules/plan/because.dl derives them: all that are certain together, of candidates any one; planning
 again checks them.
 """
@@ -26,8 +26,7 @@ from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.fact_base import FactBase
 from planner.logic.datalog.explain.search import Proof, Prover
 from planner.logic.datalog.language.values import Row, decode
-from planner.logic.graph.fixes import Fixes, FixLocation, order, place_of
-from planner.logic.graph.hitting_sets import proofs_for, smallest_sets
+from planner.logic.graph.fixes import Fixes, FixLocation, order, place_of, proofs_for, smallest_sets
 from planner.logic.model.graph import source_json
 from planner.logic.model.plan import change_name
 from planner.logic.programs.actions import words_for

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner.answers.policy.bounded_cost import is_tame
 from planner.answers.policy.enforcement import needs_settling, settle
-from planner.answers.policy.facts.deferred import DeferredResource
-from planner.answers.policy.facts.relations import KEYED, PolicyFacts
+from planner.answers.policy.facts.relations import KEYED, DeferredResource, PolicyFacts
 from planner.answers.policy.library import own_files
 from planner.answers.policy.model import KINDS, Finding, Kind, RuleCost, Verdict
 from planner.answers.policy.pending_values import waits

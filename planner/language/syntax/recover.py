@@ -13,9 +13,8 @@ from typing import Any
 from planner.foundation.values.value import UNKNOWN
 from planner.language.syntax import mistakes
 from planner.language.syntax.body import Attribute
-from planner.language.syntax.broken_strings import line_breaks
 from planner.language.syntax.build import Builder
-from planner.language.syntax.lexer import Token, simple_tokens
+from planner.language.syntax.lexer import Token, line_breaks, simple_tokens
 from planner.language.syntax.nodes import Literal, Splat
 from planner.language.syntax.tables import SYMBOL, Row
 from planner.language.syntax.template import Sequence

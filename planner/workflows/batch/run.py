@@ -341,7 +341,7 @@ class Run:
         return self._known_part
 
     def _part(self, share: Share) -> ShardSummary:
-        from planner.workflows.batch.shards import part_of
+        from planner.workflows.batch.shard_results import part_of
 
         options, surveyed = self.batch.options, {unit: self.batch.surveyed(unit) for unit in self.analysis.selected}
         given = options.asked.variables

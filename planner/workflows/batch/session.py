@@ -172,7 +172,7 @@ class Batch:
         """The analysis with what this job does, where several share the work."""
         if not self.options.shard[1] or has_errors((*self.fleet.diagnostics, *analysis.diagnostics)):
             return analysis
-        from planner.workflows.batch.shards import share_analysis
+        from planner.workflows.batch.shard_results import share_analysis
 
         return share_analysis(analysis, *self.options.shard)
 

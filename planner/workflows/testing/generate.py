@@ -26,8 +26,7 @@ from planner.language.syntax.body import function_calls, variables
 from planner.language.syntax.files import load_text
 from planner.operations.providers_needed import needed_providers
 from planner.workflows.testing.candidates import VariableMentions, candidates, is_refused
-from planner.workflows.testing.conditionals import conditionals
-from planner.workflows.testing.coverage import Key, items
+from planner.workflows.testing.coverage import Key, conditionals, items
 from planner.workflows.testing.results import TestFileResult
 from planner.workflows.testing.runs import FileRunner, Subjects
 from planner.workflows.testing.suite import Suite, TestOptions, load_suite

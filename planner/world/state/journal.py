@@ -35,7 +35,7 @@ from planner.world.state.model import InstanceKey, InstanceState, ResourceState,
 from planner.world.state.reader import LARGEST, MalformedError, StateReader
 
 if TYPE_CHECKING:
-    from planner.world.state.encrypted_journal import LineSeal
+    from planner.world.state.encrypted_seal import LineSeal
 
 SUFFIX = ".journal"
 DAMAGED = ".damaged"
@@ -273,7 +273,7 @@ class Journal:
 
     def _begin_sealed(self) -> bool:
         """Write the key that the lines are encrypted with; whether there is one."""
-        from planner.world.state.encrypted_journal import new_line_seal
+        from planner.world.state.encrypted_seal import new_line_seal
 
         try:
             line_seal, head = new_line_seal(self._seal)
@@ -362,7 +362,7 @@ def _as_sealed(entry: dict[str, Any], lines: JournalLines, seal: Seal) -> dict[s
 def _open_entries(
     entries: list[dict[str, Any]], seal: Seal
 ) -> tuple[list[dict[str, Any]], tuple[str, ...], LineSeal | None]:
-    from planner.world.state.encrypted_journal import opened_lines
+    from planner.world.state.encrypted_seal import opened_lines
 
     return opened_lines(entries, seal)
 

@@ -8,9 +8,8 @@ from typing import Any
 from planner.answers.policy.facts.changes import Changes, Dependencies
 from planner.answers.policy.facts.configuration import ConfigurationFacts
 from planner.answers.policy.facts.contents import Contents
-from planner.answers.policy.facts.deferred import deferred_resources
 from planner.answers.policy.facts.owners import ConfiguredOwners
-from planner.answers.policy.facts.relations import PolicyFacts, PolicyInputs
+from planner.answers.policy.facts.relations import PolicyFacts, PolicyInputs, deferred_resources
 from planner.answers.policy.facts.surroundings import NOTHING, Around, PlanSurroundings
 from planner.answers.policy.impact import Impact
 from planner.answers.policy.planned_values import ValueRows

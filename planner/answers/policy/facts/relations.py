@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Protocol, TypeAlias
 
 from planner.answers.policy.paths_read import EVERYTHING, Looked
 from planner.answers.policy.values_read import OUTPUT, Interest, kind_of
@@ -14,9 +14,6 @@ from planner.language.config.model import OutputDecl, ProviderDecl, ResourceDecl
 from planner.logic.datalog.engine.fact_base import FactBase
 from planner.logic.datalog.language.values import Row
 from planner.logic.model.plan import ResourceChange
-
-if TYPE_CHECKING:
-    from planner.answers.policy.facts.deferred import DeferredResource
 
 VALUE = "value"
 """the path of the value of an output or variable"""
@@ -144,3 +141,38 @@ class PolicyFacts(FactBase):
         if self.given.relation(predicate):
             return self.given.source(predicate, row)
         return self.owners.source(predicate, row)
+
+
+# Resources that a plan leaves for a later one (-allow-deferral).
+
+
+Deferred: TypeAlias = tuple[tuple[str, str, str], ...]
+"""(block, argument, place), as in Plan.deferred"""
+
+
+@frozen
+class DeferredResource:
+    """A resource that is left: its mode and type, and the block and argument that it waits for."""
+
+    address: str
+    mode: str
+    type: str
+    block: str
+    argument: str
+
+
+def deferred_resources(
+    deferred: Deferred, resources: Iterable[tuple[str, str, str]], dependents: Callable[[], Mapping[str, list[str]]]
+) -> Iterator[DeferredResource]:
+    """The objects in the deferred blocks, and those that depend on them. `resources` have the address, mode and
+    type."""
+    declared = {address: (mode, type) for address, mode, type in resources}
+    seen: set[str] = set()
+    for block, argument, _ in deferred:
+        waiting = [address for address in declared if address == block or address.startswith(f"{block}.")]
+        while waiting:
+            address = waiting.pop(0)
+            if address in declared and address not in seen:
+                seen.add(address)
+                yield DeferredResource(address, *declared[address], block, argument)
+                waiting += dependents().get(address, ())

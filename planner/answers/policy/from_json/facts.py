@@ -11,9 +11,14 @@ from planner.answers.policy.facts.build import relations_of
 from planner.answers.policy.facts.changes import Changes
 from planner.answers.policy.facts.configuration import ConfigurationFacts
 from planner.answers.policy.facts.contents import Contents
-from planner.answers.policy.facts.deferred import DeferredResource, deferred_resources
 from planner.answers.policy.facts.owners import ConfiguredOwners, arguments
-from planner.answers.policy.facts.relations import VALUE, PolicyFacts, PolicyInputs
+from planner.answers.policy.facts.relations import (
+    VALUE,
+    DeferredResource,
+    PolicyFacts,
+    PolicyInputs,
+    deferred_resources,
+)
 from planner.answers.policy.from_json.changes import Matters, plan_of
 from planner.answers.policy.from_json.configuration import ShownConfiguration
 from planner.answers.policy.from_json.dependencies import ShownImpact

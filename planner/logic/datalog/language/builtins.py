@@ -174,7 +174,7 @@ to_symbol(value: any) = symbol
 )
 _enter(
     "texts",
-    "patterns",
+    "texts",
     r"""
 is_pattern(value: any)
     the string is a regular expression (RE2)
@@ -192,7 +192,7 @@ find_all(text: symbol, pattern: pattern) -> (index: number, part: symbol) [fails
 )
 _enter(
     "texts",
-    "encodings",
+    "texts",
     r"""
 is_base64(value: any)
     the string is the base64 encoding of UTF-8
@@ -264,7 +264,7 @@ format_number(number: number, digits: number) = symbol [fails]
 )
 _enter(
     "numbers",
-    "patterns",
+    "texts",
     r"""
 range(first: number, last: number) -> (number: number) [range_ fails]
     the whole numbers from the first to the last
@@ -409,7 +409,7 @@ incomparable(a: any, b: any)
 )
 _enter(
     "values",
-    "patterns",
+    "texts",
     r"""
 in(values: any) -> (value: any) [member]
     a value of the list; also not in
