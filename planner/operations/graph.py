@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 from planner.engine.evaluation.schemas import Schemas
@@ -11,9 +12,9 @@ from planner.engine.walk.hooks import Hooks
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure, has_errors, warning
 from planner.foundation.vocabulary.limits import walk_of
 from planner.foundation.vocabulary.records import evolve, frozen
-from planner.logic.graph.build import ASKED, build_graph, graph_problems
+from planner.logic.graph.build import ASKED, build_graph, graph_problems, graph_program
 from planner.logic.graph.cycles import Knot, knots
-from planner.logic.graph.edge_sources import RELATIONS
+from planner.logic.graph.edge_sources import relations_for_grounds
 from planner.logic.model.graph import Graph
 from planner.logic.model.plan import Plan
 from planner.operations import graphs
@@ -24,10 +25,12 @@ from planner.operations.plan import MadePlan, Start, refreshed_to_destroy
 from planner.operations.plan_files import Unstored, open_or_make_plan
 from planner.operations.policies import judged
 from planner.operations.state_access import load_stored
+from planner.world.git.revisions import Head, head_of
 from planner.world.state.model import State
 
 if TYPE_CHECKING:
     from planner.answers.explain.causes import Because
+    from planner.answers.policy.model import Verdict
 
 
 def graph(
@@ -127,15 +130,23 @@ def cut(
 
 @frozen(eq=False)
 class Explored:
-    """A plan; the graph that it was made by and, if there are changes, the one of applying it, both built with the
-    reasons of their edges; the cause of each change, by name."""
+    """A plan; the graph of applying it, if there are changes, and the one that it was made by, each built on use with
+    the reasons of its edges; the cause of each change, by name."""
 
     plan: Plan
-    graphs: tuple[tuple[str, Graph], ...]
+    kinds: tuple[str, ...]
+    graph: Callable[[str], Graph]
+    """the graph of a kind"""
     causes: Mapping[str, Because]
     schemas: Schemas
     actions: dict[str, str]
     """of everything that changes, by name"""
+    workspace: str
+    directory: str
+    head: Head | None
+    """the branch and commit there"""
+    verdict: Verdict | None
+    """of the policies, where the plan was checked now"""
 
 
 def explore(
@@ -148,23 +159,34 @@ def explore(
     if made is None:
         return None, list(answer.diagnostics)
     problems = list(answer.diagnostics)
+    verdict = None
     if options.judges or made.plan.policy is not None:
-        made, more = _judged(made)
+        made, verdict, more = judged(made)  # a denial is not a problem: the plan is only viewed
         problems += more
         if has_errors(more):
             return None, problems
-    built = tuple((kind, _graph(made, kind)) for kind in kinds if kind == kinds[0] or made.plan.can_apply)
+    shown = tuple(kind for kind in kinds if kind != "apply" or made.plan.can_apply) or kinds
     chains = causes(made)
     problems += [warning("why.former_values", "Former values are missing", note) for note in chains.notes]
-    return Explored(made.plan, built, chains, made.loaded.schemas, changed_actions(made)), problems
-
-
-def _judged(made: MadePlan[Unstored]) -> tuple[MadePlan[Unstored], list[Diagnostic]]:
-    """The plan with the results of policies; a denial is not a problem here, because the plan is only viewed."""
-    judged_plan, _, problems = judged(made)
-    return judged_plan, problems
+    if options.made is None and made.context is not None:
+        made.context.take_apart()  # no other question is going to read it, and the graphs need the memory
+        made.loaded.derived.plan_graph = None
+    explored = Explored(
+        made.plan,
+        shown,
+        partial(_graph, made),
+        chains,
+        made.loaded.schemas,
+        changed_actions(made),
+        made.loaded.workspace,
+        options.directory,
+        head_of(options.directory),
+        verdict,
+    )
+    return explored, problems
 
 
 def _graph(made: MadePlan[Unstored], kind: str) -> Graph:
     facts_of = graphs.planning_facts if kind == "plan" else graphs.apply_facts
-    return build_graph(facts_of(made.plan, made.loaded), own=made.loaded.rules, more=RELATIONS)
+    own = made.loaded.rules
+    return build_graph(facts_of(made.plan, made.loaded), own=own, more=relations_for_grounds(graph_program(own)))

@@ -30,7 +30,7 @@ def test_every_edge_has_its_ground(folder: str, phase: str, tmp_path: Path) -> N
         pytest.skip("nothing was recorded of this phase")
     graph = build_graph(case.facts(phase, tmp_path), more=RELATIONS)
     prover = Prover(graph_program(), graph.database)
-    found = grounds(graph, graph.edge_rows)
+    found = dict(grounds(graph, graph.edge_rows))
     assert set(found) == set(graph.edge_rows)
     for edge, ground in found.items():
         assert ground.layers and set(ground.layers) <= set(LAYERS), edge
@@ -40,4 +40,4 @@ def test_every_edge_has_its_ground(folder: str, phase: str, tmp_path: Path) -> N
         assert "{" not in "".join(maker.reason for maker in ground.makers).replace('["', ""), edge
     assert set(declarations(graph)) <= set(graph.nodes)
     few = dict(list(found.items())[:3])
-    assert grounds(graph, few) == few
+    assert dict(grounds(graph, few)) == few

@@ -173,7 +173,7 @@ def _json_value(given: GivenValue, show_sensitive: bool) -> dict[str, Any]:
     return {"source": given.source, **({} if marks and not show_sensitive else {"value": simple_json(plain)})}
 
 
-KINDS = {"": ("plan", "apply"), "plan": ("plan",), "apply": ("apply",)}
+KINDS = {"": ("apply", "plan"), "plan": ("plan",), "apply": ("apply",)}
 
 
 @command(

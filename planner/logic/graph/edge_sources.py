@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from typing import Any, TypeAlias
 
 from planner.foundation.vocabulary.records import field, frozen
-from planner.logic.datalog.explain.deriving_rules import Maker, makers
+from planner.logic.datalog.engine.program import RuleProgram
+from planner.logic.datalog.explain.deriving_rules import Maker, makers, relations_read
 from planner.logic.graph.cycles import ORDER
 from planner.logic.model.graph import Graph, source_json
 
@@ -31,18 +33,24 @@ class EdgeSource:
     sources: tuple[dict[str, Any], ...] = field(factory=tuple)
 
 
-def grounds(graph: Graph, edges: Collection[Edge]) -> dict[Edge, EdgeSource]:
-    """The ground of each of these edges."""
+def relations_for_grounds(program: RuleProgram) -> tuple[str, ...]:
+    """The relations that a graph keeps when `grounds` will read it: others are derived again, all of them."""
+    return tuple(sorted({*RELATIONS, *relations_read(program, "edge")}))
+
+
+def grounds(graph: Graph, edges: AbstractSet[Edge]) -> Iterator[tuple[Edge, EdgeSource]]:
+    """The ground of each of these edges, sorted."""
     database = graph.database
     layers: dict[Edge, list[str]] = defaultdict(list)
     for dependent, dependency, layer in database["edge_layer"]:
-        layers[dependent, dependency].append(layer)
+        if (edge := (dependent, dependency)) in edges:
+            layers[edge].append(layer)
     mentions: dict[Edge, list[tuple[str, str]]] = defaultdict(list)
     for dependent, dependency, target, path in database["edge_mention"]:
-        mentions[dependent, dependency].append((target, path))
+        if (edge := (dependent, dependency)) in edges:
+            mentions[edge].append((target, path))
     objects = speakers(graph)
-    made = {**makers(graph.program, database, "edge", frozenset(edges)), **_ordered(graph, mentions, objects)}
-    result = {}
+    made = {**makers(graph.program, database, "edge", edges), **_ordered(graph, mentions, objects)}
     for edge in sorted(edges):
         sources = [
             source
@@ -50,12 +58,14 @@ def grounds(graph: Graph, edges: Collection[Edge]) -> dict[Edge, EdgeSource]:
             if (source := _source(graph, objects.get(edge[0], ()), target, path)) is not None
         ]
         known = {(s.get("file"), s.get("line"), s.get("state")): s for s in sources}
-        result[edge] = EdgeSource(
-            tuple(sorted(layers.get(edge, ()), key=LAYERS.index)),
-            tuple(made.get(edge, ())),
-            tuple(list(known.values())[:MOST_PLACES]),
+        yield (
+            edge,
+            EdgeSource(
+                tuple(sorted(layers.get(edge, ()), key=LAYERS.index)),
+                tuple(made.get(edge, ())),
+                tuple(list(known.values())[:MOST_PLACES]),
+            ),
         )
-    return result
 
 
 def _ordered(

@@ -1,7 +1,8 @@
-"""The data of a page to explore, format 1.0: what the page's script reads, and programs may.
+"""The data of a page to explore, format 1.1: what the page's script reads, and programs may.
 
-    {"format_version": "1.0", "title", "summary": [text...], "noun": "node", "unit" or "component", "asks": command,
-     "layers": [[name, meaning]...], "actions": [[action, name of its colour, sign]...],
+    {"format_version": "1.1", "title", "summary": [text...], "about": [[word, text]...],
+     "noun": "node", "unit" or "component", "asks": command,
+     "layers": [[name, meaning]...], "actions": [[action, name of its colour, sign, name for people]...],
      "changes": [[address, action, reason, [group...], [line...]]...],
      "texts": {change: text}, "verdicts": [[kind, code, address, message]...],
      "strings": [text...], "places": [[where, line of text]...], "grounds": [[rule, reason, [place...]]...],
@@ -16,24 +17,27 @@
 other edges imply. A column holds nodes, and child boxes as -1 minus their number. Box 0 is the whole. In the reason of
 a ground, the characters \\x01 and \\x02 are placeholders for the two nodes, \\x03 and \\x04 for their objects. A place
 is a file with its line, or a state entry. A view `is_reduced` when it has so many edges that those which others imply
-are left out. `about` is an address. `texts` that are very long are JSON, compressed by zlib, in base64. Everything is
-sorted: the same input gives the same bytes.
+are left out. `about` of a node is an address. `texts` that are very long are JSON, compressed by zlib, in base64.
+Everything is sorted: the same input gives the same bytes.
 """
 
 from __future__ import annotations
 
 import base64
+import re
 import zlib
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import isqrt
+from operator import itemgetter
 from typing import Any
 
 from planner.foundation.support.exact_json import dumps
-from planner.foundation.vocabulary.records import field, frozen
+from planner.foundation.vocabulary.records import evolve, field, frozen
 from planner.logic.datalog.engine.native import levels
 
-FORMAT_VERSION = "1.0"
-MOST_EDGES = 60_000
+FORMAT_VERSION = "1.1"
+MOST_EDGES = 20_000
 """edges of a view from which on those that others imply are left out"""
 CLIPPED = 200
 """characters of a line of a file that are shown"""
@@ -87,7 +91,8 @@ class PageView:
     name: str
     title: str
     items: tuple[PageNode, ...]
-    arrows: tuple[Arrow, ...]
+    arrows: Iterable[Arrow]
+    """read once"""
     boxes: Mapping[str, tuple[str, str]] = field(factory=dict)
     is_reduced: bool = False
     """without the edges that others imply, because there are more than MOST_EDGES with them"""
@@ -109,16 +114,18 @@ class PageChange:
 
 @frozen
 class Page:
-    """Everything that a page shows. `actions`: each with its colour and sign; `verdicts` as (kind,
-    code, address, message)."""
+    """Everything that a page shows. `about`: words and texts for its header; `actions`: each with its colour, its sign
+    and its name for people; `verdicts` as (kind, code, address, message)."""
 
     title: str
     summary: tuple[str, ...]
-    views: tuple[PageView, ...]
+    views: Iterable[PageView]
+    """read once: of large graphs only one is in memory at a time"""
     layers: tuple[tuple[str, str], ...]
-    actions: tuple[tuple[str, str, str], ...]
+    actions: tuple[tuple[str, str, str, str], ...]
     changes: tuple[PageChange, ...] = ()
     verdicts: tuple[tuple[str, str, str, str], ...] = ()
+    about: tuple[tuple[str, str], ...] = ()
     noun: str = "node"
     asks: str = ""
     """the command that proves an edge, up to the names of its ends"""
@@ -134,6 +141,7 @@ def page_json(page: Page) -> dict[str, Any]:
         "format_version": FORMAT_VERSION,
         "title": page.title,
         "summary": list(page.summary),
+        "about": [list(pair) for pair in page.about],
         "noun": page.noun,
         "asks": page.asks,
         "layers": [list(layer) for layer in page.layers],
@@ -179,10 +187,11 @@ class _View:
         self.implied = 1 << len(layers)
         self.hide = tables.hide
         self.strings, self.places, self.grounds = tables.strings, tables.places, tables.grounds
-        self.items = sorted(view.items, key=lambda item: item.name)
+        items, self.parents = together(sorted(view.items, key=lambda item: item.name), view.boxes)
+        self.items = items
         self.number = {item.name: n for n, item in enumerate(self.items)}
-        self.arrows = sorted(view.arrows, key=lambda a: (a.dependent, a.dependency))
-        self.box_names = ["", *sorted(view.boxes)]
+        self.edges = self._edges()
+        self.box_names = ["", *sorted(self.parents, key=_natural)]
         self.box = {name: n for n, name in enumerate(self.box_names)}
 
     def json(self) -> dict[str, Any]:
@@ -192,7 +201,7 @@ class _View:
             "is_reduced": self.view.is_reduced,
             "boxes": self._boxes(),
             "nodes": self._nodes(),
-            "edges": self._edges(),
+            "edges": self.edges,
         }
 
     def _nodes(self) -> dict[str, Any]:
@@ -209,14 +218,14 @@ class _View:
         }
 
     def _edges(self) -> dict[str, Any]:
-        made: dict[str, list[Any]] = {"from": [], "to": [], "layers": [], "grounds": []}
-        for arrow in self.arrows:
-            made["from"].append(self.number[arrow.dependent])
-            made["to"].append(self.number[arrow.dependency])
-            made["layers"].append(sum(self.bits[x] for x in arrow.layers) + self.implied * arrow.is_implied)
+        rows = []
+        for arrow in self.view.arrows:
+            layers = sum(self.bits[x] for x in arrow.layers) + self.implied * arrow.is_implied
             grounds = [self._ground(arrow, reason) for reason in arrow.reasons]
-            made["grounds"].append(grounds[0] if len(grounds) == 1 else grounds)
-        return made
+            ends = self.number[arrow.dependent], self.number[arrow.dependency]
+            rows.append((*ends, layers, grounds[0] if len(grounds) == 1 else grounds))
+        rows.sort(key=itemgetter(0, 1))
+        return {name: [row[n] for row in rows] for n, name in enumerate(("from", "to", "layers", "grounds"))}
 
     def _ground(self, arrow: Arrow, reason: Reason) -> int:
         """The reasons of many edges differ in names only, so those are taken out."""
@@ -237,8 +246,8 @@ class _View:
     # ---------------------------------------------------------------- boxes
 
     def _boxes(self) -> list[list[Any]]:
-        parents = [-1, *(self.box[self.view.boxes[name][0]] for name in self.box_names[1:])]
-        labels = ["", *(self.view.boxes[name][1] for name in self.box_names[1:])]
+        parents = [-1, *(self.box[self.parents[name][0]] for name in self.box_names[1:])]
+        labels = ["", *(self.parents[name][1] for name in self.box_names[1:])]
         contents: list[list[int]] = [[] for _ in parents]
         for number, item in enumerate(self.items):
             contents[self.box[item.box]].append(number)
@@ -258,10 +267,10 @@ class _View:
         """Of each box, the edges between the things in it: of two nodes, those of the lowest box that both are in."""
         ways = [self._way(box, parents) for box in range(len(parents))]
         lifted: list[set[tuple[int, int]]] = [set() for _ in parents]
-        for arrow in self.arrows:
-            if arrow.is_implied:
+        edges = self.edges
+        for a, b, layers in zip(edges["from"], edges["to"], edges["layers"], strict=True):
+            if layers & self.implied:
                 continue
-            a, b = self.number[arrow.dependent], self.number[arrow.dependency]
             way_a, way_b = ways[self.box[self.items[a].box]], ways[self.box[self.items[b].box]]
             depth = 0
             for x, y in zip(way_a, way_b, strict=False):
@@ -293,6 +302,85 @@ def place_of(source: Mapping[str, Any]) -> Place | None:
 def places_of(sources: Iterable[Mapping[str, Any]]) -> tuple[Place, ...]:
     """The places of several sources that exist."""
     return tuple(place for place in map(place_of, sources) if place is not None)
+
+
+# Boxes in boxes: where a module has very many nodes, those of a type are together, and of very many of a type those
+# whose names are near each other.
+
+Boxes = Mapping[str, tuple[str, str]]
+"""the parent and the label of each box"""
+
+MOST_TOGETHER = 60
+"""nodes and boxes in a box, from which on they are divided"""
+
+
+PARTS = 30
+"""boxes that very many nodes of a type are divided into, at most"""
+
+
+def together(items: Sequence[PageNode], boxes: Boxes) -> tuple[list[PageNode], dict[str, tuple[str, str]]]:
+    """The nodes in their boxes, of which none has very many, and these boxes."""
+    inside: dict[str, list[PageNode]] = defaultdict(list)
+    for item in items:
+        inside[item.box].append(item)
+    made = dict(boxes)
+    at: dict[str, str] = {}
+    for box, those in inside.items():
+        if len(those) <= MOST_TOGETHER:
+            continue
+        types: dict[str, list[PageNode]] = defaultdict(list)
+        for item in those:
+            types[_TYPE.match(item.label)[0]].append(item)  # type: ignore[index]
+        for kind, members in types.items():
+            if len(members) > 1 and kind:
+                of_type = f"{box}: {kind}" if box else f"all {kind}"
+                made[of_type] = (box, kind)
+                at.update((item.name, of_type) for item in members)
+                _divide(sorted(members, key=lambda item: _natural(item.name)), of_type, made, at)
+    within: dict[str, list[str]] = defaultdict(list)
+    for box, (parent, _) in boxes.items():
+        within[parent].append(box)
+    for parent, children in within.items():
+        _divide_boxes(sorted(children, key=_natural), parent, made)
+    return [evolve(item, box=at[item.name]) if item.name in at else item for item in items], made
+
+
+def _divide_boxes(children: list[str], parent: str, boxes: dict[str, tuple[str, str]]) -> None:
+    """Put boxes that are too many for one into boxes in it, in the order of their names."""
+    count = len(children)
+    if count <= MOST_TOGETHER:
+        return
+    size = -(-count // min(PARTS, isqrt(count) + 1))
+    for begin in range(0, count, size):
+        part = children[begin : begin + size]
+        name = f"{parent or 'modules'}, {begin + 1} to {begin + len(part)}"
+        boxes[name] = (parent, f"{boxes[part[0]][1]} \u2013 {boxes[part[-1]][1]}")
+        boxes.update((child, (name, boxes[child][1])) for child in part)
+        _divide_boxes(part, name, boxes)
+
+
+def _divide(members: list[PageNode], box: str, boxes: dict[str, tuple[str, str]], at: dict[str, str]) -> None:
+    """Put nodes that are too many for a box into boxes in it, in the order of their names."""
+    count = len(members)
+    if count <= MOST_TOGETHER:
+        return
+    size = -(-count // min(PARTS, isqrt(count) + 1))
+    for begin in range(0, count, size):
+        part = members[begin : begin + size]
+        first, last = (_TYPE.sub("", item.label.partition(" (")[0], 1).lstrip(".") for item in (part[0], part[-1]))
+        name = f"{box}, {begin + 1} to {begin + len(part)}"
+        boxes[name] = (box, f"{first} \u2013 {last}")
+        at.update((item.name, name) for item in part)
+        _divide(part, name, boxes, at)
+
+
+_TYPE = re.compile(r"(data\.|ephemeral\.)?\w*")
+_NUMBER = re.compile(r"(\d+)")
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    """A key by which r2 comes before r10."""
+    return [(int(part), "") if n % 2 else (0, part) for n, part in enumerate(_NUMBER.split(name))]
 
 
 # Where the boxes of a page are drawn: in columns, what waits to the right of what it waits for.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from io import StringIO
 from typing import TYPE_CHECKING
 
@@ -11,8 +12,8 @@ from planner.foundation.vocabulary.address import AddressError, ModuleAddress, p
 from planner.logic.graph.edge_sources import LAYERS, declarations, grounds
 from planner.logic.model.graph import Graph
 from planner.logic.model.plan import Plan, change_name
-from planner.logic.programs.actions import NO_OP, Counts, actions, verb_of, words_for
-from planner.render.cause_summary import Causes, title_of
+from planner.logic.programs.actions import NO_OP, Counts, actions, does, step_words, verb_of
+from planner.render.cause_summary import OUTPUT, Causes, title_of
 from planner.render.diff_block import SchemaLookup
 from planner.render.page.document import (
     MOST_EDGES,
@@ -28,11 +29,12 @@ from planner.render.page.document import (
 from planner.render.page.page import hiding
 from planner.render.plan import PlanText, is_shown, pending, pending_actions
 from planner.render.terminal import Terminal
+from planner.render.verdicts import count_verdicts
 
 if TYPE_CHECKING:
     from planner.operations.graph import Explored
 
-TITLES = {"plan": "What is declared", "apply": "What will be done, in its order"}
+TITLES = {"plan": "What is declared", "apply": "What will be done"}
 MEANINGS = {
     "reference": "a value is read",
     "order": "it only has to come first",
@@ -46,38 +48,83 @@ def page_of_plan(explored: Explored, title: str, asks: str) -> Page:
     """The page about a plan. `asks`: the command that proves an edge."""
     plan = explored.plan
     hide = hiding(plan)
-    terminal = Terminal(StringIO(), StringIO(), StringIO(), colour=False)
-    shown = PlanText(plan, SchemaLookup(explored.schemas).resource_schema, terminal)
-    told = Causes(explored.causes, explored.actions, "full")
-    groups: dict[str, list[str]] = defaultdict(list)
-    for group in told.groups:
-        for name, _ in group.changes:
-            groups[name].append(title_of(group))
-    changes = tuple(
-        PageChange(
-            change_name(change),
-            change.action,
-            change.reason.replace("_", " "),
-            tuple(map(hide, groups.get(change_name(change), ()))),
-            tuple(map(hide, told.lines(change_name(change)))),
-            hide("\n".join(shown.body(change))) if is_shown(change) else "",
-        )
-        for change in sorted(plan.changes, key=change_name)
-    )
+    causes = Causes(explored.causes, explored.actions, "full")
+    changes = _changes(explored, causes, hide)
     done = {change.action for change in changes} - {NO_OP}
     counts = Counts.of_plan(plan)
     verdicts = plan.policy.verdicts if plan.policy is not None else ()
     return Page(
         title,
-        tuple(_summary(plan, told.headline(pending(counts), pending_actions(counts)))),
-        tuple(_view(name, graph, plan, changes) for name, graph in explored.graphs),
+        tuple(_summary(plan, causes.headline(pending(counts), pending_actions(counts)))),
+        (_view(name, explored.graph(name), plan, changes) for name in explored.kinds),
         tuple((layer, MEANINGS[layer]) for layer in LAYERS),
-        tuple((action, colour(action), words_for(colour(action)).sign) for action in actions() if action in done),
+        tuple((action, colour(action), _sign(action), _name(action)) for action in actions() if action in done),
         changes,
         tuple(sorted(verdicts)),
+        tuple(_about(explored)),
         asks=asks,
         hide=hide,
     )
+
+
+def _changes(explored: Explored, causes: Causes, hide: Callable[[str], str]) -> tuple[PageChange, ...]:
+    """The changes of objects, then those of outputs."""
+    plan = explored.plan
+    terminal = Terminal(StringIO(), StringIO(), StringIO(), colour=False)
+    shown = PlanText(plan, SchemaLookup(explored.schemas).resource_schema, terminal)
+    groups: dict[str, list[str]] = defaultdict(list)
+    for group in causes.groups:
+        for name, _ in group.changes:
+            groups[name].append(title_of(group))
+
+    def change(name: str, action: str, reason: str, text: str) -> PageChange:
+        lines, named = causes.lines(name), groups.get(name, ())
+        return PageChange(name, action, reason, tuple(map(hide, named)), tuple(map(hide, lines)), hide(text))
+
+    objects = [
+        change(
+            change_name(one),
+            one.action,
+            one.reason.replace("_", " "),
+            "\n".join(shown.body(one)) if is_shown(one) else "",
+        )
+        for one in sorted(plan.changes, key=change_name)
+    ]
+    texts = {name: f"{sign.strip()} {name} = {value}" for name, sign, value in shown.output_parts() if sign}
+    outputs = [
+        change(f"{OUTPUT}{one.name}", one.action, "", texts.get(one.name, ""))
+        for one in sorted(plan.outputs, key=lambda one: one.name)
+        if one.action != NO_OP
+    ]
+    return (*objects, *outputs)
+
+
+def _about(explored: Explored) -> Iterator[tuple[str, str]]:
+    """Where and when the plan was made, and what the policies found."""
+    head = explored.head
+    name = os.path.basename(os.path.realpath(explored.directory))
+    yield "Directory", name if head is None or not head.path else head.path
+    if head is not None:
+        edited = ", with edits" if head.is_edited else ""
+        yield "Branch", f"{head.branch} at {head.commit}{edited}" if head.branch else f"{head.commit}{edited}"
+    yield "Workspace", explored.workspace
+    if explored.plan.timestamp:
+        yield "Planned", explored.plan.timestamp.replace("T", " ").replace("Z", " UTC")
+    if explored.verdict is not None:
+        yield "Policies", count_verdicts(explored.verdict).removeprefix("Policies: ").removesuffix(".")
+
+
+def _sign(action: str) -> str:
+    """The sign of an action; that of create-before-destroy is its own."""
+    return "/".join(step.sign for step in step_words(action))
+
+
+def _name(action: str) -> str:
+    """The name of an action for people: `replace (create before destroy)`."""
+    first, *others = (step.legend.partition(" (")[0] for step in step_words(action))
+    if not others:
+        return first
+    return "replace" if does(action, "deletes") else f"replace ({' before '.join((first, *others))})"
 
 
 def colour(action: str) -> str:
@@ -94,6 +141,7 @@ def _view(name: str, graph: Graph, plan: Plan, changes: tuple[PageChange, ...]) 
     of_resource: dict[str, list[int]] = defaultdict(list)
     for change in plan.changes:
         of_resource[str(parse_resource_instance(change.address).config)].append(number[change_name(change)])
+    outputs = {change.address for change in changes if change.address.startswith(OUTPUT)}
     about = {row[0]: row[3] for row in graph.database["vertex"]}
     instances: dict[str, str] = dict(graph.database["instance_node"])
     declared = declarations(graph)
@@ -104,6 +152,8 @@ def _view(name: str, graph: Graph, plan: Plan, changes: tuple[PageChange, ...]) 
         if instance is not None:
             here = number.get(f"{instance} (deposed {node.extra})" if node.extra else instance)
             found = (here,) if here is not None else ()
+        elif about[node.name] in outputs:
+            found = (number[about[node.name]],)
         elif name == "plan":
             found = of_resource.get(about[node.name], ())
         source = declared.get(node.name)
@@ -111,7 +161,7 @@ def _view(name: str, graph: Graph, plan: Plan, changes: tuple[PageChange, ...]) 
             PageNode(
                 node.name,
                 node.kind,
-                _short(node.name, node.module, name),
+                _short(node.name, node.module, name if about[node.name] not in outputs else "plan"),
                 node.module,
                 about[node.name],
                 place_of(source) if source is not None else None,
@@ -120,8 +170,7 @@ def _view(name: str, graph: Graph, plan: Plan, changes: tuple[PageChange, ...]) 
         )
     reduced = {(a, b) for a, bs in graph.reduced.items() for b in bs}
     wanted = reduced if len(graph.edge_rows) > MOST_EDGES else set(graph.edge_rows)
-    because = grounds(graph, wanted)
-    arrows = tuple(
+    arrows = (
         Arrow(
             a,
             b,
@@ -132,7 +181,7 @@ def _view(name: str, graph: Graph, plan: Plan, changes: tuple[PageChange, ...]) 
                 for n, maker in enumerate(ground.makers)
             ),
         )
-        for (a, b), ground in because.items()
+        for (a, b), ground in grounds(graph, wanted)
     )
     is_reduced = len(graph.edge_rows) > MOST_EDGES
     return PageView(name, TITLES[name], tuple(items), arrows, _boxes({item.box for item in items}), is_reduced)

@@ -20,8 +20,8 @@ from planner.render.page.document import Page, page_json
 
 _FOLDER = Path(__file__).with_name("assets")
 STYLES = ("page.css",)
-_MARKS = re.compile(r"@(?:policy|title|summary|noun|below|data)@|/\*(?:style|script)\*/")
-SCRIPTS = ("scene.js", "canvas.js", "panels.js")
+_MARKS = re.compile(r"@(?:policy|title|summary|about|noun|live|below|data)@|/\*(?:style|script)\*/")
+SCRIPTS = ("scene.js", "canvas.js", "panels.js", "exports.js")
 
 
 def page_html(page: Page, below: str = "") -> str:
@@ -35,6 +35,8 @@ def page_html(page: Page, below: str = "") -> str:
         "@policy@": escape(policy),
         "@title@": escape(page.title),
         "@summary@": summary,
+        "@about@": "".join(f"<dt>{escape(word)}</dt><dd>{escape(text)}</dd>" for word, text in page.about),
+        "@live@": "",
         "@noun@": escape(page.noun),
         "/*style*/": style,
         "/*script*/": script,

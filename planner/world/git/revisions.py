@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.foundation.vocabulary.nearest import did_you_mean, word
@@ -69,6 +70,32 @@ def top_of(directory: str) -> str:
     except GitError as problem:
         raise Failure(_no_repository(directory, str(problem))) from None
     return os.path.realpath(output.removesuffix("\n"))
+
+
+class Head(NamedTuple):
+    """The place of a directory in its repository (`path`, "" at the top), and the checked-out branch and commit."""
+
+    path: str
+    branch: str
+    """"" when a commit is checked out"""
+    commit: str
+    is_edited: bool
+    """files that git knows are not as they were committed"""
+
+
+def head_of(directory: str) -> Head | None:
+    """The checked-out branch and commit of a directory; None without a repository, a commit or git."""
+    try:
+        path = run(directory, ["rev-parse", "--show-prefix"])[0].strip().rstrip("/")
+        lines = run(directory, ["status", "--porcelain=v2", "--branch", "--untracked-files=no"])[0].splitlines()
+    except (GitError, Failure):
+        return None
+    about = {words[1]: words[2] for line in lines if line.startswith("# ") and len(words := line.split(" ", 2)) > 2}
+    commit, branch = about.get("branch.oid", "(initial)"), about.get("branch.head", "")
+    if commit == "(initial)":
+        return None
+    edited = any(not line.startswith("# ") for line in lines)
+    return Head(path, "" if branch == "(detached)" else branch, commit[:9], edited)
 
 
 def _no_repository(directory: str, message: str) -> Diagnostic:

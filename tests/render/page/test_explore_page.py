@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
 from cli.conftest import Ran
-from render.page.browser import needs_browser, opened
+from render.page.browser import MISSING, browsing, needs_browser, opened
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "01_first_plan" / "main.tf"
 HOSTILE = "</script><script>throw 1</script><!-- & \u2028 ' \" `${1}`"
@@ -41,6 +42,12 @@ output "out" { value = terraform_data.b[0].id }
 """
 
 
+@pytest.fixture(scope="module", autouse=True)
+def one_browser() -> Iterator[None]:
+    with nullcontext() if MISSING else browsing():
+        yield
+
+
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, planner: Callable[..., Ran]) -> Path:
     (tmp_path / "m").mkdir()
@@ -57,6 +64,10 @@ def document(text: str) -> Any:
     return json.loads(found[1])
 
 
+def without_time(text: str) -> str:
+    return re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC", "", text)
+
+
 def explored(planner: Callable[..., Ran], folder: Path, *words: str) -> tuple[str, Any]:
     ran = planner("explore", *words, f"-out={folder}/page.html")
     assert (ran.code, ran.err) == (0, ""), ran.err
@@ -71,11 +82,11 @@ def test_the_document(folder: Path, planner: Callable[..., Ran]) -> None:
 
     words = set(re.findall(r'"([a-z_]+)"', documented.__doc__ or ""))
     assert set(page) | set(page["views"][0]) | set(page["views"][0]["nodes"]) | set(page["views"][0]["edges"]) <= words
-    assert [view["name"] for view in page["views"]] == ["plan", "apply"]
+    assert [view["name"] for view in page["views"]] == ["apply", "plan"]
     assert [change[:2] for change in page["changes"]][:2] == [
         ["module.m.terraform_data.b[0]", "create"], ["module.m.terraform_data.b[1]", "create"],
     ]  # fmt: skip
-    plan = page["views"][0]
+    plan = page["views"][1]
     names = [page["strings"][n] for n in plan["nodes"]["name"]]
     assert names == sorted(names) and "module.m.terraform_data.b (expand)" in names
     pairs = list(zip(plan["edges"]["from"], plan["edges"]["to"], plan["edges"]["layers"], strict=True))
@@ -84,7 +95,8 @@ def test_the_document(folder: Path, planner: Callable[..., Ran]) -> None:
     asked = kinds["terraform_data.z (expand)", "terraform_data.a (expand)"]
     assert asked & 1 << layers.index("order") and not asked & 1 << layers.index("reference")
     assert kinds["module.m.var.given (expand, reference)", "module.m.var.given (expand, input)"] & 1
-    assert explored(planner, folder)[0] == text
+    assert [word for word, _ in page["about"]] == ["Directory", "Workspace", "Planned"]
+    assert without_time(explored(planner, folder)[0]) == without_time(text)
 
 
 def test_nothing_hostile_and_nothing_secret(folder: Path, planner: Callable[..., Ran]) -> None:
@@ -119,6 +131,7 @@ def test_what_cannot_be(folder: Path, planner: Callable[..., Ran]) -> None:
 def test_search_and_proof(folder: Path, planner: Callable[..., Ran]) -> None:
     explored(planner, folder)
     with opened(folder / "page.html") as tab:
+        tab.get_by_label("Graph", exact=True).select_option("What is declared")
         tab.get_by_label("Search").fill("given")
         assert "2 nodes found" in tab.get_by_role("status").inner_text()
         tab.get_by_role("button", name="module.m.var.given (expand, input)").first.click()
@@ -143,7 +156,7 @@ def test_by_keyboard_alone(folder: Path, planner: Callable[..., Ran]) -> None:
         tab.keyboard.type("data.z")
         tab.keyboard.press("Enter")
         status = tab.get_by_role("status")
-        assert status.inner_text().startswith("terraform_data.z (expand), resource, create; waits for")
+        assert status.inner_text().startswith("terraform_data.z (expand), resource; waits for")
         tab.keyboard.press("Escape")
         assert tab.evaluate("document.activeElement.id") == "graph"
         tab.keyboard.press("ArrowLeft")
@@ -176,6 +189,31 @@ def test_an_order_of_the_users(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     page = explored(planner, tmp_path)[1]
     reasons = {page["strings"][rule]: page["strings"][reason] for rule, reason, _ in page["grounds"]}
     assert "is older" in reasons["mine.first"] and "graph/references.by-reference" not in reasons
+
+
+def test_signs_and_outputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, planner: Callable[..., Ran]) -> None:
+    monkeypatch.chdir(tmp_path)
+    main = """
+resource "terraform_data" "first" {
+  triggers_replace = %s
+  lifecycle { create_before_destroy = true }
+}
+resource "terraform_data" "second" { triggers_replace = %s }
+output "out" { value = %s }
+"""
+    (tmp_path / "main.tf").write_text(main % (1, 1, 1))
+    assert planner("apply", "-auto-approve").code == 0
+    (tmp_path / "main.tf").write_text(main % (2, 2, 2))
+    page = explored(planner, tmp_path)[1]
+    assert sorted(page["actions"]) == [
+        ["create-then-delete", "replace", "+/-", "replace (create before destroy)"],
+        ["delete-then-create", "replace", "-/+", "replace"],
+        ["update", "update", "~", "update in-place"],
+    ]
+    number = [change[0] for change in page["changes"]].index("output.out")
+    assert page["changes"][number][1] == "update" and page["texts"][str(number)] == "~ out = 1 -> 2"
+    for view in page["views"]:
+        assert [number] in view["nodes"]["changes"].values()
 
 
 def test_nothing_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, planner: Callable[..., Ran]) -> None:

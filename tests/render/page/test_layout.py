@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from planner.render.page.document import columns
+from planner.render.page.document import MOST_TOGETHER, PageNode, columns, together
 
 
 def places(drawn: list[list[int]]) -> dict[int, int]:
@@ -51,3 +51,19 @@ def test_cycles_and_nothing() -> None:
 @pytest.mark.slow
 def test_a_long_chain() -> None:
     assert columns(20_000, [(i, i - 1) for i in range(1, 20_000)]) == [[i] for i in range(20_000)]
+
+
+def test_many_nodes_are_together_by_type_and_name() -> None:
+    nodes = [PageNode(f"a.r{n}", "resource", f"a.r{n}", "") for n in range(200)]
+    nodes += [PageNode(f"b.r{n}", "resource", f"b.r{n}", "") for n in range(3)] + [PageNode("root", "root", "root")]
+    items, boxes = together(nodes, {})
+    assert {item.box for item in items[200:]} == {"all b", ""} and boxes["all b"] == ("", "b")
+    inside = [[item.name for item in items if item.box == box] for box in boxes if boxes[box][0] == "all a"]
+    assert inside[0] == [f"a.r{n}" for n in range(14)] and sorted(map(len, inside))[-1] == 14
+    assert boxes["all a, 1 to 14"] == ("all a", "r0 \u2013 r13")
+    many = {f"module.m{n}": ("", f"module.m{n}") for n in range(2 * MOST_TOGETHER)}
+    _, boxes = together([], many)
+    assert len([1 for parent, _ in boxes.values() if not parent]) == 11
+    assert boxes["module.m10"][0] == "modules, 1 to 11"
+    few = [PageNode("a", "resource", "a")]
+    assert together(few, {"m": ("", "m")}) == (few, {"m": ("", "m")})

@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Any
 
 from planner.foundation.vocabulary.records import frozen
-from planner.language.syntax.rule_syntax import Atom, Literal
+from planner.language.syntax.rule_syntax import Atom, Literal, RuleVariable, Term, Wildcard
 from planner.logic.datalog.engine.evaluate import Database
 from planner.logic.datalog.engine.interpret import Assignment
 from planner.logic.datalog.engine.program import CompiledFunction, RuleProgram
@@ -42,6 +42,21 @@ def makers(program: RuleProgram, database: Database, predicate: str, rows: Abstr
     result = _Makers(program, database)
     result.follow(predicate, rows & database[predicate], 0)
     return dict(result.found)
+
+
+def relations_read(program: RuleProgram, predicate: str) -> tuple[str, ...]:
+    """The relations that `makers` reads for rows of this one: a database that has kept them derives none again."""
+    functions = {function.rule: function for step in program.compiled.steps for function in step.functions}
+    names = {p.number: name for name, p in program.predicates.items()}
+    waiting, reached = [predicate], {predicate}
+    while waiting:
+        for rule in program.rules_for(waiting.pop()):
+            function = functions.get(rule.number)
+            below = _passed_on(rule)
+            if below is not None and below not in reached and program.predicates[below].operator is None:
+                waiting.append(below)
+            reached.update(names[number] for number in (function.reads if function is not None else ()))
+    return tuple(sorted(reached))
 
 
 class _Makers:
@@ -116,15 +131,42 @@ class _Reasons:
         self.named = set(_NAMED.findall(rule.reason))
         self.outer = outer_names(rule.head, rule.body)
         self.ordered: list[Literal] | None = None
+        self.lookups: list[_Lookup] | None = None
 
     def of(self, row: Row) -> str:
         start = matched_head(self.rule, row) or {}
         if not self.named <= start.keys():
-            start = self._solved(start)
+            start = self._looked_up(start) or self._solved(start)
         return reason_text(self.rule, start)
 
+    def _looked_up(self, start: Assignment) -> Assignment | None:
+        """The values that the reason names where plain lookups find each in one way only. As the row holds by this
+        rule, what can be in one way only is so."""
+        if self.lookups is None:
+            self.lookups = self._plan(start)
+        assignment = dict(start)
+        for lookup in self.lookups:
+            values = lookup.index.get(tuple([assignment[key] for key in lookup.known]))
+            if values is None:
+                return None
+            assignment.update(zip(lookup.sought, values, strict=True))
+        return assignment if self.named <= assignment.keys() else None
+
+    def _plan(self, start: Assignment) -> list[_Lookup]:
+        """Lookups in atoms of variables and wildcards, next the one whose values have the fewest rows."""
+        atoms = [x for x in self.rule.body if isinstance(x, Atom) and all(map(_is_variable, x.arguments))]
+        known, plan = set(start), list[_Lookup]()
+        while not self.named <= known and atoms:
+            near = [_Lookup.of(self.relations.database[atom.predicate], atom, known) for atom in atoms]
+            best = min(range(len(near)), key=lambda n: near[n].ways)
+            del atoms[best]
+            if near[best].sought:
+                plan.append(near[best])
+                known.update(near[best].sought)
+        return plan
+
     def _solved(self, start: Assignment) -> Assignment:
-        """The values that the reason names. As the row holds by this rule, what can be in one way only is so."""
+        """The values that the reason names, by search."""
         if self.ordered is None:
             self.ordered = join_order(self.rule.body, start, self.outer)
         assignment = start
@@ -139,3 +181,31 @@ class _Reasons:
                 return min(several, key=lambda a: [str(a.get(name, "")) for name in wanted], default=start)
             assignment = ways[0][1] if ways else assignment
         return assignment
+
+
+def _is_variable(term: Term) -> bool:
+    return isinstance(term, RuleVariable | Wildcard)
+
+
+@frozen(eq=False)
+class _Lookup:
+    """The values of the variables `sought` by those of the variables `known`; None where there are several. `ways`: the
+    number of rows for each key, on the average."""
+
+    known: tuple[str, ...]
+    sought: tuple[str, ...]
+    index: dict[Row, Row | None]
+    ways: float
+
+    @classmethod
+    def of(cls, rows: AbstractSet[Row], atom: Atom, known: set[str]) -> _Lookup:
+        places = {term.name: at for at, term in enumerate(atom.arguments) if isinstance(term, RuleVariable)}
+        keys = tuple(name for name in places if name in known)
+        sought = tuple(name for name in places if name not in known)
+        at, others = [places[name] for name in keys], [places[name] for name in sought]
+        index: dict[Row, Row | None] = {}
+        for row in rows:
+            key, value = tuple([row[n] for n in at]), tuple([row[n] for n in others])
+            if index.setdefault(key, value) != value:
+                index[key] = None
+        return cls(keys, sought, index, len(rows) / len(index) if index else 0.0)

@@ -1,9 +1,10 @@
 // Drawing, moving and pointing. What is in view is drawn into a picture larger than the window, a few milliseconds at a
 // time; moving shows that picture elsewhere, so that it never waits for drawing.
 "use strict";
-const canvas = document.getElementById("graph");
 const DASHES = [[], [7, 4], [2, 3], [11, 3, 2, 3], [4, 2]]; // by layer, as the legend has them
 const SLICE = 7, MARGIN = 0.5, LEAST = 0.003, MOST = 4;
+const LEGIBLE = 0.75; // the scale from which on a page begins with all of a graph
+const ROUTED = 2000; // edges up to which they are led around boxes
 
 class Drawing {
   constructor(scene) {
@@ -18,7 +19,7 @@ class Drawing {
     new ResizeObserver(() => this.resize()).observe(canvas);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { this.readColours(); this.redraw(); });
   }
-  show(scene) { this.scene = scene; this.chosen = null; this.marked = null; this.front = null; this.readColours(); this.resize(); this.fit(); }
+  show(scene) { this.scene = scene; this.chosen = null; this.marked = null; this.front = null; this.readColours(); this.resize(); this.begin(); }
   readColours() {
     const style = getComputedStyle(document.documentElement);
     for (const name of ["paper", "ink", "soft", "line", "raised", "mark", "none", "box", ...data.layers.map(l => l[0]), ...colourOf.values()])
@@ -27,14 +28,25 @@ class Drawing {
   resize() {
     const ratio = devicePixelRatio || 1, width = canvas.clientWidth, height = canvas.clientHeight;
     if (this.width === width && this.height === height && this.ratio === ratio) return;
-    Object.assign(this, { width, height, ratio });
+    Object.assign(this, { width, height, ratio, marginX: Math.round(width * MARGIN), marginY: Math.round(height * MARGIN) });
     canvas.width = width * ratio; canvas.height = height * ratio;
     this.redraw(true);
   }
-  fit() {
-    const { w, h } = this.scene.rect[0];
-    const k = Math.min(1.2, Math.max(LEAST, 0.97 * Math.min(this.width / (w || 1), this.height / (h || 1))));
-    this.eye = { k, x: (w - this.width / k) / 2, y: (h - this.height / k) / 2 };
+  fit() { const { w, h } = this.scene.rect[0]; this.fitTo([0, 0, w, h]); }
+  /** Bring a rectangle into view, as large as it fits. */
+  fitTo([x, y, w, h], least = LEAST) {
+    const k = Math.min(1.2, Math.max(least, 0.96 * Math.min(this.width / (w || 1), this.height / (h || 1))));
+    this.eye = { k, x: x + (w - this.width / k) / 2, y: y + (h - this.height / k) / 2 };
+    this.redraw(true);
+  }
+  /** All of the graph, or its beginning where labels would be too small to be read. */
+  begin() {
+    this.fit();
+    if (this.eye.k >= LEGIBLE) return;
+    const { scene } = this, first = scene.order.length ? scene.area(scene.order[0][0]) : [0, 0, 0, 0];
+    const { w, h } = scene.rect[0], room = (all, seen, at) => all < seen ? (all - seen) / 2 : Math.max(0, Math.min(at, all - seen));
+    const k = LEGIBLE, width = this.width / k, height = this.height / k;
+    this.eye = { k, x: room(w, width, first[0] + first[2] / 2 - (scene.boxes[0].isDown ? width / 2 : PAD)), y: room(h, height, first[1] - HEAD) };
     this.redraw(true);
   }
   zoom(factor, x = this.width / 2, y = this.height / 2) {
@@ -66,7 +78,7 @@ class Drawing {
   redraw(atOnce = false) {
     if (!this.width || !this.height) return;
     const image = document.createElement("canvas");
-    image.width = this.width * this.ratio * (1 + 2 * MARGIN); image.height = this.height * this.ratio * (1 + 2 * MARGIN);
+    image.width = (this.width + 2 * this.marginX) * this.ratio; image.height = (this.height + 2 * this.marginY) * this.ratio;
     this.job = { image, eye: { ...this.eye }, steps: this.paint(image, { ...this.eye }) };
     if (atOnce || !this.front) { for (const _ of this.job.steps); this.finish(); return; }
     this.blit();
@@ -86,8 +98,8 @@ class Drawing {
     context.fillRect(0, 0, canvas.width, canvas.height);
     if (!front) return;
     const scale = eye.k / front.eye.k;
-    const x = (front.eye.x - eye.x) * eye.k * ratio - MARGIN * this.width * ratio * scale;
-    const y = (front.eye.y - eye.y) * eye.k * ratio - MARGIN * this.height * ratio * scale;
+    const x = (front.eye.x - eye.x) * eye.k * ratio - this.marginX * ratio * scale;
+    const y = (front.eye.y - eye.y) * eye.k * ratio - this.marginY * ratio * scale;
     context.drawImage(front.image, x, y, front.image.width * scale, front.image.height * scale);
     if (this.chosen !== null) this.frame(context);
   }
@@ -102,27 +114,34 @@ class Drawing {
   // -------------------------------------------------------------- painting
 
   *paint(image, eye) {
-    const context = image.getContext("2d"), { scene, colours, ratio } = this, k = eye.k;
-    const left = eye.x - this.width * MARGIN / k, top = eye.y - this.height * MARGIN / k;
-    const right = left + this.width * (1 + 2 * MARGIN) / k, bottom = top + this.height * (1 + 2 * MARGIN) / k;
+    const context = image.getContext("2d"), { ratio } = this, k = eye.k;
+    const left = eye.x - this.marginX / k, top = eye.y - this.marginY / k;
     context.setTransform(k * ratio, 0, 0, k * ratio, -left * k * ratio, -top * k * ratio);
+    yield* this.paintOn(context, k, left, top, (this.width + 2 * this.marginX) / k, (this.height + 2 * this.marginY) / k);
+  }
+  /** Paint a part of the drawing on a context whose units are the drawing's, to be seen at the scale k. */
+  *paintOn(context, k, left, top, width, height) {
+    const { scene, colours } = this, right = left + width, bottom = top + height;
     context.fillStyle = colours.paper;
-    context.fillRect(left, top, right - left, bottom - top);
+    context.fillRect(left, top, width, height);
     const sees = (x, y, w, h) => x < right && x + w > left && y < bottom && y + h > top;
     for (let b = 1; b < scene.boxes.length; b++) {
       const { x, y, w, h, shown } = scene.rect[b];
       if (!shown || scene.folded[b] || !h || !sees(x, y, w, h)) continue;
       context.fillStyle = colours.box; context.strokeStyle = colours.line; context.lineWidth = 1 / k;
       context.fillRect(x, y, w, h); context.strokeRect(x, y, w, h);
-      if (k > 0.3) this.letters(context, `\u25be ${scene.boxTitle(b)}`, x + 8, y + 16, w - 12, colours.soft);
     }
     yield* this.edges(context, k, sees);
+    for (let b = 1; b < scene.boxes.length; b++) { // titles above edges
+      const { x, y, w, h, shown } = scene.rect[b];
+      if (shown && !scene.folded[b] && h && sees(x, y, w, h)) this.letters(context, `\u25be ${scene.boxTitle(b)}`, x + 8, y + HEAD / 2, w - 12, colours.ink, k, "600 ");
+    }
     let drawn = 0;
-    context.lineWidth = 1 / Math.max(k, 0.4);
     for (const [thing] of scene.where) {
       const [x, y, w, h] = scene.area(thing);
       if (!h || !sees(x, y, w, h) || thing < 0 && !scene.folded[-1 - thing]) continue;
       if (++drawn % 200 === 0) yield;
+      context.lineWidth = 1 / Math.max(k, 0.4);
       this.thing(context, thing, x, y, w, h, k);
     }
   }
@@ -130,44 +149,52 @@ class Drawing {
     const { scene, colours, marked } = this;
     const runs = data.layers.map(() => []), strong = [];
     const always = marked && marked.edges.size <= 1000 ? marked.edges : []; // hidden kinds among them, too
-    for (const e of always) if (scene.stands[scene.from[e]] !== scene.stands[scene.to[e]] && !scene.hidden[scene.from[e]] && !scene.hidden[scene.to[e]]) strong.push(this.curve(e));
+    for (const e of always) if (scene.stands[scene.from[e]] !== scene.stands[scene.to[e]] && !scene.hidden[scene.from[e]] && !scene.hidden[scene.to[e]]) strong.push(this.route(e));
     let looked = 0;
     for (const e of scene.lines) {
-      if (++looked % 5000 === 0) yield;
-      const curve = this.curve(e);
-      const x = Math.min(curve[0], curve[2]), y = Math.min(curve[1], curve[3]);
-      if (!sees(x - 40, y, Math.abs(curve[2] - curve[0]) + 80, Math.abs(curve[3] - curve[1]) + 1)) continue;
-      if (marked && marked.edges.has(e)) { if (always !== marked.edges) strong.push(curve); }
-      else runs[31 - Math.clz32(scene.layers[e] & -scene.layers[e])].push(curve);
+      if (++looked % 2000 === 0) yield;
+      const route = this.route(e), end = route.length;
+      const x = Math.min(route[0], route[end - 2]), y = Math.min(route[1], route[end - 1]);
+      if (end === 8 && !sees(x - 40, y, Math.abs(route[0] - route[end - 2]) + 80, Math.abs(route[1] - route[end - 1]) + 1)) continue;
+      if (marked && marked.edges.has(e)) { if (always !== marked.edges) strong.push(route); }
+      else runs[31 - Math.clz32(scene.layers[e] & -scene.layers[e])].push(route);
     }
-    const stroke = function* (curves, colour, width, alpha) {
-      context.strokeStyle = colour; context.lineWidth = width; context.globalAlpha = alpha;
-      for (let at = 0; at < curves.length; at += 150) {
+    const hasHeads = k > 0.35 && scene.lines.length <= 400;
+    const stroke = function* (routes, colour, width, alpha) {
+      context.strokeStyle = context.fillStyle = colour; context.lineWidth = width; context.globalAlpha = alpha;
+      for (let at = 0; at < routes.length; at += 150) {
         context.beginPath();
-        for (let n = at; n < Math.min(at + 150, curves.length); n++) {
-          const [x1, y1, x2, y2, dx, dy] = curves[n];
-          context.moveTo(x1, y1);
-          context.bezierCurveTo(x1 - dx, y1 - dy, x2 + dx, y2 + dy, x2, y2);
+        for (const route of routes.slice(at, at + 150)) {
+          context.moveTo(route[0], route[1]);
+          for (let n = 2; n < route.length; n += 6) context.bezierCurveTo(route[n], route[n + 1], route[n + 2], route[n + 3], route[n + 4], route[n + 5]);
         }
         context.stroke();
         yield;
+      }
+      if (hasHeads) { // at what waits
+        context.beginPath();
+        for (const [x, y, cx, cy] of routes) {
+          const far = Math.hypot(cx - x, cy - y) || 1, [dx, dy] = [(cx - x) / far * 7, (cy - y) / far * 7];
+          context.moveTo(x, y); context.lineTo(x + dx - dy / 2, y + dy + dx / 2); context.lineTo(x + dx + dy / 2, y + dy - dx / 2); context.lineTo(x, y);
+        }
+        context.fill();
       }
       context.globalAlpha = 1;
     };
     const many = scene.lines.length > 1500;
     for (let n = 0; n < runs.length; n++) {
       context.setLineDash(many ? [] : DASHES[n] || []);
-      yield* stroke(runs[n], colours[data.layers[n][0]], Math.max(1, 0.7 / k), marked ? 0.12 : many ? 0.35 : scene.lines.length > 300 ? 0.55 : 0.75);
+      yield* stroke(runs[n], colours[data.layers[n][0]], Math.max(1, 0.7 / k), marked ? 0.15 : many ? 0.35 : scene.lines.length > 300 ? 0.6 : 0.85);
     }
     context.setLineDash([]);
     yield* stroke(strong, colours.mark, Math.max(2.2, 1.4 / k), 1);
   }
-  /** From the left, or the top, of what waits to the right, or the foot, of what it waits for: both ends and the bend. */
-  curve(e) {
-    const { scene } = this, one = scene.stands[scene.from[e]], other = scene.stands[scene.to[e]];
-    const [ax, ay, aw, ah] = scene.area(one), [bx, by, bw, bh] = scene.area(other);
-    if (ay >= by + bh && (scene.down(one) && scene.down(other) || ax < bx + bw)) return [ax + aw / 2, ay, bx + bw / 2, by + bh, 0, Math.max(12, (ay - by - bh) * 0.4)];
-    return [ax, ay + ah / 2, bx + bw, by + bh / 2, Math.max(25, Math.abs(bx + bw - ax) * 0.4), 0];
+  /** The way of an edge in curves, from what waits to what it waits for: its start, then two controls and an end each. */
+  route(e) {
+    const { scene } = this;
+    let found = scene.routes.get(e);
+    if (!found) scene.routes.set(e, found = scene.lines.length <= ROUTED ? routed(scene, e) : curved(scene, e));
+    return found;
   }
   thing(context, thing, x, y, w, h, k) {
     const { scene, colours, marked } = this;
@@ -179,24 +206,26 @@ class Drawing {
     context.beginPath();
     if (k > 0.3) context.roundRect(x, y, w, h, 5); else context.rect(x, y, w, h);
     context.fill(); context.stroke();
-    if (k > 0.3) {
-      const title = box ? `\u25b8 ${scene.boxTitle(-1 - thing)}` : scene.label(thing);
-      this.letters(context, title, x + 9, y + h / 2 + 4, w - 14, colours.ink);
-    }
+    const title = box ? `\u25b8 ${scene.boxTitle(-1 - thing)}` : scene.label(thing);
+    this.letters(context, title, x + 9, y + h / 2 - (box ? 2 : 0), w - 15, colours.ink, k, box ? "600 " : "");
     let left = x;
-    for (const [colour, number] of box ? box.tally : []) { // how many of which changes are in it
-      const width = w * number / box.size;
-      context.fillStyle = colours[colour] || colours.none;
-      context.fillRect(left, y + h - 5, width, 5);
+    for (const [action, number] of box ? box.tally : []) { // how many of which changes are in it
+      const width = w * number / Math.max(box.distinct.size, scene.onlyChanged ? 1 : box.size);
+      context.fillStyle = colours[colourOf.get(action)] || colours.none;
+      context.fillRect(left, y + h - 6, width, 6);
       left += width;
     }
     context.globalAlpha = 1;
   }
-  letters(context, text, x, y, room, colour) {
-    context.font = "11px ui-monospace, monospace";
+  /** Text around the middle of a line, larger than usual where the scale is small, with its end if it is too long. */
+  letters(context, text, x, y, room, colour, k, weight = "") {
+    const size = Math.min(NODE * 0.7, Math.max(12, 9 / k));
+    if (size * k < 6) return;
+    context.font = `${weight}${size}px ui-monospace, "DejaVu Sans Mono", monospace`;
+    context.textBaseline = "middle";
     context.fillStyle = colour;
-    const fits = Math.floor(room / LETTER) + 1;
-    context.fillText(text.length > fits ? `${text.slice(0, fits - 1)}\u2026` : text, x, y);
+    const fits = Math.floor(room / (size * 0.602)), first = Math.floor(fits * 0.4);
+    context.fillText(text.length > fits ? `${text.slice(0, first)}\u2026${text.slice(text.length - fits + first + 1)}` : text, x, y);
   }
 
   // -------------------------------------------------------------- pointing
@@ -209,15 +238,113 @@ class Drawing {
   edgeAt(x, y) {
     let best = null, least = 7 / this.eye.k;
     for (const e of this.scene.lines) {
-      const [x1, y1, x2, y2, dx, dy] = this.curve(e);
-      if (x < Math.min(x1, x2) - dx - least || x > Math.max(x1, x2) + dx + least) continue;
-      if (y < Math.min(y1, y2) - dy - least || y > Math.max(y1, y2) + dy + least) continue;
-      for (let t = 0; t <= 1; t += 1 / 40) {
-        const u = 1 - t, a = u * u * u, b = 3 * u * u * t, c = 3 * u * t * t, d = t * t * t;
-        const far = Math.hypot(a * x1 + b * (x1 - dx) + c * (x2 + dx) + d * x2 - x, a * y1 + b * (y1 - dy) + c * (y2 + dy) + d * y2 - y);
-        if (far < least) { least = far; best = e; }
-      }
+      const route = this.route(e);
+      if (route.length === 8 && (x < Math.min(route[0], route[6]) - 40 || x > Math.max(route[0], route[6]) + 40)) continue;
+      for (let n = 2, [x1, y1] = route; n < route.length; [x1, y1] = [route[n + 4], route[n + 5]], n += 6)
+        for (let t = 0; t <= 1; t += 1 / 24) {
+          const u = 1 - t, a = u * u * u, b = 3 * u * u * t, c = 3 * u * t * t, d = t * t * t;
+          const far = Math.hypot(a * x1 + b * route[n] + c * route[n + 2] + d * route[n + 4] - x, a * y1 + b * route[n + 1] + c * route[n + 3] + d * route[n + 5] - y);
+          if (far < least) { least = far; best = e; }
+        }
     }
     return best;
   }
+}
+
+// ---------------------------------------------------------------- ways of edges
+
+/** Straight from the left, or the top, of what waits to the right, or the foot, of what it waits for. */
+function curved(scene, e) {
+  const one = scene.stands[scene.from[e]], other = scene.stands[scene.to[e]];
+  const [ax, ay, aw, ah] = scene.area(one), [bx, by, bw, bh] = scene.area(other);
+  const down = thing => scene.where.get(thing)?.isDown;
+  if (ay >= by + bh && (down(one) && down(other) || ax < bx + bw)) {
+    const bend = Math.max(12, (ay - by - bh) * 0.4);
+    return [ax + aw / 2, ay, ax + aw / 2, ay - bend, bx + bw / 2, by + bh + bend, bx + bw / 2, by + bh];
+  }
+  const bend = Math.max(25, Math.abs(bx + bw - ax) * 0.4);
+  return [ax, ay + ah / 2, ax - bend, ay + ah / 2, bx + bw + bend, by + bh / 2, bx + bw, by + bh / 2];
+}
+/** Between the boxes: along the columns or rows, through their gaps, out of boxes and into them. Each point is [x, y, whether the line arrives there downwards, whether it turns]. */
+function routed(scene, e) {
+  const [start, end] = [scene.stands[scene.from[e]], scene.stands[scene.to[e]]], outer = thing => {
+    const boxes = [scene.box(thing)];
+    while (boxes.at(-1) > 0) boxes.push(scene.boxes[boxes.at(-1)].parent);
+    return boxes;
+  };
+  const around = new Set(outer(start)), common = outer(end).find(b => around.has(b)), shift = (e * 7 % 5 - 2) * 1.5;
+  const points = [], isBeside = (box, n, other) => !box.isDown || box.bands[n].strip === box.bands[other].strip;
+  const place = (isDown, along, across, turns = false) => points.push(isDown ? [across, along, true, turns] : [along, across, false, turns]);
+  /** Through a column or row, at its gap nearest to where the line is. */
+  const pass = (box, n, isBack) => {
+    const band = box.bands[n], at = box.isDown ? 0 : 1, areas = band.things.map(thing => scene.area(thing));
+    let now = points.at(-1)[at], best = null;
+    const offer = where => { if (best === null || Math.abs(where - now) < Math.abs(best - now)) best = where; };
+    const half = GAP / 2 - 2;
+    areas.forEach((area, i) => {
+      const begin = area[at], finish = area[at] + area[at + 2], next = areas[i + 1];
+      if (!i) offer(Math.min(now, begin - half));
+      offer(next ? Math.max(finish + half, Math.min(now, next[at] - half)) : Math.max(now, finish + half));
+    });
+    best = Math.abs(best - now) < 1 ? now : best + shift;
+    place(box.isDown, isBack ? band.end : band.begin, best);
+    place(box.isDown, isBack ? band.begin : band.end, best);
+  };
+  /** From a thing to the border of the box in the common one that has it, with the flow or against it. */
+  const leave = (thing, isBack) => {
+    let b = scene.box(thing), box = scene.boxes[b];
+    let { number } = scene.where.get(thing);
+    const [x, y, w, h] = scene.area(thing);
+    place(box.isDown, isBack ? (box.isDown ? y : x) : (box.isDown ? y + h : x + w), box.isDown ? x + w / 2 : y + h / 2);
+    while (b !== common) {
+      const parent = scene.boxes[box.parent], rect = scene.rect[b];
+      const across = points.at(-1)[box.isDown ? 0 : 1], band = box.bands[number];
+      place(box.isDown, isBack ? band.begin : band.end, across);
+      if (box.isDown === parent.isDown) {
+        for (let n = number + (isBack ? -1 : 1); box.bands[n] && isBeside(box, n, number); n += isBack ? -1 : 1) pass(box, n, isBack);
+        const last = points.at(-1)[box.isDown ? 0 : 1];
+        place(box.isDown, isBack ? (box.isDown ? rect.y : rect.x) : (box.isDown ? rect.y + rect.h : rect.x + rect.w), last);
+      } else { // along the free space beside its column or row
+        const beside = isBack ? band.begin - PAD / 2 + shift : band.end + PAD / 2 + shift;
+        place(parent.isDown, isBack ? (parent.isDown ? rect.y : rect.x) : (parent.isDown ? rect.y + rect.h : rect.x + rect.w), beside, true);
+      }
+      ({ number } = scene.where.get(-1 - b));
+      b = box.parent; box = parent;
+    }
+    return number;
+  };
+  const box = scene.boxes[common], last = leave(start, true), way = points.splice(0), first = leave(end, false);
+  place(box.isDown, box.bands[first].end, points.at(-1)[box.isDown ? 0 : 1]);
+  const [ax, ay] = way.at(-1);
+  const rect = scene.rect[common], free = PAD / 2 + shift, [begin, finish] = [box.bands[last].begin - free, box.bands[first].end + free];
+  if (first < last && isBeside(box, first, last)) for (let n = first + 1; n < last; n++) pass(box, n, false);
+  else if (box.isDown) { // beside the strip, where need be over others, and down beside that of the end
+    const [one, other] = [box.bands[first].strip, box.bands[last].strip], strip = box.strips[one];
+    const beside = one === box.strips.length - 1 ? rect.x + rect.w - free : strip.x + strip.w + BETWEEN / 3 + 2 * shift;
+    place(true, finish, points.at(-1)[0]);
+    place(false, beside, finish);
+    if (other !== one && other !== one + 1) {
+      place(true, rect.y + HEAD - 4 + shift, beside);
+      place(false, box.strips[other].x - PAD / 2 + shift, rect.y + HEAD - 4 + shift);
+    }
+    place(true, begin, points.at(-1)[0]);
+    place(false, ax, begin);
+  } else { // below all columns
+    place(false, finish, points.at(-1)[1]);
+    place(true, rect.y + rect.h - free, finish);
+    place(false, begin, rect.y + rect.h - free);
+    place(true, ay, begin);
+  }
+  place(box.isDown, box.bands[last].begin, box.isDown ? ax : ay);
+  points.push(...way.reverse().map(([x, y], n) => [x, y, n ? way[n - 1][2] : box.isDown, n > 0 && way[n - 1][3] && "into"]));
+  points.reverse();
+  const route = points[0].slice(0, 2);
+  for (let n = 1; n < points.length; n++) {
+    const [x1, y1, isDown, turns] = points[n - 1], [x2, y2] = points[n];
+    if (Math.abs(x1 - x2) + Math.abs(y1 - y2) < 0.5) continue;
+    if (turns) { const corner = isDown === (turns === "into") ? [x2, y1] : [x1, y2]; route.push(...corner, ...corner, x2, y2); }
+    else if (isDown) route.push(x1, (y1 + y2) / 2, x2, (y1 + y2) / 2, x2, y2);
+    else route.push((x1 + x2) / 2, y1, (x1 + x2) / 2, y2, x2, y2);
+  }
+  return route;
 }

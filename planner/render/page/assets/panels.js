@@ -1,12 +1,12 @@
 // Everything around the drawing: search, lists, details, and the keys. Texts are only ever set as text.
 "use strict";
 const $ = id => document.getElementById(id);
-const FIRST = 100;
+const FIRST = 50;
 const noun = data.noun;
 let scene = new Scene(data.views[0]);
 const scenes = new Map([[0, scene]]);
 const drawing = new Drawing(scene);
-let group = null, start = null, listed = FIRST;
+let group = null, start = null;
 
 /** An element with properties and children; children are elements or text. */
 function el(tag, properties = {}, ...children) {
@@ -36,22 +36,24 @@ function stroke(layer) {
 
 // ---------------------------------------------------------------- choosing
 
+const boxNoun = box => box.name.startsWith("module.") && !/[:,] /.test(box.name) ? "module" : "group";
 /** What a screen reader is told about a thing. */
 function spoken(thing) {
   if (thing < 0) {
     const b = -1 - thing, box = scene.boxes[b];
-    const changed = box.changed ? `, ${several(box.changed, "change")}` : "";
-    return `${box.name}, module with ${several(box.size, noun)}${changed}, ${scene.folded[b] ? "folded" : "open"}`;
+    const changed = box.distinct.size ? `, ${several(box.distinct.size, "change")}` : "";
+    return `${box.name}, ${boxNoun(box)} with ${several(box.size, noun)}${changed}, ${scene.folded[b] ? "folded" : "open"}`;
   }
-  const action = scene.action[thing] ? `, ${scene.action[thing]}` : "";
+  const action = scene.action[thing] ? `, ${wordsOf.get(scene.action[thing])}` : "";
   return `${scene.name(thing)}, ${scene.kind(thing).replaceAll("_", " ")}${action}; waits for ${scene.out[thing].length}, ` +
     `${scene.in[thing].length} ${scene.in[thing].length === 1 ? "waits" : "wait"} for it`;
 }
 function choose(thing, { look = true, mark = true } = {}) {
-  if (thing >= 0 && scene.reveal(thing)) syncControls();
+  if (scene.reveal(thing)) syncControls();
   drawing.chosen = thing;
   if (mark) drawing.marked = thing >= 0 ? around(thing) : null;
   if (look) drawing.look(thing); else drawing.redraw();
+  note({ node: scene.title(thing) });
   say(spoken(thing));
   if (thing >= 0) showNode(thing); else showBox(-1 - thing);
 }
@@ -66,9 +68,11 @@ function marks(nodes, edges) {
   return { nodes: set, boxes, edges };
 }
 function chooseEdge(edge) {
+  if (scene.ways.has(edge)) { showPath(scene.from[edge], scene.to[edge]); return; }
   drawing.chosen = scene.stands[scene.from[edge]];
   drawing.marked = marks([scene.from[edge], scene.to[edge]], new Set([edge]));
   drawing.redraw();
+  note({ node: scene.name(scene.from[edge]), to: scene.name(scene.to[edge]) });
   showEdge(edge);
   say(`${scene.name(scene.from[edge])} waits for ${scene.name(scene.to[edge])}`);
 }
@@ -87,6 +91,7 @@ function clearMarks() {
   drawing.chosen = null; drawing.marked = null; start = null; group = null;
   drawing.redraw();
   showOverview(); fillList(); syncControls();
+  history.replaceState(null, "", location.pathname + location.search);
   say("Nothing is marked.");
 }
 
@@ -127,7 +132,7 @@ function edgeList(title, pairs) {
 function changeParts(node) {
   const numbers = (scene.view.nodes.changes[node] || []).slice(0, 50);
   return numbers.map(n => [n, data.changes[n]]).flatMap(([n, [address, action, , causes, lines]]) => [
-    el("h3", {}, swatch(colourOf.get(action) || "none"), `${address}: ${action}`),
+    el("h3", {}, swatch(colourOf.get(action) || "none"), `${address}: ${wordsOf.get(action) || "no change"}`),
     ...causes.slice(0, 8).map(cause => el("p", { class: "why" }, "Cause: ", button(cause, () => chooseGroup(cause), { class: "name" }))),
     lines.length ? el("pre", {}, lines.join("\n")) : null,
     textOf(n),
@@ -168,8 +173,11 @@ async function unpack(packed) {
 }
 function showBox(b) {
   const box = scene.boxes[b];
-  details(el("h2", {}, box.name), el("p", {}, `A module with ${several(box.size, noun)}, ${several(box.changed, "change")}.`),
-    el("p", {}, button(scene.folded[b] ? "Unfold" : "Fold", () => toggle(b))));
+  const changed = scene.contents(b).filter(thing => thing >= 0 && scene.action[thing]), item = n => el("li", {}, nodeButton(n));
+  details(el("h2", {}, box.name), el("p", {}, `A ${boxNoun(box)} with ${several(box.size, noun)}, ${several(box.distinct.size, "change")}.`),
+    ...data.actions.filter(([action]) => box.tally.has(action)).map(([action, colour]) => el("p", {}, swatch(colour), `${named(action)}: ${box.tally.get(action)}`)),
+    el("p", {}, button(scene.folded[b] ? "Unfold" : "Fold", () => toggle(b))),
+    changed.length ? some(el("ul", { class: "plain" }), changed, item, 30) : null);
 }
 function showEdge(edge) {
   const from = scene.from[edge], to = scene.to[edge];
@@ -216,48 +224,91 @@ function showPath(from, to) {
   details(el("h2", {}, "Path"), el("p", {}, note, nodeButton(from), " waits for ", nodeButton(to), `, ${several(edges.length, "edge")}:`),
     ...edges.flatMap(e => [el("h3", {}, nodeButton(scene.from[e]), " \u2192 ", nodeButton(scene.to[e])), ...reasonLines(e)]));
 }
+const OUTPUT = /^output\.[^.[]+$/;
+const RISKY = ["replace", "delete", "forget"];
+/** The button of a changed object, if the graph has it. */
+function changeButton(address) {
+  const node = scene.nodeOf.get(address);
+  return node === undefined ? document.createTextNode(address) : button(address, () => choose(node), { class: "name" });
+}
+/** What is going to be done: what is destroyed and replaced first, with causes. */
 function showOverview() {
-  const counts = new Map();
-  for (const change of data.changes) counts.set(change[1], (counts.get(change[1]) || 0) + 1);
-  details(el("h2", {}, scene.view.title),
-    el("p", {}, `${several(scene.count, noun)}, ${several(scene.from.length, "edge")}.`),
+  const byAction = new Map(data.actions.map(([action]) => [action, []]));
+  const outputs = noun === "node" ? data.changes.filter(change => change[1] !== "no-op" && OUTPUT.test(change[0])) : [];
+  for (const change of data.changes) if (byAction.has(change[1]) && !outputs.includes(change)) byAction.get(change[1]).push(change);
+  for (const found of byAction.values()) found.sort((a, b) => NUMERIC.compare(a[0], b[0]));
+  const why = ([, , reason, causes]) => causes.length ? causes.slice(0, 2).join("; ") : reason;
+  const line = text => text ? el("div", { class: "why" }, text) : null;
+  const risky = action => RISKY.includes(colourOf.get(action)) ? 0 : 1;
+  const parts = [...byAction].filter(([, found]) => found.length).sort((a, b) => risky(a[0]) - risky(b[0])).flatMap(([action, found]) => {
+    const item = change => el("li", {}, changeButton(change[0])), most = risky(action) ? 8 : 20;
+    const byCause = new Map();
+    for (const change of found) { const text = why(change); if (byCause.has(text)) byCause.get(text).push(change); else byCause.set(text, [change]); }
+    return [el("h3", {}, swatch(colourOf.get(action)), `${named(action)} (${found.length})`),
+      ...(byCause.size > 8 ? [some(el("ul", { class: "plain" }), found, item, most)]
+        : [...byCause].flatMap(([text, those]) => [line(text), some(el("ul", { class: "plain" }), those, item, most)]))];
+  });
+  if (outputs.length) parts.push(el("h3", {}, `Outputs (${outputs.length})`), some(el("ul", { class: "plain" }),
+    outputs, change => el("li", {}, swatch(colourOf.get(change[1]) || "none"), changeButton(change[0])), 5));
+  details(el("h2", {}, scene.view.title), ...parts,
+    parts.length || noun !== "node" ? null : el("p", {}, "Nothing is going to be changed."),
+    el("p", { class: "why" }, `The graph: ${several(scene.count, noun)}, ${several(scene.edgeCount, "edge")}. Select a ${noun} or an edge for details.`),
     scene.view.is_reduced ? el("p", { class: "why" }, "Edges that others imply are left out, as there are very many.") : null,
-    ...[...counts].filter(([action]) => action !== "no-op").map(([action, number]) => el("p", {}, swatch(colourOf.get(action) || "none"), `${number} ${action}`)),
-    el("p", { class: "why" }, `Choose a ${noun} or an edge to see what it stands on.`));
+    scene.ways.size >= WAYS ? el("p", { class: "why" }, "Some edges through nodes that do not change are left out, as there are very many.") : null);
 }
 
 // ---------------------------------------------------------------- lists
 
+const CALM = [["Resources", /resource|instance|deposed|orphan|data/], ["Outputs", /output/], ["Variables and local values", /variable|local/],
+  ["Modules", /module/], ["Providers", /provider/], ["Others", /./]];
+const NUMERIC = new Intl.Collator("en", { numeric: true });
+const isSought = () => $("search").value.trim() !== "" || group !== null;
 function matching() {
   const word = $("search").value.trim().toLowerCase(), nodes = [];
   for (let n = 0; n < scene.count; n++) {
-    if ($("changed").checked && !scene.action[n]) continue;
+    if ($("changed").checked && !scene.action[n] && !word) continue;
     if (group !== null && !scene.changes(n).some(change => change[3].includes(group))) continue;
     if (word && !scene.name(n).toLowerCase().includes(word)) continue;
     nodes.push(n);
   }
   return nodes;
 }
+/** The nodes by action, changed ones first, the others by kind. */
 function fillList() {
-  const nodes = matching();
+  const nodes = matching(), groups = new Map(data.actions.map(([action]) => [action, []]));
+  for (const [title] of CALM) groups.set(title, []);
+  for (const n of nodes) groups.get(scene.action[n] || (noun === "node" ? CALM.find(([, kinds]) => kinds.test(scene.kind(n)))[0] : "Others")).push(n);
   $("listtitle").textContent = `${noun[0].toUpperCase()}${noun.slice(1)}s (${nodes.length})`;
-  $("list").replaceChildren(...nodes.slice(0, listed).map(n => el("li", {}, swatch(colourOf.get(scene.action[n]) || "none"), nodeButton(n))));
-  $("more").hidden = nodes.length <= listed;
+  const item = n => el("li", {}, nodeButton(n));
+  for (const found of groups.values()) found.sort((a, b) => NUMERIC.compare(scene.name(a), scene.name(b)));
+  const was = new Map([...$("list").querySelectorAll("details")].map(one => [one.dataset.group, one.open]));
+  const opened = title => isSought() || (was.get(title) ?? (wordsOf.has(title) || !data.changes.length));
+  $("list").replaceChildren(...[...groups].filter(([, found]) => found.length).map(([title, found]) => el("details", { "data-group": title, ...(opened(title) ? { open: "" } : {}) },
+    el("summary", {}, swatch(colourOf.get(title) || "none"), `${named(title)} (${found.length})`), some(el("ul", { class: "plain" }), found, item, FIRST))));
   return nodes;
 }
+const named = action => wordsOf.has(action) ? `${signOf.get(action)} ${wordsOf.get(action)}` : action;
 function chooseGroup(name) {
   group = group === name ? null : name;
   const nodes = fillList();
-  drawing.marked = group === null ? null : marks(nodes, new Set());
-  drawing.redraw();
   syncControls();
-  say(group === null ? "All causes." : `${group}: ${several(nodes.length, noun)}.`);
+  if (group === null) { drawing.marked = null; drawing.redraw(); say("All causes."); return; }
+  mark(nodes);
+  say(`${group}: ${several(nodes.length, noun)}.`);
+  note({ cause: group });
+}
+/** Mark nodes, and bring them all into view. */
+function mark(nodes) {
+  drawing.marked = marks(nodes, new Set());
+  const area = scene.around(nodes);
+  if (area) drawing.fitTo(area); else drawing.redraw();
 }
 function fillSide() {
+  implied.checked = scene.implied;
   $("layers").replaceChildren(
     ...data.layers.map(([name, meant], n) => layerBox(name, meant, n)),
     el("label", { title: "edges that follow from others" }, implied, " implied by others"));
-  $("legend").replaceChildren(...data.actions.map(([action, colour, sign]) => el("li", {}, swatch(colour), sign ? `${sign} ${action}` : action)), el("li", {}, swatch("none"), "no change"));
+  $("legend").replaceChildren(...data.actions.map(([action, colour]) => el("li", {}, swatch(colour), named(action))), el("li", {}, swatch("none"), "no change"));
   const groups = new Map();
   for (const change of data.changes) for (const cause of change[3]) groups.set(cause, (groups.get(cause) || 0) + 1);
   $("groupsection").hidden = !groups.size;
@@ -265,12 +316,10 @@ function fillSide() {
     el("li", {}, button(`${name} (${number})`, () => chooseGroup(name), { "data-group": name, "aria-pressed": String(group === name) }));
   some($("groups"), [...groups].sort((a, b) => b[1] - a[1]), groupItem, 8);
   $("verdictsection").hidden = !data.verdicts.length;
-  $("verdicts").replaceChildren(...data.verdicts.map(verdict => {
-    const node = Array.from({ length: scene.count }, (_, n) => n).find(n => scene.changes(n).some(c => c[0] === verdict[2]));
-    return el("li", {}, verdictLine(verdict), node === undefined ? null : nodeButton(node));
-  }));
+  $("verdicts").replaceChildren(...data.verdicts.map(verdict => el("li", {}, verdictLine(verdict), changeButton(verdict[2]))));
   $("views").hidden = data.views.length < 2;
   $("view").replaceChildren(...data.views.map((view, n) => el("option", { value: n }, view.title)));
+  $("view").value = data.views.indexOf(scene.view);
 }
 const implied = el("input", { type: "checkbox", onchange: () => { scene.implied = implied.checked; scene.connect(); drawing.redraw(); } });
 function layerBox(name, meant, n) {
@@ -287,18 +336,38 @@ function syncControls() {
   const hasBoxes = scene.boxes.length > 1;
   $("fold").hidden = $("unfold").hidden = !hasBoxes;
 }
-function foldAll(folded) { scene.foldAll(folded); scene.arrange(); drawing.fit(); say(folded ? "All modules are folded." : "All modules are open."); }
+function foldAll(folded) { scene.foldAll(folded); scene.arrange(); drawing.begin(); say(folded ? "All modules are folded." : "All modules are open."); }
 function chooseView(n) {
   if (!scenes.has(n)) scenes.set(n, new Scene(data.views[n]));
-  const { visible, implied: shown, onlyChanged } = scene;
+  const { visible, implied: shown } = scene;
   scene = scenes.get(n);
-  Object.assign(scene, { visible, implied: shown, onlyChanged });
+  Object.assign(scene, { visible, implied: shown });
   scene.arrange();
   start = null;
   drawing.show(scene);
-  fillList(); syncControls(); showOverview();
+  fillSide(); syncControls(); fillList(); showOverview(); follow();
   say(`${scene.view.title}: ${several(scene.count, noun)}.`);
 }
+
+// ---------------------------------------------------------------- links to what is chosen
+
+/** Record what is chosen in the address. */
+function note(chosen) {
+  const words = new URLSearchParams(scene === scenes.get(0) ? chosen : { graph: scene.view.name, ...chosen });
+  history.replaceState(null, "", `#${words}`);
+}
+/** Choose what the address names. */
+function follow() {
+  const words = new URLSearchParams(location.hash.slice(1)), n = data.views.findIndex(view => view.name === words.get("graph"));
+  if (n >= 0 && scene.view !== data.views[n]) chooseView(n);
+  const [node, other] = ["node", "to"].map(word => words.has(word) ? scene.find(words.get(word)) : null);
+  if (node !== null && node >= 0 && other !== null && other >= 0) {
+    const edge = scene.out[node].find(e => scene.to[e] === other);
+    if (edge !== undefined) { scene.reveal(node); scene.reveal(other); chooseEdge(edge); } else showPath(node, other);
+  } else if (node !== null) choose(node);
+  else if (words.has("cause") && data.changes.some(change => change[3].includes(words.get("cause")))) { group = null; chooseGroup(words.get("cause")); }
+}
+addEventListener("hashchange", follow);
 
 // ---------------------------------------------------------------- the drawing by keys and pointer
 
@@ -365,15 +434,13 @@ canvas.addEventListener("wheel", event => {
   drawing.zoom(Math.exp(-event.deltaY * (event.deltaMode ? 0.05 : 0.0015)), event.clientX - box.left, event.clientY - box.top);
 }, { passive: false });
 
-$("search").addEventListener("input", () => { listed = FIRST;
-  const nodes = fillList(), isAsked = $("search").value.trim() !== "";
-  drawing.marked = isAsked || group !== null ? marks(nodes, new Set()) : null;
-  drawing.redraw();
+$("search").addEventListener("input", () => {
+  const nodes = fillList();
+  if (isSought() && nodes.length) mark(nodes); else { drawing.marked = isSought() ? marks([], new Set()) : null; drawing.redraw(); }
   say(`${several(nodes.length, noun)} found.`);
 });
 $("search").addEventListener("keydown", event => { if (event.key === "Enter") { const [first] = matching(); if (first !== undefined) choose(first); } });
-$("changed").addEventListener("change", () => { scene.onlyChanged = $("changed").checked; scene.arrange(); drawing.fit(); fillList(); });
-$("more").addEventListener("click", () => { listed += 500; fillList(); });
+$("changed").addEventListener("change", () => { scene.onlyChanged = $("changed").checked; scene.foldTo(BOXES); scene.arrange(); drawing.begin(); fillList(); });
 $("view").addEventListener("change", () => chooseView(+$("view").value));
 $("in").addEventListener("click", () => drawing.zoom(1.4));
 $("out").addEventListener("click", () => drawing.zoom(1 / 1.4));
@@ -382,4 +449,4 @@ $("fold").addEventListener("click", () => foldAll(true));
 $("unfold").addEventListener("click", () => foldAll(false));
 $("clear").addEventListener("click", clearMarks);
 
-fillSide(); fillList(); syncControls(); showOverview();
+fillSide(); syncControls(); fillList(); showOverview(); follow();

@@ -1,45 +1,61 @@
 // What there is to draw: the graph of one view, which boxes are folded, and where everything stands.
 "use strict";
-const data = JSON.parse(document.getElementById("data").textContent);
-const IMPLIED = 1 << data.layers.length;
-const NODE = 24, GAP = 10, BETWEEN = 70, BELOW = 44, PAD = 14, HEAD = 26, LETTER = 6.7, WIDEST = 300;
-const SHAPE = (({ clientWidth: w, clientHeight: h }) => w / h || 1.6)(document.getElementById("graph")); // liked best
+const NODE = 26, GAP = 16, BETWEEN = 76, BELOW = 46, PAD = 16, HEAD = 32, LETTER = 7.25, WIDEST = 340;
 const QUIET_FROM = 60; // nodes from which on edges that all have are hidden at first
-const FOLDS_FROM = 400; // nodes from which on a page begins with its modules folded
+const BOXES = 60; // things that a page begins with at most, if folding helps
+const WAYS = 60000; // edges through hidden nodes at most
+const canvas = document.getElementById("graph");
+let data, IMPLIED, colourOf, signOf, wordsOf;
+
+/** Begin with this document. */
+function take(document) {
+  data = document;
+  IMPLIED = 1 << data.layers.length;
+  colourOf = new Map(data.actions.map(([action, colour]) => [action, colour]));
+  signOf = new Map(data.actions.map(([action, , sign]) => [action, sign]));
+  wordsOf = new Map(data.actions.map(([action, , , words]) => [action, words]));
+}
+take(JSON.parse(document.getElementById("data").textContent));
 
 /** The nodes and edges of a view, by number. A thing is a node, or a box as -1 minus its number. */
 class Scene {
   constructor(view) {
     this.view = view;
-    const { nodes, edges, boxes } = view;
+    const { nodes, edges, boxes } = view, room = new Array(WAYS).fill(0);
     this.count = nodes.name.length;
-    this.from = Int32Array.from(edges.from);
-    this.to = Int32Array.from(edges.to);
-    this.layers = Uint8Array.from(edges.layers);
-    this.out = index(this.count, this.from); // edges to what a node waits for
-    this.in = index(this.count, this.to);
-    this.boxes = boxes.map(([name, label, parent, columns]) => ({ name, label, parent, columns, size: 0, changed: 0, tally: new Map() }));
+    this.edgeCount = edges.from.length; // behind them are ways through hidden nodes
+    this.from = Int32Array.from([...edges.from, ...room]);
+    this.to = Int32Array.from([...edges.to, ...room]);
+    this.layers = Uint8Array.from([...edges.layers, ...room]);
+    this.out = index(this.count, edges.from); // edges to what a node waits for
+    this.in = index(this.count, edges.to);
+    this.boxes = boxes.map(([name, label, parent, columns]) => ({ name, label, parent, columns, size: 0, changed: 0, distinct: new Set(), tally: new Map() }));
     this.folded = new Uint8Array(boxes.length);
     this.x = new Float64Array(this.count); this.y = new Float64Array(this.count); this.w = new Float64Array(this.count);
-    this.runsDown = new Uint8Array(this.count); this.boxRunsDown = new Uint8Array(boxes.length);
     this.rect = boxes.map(() => ({ x: 0, y: 0, w: 0, h: 0, shown: false }));
     this.hidden = new Uint8Array(this.count);
     this.stands = new Int32Array(this.count); // the thing that is drawn for a node
     this.action = Array.from({ length: this.count }, (_, n) => actionOf(this.changes(n)));
     this.signs = this.action.map(action => action && signOf.get(action) ? `${signOf.get(action)} ` : "");
-    for (let n = 0; n < this.count; n++)
+    this.nodeOf = new Map(); // by address of a change
+    for (let n = 0; n < this.count; n++) {
+      for (const change of this.changes(n)) if (!this.nodeOf.has(change[0])) this.nodeOf.set(change[0], n);
       for (let b = nodes.box[n]; b >= 0; b = this.boxes[b].parent) {
-        this.boxes[b].size++;
-        if (!this.action[n]) continue;
-        this.boxes[b].changed++;
-        const colour = colourOf.get(this.action[n]), { tally } = this.boxes[b];
-        tally.set(colour, (tally.get(colour) || 0) + 1);
+        const box = this.boxes[b];
+        box.size++;
+        if (this.action[n]) box.changed++;
+        for (const number of nodes.changes[n] || []) if (data.changes[number][1] !== "no-op") box.distinct.add(number);
       }
+    }
+    for (const { distinct, tally } of this.boxes) for (const number of distinct) { // an object may have several nodes
+      const [, action] = data.changes[number];
+      if (signOf.has(action)) tally.set(action, (tally.get(action) || 0) + 1);
+    }
     const quiet = this.count > QUIET_FROM ? ["provider", "module"] : [];
     this.visible = data.layers.reduce((bits, [name], n) => quiet.includes(name) ? bits : bits | 1 << n, 0);
     this.implied = false;
-    this.onlyChanged = false;
-    if (this.count > FOLDS_FROM) this.foldAll(true);
+    this.onlyChanged = data.noun === "node" && this.boxes.length > 0 && this.boxes[0].changed > 0;
+    this.foldTo(BOXES);
     this.arrange();
   }
   text(number) { return data.strings[number]; }
@@ -50,6 +66,12 @@ class Scene {
   changes(node) { return (this.view.nodes.changes[node] || []).map(n => data.changes[n]); }
   placeOf(node) { return data.places[this.view.nodes.place[node]]; }
   title(thing) { return thing >= 0 ? this.name(thing) : this.boxes[-1 - thing].name; }
+  box(thing) { return thing >= 0 ? this.view.nodes.box[thing] : this.boxes[-1 - thing].parent; }
+  find(name) {
+    for (let n = 0; n < this.count; n++) if (this.name(n) === name) return n;
+    const b = this.boxes.findIndex(box => box.name === name && name);
+    return b < 0 ? null : -1 - b;
+  }
 
   /** Why an edge is there: [{rule, reason, places}]. */
   reasons(edge) {
@@ -63,31 +85,52 @@ class Scene {
   }
   layerNames(edge) { return data.layers.filter((_, n) => this.layers[edge] >> n & 1).map(([name]) => name); }
 
+  // -------------------------------------------------------------- folding
+
   foldAll(folded) { for (let b = 1; b < this.boxes.length; b++) this.folded[b] = folded; }
+  isShown(thing) { return !this.onlyChanged || (thing >= 0 ? this.action[thing] !== "" : this.boxes[-1 - thing].changed > 0); }
+  contents(b) { return this.boxes[b].columns.flat().filter(thing => this.isShown(thing)); }
+  /** Fold all boxes but the outer ones that leave at most so many things to be drawn. */
+  foldTo(most) {
+    this.foldAll(1);
+    const waiting = [0];
+    let count = 1;
+    for (const b of waiting) {
+      const inside = this.contents(b), isPart = / to \d+$/.test(this.boxes[b].name); // one of many alike
+      if (b && (isPart || count - 1 + inside.length > most)) continue;
+      this.folded[b] = 0;
+      count += inside.length - 1;
+      waiting.push(...inside.filter(thing => thing < 0).map(thing => -1 - thing));
+    }
+  }
   /** Unfold all boxes around a node. */
   reveal(node) {
     let was = false;
-    for (let b = this.view.nodes.box[node]; b > 0; b = this.boxes[b].parent) { was ||= this.folded[b]; this.folded[b] = 0; }
-    if (this.hidden[node]) { this.onlyChanged = false; was = true; }
+    for (let b = this.box(node); b > 0; b = this.boxes[b].parent) { was ||= this.folded[b]; this.folded[b] = 0; }
+    if (node >= 0 && this.hidden[node]) { this.onlyChanged = false; was = true; }
     if (was) this.arrange();
     return was;
   }
 
+  // -------------------------------------------------------------- places
+
   /** Place everything anew: after folding, and when other nodes or edges are to be seen. */
   arrange() {
-    for (let n = 0; n < this.count; n++) this.hidden[n] = this.onlyChanged && !this.action[n];
+    for (let n = 0; n < this.count; n++) this.hidden[n] = !this.isShown(n);
     this.order = []; // the columns and rows that are drawn, for those who walk through them
     this.where = new Map();
     for (const rect of this.rect) rect.shown = false;
     this.measure(0);
     this.put(0, 0, 0);
+    this.findWays();
     this.connect();
   }
   /** Size of a box, with room for what is in it; columns without what is hidden. */
   measure(b) {
     const box = this.boxes[b], rect = this.rect[b];
-    if (this.onlyChanged && !box.changed && b) { rect.w = rect.h = 0; return; }
-    if (b && this.folded[b]) { rect.w = Math.min(WIDEST, 40 + LETTER * (this.boxTitle(b).length)); rect.h = 30; return; }
+    if (b && !this.isShown(-1 - b)) { rect.w = rect.h = 0; return; }
+    const titled = b ? 36 + 1.15 * LETTER * this.boxTitle(b).length : 0;
+    if (b && this.folded[b]) { rect.w = Math.min(WIDEST, titled); rect.h = 36; return; }
     box.bands = [];
     for (const column of box.columns) {
       const band = { things: [], tall: -GAP, wide: -GAP, w: 0, h: 0 };
@@ -95,7 +138,7 @@ class Scene {
         let w, h = NODE;
         if (thing >= 0) {
           if (this.hidden[thing]) continue;
-          w = this.w[thing] = Math.min(WIDEST, 18 + LETTER * this.label(thing).length);
+          w = this.w[thing] = Math.min(WIDEST, 20 + LETTER * this.label(thing).length);
         } else {
           this.measure(-1 - thing);
           ({ w, h } = this.rect[-1 - thing]);
@@ -109,34 +152,68 @@ class Scene {
     }
     const sum = (name, between) => box.bands.reduce((all, band) => all + band[name] + between, -between);
     const most = name => box.bands.reduce((all, band) => Math.max(all, band[name]), 0);
-    const across = [sum("w", BETWEEN), most("tall")], down = [most("wide"), sum("h", BELOW)];
-    const odd = ([w, h]) => Math.abs(Math.log(Math.max(w, 1) / Math.max(h, 1) / SHAPE));
-    box.isDown = odd(down) + 0.3 < odd(across);
+    const shape = canvas.clientWidth / canvas.clientHeight || 1.6;
+    const odd = ([w, h]) => Math.abs(Math.log(Math.max(w, 1) / Math.max(h, 1) / shape));
+    const across = [sum("w", BETWEEN), most("tall")];
+    box.below = most("wide") > 2 * most("w") ? BELOW : 0.7 * BELOW;
+    let down = this.inStrips(box, 1), strips = 1;
+    for (let n = 2; n * n <= 2 * box.bands.length; n++) {
+      const size = this.inStrips(box, n);
+      if (odd(size) + 0.2 < odd(down)) [down, strips] = [size, n];
+    }
+    this.inStrips(box, strips);
+    box.isDown = odd(down) < odd(across) + 0.3;
     const [w, h] = box.isDown ? down : across;
-    rect.w = Math.max(w + 2 * PAD, b ? 40 + LETTER * this.boxTitle(b).length : 0);
+    rect.w = Math.max(w + 2 * PAD, titled);
     rect.h = h + HEAD + PAD;
   }
-  boxTitle(b) { return `${this.boxes[b].label} (${this.boxes[b].size})`; }
+  /** Put the rows of a box into strips side by side, each from top to bottom; the size of all. */
+  inStrips(box, count) {
+    const tall = box.bands.reduce((all, band) => all + band.h + box.below, 0) / count;
+    const strips = box.strips = [];
+    let filled = 0;
+    for (const band of box.bands) {
+      const at = Math.min(count - 1, Math.floor((filled + band.h / 2) / tall));
+      filled += band.h + box.below;
+      if (!strips[at]) strips[at] = { w: 0, h: -box.below };
+      band.strip = at;
+      strips[at].w = Math.max(strips[at].w, band.wide);
+      strips[at].h += band.h + box.below;
+    }
+    const real = strips.filter(strip => strip);
+    return [real.reduce((all, strip) => all + strip.w + BETWEEN, -BETWEEN), Math.max(0, ...real.map(strip => strip.h))];
+  }
+  boxTitle(b) {
+    const { label, size, tally } = this.boxes[b];
+    const counts = data.actions.filter(([action]) => tally.has(action)).map(([action, , sign]) => `${sign || action} ${tally.get(action)}`);
+    return `${label}  ${counts.length && data.noun === "node" ? counts.join("  ") : `(${size})`}`;
+  }
   put(b, x, y) {
     const box = this.boxes[b], rect = this.rect[b];
     rect.x = x; rect.y = y; rect.shown = true;
     if (b && this.folded[b]) { this.standIn(b, -1 - b); return; }
-    let left = x + PAD, top = y + HEAD;
-    for (const band of box.bands) {
+    let left = x + PAD, top = y + HEAD, strip = 0;
+    const inner = box.strips.reduce((all, one) => all + one.w + BETWEEN, -BETWEEN);
+    if (box.isDown) left = x + (rect.w - inner) / 2;
+    box.bands.forEach((band, n) => {
+      if (box.isDown && band.strip !== strip) {
+        if (box.strips[strip]) left += box.strips[strip].w + BETWEEN;
+        strip = band.strip; top = y + HEAD;
+      }
       let across = left, down = top;
-      if (box.isDown) across = x + (rect.w - band.wide) / 2;
+      if (box.isDown) { across = left + (box.strips[strip].w - band.wide) / 2; box.strips[strip].x = left; }
       else down = y + HEAD + (rect.h - HEAD - PAD - band.tall) / 2;
+      [band.begin, band.end] = box.isDown ? [top, top + band.h] : [left, left + band.w];
       this.order.push(band.things);
       band.things.forEach((thing, at) => {
-        this.where.set(thing, { band: this.order.length - 1, at, isDown: box.isDown });
-        (thing >= 0 ? this.runsDown : this.boxRunsDown)[thing >= 0 ? thing : -1 - thing] = box.isDown;
+        this.where.set(thing, { band: this.order.length - 1, at, isDown: box.isDown, number: n });
         if (thing >= 0) { this.x[thing] = across; this.y[thing] = down; this.stands[thing] = thing; }
         else this.put(-1 - thing, across, down);
         const [, , w, h] = this.area(thing);
         if (box.isDown) across += w + GAP; else down += h + GAP;
       });
-      if (box.isDown) top += band.h + BELOW; else left += band.w + BETWEEN;
-    }
+      if (box.isDown) top += band.h + box.below; else left += band.w + BETWEEN;
+    });
   }
   /** A folded box is drawn for all that is in it. */
   standIn(b, thing) {
@@ -144,12 +221,41 @@ class Scene {
       for (const other of column)
         if (other >= 0) this.stands[other] = thing; else this.standIn(-1 - other, thing);
   }
+  /** The rectangle of a thing: [x, y, width, height]. */
+  area(thing) {
+    if (thing >= 0) return [this.x[thing], this.y[thing], this.w[thing], NODE];
+    const { x, y, w, h } = this.rect[-1 - thing];
+    return [x, y, w, h];
+  }
+  /** The rectangle around what is drawn for these nodes; null for none. */
+  around(nodes) {
+    let all = null;
+    for (const node of nodes) {
+      if (this.hidden[node]) continue;
+      const [x, y, w, h] = this.area(this.stands[node]);
+      all = all ? [Math.min(all[0], x), Math.min(all[1], y), Math.max(all[2], x + w), Math.max(all[3], y + h)] : [x, y, x + w, y + h];
+    }
+    return all && [all[0], all[1], all[2] - all[0], all[3] - all[1]];
+  }
+  /** The thing at a point of the drawing; null where nothing is, or an open box. */
+  at(x, y) {
+    const inside = ([left, top, w, h]) => x >= left && x <= left + w && y >= top && y <= top + h;
+    for (const [thing] of this.where) {
+      if (thing >= 0 || this.folded[-1 - thing]) { if (inside(this.area(thing))) return thing; continue; }
+      const [left, top, w] = this.area(thing);
+      if (inside([left, top, w, HEAD - 4])) return thing; // the title of an open box
+    }
+    return null;
+  }
+
+  // -------------------------------------------------------------- edges
+
   /** The edges that are drawn: pairs of things. */
   connect() {
     const seen = new Set(), lines = [];
-    for (let e = 0; e < this.from.length; e++) {
+    for (let e = 0; e < this.edgeCount + this.ways.size; e++) {
       const layers = this.layers[e];
-      if (!(layers & this.visible) || layers & IMPLIED && !this.implied) continue;
+      if (!(layers & this.visible) || layers & IMPLIED && !this.implied && !this.needed.has(e)) continue;
       const a = this.from[e], b = this.to[e];
       if (this.hidden[a] || this.hidden[b]) continue;
       const one = this.stands[a], other = this.stands[b];
@@ -161,25 +267,69 @@ class Scene {
       }
       lines.push(e);
     }
-    this.lines = Int32Array.from(lines);
+    this.lines = Int32Array.from(this.implied || lines.length > 1000 ? lines : this.withoutImplied(lines));
+    this.routes = new Map();
   }
-  /** The rectangle of a thing: [x, y, width, height]. */
-  area(thing) {
-    if (thing >= 0) return [this.x[thing], this.y[thing], this.w[thing], NODE];
-    const { x, y, w, h } = this.rect[-1 - thing];
-    return [x, y, w, h];
+  /** The edges without those of folded boxes that others imply as they are drawn; all where some form a cycle. */
+  withoutImplied(lines) {
+    const near = new Map([...this.where.keys()].map(thing => [thing, []])), waiting = new Map();
+    const ends = e => [this.stands[this.from[e]], this.stands[this.to[e]]];
+    for (const e of lines) { const [a, b] = ends(e); near.get(a).push(b); waiting.set(b, (waiting.get(b) || 0) + 1); }
+    const free = [...near.keys()].filter(thing => !waiting.get(thing));
+    for (const thing of free) for (const other of near.get(thing)) { waiting.set(other, waiting.get(other) - 1); if (!waiting.get(other)) free.push(other); }
+    return free.length < near.size ? lines : lines.filter(e => { const [a, b] = ends(e); return a >= 0 && b >= 0 || !leads(near, a, b); });
   }
-  /** Whether the drawing around a thing runs downwards. */
-  down(thing) { return thing >= 0 ? this.runsDown[thing] : this.boxRunsDown[-1 - thing]; }
-  /** The thing at a point of the drawing; null where nothing is, or an open box. */
-  at(x, y) {
-    const inside = ([left, top, w, h]) => x >= left && x <= left + w && y >= top && y <= top + h;
-    for (const [thing] of this.where) {
-      if (thing >= 0 || this.folded[-1 - thing]) { if (inside(this.area(thing))) return thing; continue; }
-      const [left, top, w] = this.area(thing);
-      if (inside([left, top, w, HEAD - 4])) return thing; // the title of an open box
+  /** Edges for the ways between shown nodes that lead through hidden ones only: `ways` has the edges of each. */
+  findWays() {
+    this.ways = new Map();
+    this.needed = new Set(); // edges that others imply, but only through hidden nodes
+    if (!this.onlyChanged) return;
+    const reached = this.reached(), steps = node => this.out[node].filter(e => !(this.layers[e] & IMPLIED));
+    const pairs = [], near = new Map(); // what a node waits for as it is drawn
+    for (let a = 0; a < this.count && pairs.length < WAYS; a++) {
+      if (this.hidden[a]) continue;
+      const direct = new Map(this.out[a].map(e => [this.to[e], e]));
+      near.set(a, [...direct].filter(([c, e]) => !this.hidden[c] && !(this.layers[e] & IMPLIED)).map(([c]) => c));
+      const seen = new Set([a, ...near.get(a)]);
+      for (const e of steps(a)) for (const c of (reached[this.to[e]] || new Map()).keys()) {
+        if (seen.has(c) || pairs.length >= WAYS) continue;
+        seen.add(c); near.get(a).push(c);
+        pairs.push([a, c, e, direct.get(c)]);
+      }
     }
-    return null;
+    const isSmall = this.boxes[0].changed <= 400;
+    for (const [a, c, first, edge] of pairs) {
+      if (isSmall && leads(near, a, c)) continue;
+      if (edge !== undefined) { this.needed.add(edge); continue; }
+      const edges = [first];
+      for (let at = this.to[first]; at !== c; at = this.to[edges.at(-1)]) edges.push(reached[at].get(c));
+      const e = this.edgeCount + this.ways.size, names = edges.filter(x => this.name(this.to[x]) !== `${this.about(this.from[x])} (expand)`).map(x => this.layerNames(x)[0]);
+      const name = names.includes("destroy") ? "destroy" : names.includes("order") ? "order" : "reference";
+      this.from[e] = a; this.to[e] = c; this.layers[e] = 1 << data.layers.findIndex(([layer]) => layer === name);
+      this.ways.set(e, edges);
+    }
+  }
+  /** Of each hidden node the shown ones that it waits for through hidden ones only, with the first edge on the way. */
+  reached() {
+    const known = [], begun = new Uint8Array(this.count);
+    let room = 10 * WAYS;
+    for (let e = 0; e < this.edgeCount; e++) {
+      const stack = !this.hidden[this.from[e]] && this.hidden[this.to[e]] ? [this.to[e]] : [];
+      while (stack.length) {
+        const at = stack.at(-1), edges = this.out[at].filter(e => !(this.layers[e] & IMPLIED));
+        if (!begun[at]) {
+          begun[at] = 1;
+          for (const e of edges) if (this.hidden[this.to[e]] && !begun[this.to[e]]) stack.push(this.to[e]);
+          continue;
+        }
+        stack.pop();
+        if (known[at]) continue;
+        const found = known[at] = new Map();
+        for (const e of edges) if (!this.hidden[this.to[e]]) found.set(this.to[e], e);
+        for (const e of edges) for (const [c] of known[this.to[e]] || []) if (!found.has(c) && room-- > 0) found.set(c, e);
+      }
+    }
+    return known;
   }
 
   /** What a change of a node reaches: node -> number of edges on the shortest way. */
@@ -205,6 +355,12 @@ class Scene {
   }
 }
 
+/** Whether a longer way leads from one to the other. */
+function leads(near, from, to) {
+  const seen = new Set(near.get(from).filter(thing => thing !== to));
+  for (const thing of seen) { if (thing === to) return true; for (const more of near.get(thing) || []) seen.add(more); }
+  return false;
+}
 function index(count, ends) {
   const lists = Array.from({ length: count }, () => []);
   ends.forEach((node, edge) => lists[node].push(edge));
@@ -215,5 +371,3 @@ function actionOf(changes) {
   const change = changes.find(c => c[1] !== "no-op" && c[1] !== "");
   return change ? change[1] : "";
 }
-const colourOf = new Map(data.actions.map(([action, colour]) => [action, colour]));
-const signOf = new Map(data.actions.map(([action, , sign]) => [action, sign]));

@@ -74,10 +74,10 @@ def page_of_batch(document: dict[str, Any], texts: dict[str, str], grounds: Mapp
     )
 
 
-def colours(document: dict[str, Any]) -> tuple[tuple[str, str, str], ...]:
-    """The outcomes that there are, each with its colour and sign."""
+def colours(document: dict[str, Any]) -> tuple[tuple[str, str, str, str], ...]:
+    """The outcomes that there are, each with its colour, its sign and its name."""
     known = (outcome for outcome in document["outcomes"] if outcome in COLOURS)
-    return tuple((outcome, COLOURS[outcome], SIGNS.get(outcome, "")) for outcome in known)
+    return tuple((outcome, COLOURS[outcome], SIGNS.get(outcome, ""), outcome) for outcome in known)
 
 
 def change_of(unit: dict[str, Any], texts: dict[str, str]) -> PageChange:
