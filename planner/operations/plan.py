@@ -26,7 +26,7 @@ from planner.operations import graphs
 from planner.operations.graphs import apply_graph, build
 from planner.operations.load import Derived, Loaded, load_values, read_configuration
 from planner.operations.options import OperationOptions, provider_limits
-from planner.operations.providers_needed import needed_providers, override_warnings, selection_problems
+from planner.operations.providers_needed import needed_providers, override_warnings, selection_problems, wake_providers
 from planner.operations.state_access import Opened, Stored, locked, open_backend, read_state
 from planner.operations.validate import validate_loaded
 from planner.world.state.model import State
@@ -98,8 +98,6 @@ def release(planned: Planned[Start]) -> list[Diagnostic]:
 def _plan(
     options: OperationOptions, hooks: Hooks, to_apply: bool, told: Diagnostics, remarks: Remarks
 ) -> MadePlan[Start]:
-    from planner.engine.evaluation.variables import UNFIT
-
     forget_files_read()
     if to_apply:
         # Raises Failure when the interval for writing the state while it is applied, set in the environment, is not
@@ -122,8 +120,20 @@ def _plan(
     # warnings of the root module come from finding the backend and from loading: readers of the JSON lines expect both
     told += [*override_warnings(loaded.config), *loaded.config.root_warnings, *reading.problems]
     told.check(selection_problems(loaded.config, options.directory))
+    try:
+        wake_providers(loaded.config, loaded.schemas)
+        return _plan_loaded(loaded, hooks, to_apply, told, remarks)
+    finally:
+        loaded.schemas.close()
+
+
+def _plan_loaded(
+    loaded: Loaded[OperationOptions], hooks: Hooks, to_apply: bool, told: Diagnostics, remarks: Remarks
+) -> MadePlan[Start]:
+    from planner.engine.evaluation.variables import UNFIT
+
     opened = open_backend(loaded, told)
-    if options.adopts_journal:
+    if loaded.options.adopts_journal:
         opened.store.adopt_journal()
     with _locked(opened, hooks, to_apply, told):
         stored = read_state(opened, told)
@@ -131,10 +141,7 @@ def _plan(
         variables, problems = load_values(loaded)
         # a value that does not fit is reported by the walk, which plans everything else
         told.check(d for d in problems if d.code not in UNFIT)
-        try:
-            return _make_valid_plan(stored, variables, hooks, told)
-        finally:
-            loaded.schemas.close()
+        return _make_valid_plan(stored, variables, hooks, told)
 
 
 def _locked(

@@ -48,6 +48,18 @@ def asks_plugins(config: Config, state: State) -> bool:
     return bool(used - {BUILTIN}) or any(BUILTIN not in r.provider for r in state.resources.values())
 
 
+def wake_providers(config: Config, schemas: Schemas) -> None:
+    """Start the plugins that a configuration has blocks for, all at once, while everything else is loaded."""
+    for source in sorted(needed_providers(config).started - {BUILTIN}):
+        try:
+            provider = schemas.provider(source)
+        except Failure:
+            continue  # those that need it report the problem
+        wake = getattr(provider, "wake", None)
+        if wake is not None:
+            wake()
+
+
 def _derive(config: Config, state: State | None) -> Needed:
     from planner.logic.datalog.engine.evaluate import evaluate
     from planner.logic.datalog.engine.fact_base import FactBuilder

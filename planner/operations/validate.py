@@ -9,7 +9,7 @@ from planner.language.config.module_calls import check_module_arguments
 from planner.operations.graphs import SchemaTable, build
 from planner.operations.load import Loaded, load
 from planner.operations.options import Options
-from planner.operations.providers_needed import damaged_selections, missing_providers, override_warnings
+from planner.operations.providers_needed import damaged_selections, missing_providers, override_warnings, wake_providers
 from planner.world.state.model import State
 
 if TYPE_CHECKING:
@@ -21,7 +21,11 @@ def validate(options: Options) -> list[Diagnostic]:
     told = Diagnostics()
     with told.until_an_error():
         loaded = load(options, told)
-        return [*override_warnings(loaded.config), *told, *validate_loaded(loaded)]
+        try:
+            wake_providers(loaded.config, loaded.schemas)
+            return [*override_warnings(loaded.config), *told, *validate_loaded(loaded)]
+        finally:
+            loaded.schemas.close()
     return told
 
 

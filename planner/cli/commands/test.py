@@ -111,7 +111,7 @@ def _run(
 ) -> tuple[int, SuiteRunner | None]:
     """Run the files that are `chosen`; the exit code, and their results if they could be run. `covered`: the parts
     reached by others before."""
-    from planner.workflows.testing.suite import SuiteRunner, load_suite, processes, suite_status, wake_providers
+    from planner.workflows.testing.suite import SuiteRunner, load_suite, processes, suite_status
 
     json_file = open_json_into(arguments, terminal)
     view = _view(arguments, terminal, json_file)
@@ -122,9 +122,7 @@ def _run(
         return 1, None
     suite = chosen(suite)
     number = processes(suite)
-    if number == 1:
-        wake_providers(suite)
-    runner = SuiteRunner(suite)
+    runner = SuiteRunner(suite, wakes_providers=number == 1)
     view.abstract(runner.results)
     try:
         _carry_out(runner, number, view, arguments, terminal, json_file)

@@ -9,7 +9,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from planner.foundation.support.disk import files_read, forget_files_read
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure, error
 from planner.foundation.vocabulary.nearest import did_you_mean
-from planner.foundation.vocabulary.provider_address import BUILTIN
 from planner.foundation.vocabulary.records import field, frozen
 from planner.language.config.directory import manifest_path
 from planner.language.config.load import load_config
@@ -21,7 +20,7 @@ from planner.logic.datalog.engine.fact_base import FactBuilder
 from planner.logic.programs.rule_programs import product_program
 from planner.operations.load import Loaded, begin, new_schemas
 from planner.operations.options import Options
-from planner.operations.providers_needed import needed_providers
+from planner.operations.providers_needed import wake_providers
 from planner.operations.test_modules import beside_tests
 from planner.workflows.testing.decisions import RunFacts, suite
 from planner.workflows.testing.parallel import all_beside
@@ -126,24 +125,14 @@ def _processes(suite: Suite, count: int) -> int:
     return processors(count) if all_beside(suite.files, suite.loaded.config) else 1
 
 
-def wake_providers(suite: Suite) -> None:
-    """Start the providers that the first run is going to use, while everything else is loaded."""
-    schemas = suite.loaded.schemas
-    for source in sorted(needed_providers(suite.loaded.config).started - {BUILTIN}) if suite.files else ():
-        try:
-            provider = schemas.provider(source)
-        except Failure:
-            continue  # the run reports the problem
-        wake = getattr(provider, "wake", None)
-        if wake is not None:
-            wake()
-
-
 class SuiteRunner:
-    """Carries out the files of a suite, in any order."""
+    """Carries out the files of a suite, in any order. `wakes_providers`: those that the first run is going to use start
+    at once, in this process."""
 
-    def __init__(self, suite: Suite) -> None:
+    def __init__(self, suite: Suite, wakes_providers: bool = False) -> None:
         self.suite = suite
+        if wakes_providers and suite.files:
+            wake_providers(suite.loaded.config, suite.loaded.schemas)
         self.results = [TestFileResult.of(file) for file in suite.files]
         policies = (suite.options.policies, suite.options.standing_policies)
         self._subjects = Subjects(

@@ -21,14 +21,14 @@ from tempfile import mkdtemp
 
 from planner.foundation.clients.cli_config import CliConfig, Mirror, load_cli_config
 from planner.foundation.support.assets import home
-from planner.foundation.support.store import Shelf, folder_path
+from planner.foundation.support.store import folder_path
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, InstallError, error
 from planner.foundation.vocabulary.records import field, frozen
 from planner.foundation.vocabulary.version_constraints import Version, parse_constraints
 from planner.world.provider.lock_file import Lock, read_locks
+from planner.world.provider.package_hashes import CHECKSUMS, content_hash
 
 NOT_INSTALLED = "provider.not_installed"
-_CHECKSUMS = Shelf("checksums", 8192)
 _MACHINES = {"x86_64": "amd64", "aarch64": "arm64", "i386": "386", "i686": "386", "armv6l": "arm", "armv7l": "arm"}
 
 
@@ -159,35 +159,12 @@ def usual_directories(directory: str, environ: Mapping[str, str]) -> Iterator[st
 
 
 def content_hash_of(folder: Path) -> str:
-    """The h1: checksum of an unpacked package. It is computed once for files of the same names, sizes and times, and
-    kept in the user's cache: programs of hundreds of megabytes are not read anew by every command. Raises Failure."""
-    real = folder.resolve()
-    files = []
-    for base, _, names in os.walk(real):
-        for name in names:
-            path = os.path.join(base, name)
-            try:
-                status = os.stat(path)
-            except OSError:
-                continue
-            files.append((path, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino))
-    identity = repr(sorted(files))
-    known = _CHECKSUMS.load(_CHECKSUMS.name(identity))
-    if known is not None:
-        return bytes(known).decode()
-    return _content_hash(folder, real, identity)
-
-
-def _content_hash(folder: Path, real: Path, identity: str) -> str:
-    from planner.world.provider.package_hashes import content_hash
-
+    """The h1: checksum of an unpacked package. Raises Failure."""
     try:
-        value = content_hash(real)
+        return content_hash(folder)
     except InstallError as problem:
         detail = f"{folder}: {problem}."
         raise Failure(error("provider.unusable_package", "Provider package cannot be used", detail)) from None
-    _CHECKSUMS.store(_CHECKSUMS.name(identity), value.encode())
-    return value
 
 
 def packages_in(base: Path, address: str, platform: str = "") -> list[Package]:
@@ -226,9 +203,9 @@ def unpacked(archive: Path, address: str) -> Path:
     try:
         status = archive.stat()
         identity = repr((str(archive.resolve()), status.st_size, status.st_mtime_ns, status.st_ino))
-        name = _CHECKSUMS.name(identity)
+        name = CHECKSUMS.name(identity)
         folder = Path(cache, name)
-        known = _CHECKSUMS.load(_CHECKSUMS.name("unpacked", name))
+        known = CHECKSUMS.load(CHECKSUMS.name("unpacked", name))
         if known is not None and folder.is_dir() and content_hash_of(folder) == bytes(known).decode():
             return folder
         fresh = Path(mkdtemp(dir=cache))
@@ -240,7 +217,7 @@ def unpacked(archive: Path, address: str) -> Path:
         except OSError:
             if not folder.is_dir() or content_hash_of(folder) != value:  # else another process was faster
                 raise
-        _CHECKSUMS.store(_CHECKSUMS.name("unpacked", name), value.encode())
+        CHECKSUMS.store(CHECKSUMS.name("unpacked", name), value.encode())
     except (OSError, InstallError) as problem:
         raise Failure(_unusable(address, f"{archive} cannot be unpacked: {problem}")) from None
     finally:

@@ -6,16 +6,13 @@ file), the same for a directory and the archive that it came from. `zh:` is the 
 
 from __future__ import annotations
 
-import hashlib
 import os
 import time
-import zipfile
-from base64 import b64encode
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import IO
 
-from planner.foundation.support.archive import members
+from planner.foundation.support.store import Shelf
 from planner.foundation.vocabulary.diagnostic import InstallError
 
 SCHEMES = ("h1:", "zh:")
@@ -24,10 +21,12 @@ EMPTY = "h1:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="
 
 
 def content_hash(package: Path) -> str:
-    """The h1: checksum of an archive or directory. Raises InstallError."""
+    """The h1: checksum of an archive or directory. That of a directory is computed once for files of the same names,
+    sizes and times, and kept in the user's cache: programs of hundreds of megabytes are not read anew by every command.
+    Raises InstallError."""
     try:
-        return _directory(package.resolve()) if package.is_dir() else _archive(package)
-    except (OSError, zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as problem:
+        return _known_directory(package.resolve()) if package.is_dir() else _archive(package)
+    except OSError as problem:
         raise InstallError(f"{package} cannot be read: {problem}") from None
 
 
@@ -42,6 +41,8 @@ def module_hash(folder: Path) -> str:
 
 def archive_hash(archive: Path) -> str:
     """The zh: checksum of an archive. Raises InstallError."""
+    import hashlib
+
     try:
         with archive.open("rb") as file:
             return f"zh:{hashlib.file_digest(file, 'sha256').hexdigest()}"
@@ -65,6 +66,40 @@ def matching(package: Path, hashes: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(sums & wanted))
 
 
+CHECKSUMS = Shelf("checksums", 8192)
+"""of packages and archives, by names, sizes and times of their files"""
+_RACY = 20_000_000
+"""nanoseconds: a file that was changed so lately may be changed again without a clock that shows it"""
+_KNOWN: dict[str, str] = {}
+"""checksums by identity: many units have the same packages"""
+
+
+def _known_directory(folder: Path) -> str:
+    """The checksum of a directory; no program can change a file without another time of the last change of its
+    entry."""
+    files, newest = [], 0
+    for base, _, names in os.walk(folder):
+        for name in names:
+            path = os.path.join(base, name)
+            try:
+                status = os.stat(path)
+            except OSError:
+                continue  # computing meets it once more
+            newest = max(newest, status.st_ctime_ns)
+            files.append((path, status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns))
+    identity = repr(sorted(files))
+    if identity in _KNOWN:
+        return _KNOWN[identity]
+    name = CHECKSUMS.name(identity)
+    kept = CHECKSUMS.load(name)
+    value = bytes(kept).decode() if kept is not None else _directory(folder)
+    if newest < time.time_ns() - _RACY:
+        _KNOWN[identity] = value
+        if kept is None:
+            CHECKSUMS.store(name, value.encode())
+    return value
+
+
 def _directory(folder: Path, without: tuple[str, ...] = ()) -> str:
     names = {}
     for base, folders, files in os.walk(folder):
@@ -72,35 +107,25 @@ def _directory(folder: Path, without: tuple[str, ...] = ()) -> str:
         for name in files:
             path = os.path.join(base, name)
             names[os.path.relpath(path, folder).replace(os.sep, "/")] = path
-    return _list(names, lambda name: _known_sum(names[name]))
+    return _list(names, lambda name: _sum(open(names[name], "rb")))
 
 
 def _archive(path: Path) -> str:
-    with zipfile.ZipFile(path) as archive:
-        names = (entry.filename for entry, _ in members(archive, path.stat().st_size))
-        return _list(names, lambda name: _sum(archive.open(name)))
+    import zipfile
 
+    from planner.foundation.support.archive import members
 
-_LARGE = 1 << 20
-_RACY = 20_000_000
-"""nanoseconds: a file that was changed so lately may be changed again without a clock that shows it"""
-_SUMS: dict[tuple[int, int, int, int], str] = {}
-"""checksums of large files by device, number, time of the last change and size: many units have the same programs"""
-
-
-def _known_sum(path: str) -> str:
-    """The checksum of a file; of a large one, which no program can change without another time, once in a process."""
-    with open(path, "rb") as file:
-        status = os.fstat(file.fileno())
-        key = status.st_dev, status.st_ino, status.st_ctime_ns, status.st_size
-        if status.st_size < _LARGE or status.st_ctime_ns > time.time_ns() - _RACY:
-            return _sum(file)
-        if key not in _SUMS:
-            _SUMS[key] = _sum(file)
-        return _SUMS[key]
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = (entry.filename for entry, _ in members(archive, path.stat().st_size))
+            return _list(names, lambda name: _sum(archive.open(name)))
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as problem:
+        raise InstallError(f"{path} cannot be read: {problem}") from None
 
 
 def _sum(file: IO[bytes]) -> str:
+    import hashlib
+
     with file:
         digest = hashlib.sha256()
         while block := file.read(1 << 20):
@@ -109,6 +134,9 @@ def _sum(file: IO[bytes]) -> str:
 
 
 def _list(names: Iterable[str], summed: Callable[[str], str]) -> str:
+    import hashlib
+    from base64 import b64encode
+
     digest = hashlib.sha256()
     for name in sorted(names, key=lambda text: text.encode("utf-8", "surrogateescape")):
         if "\n" in name:

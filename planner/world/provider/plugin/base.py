@@ -61,6 +61,8 @@ class PluginBase:
         self.address = address
         self._command, self._keep_schema, self._attachment = list(command), keep_schema, attachment
         self._lock = RLock()
+        self._starting = RLock()
+        """taken last; a cached schema is read while the process starts"""
         self._client: PluginClient | None = None
         self._parts: SchemaParts | None = None
         self._keep_is_damaged = False
@@ -74,10 +76,11 @@ class PluginBase:
 
     def _start(self) -> PluginClient:
         """The plugin, running. Raises PluginError."""
-        if self._client is None:
-            self._client = PluginClient(self._command, self.address, self._attachment)
-            self._asked = False
-        return self._client
+        with self._starting:
+            if self._client is None:
+                self._client = PluginClient(self._command, self.address, self._attachment)
+                self._asked = False
+            return self._client
 
     def _started(self) -> PluginClient:
         """The running plugin, whose schema has been requested. Raises PluginError."""
@@ -85,11 +88,12 @@ class PluginBase:
         if client is not None and self._asked:
             return client
         with self._lock:
+            abilities = self._schema_parts().general.server_capabilities
+        with self._starting:
             client = self._start()
-            if not self._asked:
-                if not self._schema_parts().general.server_capabilities.get_provider_schema_optional:
-                    self._ask_schema()
-                self._asked = True
+            if not self._asked and not abilities.get_provider_schema_optional:
+                self._request_schema(client)
+            self._asked = True
             return client
 
     def wake(self) -> None:
@@ -125,7 +129,7 @@ class PluginBase:
 
     def close(self) -> None:
         """Let the process end, or end it, when the running calls have returned. The next call starts another one."""
-        with self._lock:
+        with self._lock, self._starting:
             client, self._client = self._client, None
             self._asked = self._is_configured = False
         if client is not None:
@@ -203,17 +207,11 @@ class PluginBase:
         return self._parts
 
     def _ask_schema(self) -> None:
-        client = self._start()
         try:
-            answer = client.call_bytes("GetProviderSchema", client.messages.Empty(), quick=True)
-            self._asked = True
-            problems = diagnostics(general_part(client.version, answer).diagnostics)
-            if any(d.severity == "error" for d in problems):
-                raise Failure(
-                    [error("provider.schema", d.summary, d.detail) for d in problems if d.severity == "error"]
-                )
-            if self._parts is not None:
-                return
+            with self._starting:
+                client = self._start()
+                answer = self._request_schema(client)
+                self._asked = True
             # Identities are an extra: whatever is wrong with them, the provider serves without them.
             identities = b""
             with suppress(PluginError):
@@ -226,6 +224,17 @@ class PluginBase:
         self._parts = parts
         if self._keep_schema is not None:
             store_parts(self._keep_schema, parts, data)
+
+    def _request_schema(self, client: PluginClient) -> bytes:
+        """Raises PluginError, and Failure with the errors of the plugin."""
+        answer = client.call_bytes("GetProviderSchema", client.messages.Empty(), quick=True)
+        try:
+            problems = diagnostics(general_part(client.version, answer).diagnostics)
+        except ValueError as problem:
+            raise PluginError(f"Its schema cannot be read: {problem}.") from None
+        if any(d.severity == "error" for d in problems):
+            raise Failure([error("provider.schema", d.summary, d.detail) for d in problems if d.severity == "error"])
+        return answer
 
     def _failure(self, detail: str) -> Diagnostic:
         return error("provider.plugin", "Provider plugin failed", f"{self._who}: {detail}")
