@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from planner.api.arguments import functions, one_of, path, several, switches, text
 from planner.api.base import Work, require, warnings
-from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure
 from planner.foundation.vocabulary.records import frozen
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from planner.language.config.model import Config
     from planner.language.config.test_files.load import TestFiles
     from planner.operations.providers_needed import Needed as Needed
+    from planner.operations.state_access import Stored
     from planner.world.install.placing import Progress
     from planner.world.provider.interface import ProviderSchema
     from planner.world.state.migrate import Ask
@@ -124,13 +125,12 @@ class Installation(Work):
     def providers(self, test_directory: str = "") -> RequiredProviders:
         """The providers that are required. Raises Failure."""
         from planner.operations.providers_needed import needed_providers
-        from planner.operations.state_access import load_with_values
         from planner.operations.test_modules import loaded_tests
 
         test_directory = path("test_directory", test_directory)
         with self._session():
             told = Diagnostics()
-            start, _ = load_with_values(self.options, told)
+            start = self._stored(told)
             tests = loaded_tests(start, test_directory)
             needed = needed_providers(start.config, start.state)
             return RequiredProviders(start.config, needed, tests, (*told, *tests.problems))
@@ -138,14 +138,23 @@ class Installation(Work):
     def provider_schemas(self) -> tuple[dict[str, ProviderSchema], list[Diagnostic]]:
         """The schemas of the providers that are required, by source address, and warnings. Raises Failure."""
         from planner.operations.providers_needed import needed_providers
-        from planner.operations.state_access import load_with_values
 
         with self._session():
             told = Diagnostics()
-            start, _ = load_with_values(self.options, told)
+            start = self._stored(told)
             needed = needed_providers(start.config, start.state)
             sources = needed.recorded.union(*needed.of_modules.values())
             return {source: start.schemas.schema(source) for source in sorted(sources)}, told
+
+    def _stored(self, told: Diagnostics) -> Stored[Any]:
+        """The configuration and its state, which need no values of variables. Raises Failure."""
+        from planner.operations.load import load
+        from planner.operations.state_access import open_backend, read_state
+
+        try:
+            return read_state(open_backend(load(self.options, told), told), told)
+        except Failure as failure:
+            raise Failure((*told, *failure.diagnostics)) from None
 
     def lock_providers(
         self,

@@ -433,6 +433,16 @@ def test_provider_schemas(planner, here):
     assert planner("providers", "schema").code == 1
 
 
+@pytest.mark.parametrize("words", [("providers",), ("providers", "schema", "-json")])
+def test_providers_without_values_of_variables(planner, tmp_path, monkeypatch, words):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "main.tf").write_text('variable "a" {}\nresource "terraform_data" "a" {\n  input = var.a\n}\n')
+    assert "terraform.io/builtin/terraform" in planner(*words).out
+    (tmp_path / "terraform.tfstate").write_text("{")
+    ran = planner(*words)
+    assert ran.code == 1 and "Unsupported state file format" in ran.err
+
+
 def test_functions(planner):
     document = json.loads(planner("metadata", "functions", "-json").out)
     assert document["function_signatures"]["abs"]["return_type"] == "number"
