@@ -130,7 +130,7 @@ class Installation(Work):
         test_directory = path("test_directory", test_directory)
         with self._session():
             told = Diagnostics()
-            start = self._stored(told)
+            start = self._with_state(told)
             tests = loaded_tests(start, test_directory)
             needed = needed_providers(start.config, start.state)
             return RequiredProviders(start.config, needed, tests, (*told, *tests.problems))
@@ -141,12 +141,12 @@ class Installation(Work):
 
         with self._session():
             told = Diagnostics()
-            start = self._stored(told)
+            start = self._with_state(told)
             needed = needed_providers(start.config, start.state)
             sources = needed.recorded.union(*needed.of_modules.values())
             return {source: start.schemas.schema(source) for source in sorted(sources)}, told
 
-    def _stored(self, told: Diagnostics) -> Stored[Any]:
+    def _with_state(self, told: Diagnostics) -> Stored[Any]:
         """The configuration and its state, which need no values of variables. Raises Failure."""
         from planner.operations.load import load
         from planner.operations.state_access import open_backend, read_state
