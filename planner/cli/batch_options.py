@@ -11,13 +11,12 @@ from planner.cli.options import (
     LOCK,
     MINIMAL_REFRESH,
     OPERATION,
-    check_minimal_refresh,
     named_values,
+    plan_mode,
     required_signatures,
     revision,
 )
 from planner.cli.review import LINKS, Review
-from planner.foundation.vocabulary.limits import Mode
 from planner.workflows.batch.saved_plan import MOST_SHARDS
 from planner.workflows.batch.session import BatchOptions
 from planner.workflows.batch.unit_options import UnitArguments
@@ -120,7 +119,7 @@ def batch_options(arguments: Arguments) -> BatchOptions:
         arguments.get("workers", 0),
         not arguments.get("no-cache", False),
         Work.of_command(
-            mode=_mode(arguments),
+            mode=plan_mode(arguments),
             refresh=arguments.get("refresh", True),
             minimal_refresh=bool(arguments.get("minimal-refresh")),
             lock=arguments.get("lock", True),
@@ -184,15 +183,3 @@ def _shard_of(text: str) -> tuple[int, int]:
     raise UsageError(
         "Option -shard is not K/N", f"{text} is not a shard. 3/20 is the third of twenty (at most {MOST_SHARDS:,})."
     )
-
-
-def _mode(arguments: Arguments) -> Mode:
-    """The kind of plan. Raises UsageError."""
-    if arguments.get("destroy") and arguments.get("refresh-only"):
-        raise UsageError("Conflicting options", "-destroy and -refresh-only are different kinds of plans: choose one.")
-    check_minimal_refresh(arguments, bool(arguments.get("refresh-only")))
-    if arguments.get("refresh-only") and not arguments.get("refresh", True):
-        raise UsageError("Conflicting options", "-refresh-only does only what -refresh=false omits.")
-    if arguments.get("refresh-only"):
-        return "refresh-only"
-    return "destroy" if arguments.get("destroy") else "normal"

@@ -134,7 +134,7 @@ def plan_calls(
     needs_configuration: bool = False,
 ) -> W:
     """The calls of a command that plans, or explains plans. Raises UsageError, and Failure for bad addresses."""
-    mode = _mode(arguments, mode)
+    mode = plan_mode(arguments, mode)
     targets = _addresses(arguments, "target")
     excludes = _addresses(arguments, "exclude")
     if targets and excludes:
@@ -233,7 +233,7 @@ def check_minimal_refresh(arguments: Arguments, reads_all: bool) -> None:
         raise UsageError("Conflicting options", detail + ("-refresh-only." if reads_all else "-refresh=false."))
 
 
-def _mode(arguments: Arguments, mode: Mode) -> Mode:
+def plan_mode(arguments: Arguments, mode: Mode = "normal") -> Mode:
     """The kind of plan according to -destroy and -refresh-only. Raises UsageError."""
     if arguments.get("destroy") and arguments.get("refresh-only"):
         raise UsageError("Conflicting options", "-destroy and -refresh-only are different kinds of plans: choose one.")

@@ -20,13 +20,13 @@ from planner.foundation.support.signals import current_stop
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, InstallError, error, has_errors, warning
 from planner.foundation.vocabulary.records import frozen
 from planner.language.config.model import Config
-from planner.language.config.sources import SourceError, parse_provider_source
+from planner.language.config.sources import SourceError, parse_provider_source, provider_display
 from planner.operations.providers_needed import needed_providers, provider_constraints
 from planner.world.install.getters import Fetcher
 from planner.world.install.mirroring import Mirroring
 from planner.world.install.modules import ModuleInstaller
 from planner.world.install.placing import Placer, Progress
-from planner.world.install.providers import Installer, display, incomplete_warning
+from planner.world.install.providers import Installer, incomplete_warning
 from planner.world.install.sources import MirrorDirectory, NetworkMirror, PackageSource, Registry, all_of, usual
 from planner.world.install.web import Hosts, Web
 from planner.world.provider.locate import own_platform, usual_directories
@@ -303,11 +303,13 @@ def lock_providers(
             result = outcome.locks[address]
             word = _change(before.get(address), result)
             changed |= word != "had"
-            say(f"- {display(address)} {word} the checksums for {platform}")
+            say(f"- {provider_display(address)} {word} the checksums for {platform}")
             old = new.get(address)
             kept = old.hashes if old is not None else ()
             if old is not None and old.version != result.version and address not in before:
-                detail = f"For {display(address)}, different platforms have different newest versions. Try again."
+                detail = (
+                    f"For {provider_display(address)}, different platforms have different newest versions. Try again."
+                )
                 return [*problems, error("install.versions_differ", "Inconsistent provider versions", detail)]
             new[address] = lock(address, result.version, result.constraints, {*kept, *result.hashes})
     try:
@@ -371,12 +373,12 @@ def mirror_providers(
     )
     for address in sorted(wanted):
         if not lockable(address):
-            say(f"- {display(address)} is part of this program")
+            say(f"- {provider_display(address)} is part of this program")
             continue
         try:
             mirroring.copy(address, wanted[address], locks, platforms or (own_platform(),))
         except InstallError as problem:
-            detail = f"{display(address)} cannot be mirrored: {problem}."
+            detail = f"{provider_display(address)} cannot be mirrored: {problem}."
             problems.append(error("install.mirror", "Provider not available", detail))
     try:
         mirroring.write_indexes()

@@ -18,8 +18,9 @@ from planner.foundation.vocabulary.span import Source, Span
 from planner.language.syntax.rule_parse import parse_query
 from planner.language.syntax.rule_syntax import Constant
 from planner.logic.datalog.engine.program import RuleProgram
-from planner.logic.datalog.language.link import expanded_body, linked_body, nearest
+from planner.logic.datalog.language.link import expanded_body, linked_body
 from planner.logic.datalog.language.model import Predicate, atoms
+from planner.logic.datalog.language.spaces import nearest
 from planner.logic.datalog.language.values import Row, decode, encode
 from planner.operations.judge_documents import policies_of
 from planner.operations.options import OperationOptions

@@ -191,17 +191,17 @@ def diff_type(change: ValueChange, type: Type) -> Diff:
         return _list(change, lambda c: diff_type(c, type.element), lambda a, b: pair or _both_long(a, b))
     if isinstance(type, SetType):
         items = [diff_type(c, type.element) for c in set_changes(change)]
-        return SequenceDiff(_combined(change, items), change.replace.here, items, ordered=False)
+        return SequenceDiff(combined(change, items), change.replace.here, items, ordered=False)
     assert isinstance(type, TupleType)
     items = [diff_type(_position(change, i), t) for i, t in enumerate(type.elements)]
-    return SequenceDiff(_combined(change, items), change.replace.here, items, ordered=True)
+    return SequenceDiff(combined(change, items), change.replace.here, items, ordered=True)
 
 
 def _of_type(type: Type) -> Callable[[ValueChange], Diff]:
     return lambda change: diff_type(change, type)
 
 
-def _combined(change: ValueChange, items: Iterable[Diff]) -> str:
+def combined(change: ValueChange, items: Iterable[Diff]) -> str:
     action = starting_action(change.before, change.after)
     for item in items:
         action = merge(action, item.action)
@@ -233,12 +233,12 @@ def _object(change: ValueChange, attributes: dict[str, Callable[[ValueChange], D
         if item.action == "no-op" and child.before is MISSING and child.after is MISSING:
             continue
         items[name] = item
-    return MappingDiff(_combined(change, items.values()), change.replace.here, items, quoted=False, nested=nested)
+    return MappingDiff(combined(change, items.values()), change.replace.here, items, quoted=False, nested=nested)
 
 
 def _map(change: ValueChange, differ: Callable[[ValueChange], Diff], quoted: bool, nested: bool = False) -> Diff:
     items = map_diffs(change, differ)
-    return MappingDiff(_combined(change, items.values()), change.replace.here, items, quoted, nested)
+    return MappingDiff(combined(change, items.values()), change.replace.here, items, quoted, nested)
 
 
 def map_diffs(change: ValueChange, differ: Callable[[ValueChange], Diff]) -> dict[str, Diff]:
@@ -264,7 +264,7 @@ def _list(change: ValueChange, differ: Callable[[ValueChange], Diff], pair: Call
                 )
             )
         )
-    return SequenceDiff(_combined(change, items), change.replace.here, items, ordered=True)
+    return SequenceDiff(combined(change, items), change.replace.here, items, ordered=True)
 
 
 def _both_long(a: Value, b: Value) -> bool:

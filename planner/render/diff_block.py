@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING, cast
 
@@ -16,6 +16,7 @@ from planner.foundation.vocabulary.diagnostic import Failure
 from planner.foundation.vocabulary.provider_address import parse_provider_configuration
 from planner.render.diff import (
     bare,
+    combined,
     diff_dynamic,
     diff_type,
     entries_of,
@@ -191,10 +192,10 @@ def diff_nested(change: ValueChange, nesting: str, attributes: Mapping[str, Attr
     replace = change.replace.here
     if nesting == "map":
         mapped = map_diffs(change, single)
-        return MappingDiff(_merge(change, mapped.values()), replace, mapped, quoted=True, nested=True)
+        return MappingDiff(combined(change, mapped.values()), replace, mapped, quoted=True, nested=True)
     if nesting in ("list", "set"):
         items = [single(c) for c in (_positions(change) if nesting == "list" else set_changes(change))]
-        return SequenceDiff(_merge(change, items), replace, items, ordered=nesting == "list", nested=True)
+        return SequenceDiff(combined(change, items), replace, items, ordered=nesting == "list", nested=True)
     before, after = entries_of(change.before), entries_of(change.after)
     action = starting_action(change.before, change.after)
     parts: dict[str, Diff] = {}
@@ -245,13 +246,6 @@ def _positions(change: ValueChange) -> list[ValueChange]:
         change.child(i, before[i] if i < len(before) else MISSING, after[i] if i < len(after) else MISSING)
         for i in range(max(len(before), len(after)))
     ]
-
-
-def _merge(change: ValueChange, parts: Iterable[Diff]) -> str:
-    action = starting_action(change.before, change.after)
-    for part in parts:
-        action = merge(action, part.action)
-    return action
 
 
 def _attribute_change(

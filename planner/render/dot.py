@@ -34,7 +34,7 @@ def dot(graph: Graph, draw_cycles: bool = False, verbose: bool = False) -> str:
         node = graph.nodes[name]
         shape = "diamond" if verbose and node.kind == "provider_close" else _shape(node)
         if shape:
-            lines.append(f"\t\t{_id(name)} [label = {_quote(_label(node))}, shape = {_quote(shape)}]")
+            lines.append(f"\t\t{_id(name)} [label = {quote(_label(node))}, shape = {quote(shape)}]")
     cyclic = _cyclic_edges(graph) if draw_cycles else set()
     edges = []
     for dependent, dependencies in graph.reduced.items():
@@ -77,10 +77,10 @@ def _cyclic_edges(graph: Graph) -> set[tuple[str, str]]:
 
 
 def _id(name: str) -> str:
-    return _quote(f"[root] {name}")
+    return quote(f"[root] {name}")
 
 
-def _quote(text: str) -> str:
+def quote(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
@@ -89,6 +89,6 @@ def subgraph_dot(nodes: Mapping[str, Node], edges: Iterable[tuple[str, str]]) ->
     lines = ["digraph {", '\tcompound = "true"', '\tnewrank = "true"', '\tsubgraph "root" {']
     for name in sorted(nodes):
         shape = _shape(nodes[name]) or "ellipse"
-        lines.append(f"\t\t{_id(name)} [label = {_quote(name)}, shape = {_quote(shape)}]")
+        lines.append(f"\t\t{_id(name)} [label = {quote(name)}, shape = {quote(shape)}]")
     lines += [f"\t\t{_id(a)} -> {_id(b)}" for a, b in sorted(edges)]
     return "\n".join([*lines, "\t}", "}", ""])

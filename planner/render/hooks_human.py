@@ -38,12 +38,12 @@ class HumanHooks(ProgressHooks):
     # ---- objects
 
     def refresh_start(self, address: str, identity: ObjectId | None = None, deposed: str = "") -> None:
-        self.say(f"{_name(address, deposed)}: Refreshing state...{_identity(identity)}")
+        self.say(f"{_name(address, deposed)}: Refreshing state...{identity_text(identity)}")
         super().refresh_start(address, identity, deposed)
 
     def apply_start(self, address: str, action: str, identity: ObjectId | None = None, deposed: str = "") -> None:
         if action != "no-op":
-            self.say(f"{_name(address, deposed)}: {words_for(action).progress[0]}...{_identity(identity)}")
+            self.say(f"{_name(address, deposed)}: {words_for(action).progress[0]}...{identity_text(identity)}")
             self._running.start((address, action, identity, deposed))
             super().apply_start(address, action, identity, deposed)
 
@@ -59,7 +59,7 @@ class HumanHooks(ProgressHooks):
         if action != "no-op":
             name = _name(address, deposed)
             word = words_for(action).progress[2]
-            self.say(f"{name}: {word} complete after {duration_text(elapsed)}{_identity(identity)}")
+            self.say(f"{name}: {word} complete after {duration_text(elapsed)}{identity_text(identity)}")
 
     def apply_errored(self, address: str, action: str, elapsed: float = 0.0, deposed: str = "") -> None:
         self._stop(address, action, deposed)
@@ -145,7 +145,7 @@ def _name(address: str, deposed: str) -> str:
     return f"{address} (deposed object {deposed})" if deposed else address
 
 
-def _identity(identity: ObjectId | None) -> str:
+def identity_text(identity: ObjectId | None) -> str:
     return f" [{identity.key}={identity.value}]" if identity and identity.value else ""
 
 

@@ -16,7 +16,7 @@ from planner.foundation.vocabulary.release import COMPATIBLE_VERSION, RELEASE
 from planner.logic.model.plan import Invocation, Plan, ResourceChange, change_name
 from planner.logic.programs.actions import Counts, does, words_for
 from planner.render.diagnostics_json import diagnostic_json, sort_diagnostics
-from planner.render.hooks_human import EPHEMERAL, StillRunning, output_lines
+from planner.render.hooks_human import EPHEMERAL, StillRunning, identity_text, output_lines
 from planner.render.plan import plan_summary
 from planner.render.progress import duration_text
 from planner.world.state.model import OutputState
@@ -219,15 +219,15 @@ class JsonHooks(Hooks):
     # ---- objects
 
     def refresh_start(self, address: str, identity: ObjectId | None = None, deposed: str = "") -> None:
-        self._hook("refresh_start", f"Refreshing state...{_known(identity)}", address, **_identity(identity))
+        self._hook("refresh_start", f"Refreshing state...{identity_text(identity)}", address, **_identity(identity))
 
     def refresh_complete(self, address: str, identity: ObjectId | None = None, deposed: str = "") -> None:
-        self._hook("refresh_complete", f"Refresh complete{_known(identity)}", address, **_identity(identity))
+        self._hook("refresh_complete", f"Refresh complete{identity_text(identity)}", address, **_identity(identity))
 
     def apply_start(self, address: str, action: str, identity: ObjectId | None = None, deposed: str = "") -> None:
         if action == "no-op":
             return
-        text = f"{_words(action)[0]}...{_known(identity)}"
+        text = f"{_words(action)[0]}...{identity_text(identity)}"
         self._hook("apply_start", text, address, action=ui_action(action), **_identity(identity))
         self._running.start((address, action, deposed))
 
@@ -242,7 +242,7 @@ class JsonHooks(Hooks):
         self._running.stop((address, action, deposed))
         if action == "no-op":
             return
-        text = f"{_words(action)[2]} complete after {duration_text(elapsed)}{_known(identity)}"
+        text = f"{_words(action)[2]} complete after {duration_text(elapsed)}{identity_text(identity)}"
         more = {"action": ui_action(action), **_identity(identity), "elapsed_seconds": round(elapsed)}
         self._hook("apply_complete", text, address, **more)
 
@@ -345,10 +345,6 @@ class JsonHooks(Hooks):
 def _words(action: str) -> tuple[str, str, str]:
     """The words for an action: JSON messages have `Refreshing` where people read `Reading`."""
     return ("Refreshing", "refreshing", "Refresh") if action == "read" else words_for(action).progress
-
-
-def _known(identity: ObjectId | None) -> str:
-    return f" [{identity.key}={identity.value}]" if identity and identity.value else ""
 
 
 def _identity(identity: ObjectId | None) -> dict[str, str]:

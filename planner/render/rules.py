@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from planner.answers.policy.rulebook import PredicateEntry
 from planner.foundation.support.exact_json import dumps
 from planner.foundation.vocabulary.diagnostic import Diagnostic
+from planner.foundation.vocabulary.nearest import enumerated
 from planner.language.syntax.rule_syntax import quote
 from planner.logic.datalog.engine.evaluate import Database
 from planner.logic.datalog.language.builtins import BuiltinPredicate
@@ -43,7 +44,7 @@ def entry_text(entry: PredicateEntry, paint: Paint) -> str:
     predicate, description = entry.predicate, entry.description
     lines = [
         paint(predicate.declaration, "bold"),
-        f"  {predicate.span}, in the rules of {_together(entry.programs)}",
+        f"  {predicate.span}, in the rules of {enumerated(entry.programs)}",
         "",
     ]
     lines += [f"  {line}".rstrip() for line in predicate.doc.split("\n")]
@@ -62,10 +63,6 @@ def entry_text(entry: PredicateEntry, paint: Paint) -> str:
     return "\n".join(lines)
 
 
-def _together(words: Sequence[str]) -> str:
-    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
-
-
 def _standing(entry: PredicateEntry) -> Iterator[str]:
     """The relations of a predicate to others, one sentence each."""
     predicate = entry.predicate
@@ -74,7 +71,7 @@ def _standing(entry: PredicateEntry) -> Iterator[str]:
     elif predicate.operator:
         yield f"Native: computed as {predicate.operator}({', '.join(predicate.inputs)})."
     elif entry.given:
-        yield f"Derived by rules; to those of {_together(entry.given)} its facts are given."
+        yield f"Derived by rules; to those of {enumerated(entry.given)} its facts are given."
     else:
         yield "Derived by rules."
     if predicate.is_output:

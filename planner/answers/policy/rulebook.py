@@ -13,8 +13,9 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.foundation.vocabulary.records import evolve, frozen
 from planner.logic.datalog.engine.program import RuleProgram
 from planner.logic.datalog.language.builtins import FUNCTIONS, RELATIONS, TESTS, BuiltinPredicate
-from planner.logic.datalog.language.link import first_sentence, nearest
+from planner.logic.datalog.language.link import first_sentence
 from planner.logic.datalog.language.model import Predicate, Rule
+from planner.logic.datalog.language.spaces import nearest
 from planner.logic.datalog.tools.describe import Description, PredicateGraph, describe, predicate_graph
 from planner.logic.graph.build import graph_program
 from planner.logic.programs.rule_programs import batch_program, product_program

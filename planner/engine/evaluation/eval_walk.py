@@ -8,11 +8,11 @@ from typing import ClassVar
 
 from planner.engine.evaluation.configuration_walk import ValueWalk
 from planner.engine.evaluation.context import EvaluationContext, ModuleInstance, declared_marks
-from planner.engine.evaluation.objects import StateObjects
+from planner.engine.evaluation.objects import StateObjects, resource_text
 from planner.engine.evaluation.schemas import Schemas
 from planner.engine.evaluation.variables import evaluate_output
 from planner.foundation.values.value import SENSITIVE, Null, Value, mark
-from planner.foundation.vocabulary.address import format_resource, join
+from planner.foundation.vocabulary.address import join
 from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
 from planner.language.config.model import Config, ResourceDecl
 from planner.language.config.variables import RootVariable
@@ -96,7 +96,7 @@ class PlannedObjects:
                 self._changes.setdefault(change.resource_address, {})[change.key] = change
 
     def keys(self, module: ModuleInstance, resource: ResourceDecl) -> Collection[InstanceKey] | None:
-        changes = self._changes.get(_address(module, resource))
+        changes = self._changes.get(resource_text(module, resource))
         recorded = self._state.keys(module, resource)
         if changes is None:
             return recorded
@@ -104,13 +104,9 @@ class PlannedObjects:
         return kept | {key for key, change in changes.items() if change.after.__class__ is not Null}
 
     def between(self, module: ModuleInstance, resource: ResourceDecl) -> Collection[InstanceKey]:
-        changes = self._changes.get(_address(module, resource), {})
+        changes = self._changes.get(resource_text(module, resource), {})
         return [key for key in self._state.between(module, resource) if key not in changes]
 
     def object(self, module: ModuleInstance, resource: ResourceDecl, key: InstanceKey) -> Value:
-        change = self._changes.get(_address(module, resource), {}).get(key)
+        change = self._changes.get(resource_text(module, resource), {}).get(key)
         return self._state.object(module, resource, key) if change is None else change.after
-
-
-def _address(module: ModuleInstance, resource: ResourceDecl) -> str:
-    return format_resource(module.text, resource.mode, resource.type, resource.name)

@@ -246,15 +246,15 @@ class StateObjects:
         self.unknown = unknown
 
     def keys(self, module: ModuleInstance, resource: ResourceDecl) -> Collection[InstanceKey] | None:
-        entry = self.state.resources.get(_address(module, resource))
+        entry = self.state.resources.get(resource_text(module, resource))
         return None if entry is None else [k for k, i in entry.instances.items() if i.current is not None]
 
     def between(self, module: ModuleInstance, resource: ResourceDecl) -> Collection[InstanceKey]:
-        entry = self.state.resources.get(_address(module, resource))
+        entry = self.state.resources.get(resource_text(module, resource))
         return () if entry is None else [k for k, i in entry.instances.items() if i.current is None]
 
     def object(self, module: ModuleInstance, resource: ResourceDecl, key: InstanceKey) -> Value:
-        address = _address(module, resource)
+        address = resource_text(module, resource)
         unknown = self.unknown.get(address, {}).get(key, ())
         if "" in unknown:
             return UNKNOWN
@@ -273,7 +273,7 @@ class StateObjects:
         )
 
 
-def _address(module: ModuleInstance, resource: ResourceDecl) -> str:
+def resource_text(module: ModuleInstance, resource: ResourceDecl) -> str:
     return format_resource(module.text, resource.mode, resource.type, resource.name)
 
 

@@ -8,12 +8,11 @@ import os
 import subprocess
 import time
 import uuid
-from base64 import urlsafe_b64encode
 from typing import Any
 from urllib.parse import quote, urlencode
 
 from planner.foundation.clients.azure_settings import CLOUDS, AzureAccount, both, certificate_of, client_id, method_of
-from planner.foundation.clients.http import NONE, Http, Tokens
+from planner.foundation.clients.http import NONE, Http, Tokens, base64url
 from planner.foundation.vocabulary.diagnostic import ServiceError
 
 _ASSERTION = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
@@ -138,14 +137,10 @@ def _of_certificate(account: AzureAccount, client: str, audience: str) -> str:
 
     key, certificate = certificate_of(account)
     now = int(time.time())
-    head = {"alg": "RS256", "typ": "JWT", "x5t": _base64(certificate.fingerprint(SHA1()))}
+    head = {"alg": "RS256", "typ": "JWT", "x5t": base64url(certificate.fingerprint(SHA1()))}
     said = {"aud": audience, "iss": client, "sub": client, "jti": str(uuid.uuid4()), "nbf": now - 60, "exp": now + 600}
-    text = ".".join(_base64(json.dumps(part, separators=(",", ":")).encode()) for part in (head, said))
-    return f"{text}.{_base64(key.sign(text.encode(), PKCS1v15(), SHA256()))}"
-
-
-def _base64(data: bytes) -> str:
-    return urlsafe_b64encode(data).decode("ascii").rstrip("=")
+    text = ".".join(base64url(json.dumps(part, separators=(",", ":")).encode()) for part in (head, said))
+    return f"{text}.{base64url(key.sign(text.encode(), PKCS1v15(), SHA256()))}"
 
 
 def _member(answer: Any, name: str) -> str:

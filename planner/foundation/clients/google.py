@@ -6,13 +6,12 @@ from __future__ import annotations
 import json
 import os
 import time
-from base64 import urlsafe_b64encode
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 from urllib.parse import urlencode
 
-from planner.foundation.clients.http import NONE, Http, HttpResponse, Tokens
+from planner.foundation.clients.http import NONE, Http, HttpResponse, Tokens, base64url
 from planner.foundation.vocabulary.diagnostic import ServiceError
 from planner.foundation.vocabulary.records import frozen
 
@@ -194,15 +193,11 @@ def _assertion(known: dict[str, Any], scopes: Sequence[str]) -> str:
         raise ServiceError(f"private key should be a PEM or plain PKCS1 or PKCS8; parse error: {bad}") from None
     if not isinstance(key, RSAPrivateKey):
         raise ServiceError("private key is invalid")
-    return f"{text}.{_base64(key.sign(text.encode(), PKCS1v15(), SHA256()))}"
+    return f"{text}.{base64url(key.sign(text.encode(), PKCS1v15(), SHA256()))}"
 
 
 def _part(said: dict[str, Any]) -> str:
-    return _base64(json.dumps(said, separators=(",", ":")).encode())
-
-
-def _base64(data: bytes) -> str:
-    return urlsafe_b64encode(data).decode("ascii").rstrip("=")
+    return base64url(json.dumps(said, separators=(",", ":")).encode())
 
 
 def _with_library(known: dict[str, Any], scopes: Sequence[str]) -> tuple[str, float]:

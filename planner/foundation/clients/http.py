@@ -15,7 +15,7 @@ import ssl
 import tempfile
 import time
 from abc import ABC, abstractmethod
-from base64 import b64encode
+from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from io import BytesIO
@@ -558,3 +558,8 @@ class Tokens(ABC):
     @abstractmethod
     def _fresh(self) -> tuple[str, float]:
         """A token and when it expires (seconds since the epoch). Raises ServiceError."""
+
+
+def base64url(data: bytes) -> str:
+    """The bytes in the alphabet of addresses, without padding."""
+    return urlsafe_b64encode(data).decode("ascii").rstrip("=")

@@ -7,14 +7,13 @@ import secrets
 import sys
 import time
 import webbrowser
-from base64 import urlsafe_b64encode
 from collections.abc import Callable, Mapping
 from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any, Protocol
 from urllib.parse import parse_qs, urlencode, urljoin, urlsplit
 
-from planner.foundation.clients.http import Http, Retries
+from planner.foundation.clients.http import Http, Retries, base64url
 from planner.foundation.clients.tfe import Host, Tfe, host_name, settings
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, ServiceError, error, warning
 from planner.foundation.vocabulary.records import frozen
@@ -78,7 +77,7 @@ def login_service(said: Mapping[str, Any], base: str) -> LoginService:
 def token_by_code(service: LoginService, opened: Callable[[str], None]) -> str:
     """A token, obtained after the user has logged in at the URL that is passed to `opened`. Raises ServiceError."""
     state, key = secrets.token_urlsafe(24), secrets.token_urlsafe(48)
-    challenge = urlsafe_b64encode(sha256(key.encode()).digest()).decode("ascii").rstrip("=")
+    challenge = base64url(sha256(key.encode()).digest())
     server = _listening(service.ports, state)
     with server:
         back = f"http://localhost:{server.server_port}/login"

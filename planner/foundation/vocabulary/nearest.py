@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 from planner.foundation.vocabulary.address import AddressError, ModuleAddress, parse_address
 
@@ -117,3 +117,8 @@ def option(name: str, value: str) -> str:
 def file(path: str) -> str:
     """The path of a file, always quoted: in double quotes, unless something would be expanded in it."""
     return word(path) if set(path) & set('"$`\\!\n') else f'"{path}"'
+
+
+def enumerated(words: Sequence[str]) -> str:
+    """Words in a sentence: "a, b and c"."""
+    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))

@@ -41,7 +41,7 @@ def module_files(directory: str, queries: str = "") -> ModuleFiles:
     """The configuration files of a directory. A `.tofu` file hides the `.tf` file of the same name; hidden files and
     editors' backups are left out. `queries`: how the names of files with searches end, where these count. Raises
     OSError."""
-    names = sorted(e.name for e in list_directory(directory) if not _is_folder(e) and not _ignored(e.name))
+    names = sorted(e.name for e in list_directory(directory) if not is_folder(e) and not _ignored(e.name))
     normal: list[str] = []
     override: list[str] = []
     for name in names:
@@ -64,12 +64,12 @@ def is_module(directory: str) -> bool:
         pass
     try:
         entries = list_directory(directory)
-        return any(e.name.endswith(_EXTENSIONS) and not _ignored(e.name) and not _is_folder(e) for e in entries)
+        return any(e.name.endswith(_EXTENSIONS) and not _ignored(e.name) and not is_folder(e) for e in entries)
     except OSError:
         return False
 
 
-def _is_folder(entry: Entry) -> bool:
+def is_folder(entry: Entry) -> bool:
     try:
         return entry.is_dir()
     except OSError:  # a link that leads to itself: reading it reports the problem

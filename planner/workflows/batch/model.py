@@ -3,6 +3,7 @@ hold plain data only, so that they can go to another process, to another machine
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -52,6 +53,11 @@ class FileLocation:
     def of(cls, span: Span, file: str = "") -> FileLocation:
         start = span.start_position
         return cls(file or span.filename, start.line, start.column, span.source.line_text(start.line).strip())
+
+    @classmethod
+    def below(cls, folder: str, span: Span) -> FileLocation:
+        """A place in a file below a directory, which is seen from another one."""
+        return cls.of(span, os.path.normpath(os.path.join(folder, span.filename)))
 
     def to_json(self) -> dict[str, Any]:
         return attrs.asdict(self)

@@ -25,6 +25,7 @@ from planner.logic.datalog.language.values import decode
 from planner.logic.facts.managed import KnownObject
 from planner.logic.graph.query_answers import Answers
 from planner.logic.programs.rule_programs import batch_program
+from planner.render.dot import quote
 from planner.workflows.batch.analyse import Analysis
 from planner.workflows.batch.earlier_runs import state_request
 from planner.workflows.batch.facts import fleet_source
@@ -96,13 +97,9 @@ def graph_json(analysis: Analysis) -> dict[str, Any]:
 
 def graph_dot(document: dict[str, Any]) -> str:
     """The graph in the DOT language, after transitive reduction."""
-
-    def name(text: str) -> str:
-        return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
-
     lines = ["digraph {", '\trankdir = "BT"', '\tnode [shape = "box"]']
-    lines += [f"\t{name(node['unit'])}" for node in document["nodes"]]
-    lines += [f"\t{name(a)} -> {name(b)}" for a, b in document["reduced_edges"]]
+    lines += [f"\t{quote(node['unit'])}" for node in document["nodes"]]
+    lines += [f"\t{quote(a)} -> {quote(b)}" for a, b in document["reduced_edges"]]
     return "\n".join([*lines, "}"])
 
 

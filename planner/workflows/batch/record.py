@@ -55,9 +55,14 @@ def is_run(name: str) -> bool:
 
 
 def make_folder(root: str) -> None:
-    """The directory of records, which no version control shall have. Raises OSError."""
-    os.makedirs(os.path.join(root, FOLDER), exist_ok=True)
-    ignore = os.path.join(root, FOLDER, ".gitignore")
+    """The directory of records. Raises OSError."""
+    make_unversioned(os.path.join(root, FOLDER))
+
+
+def make_unversioned(folder: str) -> None:
+    """A directory that no version control shall have. Raises OSError."""
+    os.makedirs(folder, exist_ok=True)
+    ignore = os.path.join(folder, ".gitignore")
     if not os.path.exists(ignore):
         with open(ignore, "w", encoding="utf-8") as file:
             file.write("*\n")

@@ -9,7 +9,6 @@ from planner.foundation.values.types import DYNAMIC
 from planner.foundation.values.value import Null, Value
 from planner.foundation.vocabulary.address import join
 from planner.foundation.vocabulary.diagnostic import has_errors
-from planner.foundation.vocabulary.span import Span
 from planner.language.config.backend import backend_settings
 from planner.language.config.for_each import constant, module_scopes, repeated_scopes
 from planner.language.config.load import load_tree
@@ -54,7 +53,7 @@ def survey(unit: str, reading: ConfigurationReading[StateOptions], folder: str) 
     files = [os.path.abspath(name) for name in config.files]
     files += [os.path.abspath(raw.span.filename) for raw in begun.given.values() if raw.span is not None]
     backend = config.root.backend
-    place = _place(backend.span, folder) if backend is not None else None
+    place = FileLocation.below(folder, backend.span) if backend is not None else None
     outputs = tuple(sorted(config.root.outputs)) if reading.config is not None else None
     variables = tuple(sorted(config.root.variables)) if reading.config is not None else None
     return Survey(unit, state, remote, tuple(sorted(set(files))), diagnostics_json(problems), place, outputs, variables)
@@ -72,7 +71,7 @@ def _remote_reads(config: Config, begun: RunInputs[StateOptions], folder: str) -
                 continue
             content, _ = decl.body.partial_content(_REMOTE)
             at = content.attributes.get("config")
-            place = _place(at.span if at is not None else decl.span, folder)
+            place = FileLocation.below(folder, at.span if at is not None else decl.span)
             for instance, inner in repeated_scopes(decl, scope):
                 reads.append(RemoteRead(f"{join(path, key)}{instance}", _state(content, inner), place))
     return reads
@@ -90,7 +89,3 @@ def _state(content: Content, scope: StaticScope) -> str:
     if "backend" not in values:
         return ""
     return remote_state.source({"config": Null(DYNAMIC), "workspace": Null(DYNAMIC), **values}) or ""
-
-
-def _place(span: Span, folder: str) -> FileLocation:
-    return FileLocation.of(span, os.path.normpath(os.path.join(folder, span.filename)))

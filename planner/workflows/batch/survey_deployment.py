@@ -104,21 +104,19 @@ def _reads(stack: StackConfig, request: Request, folder: str) -> list[PublishedR
             if upstream is None:
                 continue
             real = os.path.realpath(places.get(upstream.source, upstream.source))
-            table[published, name, output] = PublishedRead(name, real, output, _place(upstream.span, folder), published)
+            table[published, name, output] = PublishedRead(
+                name, real, output, FileLocation.below(folder, upstream.span), published
+            )
     return [table[key] for key in sorted(table)]
 
 
 def _published(stack: StackConfig, deployment: str, folder: str) -> list[Published]:
     said = stack.deployments
     return [
-        Published(name, _place(published.span, folder))
+        Published(name, FileLocation.below(folder, published.span))
         for name, published in sorted(said.published.items())
         if any(one == deployment for one, _, _ in mentioned(said, published.value, "deployment"))
     ]
-
-
-def _place(span: Span, folder: str) -> FileLocation:
-    return FileLocation.of(span, os.path.normpath(os.path.join(folder, span.filename)))
 
 
 def mentioned(said: Deployments, expr: Expr | None, root: str) -> Iterator[tuple[str, str, Span]]:

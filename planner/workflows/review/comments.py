@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import quote
 
 from planner.render.review.literal import code
+from planner.workflows.batch.reports.github import MOST, escaped_text, workflow_command
 from planner.workflows.review.hosts import CodeReview, Comment
 
 _LOCKED = (
@@ -127,8 +128,6 @@ def _fitting(review: CodeReview, body: str) -> str:
 # Pipelines read from the log.
 
 
-MOST = 50
-"""annotations of a step; GitHub shows no more"""
 _LEVELS = {"deny": "error", "broken": "error", "error": "error", "warn": "warning", "warning": "warning"}
 
 
@@ -168,22 +167,12 @@ def _annotated(document: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, 
 
 
 def _github(level: str, path: str, line: int, title: str, text: str) -> str:
-    def setting(value: str) -> str:
-        return _escaped(value).replace(":", "%3A").replace(",", "%2C")
-
-    return f"::{level} file={setting(path)},line={line},title={setting(title)}::{_escaped(text)}"
+    return workflow_command(level, {"file": path, "line": str(line), "title": title}, text)
 
 
 def _azure(level: str, path: str, line: int, title: str, text: str) -> str:
     def setting(value: str) -> str:
-        return _escaped(value).replace("]", "%5D").replace(";", "%3B")
+        return escaped_text(value).replace("]", "%5D").replace(";", "%3B")
 
-    kind = "error" if level == "error" else "warning"
-    return (
-        f"##vso[task.logissue type={kind};sourcepath={setting(path)};linenumber={line}]{_escaped(f'{title}: {text}')}"
-    )
-
-
-def _escaped(text: str) -> str:
-    """The text with all characters escaped that end a command."""
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    kind, text = "error" if level == "error" else "warning", escaped_text(f"{title}: {text}")
+    return f"##vso[task.logissue type={kind};sourcepath={setting(path)};linenumber={line}]{text}"

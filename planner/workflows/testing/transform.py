@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from planner.answers.documents.json_providers import module_text
 from planner.foundation.values.value import Null
 from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
 from planner.foundation.vocabulary.records import evolve
@@ -88,7 +89,7 @@ def _with_resources(root: ModuleConfig, file: TestFile, run: TestRun, problems: 
         module = root.descendant(path)
         if module is None:
             detail = "Target points to resource in undefined module. Please, ensure module exists."
-            problems.error("override_target", f"Module not found: {_module(path)}", detail, override.span)
+            problems.error("override_target", f"Module not found: {module_text(path)}", detail, override.span)
             continue
         resource = module.resources.get(key)
         if resource is None:
@@ -137,7 +138,7 @@ def _with_modules(root: ModuleConfig, file: TestFile, run: TestRun, problems: Pr
         module = declared.descendant(override.path)
         if module is None:
             detail = "Target points to an undefined module. Please, ensure module exists."
-            title = f"Module not found: {_module(override.path)}"
+            title = f"Module not found: {module_text(override.path)}"
             problems.error("override_target", title, detail, override.target.span)
             continue
         for name in sorted(override.outputs):
@@ -184,16 +185,12 @@ def _merged_modules(
             merged.append(override)
             continue
         detail = (
-            f"Module `{_module(override.path)}` is overridden in both global file and local run blocks. The "
+            f"Module `{module_text(override.path)}` is overridden in both global file and local run blocks. The "
             "declaration in global file block will be ignored."
         )
         title = "Multiple `override_module` blocks for the same address"
         problems.warning("override_twice", title, detail, override.target.span)
     return merged
-
-
-def _module(path: tuple[str, ...]) -> str:
-    return ".".join(f"module.{name}" for name in path)
 
 
 def _replace_module(
@@ -223,7 +220,7 @@ def duplicates(overrides: Iterable[Override], modules: Iterable[ModuleOverride])
     paths: set[tuple[str, ...]] = set()
     for module in modules:
         if module.path in paths:
-            what = _module(module.path)
+            what = module_text(module.path)
             detail = f"It is not allowed to have multiple `override_module` blocks with the same target: `{what}`."
             problems.error("duplicate_override", "Duplicated `override_module` block", detail, module.target.span)
         paths.add(module.path)

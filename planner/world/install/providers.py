@@ -8,9 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from planner.foundation.vocabulary.diagnostic import Diagnostic, InstallError, error, has_errors, warning
-from planner.foundation.vocabulary.provider_address import BUILTIN, DEFAULT_HOST, is_builtin
+from planner.foundation.vocabulary.provider_address import BUILTIN, is_builtin
 from planner.foundation.vocabulary.records import evolve, field, frozen
 from planner.foundation.vocabulary.version_constraints import Version
+from planner.language.config.sources import provider_display
 from planner.world.install.package import PackageProof, must_be_signed
 from planner.world.install.placing import Placer, link
 from planner.world.install.sources import PackageSource
@@ -86,7 +87,7 @@ class Installer:
         if any(one.signed for one in done) and not self.recompute:
             self.say("\nSignatures are those of the providers' developers: they identify the author of a package only.")
         incomplete = (n[0] for n, one in zip(need, done, strict=True) if one.incomplete)
-        return Installed(new, tuple(problems), tuple(map(display, incomplete)))
+        return Installed(new, tuple(problems), tuple(map(provider_display, incomplete)))
 
     def _each(self, items: Iterable[_T], work: Callable[[_T], _R]) -> list[_R]:
         """Several at a time, results in order."""
@@ -105,11 +106,11 @@ class Installer:
 
     def _builtin(self, address: str, wanted: VersionSet) -> list[Diagnostic]:
         if address == BUILTIN and not wanted.texts:
-            self.say(f"- {display(address)} is part of this program")
+            self.say(f"- {provider_display(address)} is part of this program")
             return []
         if address == BUILTIN:
             return versions_of_builtin({address: wanted.texts})
-        detail = f"{display(address)} cannot be selected like this: there is no such provider."
+        detail = f"{provider_display(address)} cannot be selected like this: there is no such provider."
         return [error("install.builtin", "Invalid dependency on built-in provider", detail)]
 
     # ------------------------------------------------------------ which version
@@ -117,7 +118,7 @@ class Installer:
     def _select(
         self, address: str, old: Lock | None, wanted: VersionSet, upgrade: bool
     ) -> tuple[Version | None, list[str], list[Diagnostic]]:
-        name = display(address)
+        name = provider_display(address)
         locked = None if upgrade else old
         try:
             if locked is not None:
@@ -155,7 +156,7 @@ class Installer:
 
     def _install(self, address: str, version: Version, old: Lock | None, wanted: VersionSet) -> _Done:
         prior = computable_hashes(old.hashes) if old is not None and old.version == version else ()
-        name = f"{display(address)} v{version}"
+        name = f"{provider_display(address)} v{version}"
         if prior and old is not None and self.placer.has(address, version, prior):
             return _Done(lock(address, version, str(wanted), old.hashes), (f"- {name} is installed already",))
         lines: list[str] = []
@@ -185,7 +186,7 @@ class Installer:
         wanted: VersionSet,
         lines: list[str],
     ) -> _Done:
-        name = f"{display(address)} v{version}"
+        name = f"{provider_display(address)} v{version}"
         package = self.source.package(address, version, self.placer.platform)
         if self.recompute:
             lines.append(f"- Fetching {name} for {self.placer.platform}...")
@@ -214,11 +215,6 @@ class Installer:
         return proof.by_registry | proof.by_mirror
 
 
-def display(address: str) -> str:
-    """The address in the usual notation: without the default host."""
-    return address.removeprefix(f"{DEFAULT_HOST}/")
-
-
 def _how(proof: PackageProof) -> str:
     return f"{proof.summary}, key ID {', '.join(proof.key_ids)}" if proof.key_ids else proof.summary
 
@@ -238,7 +234,7 @@ def _not_selected(address: str, problem: InstallError) -> Diagnostic:
     }
     title = titles.get(problem.kind, "Failed to resolve provider packages")
     code = f"install.{problem.kind or 'query'}"
-    return error(code, title, f"The versions of provider {display(address)} cannot be determined: {problem}.")
+    return error(code, title, f"The versions of provider {provider_display(address)} cannot be determined: {problem}.")
 
 
 def _with_hint(address: str, found: list[Diagnostic], wanted: Mapping[str, VersionSet]) -> list[Diagnostic]:
@@ -246,7 +242,7 @@ def _with_hint(address: str, found: list[Diagnostic], wanted: Mapping[str, Versi
     if not has_errors(found) or not any(d.code == "install.unknown_provider" for d in found):
         return found
     name = address.rpartition("/")[2]
-    others = [display(a) for a in sorted(wanted) if a != address and a.rpartition("/")[2] == name]
+    others = [provider_display(a) for a in sorted(wanted) if a != address and a.rpartition("/")[2] == name]
     hint = f" Perhaps {others[0]} is meant?" if others else ""
     more = f"{hint} Each module must name its providers in required_providers; `providers` shows which ones need this."
     return [evolve(d, detail=d.detail + more) for d in found]
@@ -256,7 +252,7 @@ def _not_installed(address: str, version: Version, problem: InstallError) -> Dia
     incompatible = problem.kind in ("no_platform", "protocol")
     title = "Incompatible provider version" if incompatible else "Failed to install provider"
     code = f"install.{problem.kind or 'failed'}"
-    return error(code, title, f"{display(address)} v{version} cannot be installed: {problem}.")
+    return error(code, title, f"{provider_display(address)} v{version} cannot be installed: {problem}.")
 
 
 def incomplete_warning(names: Iterable[str], platform: str) -> Diagnostic:

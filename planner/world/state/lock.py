@@ -198,7 +198,7 @@ class FileLock:
                     break
             except OSError as e:
                 self._close()
-                return [_os_problem("lock", self.path, e)]
+                return [file_problem("lock", self.path, e)]
             waited = time.monotonic() - began
             stopped = stop is not None and stop.requested
             if waited >= timeout or stopped:
@@ -216,7 +216,7 @@ class FileLock:
             replace_file(info_path(self.path), self.info.to_json(), 0o600, durable=False)
         except OSError as e:
             self.release()
-            return [_os_problem("write the lock info of", self.path, e)]
+            return [file_problem("write the lock info of", self.path, e)]
         return []
 
     def _try(self) -> bool:
@@ -362,7 +362,7 @@ def remove_info(state_path: str) -> list[Diagnostic]:
     try:
         os.remove(info_path(state_path))
     except OSError as e:
-        return [_os_problem("remove the lock info of", state_path, e)]
+        return [file_problem("remove the lock info of", state_path, e)]
     return []
 
 
@@ -371,5 +371,5 @@ def _given_up(path: str) -> Diagnostic:
     return error("state.lock_interrupted", "Error acquiring the state lock", detail)
 
 
-def _os_problem(verb: str, path: str, e: OSError) -> Diagnostic:
+def file_problem(verb: str, path: str, e: OSError) -> Diagnostic:
     return error("state.file", f"Cannot {verb} the state file", f"{path}: {e.strerror or e}.")

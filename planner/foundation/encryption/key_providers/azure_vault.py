@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import os
 import re
-from base64 import urlsafe_b64decode, urlsafe_b64encode
+from base64 import urlsafe_b64decode
 from typing import Any
 from urllib.parse import urlsplit
 
 from planner.foundation.clients.azure import AzureTokens
 from planner.foundation.clients.azure_settings import account_of
-from planner.foundation.clients.http import Http
+from planner.foundation.clients.http import Http, base64url
 from planner.foundation.encryption.envelope import encode
 from planner.foundation.encryption.keys import (
     EncryptionArguments,
@@ -87,7 +87,7 @@ class AzureVault:
     def provide(self, metadata: Metadata | None) -> tuple[Keys, Metadata]:
         encryption = os.urandom(self.key_length)
         try:
-            made = self._call("encrypt", "", {"alg": self.algorithm, "value": _text(encryption)})
+            made = self._call("encrypt", "", {"alg": self.algorithm, "value": base64url(encryption)})
             kept = {
                 "ciphertext": encode(_bytes(made, "value") or b""),
                 "iv": _encoded(_bytes(made, "iv")),
@@ -111,7 +111,7 @@ class AzureVault:
         algorithm, version = text_of(metadata, "algo") or self.algorithm, text_of(metadata, "key_version")
         if _ALGORITHM.fullmatch(algorithm) is None or (version and _KEY.fullmatch(version) is None):
             raise ServiceError("the metadata name no version or no algorithm of a key")
-        body = {"alg": algorithm, "value": _text(bytes_of(metadata, "ciphertext"))}
+        body = {"alg": algorithm, "value": base64url(bytes_of(metadata, "ciphertext"))}
         for name, member in (
             ("iv", "iv"),
             ("tag", "authentication_tag"),
@@ -119,7 +119,7 @@ class AzureVault:
         ):
             data = bytes_of(metadata, member)
             if data:
-                body[name] = _text(data)
+                body[name] = base64url(data)
         return _bytes(self._call("decrypt", version, body), "value") or b""
 
     def _call(self, verb: str, version: str, body: dict[str, str]) -> dict[str, Any]:
@@ -131,10 +131,6 @@ class AzureVault:
             raise ServiceError(f"status code {answer.status}: {answer.text[:1000]}")
         result = answer.json()
         return result if isinstance(result, dict) else {}
-
-
-def _text(data: bytes) -> str:
-    return urlsafe_b64encode(data).decode("ascii").rstrip("=")
 
 
 def _bytes(answer: dict[str, Any], name: str) -> bytes | None:

@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping
 from hashlib import sha256
 from typing import TypeVar
 
-from planner.foundation.support.disk import Entry, list_directory, read_whole, real_path
+from planner.foundation.support.disk import list_directory, read_whole, real_path
 from planner.foundation.vocabulary.diagnostic import Diagnostic
 from planner.foundation.vocabulary.records import evolve, frozen
 from planner.foundation.vocabulary.span import Span
-from planner.language.config.directory import DATA_DIRECTORY, Manifest, is_module, located, read_manifest
+from planner.language.config.directory import DATA_DIRECTORY, Manifest, is_folder, is_module, located, read_manifest
 from planner.language.config.load import InstalledModules, Locate, load_tree
 from planner.language.config.model import (
     Config,
@@ -322,7 +322,7 @@ class StackFiles:
 def stack_files(directory: str) -> StackFiles:
     """The stack files of a directory; hidden files and editors' backups are left out. Raises OSError."""
     entries = list_directory(directory)
-    names = sorted(entry.name for entry in entries if is_stack_file(entry.name) and not _is_folder(entry))
+    names = sorted(entry.name for entry in entries if is_stack_file(entry.name) and not is_folder(entry))
     return StackFiles(
         tuple(name for name in names if name.endswith(COMPONENTS)),
         tuple(name for name in names if name.endswith(DEPLOYMENTS)),
@@ -343,10 +343,3 @@ def is_stack(directory: str) -> bool:
     except OSError:
         return False
     return bool(result.components or result.deployments)
-
-
-def _is_folder(entry: Entry) -> bool:
-    try:
-        return entry.is_dir()
-    except OSError:
-        return False  # a link that leads to itself: reading it reports the problem

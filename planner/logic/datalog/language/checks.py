@@ -15,7 +15,6 @@ from planner.foundation.vocabulary.span import Span
 from planner.language.syntax import rule_syntax as syntax
 from planner.logic.datalog.language.builtins import FUNCTIONS, KINDS, RELATIONS, TESTS
 from planner.logic.datalog.language.builtins import BuiltinPredicate as Entry
-from planner.logic.datalog.language.link import nearest
 from planner.logic.datalog.language.model import (
     Predicate,
     Rule,
@@ -27,6 +26,7 @@ from planner.logic.datalog.language.model import (
     outer_names,
     variables,
 )
+from planner.logic.datalog.language.spaces import nearest
 from planner.logic.datalog.language.strata import components
 
 Predicates = Mapping[str, Predicate]

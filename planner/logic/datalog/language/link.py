@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import count, product
 from typing import NamedTuple
 
@@ -24,7 +24,7 @@ from planner.logic.datalog.language.model import (
     outer_names,
     renamed,
 )
-from planner.logic.datalog.language.spaces import Spaces, bare
+from planner.logic.datalog.language.spaces import Spaces, bare, nearest
 
 LONGEST_NAME = 100
 """of a fact, in characters, that is called after its text"""
@@ -273,14 +273,6 @@ def linked(literal: syntax.Literal) -> syntax.Literal:
     if isinstance(literal, syntax.Aggregate):
         return literal.mapped(linked)
     return literal
-
-
-def nearest(name: str, known: Iterable[str], shown: Callable[[str], str] = str) -> str:
-    """ " Did you mean edge?", or nothing; `shown` writes the name as it is to be read."""
-    from difflib import get_close_matches  # imported late: only mistakes need it
-
-    close = get_close_matches(name, sorted(set(known)), n=1)
-    return f" Did you mean {shown(close[0])}?" if close else ""
 
 
 # The native operators of the language: what they are called, take and give. The engine has their functions.

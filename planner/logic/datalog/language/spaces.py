@@ -151,7 +151,7 @@ class _Resolver:
         space, alias = s.space.text, s.alias.text
         if space not in self.world.names:
             known = f" There are {', '.join(self.world.names)}." if self.world.names else " No pack is loaded."
-            detail = f"There is no pack {space}.{_nearest(space, self.world.names)}{known}"
+            detail = f"There is no pack {space}.{nearest(space, self.world.names)}{known}"
             self._error("rules.unknown_import", "Unknown import", detail, s.within(s.space))
         elif space == self.own:
             detail = "A pack's own names need no import: write them without a prefix."
@@ -202,7 +202,7 @@ class _Resolver:
             self._error("rules.unknown_predicate", "Predicate is outside the pack", detail, span)
         elif self.own:
             visible = [bare(name) for name in world.declared if name.rpartition(".")[0] == self.own]
-            near = _nearest(text, [*visible, *world.product], self._declaration)
+            near = nearest(text, [*visible, *world.product], self._declaration)
             detail = f"There is no predicate {text}.{near} Declare it with .decl."
             self._error("rules.unknown_predicate", "Unknown predicate", detail, span)
         return text
@@ -211,7 +211,7 @@ class _Resolver:
         alias, _, last = text.rpartition(".")
         statement = self.imports.get(alias)
         if statement is None:
-            near = _nearest(alias, self.imports)
+            near = nearest(alias, self.imports)
             hint = f"Add import {alias} as {bare(alias)}" if alias in self.world.names else "Add import PACK as NAME"
             detail = f"Nothing is imported as {alias}.{near} {hint} at the top of the file."
             self._error("rules.unknown_import", "Unknown import", detail, span)
@@ -224,7 +224,7 @@ class _Resolver:
         exported = self.world.flagged["export"]
         if whole not in self.world.declared:
             visible = [bare(n) for n in exported if n.rpartition(".")[0] == space]
-            detail = f"{space} has no predicate {last}.{_nearest(last, visible, lambda n: self._declaration(n, space))}"
+            detail = f"{space} has no predicate {last}.{nearest(last, visible, lambda n: self._declaration(n, space))}"
             self._error("rules.unknown_predicate", "Unknown predicate", detail, span)
         elif whole not in exported:
             self._private(last, space, span)
@@ -249,8 +249,8 @@ def requalified(literal: syntax.Written, to: Callable[[syntax.Atom], syntax.Atom
     return literal.mapped(lambda part: requalified(part, to))
 
 
-def _nearest(name: str, known: Iterable[str], shown: Callable[[str], str] = str) -> str:
-    """ " Did you mean edge?", or nothing."""
+def nearest(name: str, known: Iterable[str], shown: Callable[[str], str] = str) -> str:
+    """ " Did you mean edge?", or nothing; `shown` writes the name as it is to be read."""
     from difflib import get_close_matches  # imported late: only mistakes need it
 
     close = get_close_matches(name, sorted(set(known)), n=1)

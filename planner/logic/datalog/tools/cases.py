@@ -31,8 +31,7 @@ from planner.logic.datalog.engine.evaluate import Database, evaluate
 from planner.logic.datalog.engine.fact_base import FactBase, FactBuilder
 from planner.logic.datalog.engine.program import RuleProgram
 from planner.logic.datalog.language.checks import listed_words
-from planner.logic.datalog.language.link import nearest
-from planner.logic.datalog.language.spaces import bare, qualified
+from planner.logic.datalog.language.spaces import bare, nearest, qualified
 from planner.logic.datalog.language.types import fits_column
 from planner.logic.datalog.language.values import Row, encode, sorted_rows
 

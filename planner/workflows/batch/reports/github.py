@@ -39,15 +39,16 @@ def _line(diagnostic: dict[str, Any], before: str, folder: str, workspace: str) 
         if not path.startswith(".."):
             start = place["start"]
             settings = {"file": path, "line": str(start["line"]), "col": str(start["column"]), **settings}
-    said = ",".join(f"{name}={_setting(value)}" for name, value in settings.items())
     text = diagnostic.get("detail") or diagnostic["summary"]
-    return f"::{_KINDS.get(diagnostic['severity'], 'notice')} {said}::{_text(text)}"
+    return workflow_command(_KINDS.get(diagnostic["severity"], "notice"), settings, text)
 
 
-def _text(text: str) -> str:
+def workflow_command(kind: str, settings: dict[str, str], text: str) -> str:
+    """A command that the runner reads from the log."""
+    escaped = {name: escaped_text(value).replace(":", "%3A").replace(",", "%2C") for name, value in settings.items()}
+    return f"::{kind} {','.join(f'{name}={value}' for name, value in escaped.items())}::{escaped_text(text)}"
+
+
+def escaped_text(text: str) -> str:
     """The text with all characters escaped that end a command."""
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _setting(text: str) -> str:
-    return _text(text).replace(":", "%3A").replace(",", "%2C")

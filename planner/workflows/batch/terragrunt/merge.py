@@ -38,7 +38,7 @@ def open_marks(value: Value) -> Value:
     if not marks or not (_is_object(inner) or _is_list(inner)):
         return value
     if _is_object(inner):
-        return {name: mark(item, marks) for name, item in _entries(inner).items()}
+        return {name: mark(item, marks) for name, item in entries(inner).items()}
     return tuple(mark(item, marks) for item in _items(inner))
 
 
@@ -57,7 +57,7 @@ def merge_part(name: str, parent: Value, child: Value, is_deep: bool) -> Value:
         return _terraform(parent, child, is_deep)
     if name == "inputs" or name in NAMED:
         deep = is_deep and name not in _WHOLE
-        return deep_merge(parent, child) if deep else {**_entries(parent), **_entries(child)}
+        return deep_merge(parent, child) if deep else {**entries(parent), **entries(child)}
     if is_deep and name not in _WHOLE:
         return deep_merge(parent, child)
     return child
@@ -80,8 +80,8 @@ def deep_merge(first: Value, second: Value) -> Value:
     """The second value joined into the first."""
     first, second = open_marks(first), open_marks(second)
     if _is_object(first) and _is_object(second):
-        result = dict(_entries(first))
-        for key, value in _entries(second).items():
+        result = dict(entries(first))
+        for key, value in entries(second).items():
             result[key] = deep_merge(result[key], value) if key in result else value
         return result
     if _is_list(first) and _is_list(second):
@@ -97,7 +97,7 @@ def _is_list(value: Value) -> bool:
     return value.__class__ in (tuple, List)
 
 
-def _entries(value: Value) -> dict[str, Value]:
+def entries(value: Value) -> dict[str, Value]:
     """The entries of an object or map; none of anything else."""
     if value.__class__ is Map:
         return dict(value.items)

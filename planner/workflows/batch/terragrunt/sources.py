@@ -14,6 +14,7 @@ from planner.language.config.reading import Problems
 from planner.language.config.sources import SourceError, parse_module_source, split_subdirectory, without_secrets
 from planner.language.syntax.body import Block, NativeBody
 from planner.operations.install_providers import lock_modules, module_installer
+from planner.workflows.batch.record import make_unversioned
 from planner.workflows.batch.terragrunt import FOLDER
 from planner.workflows.batch.terragrunt.session import Library
 
@@ -65,7 +66,7 @@ def _installed(source: str, version: str, library: Library, span: Span) -> Sourc
     place = os.path.join(root, FOLDER, "packages", name)
     inside = os.path.join(place, ".terraform", "modules", "unit")
     if not os.path.isdir(inside):
-        make_private(os.path.join(root, FOLDER))
+        make_unversioned(os.path.join(root, FOLDER))
         os.makedirs(place, exist_ok=True)
         problems = Problems()
         body = NativeBody({}, [], span.source, span.start, span.end)
@@ -95,12 +96,3 @@ def _address(source: str, version: str) -> tuple[str, str]:
         wanted = said.get("version") or version
         return bare.lstrip("/"), wanted
     raise SourceError("A source of a registry has the form tfr://HOST/NAMESPACE/NAME/SYSTEM?version=VERSION.")
-
-
-def make_private(folder: str) -> None:
-    """A directory that no version control shall have. Raises OSError."""
-    os.makedirs(folder, exist_ok=True)
-    ignore = os.path.join(folder, ".gitignore")
-    if not os.path.exists(ignore):
-        with open(ignore, "w", encoding="utf-8") as file:
-            file.write("*\n")

@@ -29,6 +29,7 @@ from planner.workflows.batch.recipe import Hook, Retry, Role
 from planner.workflows.batch.terragrunt.document import AGAIN
 from planner.workflows.batch.terragrunt.frame import Frame
 from planner.workflows.batch.terragrunt.generated import GenerateBlock, backend_file, generated
+from planner.workflows.batch.terragrunt.merge import entries
 from planner.workflows.batch.terragrunt.session import DependencyBlock, UnitSession
 from planner.workflows.batch.terragrunt.sources import is_local, locate
 from planner.workflows.batch.terragrunt.working_directory import Copy, prepare, working_directory
@@ -141,9 +142,9 @@ def _terraform(reading: UnitReading, frame: Frame) -> None:
         reading.source = _text(block["source"], "terraform.source", span)
     reading.copies_lock = block.get("copy_terraform_lock_file") is not False
     for when in ("before", "after", "error"):
-        for name, hook in sorted(_mapping(block.get(f"{when}_hook")).items()):
+        for name, hook in sorted(entries(block.get(f"{when}_hook")).items()):
             _hook(reading, name, when, hook, span)
-    for name, extra in _mapping(block.get("extra_arguments")).items():
+    for name, extra in entries(block.get("extra_arguments")).items():
         _extra(reading, name, extra, span)
 
 
@@ -188,7 +189,7 @@ def _extra(reading: UnitReading, name: str, extra: Mapping[str, Value], span: Sp
     for path in _known_texts(extra.get("optional_var_files", ()), span):
         if reading.session.is_file(os.path.join(reading.home, path)):
             reading.arguments.append(("var-file", path, commands))
-    for key, value in sorted(_mapping(extra.get("env_vars")).items()):
+    for key, value in sorted(entries(extra.get("env_vars")).items()):
         reading.environment[key] = _text(value, f"env_vars.{key}", span)
     words = list(_known_texts(extra.get("arguments", ()), span))
     while words:
@@ -214,13 +215,13 @@ def _exclude(reading: UnitReading, frame: Frame) -> None:
 
 def _errors(reading: UnitReading, frame: Frame) -> None:
     block, span = _block(frame, "errors"), _span(frame, "errors")
-    for _, retry in sorted(_mapping(block.get("retry")).items()):
+    for _, retry in sorted(entries(block.get("retry")).items()):
         patterns = _patterns(_known_texts(retry["retryable_errors"], span), span)
         times, pause = retry["max_attempts"], retry["sleep_interval_sec"]
         if times.__class__ is not int or pause.__class__ is not int:
             raise Failure(error("terragrunt.retry", "Not a number", "Expected whole numbers.", span))
         reading.retries.append(Retry(patterns, times, float(pause)))
-    for name in _mapping(block.get("ignore")):
+    for name in entries(block.get("ignore")):
         detail = f"errors.ignore.{name} is not heeded: an error of the unit is an error."
         reading.remarks.append(warning("terragrunt.ignore", "Errors are not ignored", detail, span))
     former = _scalar(frame, "retryable_errors")
@@ -289,13 +290,13 @@ def generated_files(reading: UnitReading, frame: Frame) -> list[GenerateBlock]:
     result = []
     state = _block(frame, "remote_state")
     if state:
-        state = _mapping(unmark_deep(state)[0])
+        state = entries(unmark_deep(state)[0])
         result.append(backend_file(state, _span(frame, "remote_state")))
-    for name, block in sorted(_mapping(frame.merged("generate")).items()):
+    for name, block in sorted(entries(frame.merged("generate")).items()):
         if not is_wholly_known(block):
             reading.is_late = True
             continue
-        made = generated(name, _mapping(unmark_deep(block)[0]), _span(frame, "generate", name))
+        made = generated(name, entries(unmark_deep(block)[0]), _span(frame, "generate", name))
         if made is not None:
             result.append(made)
     return result
@@ -329,7 +330,7 @@ def _span(frame: Frame, name: str, label: str = "") -> Span:
 
 
 def _block(frame: Frame, name: str) -> dict[str, Value]:
-    return _mapping(frame.merged(name)) if _has(frame, name) else {}
+    return entries(frame.merged(name)) if _has(frame, name) else {}
 
 
 def _scalar(frame: Frame, name: str) -> Any:
@@ -337,12 +338,6 @@ def _scalar(frame: Frame, name: str) -> Any:
         return None
     value = frame.merged(name)
     return None if is_null(value) else value
-
-
-def _mapping(value: Value) -> dict[str, Value]:
-    if value.__class__ is Map:
-        return dict(value.items)
-    return value if value.__class__ is dict else {}
 
 
 def _text(value: Value, name: str, span: Span) -> str:

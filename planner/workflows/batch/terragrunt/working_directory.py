@@ -17,9 +17,10 @@ from planner.foundation.support.fast_json import orjson
 from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.language.config.sources import split_subdirectory
 from planner.workflows.batch import OF_UNIT
+from planner.workflows.batch.record import make_unversioned
 from planner.workflows.batch.terragrunt import FOLDER
 from planner.workflows.batch.terragrunt.generated import GenerateBlock, has_mark
-from planner.workflows.batch.terragrunt.sources import SourcePackage, make_private
+from planner.workflows.batch.terragrunt.sources import SourcePackage
 
 _LIST = "files.json"
 _LOCK = ".terraform.lock.hcl"
@@ -50,7 +51,7 @@ def prepare(place: str, package: SourcePackage | None, folder: str, copy: Copy, 
     for _ in [part for part in package.sub.split("/") if part not in ("", ".")]:
         base = os.path.dirname(base)
     home = os.path.dirname(base)
-    make_private(home)
+    make_unversioned(home)
     wanted = _links(package, folder, copy, os.path.relpath(place, base))
     before = _own_files(home)
     inner = os.path.relpath(place, base)

@@ -22,7 +22,7 @@ from planner.world.state.encrypted_files import SealedFiles
 from planner.world.state.encryption_seal import PLAIN, Seal
 from planner.world.state.file import lineage_after, read_state, same_content, successor
 from planner.world.state.journal import DAMAGED, DISCARDED, SUFFIX, Journal, is_written, mark_saving, read_journal
-from planner.world.state.lock import FileLock, LockInfo, Stop, held_by, remove_info
+from planner.world.state.lock import FileLock, LockInfo, Stop, file_problem, held_by, remove_info
 from planner.world.state.model import State
 from planner.world.state.recovery import forget_rescued, recovered, refusal
 from planner.world.state.settings import SettingsReading
@@ -144,7 +144,7 @@ class StateStore:
             data = self._bytes(self.read_path)
             said = self._files.opened(data)
         except OSError as e:
-            return None, [_problem("read", self.read_path, e)]
+            return None, [file_problem("read", self.read_path, e)]
         except Failure as failure:
             return None, list(failure.diagnostics)
         self._is_pending = said.is_pending
@@ -209,7 +209,7 @@ class StateStore:
         try:
             os.replace(place, place + DISCARDED)
         except OSError as e:
-            return [_problem("discard the journal of", place, e)]
+            return [file_problem("discard the journal of", place, e)]
         return []
 
     def begin_journal(
@@ -293,7 +293,7 @@ class StateStore:
         except Failure as failure:
             return list(failure.diagnostics)
         except OSError as e:
-            return [_problem("write", e.filename or self.path, e)]
+            return [file_problem("write", e.filename or self.path, e)]
         self.read_path = self.path
         self.current, self._read, self._is_pending = state, True, False
         return []
@@ -310,7 +310,7 @@ class StateStore:
                 with suppress(FileNotFoundError):
                     os.remove(self._beside(name))
         except OSError as e:
-            return [_problem("erase", e.filename or self.path, e)]
+            return [file_problem("erase", e.filename or self.path, e)]
         self.current, self._read = None, False
         return []
 
@@ -389,10 +389,6 @@ class StateStore:
         finally:
             if held is None:
                 os.close(descriptor)
-
-
-def _problem(verb: str, path: str, e: OSError) -> Diagnostic:
-    return error("state.file", f"Cannot {verb} the state file", f"{path}: {e.strerror or e}.")
 
 
 # ---------------------------------------------------------------- the local backend
