@@ -187,11 +187,11 @@ def cause_lines(
     notes: Sequence[str] = (),
 ) -> Causes:
     """The causes of the changes of a plan to be printed (all, or these), each in one line or in full."""
-    from planner.answers.explain.renames import ProposedMove, rename_text, sure_moves
+    from planner.answers.explain.renames import ProposedMove, declared_at, rename_text, sure_moves
     from planner.operations.explanations import causes, changed_actions
     from planner.operations.moves import moves
     from planner.operations.plan import plan_words
-    from planner.render.cause_summary import Causes
+    from planner.render.cause_summary import Causes, MoveMeant
 
     if chains is None:
         chains = all_chains = causes(made)
@@ -199,7 +199,7 @@ def cause_lines(
     moved = [move.text for move in moves(made)]
 
     @cache
-    def module_moves() -> tuple[ProposedMove, ...]:
+    def moves_meant() -> tuple[ProposedMove, ...]:
         return sure_moves(made.plan, made.loaded.config)
 
     shown = Causes(
@@ -210,17 +210,21 @@ def cause_lines(
         moved,
         notes,
         plan_words(made),
-        lambda: [(move.from_, move.to) for move in module_moves()],
+        lambda: [
+            MoveMeant(move.from_, move.to, declared_at(move, made.loaded.config), move.carried)
+            for move in moves_meant()
+        ],
     )
 
-    def renames() -> str:
-        of_causes = {part for group in shown.groups if group.root.kind == "renewed" for part in group.parts}
-        moves = [move for move in module_moves() if (move.from_, "no-call") not in of_causes]
+    def renames(is_listed: bool) -> str:
+        listed = [group for group in shown.groups if group.root.kind == "renewed"]
+        of_causes = {name for group in listed for name, kind in group.parts if is_listed or kind == "no-call"}
+        moves = [m for m in moves_meant() if of_causes.isdisjoint((m.from_, *(old for old, _ in m.carried)))]
         return rename_text([pair for move in moves for pair in move.carried], [(move.from_, move.to) for move in moves])
 
     @cache
     def twins() -> dict[str, str]:
-        pairs = [pair for move in module_moves() for pair in move.carried]
+        pairs = [pair for move in moves_meant() for pair in move.carried]
         return {old: f"looks renamed to {new}" for old, new in pairs} | {
             new: f"looks renamed from {old}" for old, new in pairs
         }

@@ -51,9 +51,10 @@ STEP = _object(
         "kind": _with_text(TEXT, "Of a root cause: the sort of input."),
         "before": _with_text(TEXT, "The former value."),
         "value": _with_text(TEXT, "The present value."),
-        "origin": _with_text(TEXT, "Of a variable: default, environment, input or plan."),
+        "origin": _with_text(TEXT, "Of a variable: default, environment, input or plan; or replace_triggered_by."),
         "elements": _with_text(FLAG, "Whether these are elements: `before` those that a list lost, `value` gained."),
         "is_unknown": _with_text(FLAG, "Whether the planned value is known only after the apply."),
+        "also": _list(TEXT, "The names of the same step in other instances."),
         "source": PLACE,
     },
 )
@@ -96,6 +97,11 @@ ACTION: dict[str, Schema] = {
     "differences": _list(
         _object({"what": TEXT, "before": TEXT, "value": TEXT}, {"source": PLACE}),
         "The parts of the object that differ, if several do.",
+    ),
+    "ways": _list(_list(STEP), "From each object that changes and leads to the change the steps to a part of it."),
+    "lines": _list(
+        _object({"what": TEXT, "before": TEXT, "value": TEXT}, {"roots": _list(TEXT)}),
+        "The lines in which a text differs, with their root causes where trying confirmed them.",
     ),
     "instances": _list(TEXT, "The instances that the document is about, where an address without keys was named."),
 }

@@ -106,7 +106,7 @@ def show_summary(
         terminal.out()
         for line in shown.summary(terminal.paint, everything):
             terminal.out(line)
-        if line := rename_line(made.plan, shown):
+        if line := rename_line(made.plan, shown, is_listed=True):
             terminal.out(f"\n{line}")
     else:
         terminal.out("No changes. There is nothing to explain.")

@@ -289,6 +289,14 @@ def _why_instances(made: MadePlan[Unstored], result: Explainer, verb: str, names
     return {**first, "also": [*others, *rest]} if others or rest else first
 
 
+def _place_besides(proof: dict[str, Any], span: Any) -> str:
+    """` (main.tf:38)`: a place that the first sentence about a change does not have; "" for none."""
+    place = source_json(span) if span is not None else {}
+    shown = [step.get("source", {}) for step in proof.get("because", ())[:1]]
+    is_shown = [place.get(name) for name in ("file", "line")] in [[s.get("file"), s.get("line")] for s in shown]
+    return "" if is_shown or "file" not in place else f" ({place['file']}:{place['line']})"
+
+
 def with_chains(made: MadePlan[Unstored], proof: dict[str, Any]) -> dict[str, Any]:
     """The proof of an action, with its decisive edges in the plan graph: why the new object is created first, and why a
     data source is read only after others."""
@@ -325,7 +333,7 @@ def with_chains(made: MadePlan[Unstored], proof: dict[str, Any]) -> dict[str, An
         chains.append((f"{name} is read only after {resource}", waiting_chain(graph, object, resource)))
     chains += [
         (
-            f"{move.from_} looks renamed to {move.to}{declared_at(move, made.loaded.config)}",
+            f"{move.from_} looks renamed to {move.to}{_place_besides(proof, declared_at(move, made.loaded.config))}",
             [ChainStep("to keep it, planner suggest -write adds a moved block")],
         )
         for move in (sure_moves(made.plan, made.loaded.config) if does(action, "ends") or action == "create" else ())

@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from planner.answers.explain.causes import Because, CauseStep, RootCause
 from planner.foundation.vocabulary.records import evolve
-from planner.logic.programs.actions import does, words_for
+from planner.logic.programs.actions import words_for
 from planner.render.alike import alike
-from planner.render.cause_line import INSIDE, folded, hops_of, inside_text, name_of, place_of, presence, words_of
+from planner.render.cause_line import (
+    INSIDE,
+    folded,
+    hops_of,
+    inside_text,
+    name_of,
+    owner_of,
+    place_of,
+    presence,
+    words_of,
+)
 
 MODULE = re.compile(r'module\.[\w-]+(?:\[(?:"(?:[^"\\]|\\.)*"|[^\]"])*\])?\.')
 MODULES = re.compile(rf"(?:{MODULE.pattern})+")
 _KEYS = re.compile(r'\["(?:[^"\\]|\\.)*"\]|\[[0-9*]+\]')
 _NAMED_VALUE = re.compile(rf"(?:{MODULE.pattern})*(?:var|local)\.[\w-]+")
 _LAST_KEY = re.compile(rf"(?:{_KEYS.pattern})$")
+COUNT = "count"
 END = "end"
 """the kind of the last step of a chain, the change itself"""
 
@@ -54,32 +65,89 @@ def hop_lines(
     folds: bool = False,
     is_whole: bool = False,
     named: set[str] | None = None,
+    has_further: bool = False,
 ) -> list[str]:
     """The hops between a cause and its changes, one a line, each indented below the one before. `folds`: those inside
     an installed module are one; `is_whole`: names have their
     modules, also below a name in the same module; `named`: with the changes that use the last of several steps, and the
-    names of all changes in these lines are added."""
+    names of all changes in these lines are added; `has_further`: with all ways into a change, not only the first."""
     root = _Hop()
+    of_group = _ChainsOfGroup(group, chains, planned)
     for name, _ in group.changes:
-        because = chains[name]
-        if because.is_guess or (because.steps[0].what, because.steps[0].kind) not in group.parts:
-            continue
-        at, before = root, ("",)
-        steps = hops_of(because, name, planned)
-        end = _end(because, name, planned) if named is not None else None
-        for step in [*(folded(steps, name_of(group.root)) if folds else steps), *([end] if end is not None else [])]:
-            key = (
-                _KEYS.sub("[*]", _whole(step) if folds else step.what),
-                f"{place_of(step.source)}{presence(step, planned)}{planned.get(step.what, '')}",
-                *(before if step.kind == INSIDE else ()),
-            )
-            before = key
-            at = at.below.setdefault(key, _Hop())
-            if step.kind != END or step.what not in at.steps:  # it leads to others, too
-                at.steps[step.what] = step
-            if named is not None and step.what in planned:
-                named.add(step.what)
+        for chain in of_group.of(name, has_further):
+            at, before = root, ("",)
+            hops = hops_of(chain, name, planned)
+            end = _end(chain, name, planned, chains[name]) if named is not None else None
+            if end is not None and end.note == COUNT:
+                hops = hops[:-1]
+            steps = [*(folded(hops, name_of(group.root)) if folds else hops), *([end] if end is not None else [])]
+            for step in steps:
+                key = (
+                    _KEYS.sub("[*]", _whole(step) if folds else step.what),
+                    f"{place_of(step.source)}{presence(step, planned)}{planned.get(step.what, '')}",
+                    *(before if step.kind == INSIDE else ()),
+                )
+                before = key
+                at = at.below.setdefault(key, _Hop())
+                for what in (step.what, *step.also):
+                    if step.kind != END or what not in at.steps:  # it leads to others, too
+                        at.steps[what] = evolve(step, what=what, also=()) if step.also else step
+                    if named is not None and what in planned:
+                        named.add(what)
     return list(_Lines(planned, is_whole).below(root, "", ""))
+
+
+class _ChainsOfGroup:
+    """The chains from a cause to its changes: that of a change from the cause directly, or through other changes."""
+
+    def __init__(self, group: RootCause, chains: Mapping[str, Because], planned: Mapping[str, str]) -> None:
+        self._parts, self._chains, self._planned = group.parts, chains, planned
+        self._first: dict[str, list[Sequence[CauseStep]]] = {}
+
+    def of(self, name: str, has_further: bool) -> Sequence[Sequence[CauseStep]]:
+        """The chains to a change, the nearest first, through each object once; without `has_further` only the first."""
+        if name not in self._chains or self._chains[name].is_guess:
+            return ()
+        because = self._chains[name]
+        if self._is_of_group(because.steps[0]):
+            return [because.steps, *self._further(name, [because.steps])] if has_further else [because.steps]
+        if name not in self._first or has_further:
+            self._first.setdefault(name, [])  # in a cycle
+            self._first[name] = self._further(name, [])
+        return self._first[name][: None if has_further else 1]
+
+    def _further(self, name: str, chains: list[Sequence[CauseStep]]) -> list[Sequence[CauseStep]]:
+        """The chains to a change by its ways, besides these."""
+        known, because = len(chains), self._chains[name]
+        through = {object_before(chain, name, self._planned) for chain in chains}
+        for way in because.ways:
+            first = way[0]
+            is_object = first.what in self._planned and first.what != name
+            chain: Sequence[CauseStep] = way
+            if is_object:
+                before = self.of(first.what, False)
+                chain = (*before[0], *way) if before else ()
+            elif not self._is_of_group(first) or (chains and is_beside(way, because.ways, self._planned)):
+                continue
+            between = object_before(chain, name, self._planned) if chain else ""
+            if chain and between not in through:
+                through.add(between)
+                chains.append(chain)
+        return chains[known:]
+
+    def _is_of_group(self, root: CauseStep) -> bool:
+        return (root.what, root.kind) in self._parts
+
+
+def object_before(chain: Sequence[CauseStep], name: str, planned: Mapping[str, str]) -> str:
+    """The changed object that a chain passes last before a change; "" for none."""
+    hops = hops_of(chain, name, planned)
+    return next((hop.what for hop in reversed(hops) if hop.what in planned), "")
+
+
+def is_beside(way: Sequence[CauseStep], ways: Sequence[Sequence[CauseStep]], planned: Mapping[str, str]) -> bool:
+    """Whether a way leads from a root to the same part of a change as another does from an object."""
+    return any(other[-1].what == way[-1].what and other[0].what in planned for other in ways)
 
 
 def _whole(step: CauseStep) -> str:
@@ -88,16 +156,27 @@ def _whole(step: CauseStep) -> str:
     return step.what if match is None else match.group()
 
 
-def _end(because: Because, name: str, planned: Mapping[str, str]) -> CauseStep | None:
+def _end(chain: Sequence[CauseStep], name: str, planned: Mapping[str, str], because: Because) -> CauseStep | None:
     """The change itself, at the line that uses the value of the step before it; None where that step is as close."""
-    own = [step for step in because.steps if step.what.startswith((f"{name}.", f"{name}["))]
-    if own and own[0] is not because.steps[0]:
-        return CauseStep(name, END, own[0].source)
-    last = because.steps[-1]
-    is_object = last.what in planned or last.what.rpartition(".")[0] in planned
-    if is_object and not own and last.what != name and does(planned[name], "replaces"):
-        return CauseStep(name, END, "replace_triggered_by")
-    return None
+    is_placed = name.startswith("output.")
+    own = [
+        step
+        for step in chain
+        if step.what.startswith((f"{name}.", f"{name}[")) or (step.what == name and (step.note or is_placed))
+    ]
+    if own and own[0] is not chain[0]:
+        return CauseStep(name, END, own[0].source, note=own[0].note)
+    last = chain[-1]
+    if last.what == f"{_LAST_KEY.sub('', name)}.{COUNT}" and last is not chain[0]:
+        return CauseStep(name, END, last.source, note=COUNT)
+    owner = owner_of(last, planned)
+    ends = [
+        way[-1]
+        for way in because.ways
+        if way[-1].what == name and (way[-1].note or is_placed)
+        if way[0].what == (owner or chain[0].what)
+    ]
+    return CauseStep(name, END, ends[0].source, note=ends[0].note) if ends and not own else None
 
 
 class _Lines:
@@ -126,12 +205,11 @@ class _Lines:
                 others.below |= inner.below
             modules = [step for inner in inside for step in inner.steps.values()]
             if modules:
-                texts = [
-                    one.text for one in alike(inside_text(name_of(step), modules) for step in below.steps.values())
-                ]
+                texts = [one.text for one in alike(inside_text(step, *modules) for step in below.steps.values())]
             text = ", ".join(without_module(text, module) for text in texts)
             if first.kind == END and not below.below:
-                ends.append(f"{text} ({place_of(first.source)}, {self._number_and_action(below)})")
+                notes = (first.note, place_of(first.source), self._number_and_action(below))
+                ends.append(f"{text} ({', '.join(filter(None, notes))})")
                 continue
             text += words_of(first, self._planned)[len(name_of(first)) :]
             if first.what in self._planned and len(below.steps) > 1:

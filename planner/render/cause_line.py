@@ -9,13 +9,14 @@ from difflib import SequenceMatcher
 from itertools import groupby
 from typing import Any
 
-from planner.answers.explain.causes import Because, CauseStep
+from planner.answers.explain.causes import TRIGGER, Because, CauseStep
 from planner.foundation.values.expression_text import HIDDEN, common_start, literal
 from planner.foundation.vocabulary.address import MODULE_STEP, quote
 from planner.foundation.vocabulary.records import evolve
 from planner.foundation.vocabulary.span import Span
 from planner.logic.model.graph import CommandLine, StateEntry
 from planner.logic.programs.actions import verb_of, words_for
+from planner.render.alike import alike
 
 MOST_ROOTS = 3
 """roots that a sentence names"""
@@ -51,9 +52,10 @@ KINDS = {
     "delete_because_no_move_target": "moved to where nothing is declared",
 }
 
-_ASKED = ("replace_by_request", "no-call", "gone")
+_ASKED = ("replace_by_request", "no-call")
 """kinds that have no place of interest"""
-REQUESTS = {"replace_because_tainted": "is tainted", "replace_by_request": "is named by -replace"}
+GONE = "was removed or changed outside"
+REQUESTS = {"gone": GONE, "replace_because_tainted": "is tainted", "replace_by_request": "is named by -replace"}
 """kinds that only request a replacement, in words"""
 _CALLS = {"no-call": " was removed", "new-call": " was added"}
 
@@ -75,7 +77,8 @@ def own_lines(root: CauseStep) -> list[str]:
     """The lines for a change that has no cause but itself."""
     if root.kind == "replace_because_tainted" and root.note:
         return [f"because {root.note}"]
-    return ["because it was removed or changed outside"] if root.kind == "gone" else []
+    place = place_of(root.source)
+    return [f"because it {GONE}{f' ({place})' if place else ''}"] if root.kind == "gone" else []
 
 
 def root_lines(because: Because, address: str, actions: Mapping[str, str]) -> list[str]:
@@ -83,7 +86,7 @@ def root_lines(because: Because, address: str, actions: Mapping[str, str]) -> li
     if because.is_itself(address):
         return own_lines(because.roots[0])
     words = [words_of(step, actions) for step in because.roots]
-    steps = [] if because.is_guess else hops_of(because, address, actions)
+    steps = [] if because.is_guess else hops_of(because.steps, address, actions)
     return [roots_sentence(words, because.is_guess), *(f"  -> {words_of(step, actions)}" for step in steps)]
 
 
@@ -97,17 +100,18 @@ def roots_sentence(words: Sequence[str], is_guess: bool) -> str:
     return f"{lead}{', '.join(shown)}{more}"
 
 
-def hops_of(because: Because, address: str, actions: Mapping[str, str]) -> list[CauseStep]:
-    """The steps between the root and the change, without those in the changed object itself, and without parts that the
-    next step names as a whole. Steps in another object that changes are that object."""
-    root, steps = because.steps[0], []
-    for step in because.steps[1:]:
-        if step.kind or not (owner := _owner(step, actions)):
+def hops_of(chain: Sequence[CauseStep], address: str, actions: Mapping[str, str]) -> list[CauseStep]:
+    """The steps of a chain between its root and the change, without those in the changed object itself, and without
+    parts that the next step names as a whole. Steps in another object that changes are that object."""
+    root, steps = chain[0], list[CauseStep]()
+    for step in chain[1:]:
+        if step.kind or not (owner := owner_of(step, actions)):
             steps.append(step)
         elif owner not in (address, root.what):
             # the object itself comes after the line in it that uses the value
-            source = steps.pop().source if steps and steps[-1].what == owner else step.source
-            steps.append(evolve(step, what=owner, before="", value="", source=source))
+            last = steps.pop() if steps and steps[-1].what == owner else step
+            also = tuple(name.removesuffix(step.what[len(owner) :]) for name in step.also)
+            steps.append(evolve(last, what=owner, before="", value="", also=also))
     kept = [
         step
         for before, step, after in zip([None, *steps], steps, [*steps[1:], None], strict=False)
@@ -128,11 +132,13 @@ def folded(steps: Sequence[CauseStep], root: str = "") -> list[CauseStep]:
     result: list[CauseStep] = []
     for is_inside, group in groupby(steps, lambda step: place_of(step.source).startswith(_INSTALLED)):
         inner = list(group)
-        modules = [path[:-1] for step in inner if (path := _module_path(step.what))]
+        modules = [step for step in inner if _module_path(step.what)]
         if not is_inside or len(inner) == 1 or not modules:
             result += _ends_in_modules(inner, root)
         else:
-            result.append(CauseStep(min(modules, key=len), INSIDE))
+            outer = min(modules, key=lambda step: len(_module_path(step.what)))
+            also = tuple(_module_path(name)[:-1] for name in outer.also)
+            result.append(CauseStep(_module_path(outer.what)[:-1], INSIDE, also=also))
     return result
 
 
@@ -153,10 +159,10 @@ def _ends_in_modules(steps: Sequence[CauseStep], root: str) -> Iterator[CauseSte
             yield step
 
 
-def inside_text(name: str, inside: Sequence[CauseStep]) -> str:
+def inside_text(step: CauseStep, *inside: CauseStep | None) -> str:
     """The name of a step, before which others are inside an installed module: of an argument of the module its name."""
-    modules = {step.what for step in inside if name.startswith(f"{step.what}.")}
-    return min(modules, key=len) if modules else name
+    modules = [one for one in inside if one is not None and name_of(step).startswith(f"{one.what}.")]
+    return alike_name(min(modules, key=lambda one: len(one.what))) if modules else alike_name(step)
 
 
 def is_each_value(step: CauseStep) -> bool:
@@ -170,7 +176,7 @@ def _without_repeats(words: Iterable[str]) -> list[str]:
     return [said for said, _ in groupby(words)]
 
 
-def _owner(step: CauseStep, actions: Mapping[str, str]) -> str:
+def owner_of(step: CauseStep, actions: Mapping[str, str]) -> str:
     """The changed object that a step is in, or is; "" for others."""
     for end in _ENDS.finditer(f"{step.what}."):
         if step.what[: end.start()] in actions:
@@ -186,14 +192,15 @@ def _is_part(step: CauseStep, beside: CauseStep | None) -> bool:
 def words_of(step: CauseStep, actions: Mapping[str, str], with_place: bool = True) -> str:
     """A step with its values, its kind and its place. `actions`: of all changes, by name."""
     if step.kind == "renewed":
-        return f"{step.what} {step.note}{f' ({place_of(step.source)})' if with_place and step.source else ''}"
+        place = f" ({place_of(step.source)})" if with_place and step.source else ""
+        return f"{alike_name(step)} {step.note}{place}"
     if _is_shown_unapplied(step):
         place = f" ({place_of(step.source)})" if with_place else ""
         return (
             f"{step.what} is {step.before} in the state and {step.value} in the configuration{place}: the state was "
             "changed outside planner"
         )
-    what = name_of(step) + difference_of(step)
+    what = alike_name(step) + difference_of(step)
     hidden = "sensitive, " if step.before == step.value == HIDDEN else ""
     if step.kind == "variable":
         return f"{what} ({hidden}{origin_of(step)})" if with_place else what
@@ -207,7 +214,8 @@ def words_of(step: CauseStep, actions: Mapping[str, str], with_place: bool = Tru
         return f"{what} is tainted{': ' if step.note else ''}{step.note}"
     place = place_of(step.source) if with_place and step.kind not in _ASKED else ""
     place = f"read at {place}" if place and step.kind == "file" else f"{hidden}{place}"
-    notes = ", ".join(filter(None, ("for_each" if key is not None and not key[3] else "", place, said)))
+    trigger = step.note if step.note == TRIGGER else ""
+    notes = ", ".join(filter(None, ("for_each" if key is not None and not key[3] else trigger, place, said)))
     return f"{what} ({notes})" if notes else what
 
 
@@ -216,7 +224,8 @@ def remedy_of(root: CauseStep) -> str:
     if root.kind == "replace_because_tainted":
         return f"To keep it: planner untaint {shlex.quote(root.what)}"
     if root.kind == "renewed":
-        return "To keep the objects: planner suggest -write (adds a moved block)"
+        kept = "objects" if _MODULE_PATH.fullmatch(f"{root.what}.") else "object"
+        return f"To keep the {kept}: planner suggest -write (adds a moved block)"
     if _is_shown_unapplied(root):
         return f"The apply sets it to {root.value} again. To keep {root.before}, write it at {place_of(root.source)}."
     return ""
@@ -233,6 +242,11 @@ def root_text(root: CauseStep, place: str = "") -> str:
     if root.kind != "file":
         return words
     return words.removesuffix(f" (read at {place})").replace(name_of(root), f"{name_of(root)} was edited", 1)
+
+
+def alike_name(step: CauseStep) -> str:
+    """The name of a step, with those of the same step in other instances: `module.web["a", "b"].url`."""
+    return ", ".join(one.text for one in alike([step.what, *step.also])) if step.also else name_of(step)
 
 
 def name_of(step: CauseStep) -> str:
@@ -269,7 +283,7 @@ def difference_of(step: CauseStep) -> str:
     if step.before == "nothing" and own is not None:
         return f", {own[1]} added: {step.value[own.end() :]}"
     if step.before and step.value == "nothing":
-        return f" removed, was {_as_written(step.before)}"
+        return f" removed{'' if _is_long(step.before) else f', was {_as_written(step.before)}'}"
     if step.before == "nothing":
         return f" added: {_as_written(step.value)}"
     if not step.before or not step.value:
@@ -277,6 +291,18 @@ def difference_of(step: CauseStep) -> str:
     if line is None or own is None:
         return f" {difference(_as_written(step.before), _as_written(step.value))}"
     return f", {line.group()}{difference(step.before[line.end() :], step.value[own.end() :])}"
+
+
+def with_former_value(step: CauseStep, words: str) -> str:
+    """The words of a step; of a removed object or list with its former value, which only overviews show."""
+    name = f"{name_of(step)} removed"
+    is_hidden = step.value == "nothing" and _is_long(step.before)
+    return words.replace(name, f"{name}, was {_as_written(step.before)}", 1) if is_hidden else words
+
+
+def _is_long(text: str) -> bool:
+    """Whether a value is an object or a list."""
+    return text.startswith(("{", "["))
 
 
 def elements_text(lost: str, gained: str) -> str:
@@ -287,7 +313,7 @@ def elements_text(lost: str, gained: str) -> str:
 
 def _as_written(text: str) -> str:
     """A value as it is shown: objects and lists as a configuration has them."""
-    return literal(text) if text.startswith(("{", "[")) else text
+    return literal(text) if _is_long(text) else text
 
 
 def difference(before: str, value: str) -> str:

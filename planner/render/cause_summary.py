@@ -13,29 +13,33 @@ not name are listed.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from planner.answers.explain.causes import UNRECORDED, Because, CauseStep, RootCause, grouped, is_part
 from planner.foundation.vocabulary.records import evolve
 from planner.logic.programs.actions import actions, verb_of, words_for
 from planner.render.alike import alike
-from planner.render.cause_hops import MODULES, hop_lines
+from planner.render.cause_hops import MODULES, hop_lines, is_beside, object_before
 from planner.render.cause_line import (
+    GONE,
     MOST_ROOTS,
     REQUESTS,
     because_lines,
-    hops_of,
     name_of,
     own_lines,
+    place_of,
     remedy_of,
     root_text,
     roots_sentence,
+    with_former_value,
     words_of,
 )
 from planner.render.terminal import Paint, fold
 
 MOST_LISTED = 20
 """lines of objects listed for one cause, unless all are requested"""
+MOST_THROUGH = 2
+"""objects that the line of a change names as those through which a cause reaches it"""
 MOST_HOPS = 12
 """lines of hops shown for one cause"""
 NO_CAUSES = (
@@ -76,8 +80,8 @@ _RENAMED = ("create", "delete_because_no_resource_config")
 class Causes:
     """The causes to print. `chains` by name of the change, `planned`: the actions of everything that changes, by the
     same names, `how`: line or full, `width`: where lines are folded (0: nowhere), `moves`: a line for each object that
-    moves, `notes`: remarks on missing former values, `options`: those of the command that made the plan, `modules`:
-    those that look renamed, (old, new)."""
+    moves, `notes`: remarks on missing former values, `options`: those of the command that made the plan,
+    `moves_meant`: what looks renamed."""
 
     def __init__(
         self,
@@ -88,18 +92,18 @@ class Causes:
         moves: Sequence[str] = (),
         notes: Sequence[str] = (),
         options: str = "",
-        modules: Callable[[], Iterable[tuple[str, str]]] = tuple,
+        moves_meant: Callable[[], Iterable[MoveMeant]] = tuple,
     ) -> None:
         self.options = options
         self.chains, self.planned, self.how, self.width, self.moves = chains, planned, how, width, moves
         self.notes = notes
-        self.renames: Callable[[], str] = str
-        """the line about objects that look renamed; "" for none"""
+        self.renames: Callable[[bool], str] = lambda is_listed: ""
+        """the line about objects that look renamed, "" for none; `is_listed`: without those listed as causes"""
         self.twins: Callable[[], Mapping[str, str]] = dict
         """remarks on objects that look like others, by name"""
         self.separate = grouped(chains, planned, risks())
         """the root causes, a removed and an added module apart also where they look like one"""
-        self.groups = _with_renames(self.separate, modules)
+        self.groups = _with_renames(self.separate, moves_meant)
         self.numbers: dict[tuple[str, str], int] = {}
         """the number of each root, by its name and kind"""
         for number, group in enumerate((group for group in self.groups if group.root.what), 1):
@@ -132,7 +136,9 @@ class Causes:
             return []
         if because.is_itself(name):
             twin = self.twins().get(name) if because.roots[0].kind in _RENAMED else None
-            return [twin] if twin else own_lines(because.roots[0])
+            lines = [twin] if twin else own_lines(because.roots[0])
+            number = self.numbers.get((name, because.roots[0].kind), 0) if self.are_numbered else 0
+            return [_with_mark(line, number) for line in lines] if number else lines
         if not self.are_numbered:
             words = [words_of(root, self.planned) for root in because.roots]
             return fold(roots_sentence(words, because.is_guess), self.width and self.width - 4)
@@ -140,9 +146,34 @@ class Causes:
         for root in because.roots:
             parts.setdefault(self.numbers.get((root.what, root.kind), 0), []).append(root)
         words = [self._reference(number, roots) for number, roots in parts.items()]
-        between = [step.what for step in hops_of(because, name, self.planned) if step.what in self.planned]
-        through = f", through {between[-1]}" if between and len(words) == 1 and not because.is_guess else ""
-        return fold(roots_sentence(words, because.is_guess) + through, self.width and self.width - 4)
+        through = [self._through(name, roots) for roots in parts.values()] if not because.is_guess else [""]
+        if len({*through}) == 1:
+            every = ("", "", "both ")[len(words)] if len(words) < 3 else "all "
+            ending = f", {every}{through[0]}" if through[0] else ""
+        else:
+            ending, words = "", [f"{word}{of and f' {of}'}" for word, of in zip(words, through, strict=True)]
+        return fold(roots_sentence(words, because.is_guess) + ending, self.width and self.width - 4)
+
+    def _through(self, name: str, roots: Sequence[CauseStep]) -> str:
+        """`through terraform_data.a`: the changed objects through which causes reach a change directly; "" where they
+        do without."""
+        because = self.chains[name]
+        wanted = {(root.what, root.kind) for root in roots}
+        first, *_ = because.steps
+        objects = [object_before(because.steps, name, self.planned)] if (first.what, first.kind) in wanted else []
+        for way in because.ways:
+            of = self.chains.get(way[0].what) if way[0].what not in (name, *(root.what for root in roots)) else None
+            if of is not None and any((root.what, root.kind) in wanted for root in of.roots):
+                objects += [way[0].what, *way[0].also]
+            elif way[0].what in {root.what for root in roots} and not (
+                objects and is_beside(way, because.ways, self.planned)
+            ):
+                objects.append("")
+        names = [one.text for one in alike(one for one in objects if one)]
+        if len(names) > MOST_THROUGH:
+            names = [*names[: MOST_THROUGH - 1], f"{len(names) - MOST_THROUGH + 1} others"]
+        directly = "directly and " if names and "" in objects else ""
+        return f"{directly}through {' and '.join(names)}" if names else ""
 
     def _reference(self, number: int, roots: Sequence[CauseStep]) -> str:
         """`[1] var.image "1.2" -> "1.3" (prod.tfvars:4)` for the first time, then `[1] var.image`."""
@@ -180,8 +211,8 @@ class Causes:
             return [*self.note_lines(), *(unclear if self.how != "full" else ())]
         lines = [*self.note_lines(), *unclear, "Causes:"]
         for number, group in enumerate(self._with_number(), 1):
-            lines += fold(f"  [{number}] {title_of(group)}", self.width, "      ")
-            lines += self._hop_lines(number)
+            hops = self._hop_lines(number)
+            lines += [*fold(f"  [{number}] {_title(group, hops)}", self.width, "      "), *hops]
         return lines
 
     def hops(self, number: int) -> list[str]:
@@ -245,20 +276,24 @@ class Causes:
             if group.root.what:
                 number += 1
                 mark = "" if only is not None and len(whole or self.groups) == 1 else f"[{number}] "
-                title = fold(f"{mark}{title_of(group)}", self.width, "    ")
-                lines += [paint(line, "bold") for line in title]
-                lines += [line[2:] for line in self._hop_lines(number, everything)]
+                hops = self._hop_lines(number, everything)
+                title = fold(f"{mark}{_title(group, hops)}", self.width, "    ")
+                lines += [*(paint(line, "bold") for line in title), *(line[2:] for line in hops)]
                 verb = "causes" if group.is_certain else "may be a cause of"
+                is_renamed = group.root.kind == "renewed" and len(group.changes) == len(group.parts)
                 named = self._hops[number - 1][1] if not everything else ()
+                named = {name for name, _ in group.changes} if is_renamed and not everything else named
                 unnamed = [change for change in group.changes if change[0] not in named]
                 single = _in_words(group.changes[0]) if len(group.changes) == 1 and unnamed else ""
                 is_all = only is None and counted.objects == total.objects  # the headline of the plan counts them
                 share = self._share_of(group, module, whole, single) if whole else counted.share(total, "", single)
-                if is_all and not single:
+                if is_all and not single and not is_renamed:
                     share = share.partition(": ")[0] + share[share.rfind("; and ") + 1 :] * ("; and " in share)
                 changed = frozenset(group.changes)
                 if (first := alike_causes.setdefault(changed, number)) != number and not everything and not single:
                     share, unnamed = f"the same changes as [{first}]", []
+                else:
+                    share += self._also_by(group) if only is None else ""
                 lines += fold(f"    {verb} {share}", self.width)
                 lines += self._object_lines(unnamed if not single else (), everything)
                 remedy = remedy_of(group.root)
@@ -295,6 +330,20 @@ class Causes:
             if objects <= own.objects
             else f"{text} (and {objects - own.objects} {'elsewhere' if module else 'more'})"
         )
+
+    def _also_by(self, group: RootCause) -> str:
+        """` (4 of them also by [2])`: the changes of a cause that follow from others, too."""
+        own, by = {name for name, _ in group.changes}, dict[str, list[int]]()
+        for number, other in enumerate(self._with_number(), 1):
+            if other is not group and own != {name for name, _ in other.changes}:
+                for name, _ in other.changes:
+                    by.setdefault(name, []).append(number)
+        shared = [name for name, _ in group.changes if name in by and not name.startswith(OUTPUT)]
+        numbers = sorted({number for name in shared for number in by[name]})
+        if not shared or len(numbers) > MOST_ROOTS or not group.is_certain:
+            return ""
+        some = "" if len(shared) == ChangeCount.of(dict(group.changes)).objects else f"{len(shared)} of them "
+        return f" ({some}also by {', '.join(f'[{number}]' for number in numbers)})"
 
     def _with_number(self) -> list[RootCause]:
         return [group for group in self.groups if group.root.what]
@@ -334,6 +383,12 @@ class Causes:
         return lines
 
 
+def _with_mark(line: str, number: int) -> str:
+    """A line with the number of its cause: `because [1] it was removed`, `[1] looks renamed`."""
+    lead = "because " * line.startswith("because ")
+    return f"{lead}[{number}] {line.removeprefix(lead)}"
+
+
 def _in_words(change: tuple[str, str]) -> str:
     """A change in words: `update terraform_data.web`."""
     name, action = change
@@ -349,24 +404,65 @@ def _shown_hops(
     hops = hop_lines(group, chains, planned, folds=True)
     if not hops and group.root.what not in planned:
         return hops, set()
-    named = {group.root.what} if group.root.kind in REQUESTS else set()
-    ends = hop_lines(group, chains, planned, folds=True, named=named)
-    return (ends, named) if len(ends) <= MOST_HOPS + 1 else (hops, set())
+    shown = hops, set[str]()
+    for has_further in (False, True) if len(hops) <= MOST_HOPS + 1 else ():
+        named = {group.root.what} if group.root.kind in REQUESTS else set[str]()
+        ends = hop_lines(group, chains, planned, folds=True, named=named, has_further=has_further)
+        if len(ends) > MOST_HOPS + 1:
+            break
+        shown = ends, named
+    return shown
+
+
+class MoveMeant(NamedTuple):
+    """A move that would carry what looks renamed: the place of the declaration under the new name, and the names of the
+    objects, each before and now."""
+
+    old: str
+    new: str
+    source: Any
+    carried: tuple[tuple[str, str], ...]
+
+
+_MOST_RENAMED = 5
+"""renames that are listed one by one"""
 
 
 def _with_renames(
-    groups: tuple[RootCause, ...], modules: Callable[[], Iterable[tuple[str, str]]]
+    groups: tuple[RootCause, ...], moves_meant: Callable[[], Iterable[MoveMeant]]
 ) -> tuple[RootCause, ...]:
-    """The groups, those of a module that looks renamed as one."""
+    """The groups, those of a module, or the objects of a resource, that look renamed as one."""
+    ends = ({g.root.kind: g for g in groups if not g.root.what}.get(kind) for kind in _RENAMED)
     gone, come = ({g.root.what: g for g in groups if g.root.kind == kind} for kind in ("no-call", "new-call"))
-    for old, new in modules() if gone and come else ():
-        if old in gone and new in come:
-            removed, added = gone[old], come[new]
-            root = evolve(added.root, what=old, kind="renewed", note=f"looks renamed to {new}")
+    is_searched = (gone and come) or all(ends)
+    moves = list(moves_meant()) if is_searched else []
+    for move in moves:
+        if move.old in gone and move.new in come:
+            removed, added = gone[move.old], come[move.new]
+            root = evolve(added.root, what=move.old, kind="renewed", note=f"looks renamed to {move.new}")
             changes, parts = removed.changes + added.changes, removed.parts | added.parts
             whole = evolve(removed, root=root, changes=changes, parts=parts)
             groups = tuple(whole if group is removed else group for group in groups if group is not added)
-    return groups
+    return _with_renamed_objects(groups, moves) if len(moves) <= _MOST_RENAMED else groups
+
+
+def _with_renamed_objects(groups: tuple[RootCause, ...], moves: Iterable[MoveMeant]) -> tuple[RootCause, ...]:
+    """The groups, the objects that are destroyed and created under another name with each other."""
+    own = {g.root.kind: dict(g.changes) for g in groups if not g.root.what}
+    come, gone = (own.get(kind, {}) for kind in _RENAMED)
+    renamed: list[RootCause] = []
+    for move in moves:
+        if not all(old in gone and new in come for old, new in move.carried):
+            continue
+        pairs = move.carried
+        changes = [(old, gone.pop(old)) for old, _ in pairs] + [(new, come.pop(new)) for _, new in pairs]
+        parts = frozenset(named for pair in pairs for named in zip(pair, reversed(_RENAMED), strict=True))
+        root = CauseStep(move.old, "renewed", move.source, note=f"looks renamed to {move.new}")
+        renamed.append(RootCause(root, tuple(changes), True, parts))
+    left = [
+        group if group.root.what else evolve(group, changes=tuple(own[group.root.kind].items())) for group in groups
+    ]
+    return (*renamed, *(group for group in left if group.changes)) if renamed else groups
 
 
 def _nearest(hops: Sequence[str]) -> Sequence[str]:
@@ -378,17 +474,26 @@ def _nearest(hops: Sequence[str]) -> Sequence[str]:
     )
 
 
-def title_of(group: RootCause) -> str:
-    """The root cause of a group in words."""
+def _title(group: RootCause, hops: Sequence[str]) -> str:
+    """The root cause of a group in words, without a place that the first of its hops has."""
+    place = place_of(group.root.source)
+    return title_of(group, place if hops and f"({place}" in hops[0] else "")
+
+
+def title_of(group: RootCause, place: str = "") -> str:
+    """The root cause of a group in words. `place`: the one where a file is read, if the next line has it."""
     root = group.root
     if not root.what:
         return _THEMSELVES.get(root.kind, root.kind)
     if root.kind == "variable":
         value = "" if root.before else f" = {root.value}" if root.value else ""
-        return words_of(root, {}).replace(root.what, root.what + value, 1)
+        return with_former_value(root, words_of(root, {}).replace(root.what, root.what + value, 1))
+    if root.kind == "gone":
+        return f"{root.what} {GONE}, so it is created{f' ({place_of(root.source)})' if root.source else ''}"
     if root.kind in REQUESTS:
         return f"{root.what} {REQUESTS[root.kind]}{f': {root.note}' if root.note else ''}, so it is replaced"
-    return root_text(root) if group.is_certain else words_of(root, {})
+    words = root_text(root, place) if group.is_certain else words_of(root, {})
+    return with_former_value(root, words)
 
 
 # ---------------------------------------------------------------- numbers

@@ -133,7 +133,7 @@ class PlanText:
         terminal.out()
         for line in causes.summary(self.paint):
             terminal.out(line)
-        if line := rename_line(self.plan, causes):
+        if line := rename_line(self.plan, causes, is_listed=True):
             terminal.out()
             for part in fold(line, terminal.width - 1, ""):
                 terminal.out(part)
@@ -516,10 +516,11 @@ def finished(counts: Counts) -> str:
     return f"{first}{counts.add} added, {counts.change} changed, {counts.remove} destroyed{last}"
 
 
-def rename_line(plan: Plan, causes: Causes | None = None) -> str:
-    """The line about objects that are destroyed and created although they look like one object each; "" for none."""
+def rename_line(plan: Plan, causes: Causes | None = None, is_listed: bool = False) -> str:
+    """The line about objects that are destroyed and created although they look like one object each; "" for none.
+    `is_listed`: besides those that are listed as causes."""
     if causes is not None:
-        return causes.renames()
+        return causes.renames(is_listed)
     pairs = same_objects(plan)
     return rename_text(pairs, pairs)
 

@@ -11,12 +11,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
-from planner.answers.explain.causes import CauseStep
+from planner.answers.explain.causes import TRIGGER, CauseStep
 from planner.foundation.vocabulary.records import evolve
 from planner.logic.programs.actions import actions, does, words_for
+from planner.render.alike import alike
 from planner.render.cause_line import (
     INSIDE,
     REQUESTS,
+    alike_name,
     difference_of,
     folded,
     inside_text,
@@ -53,6 +55,7 @@ def change_text(document: dict[str, Any], paint: Paint, width: int) -> str:
     """The text of a change that has causes, or of an object that does not change; "" where the proof is more
     informative: with mere candidates, and without causes but the change itself."""
     _, _, action = document["goal"]
+    document = _with_lines(document)
     if action == "no-op":
         lines = list(_unchanged(document))
     elif _is_followed(document) or _is_tainted(document):
@@ -66,12 +69,43 @@ def change_text(document: dict[str, Any], paint: Paint, width: int) -> str:
         else:  # all parts first, then the chain
             first = 2 if len(lines) > 1 and not lines[1].startswith("  <- ") else 1
             lines[first:first] = [f"  {part}" for part in also]
+        lines += _further_ways(document)
         lines += [f"  {remedy}" for root in _roots(document) if (remedy := remedy_of(cause_step(root)))]
     elif own := _own_reason(document):
         lines = [own]
     else:
         return ""
     return folded_text(_with_headline(lines), paint, width)
+
+
+def _with_lines(document: dict[str, Any]) -> dict[str, Any]:
+    """The document in which a chain has those lines of a text that come from its root; of several the first, and the
+    others among the differences. As it is where there are too many lines."""
+    left: dict[str, list[dict[str, Any]]] = {}
+    for line in document.get("lines", ()):
+        left.setdefault(line["what"], []).append(line)
+    left = {what: lines for what, lines in left.items() if 1 < len(lines) <= MOST_ALSO}
+    if not left:
+        return document
+
+    def with_line(chain: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        steps = []
+        for step in chain:
+            lines = left.get(step["what"], [])
+            of_root = [line for line in lines if chain[0]["what"] in line.get("roots", (chain[0]["what"],))]
+            if of_root and step.get("before"):
+                lines.remove(of_root[0])
+                step = {**step, "before": of_root[0]["before"], "value": of_root[0]["value"]}
+            steps.append(step)
+        return steps
+
+    chains = [with_line(chain) for chain in (document.get("because", []), *document.get("other_causes", ()))]
+    differences = document.get("differences", [])
+    places = {step["what"]: step.get("source", {}) for step in (*differences, *(s for c in chains for s in c))}
+    rest = [{**line, "source": places.get(line["what"], {})} for lines in left.values() for line in lines]
+    kept = [part for part in differences if part["what"] not in left]
+    others = {"other_causes": chains[1:]} if "other_causes" in document else {}
+    return {**document, "because": chains[0], **others, "differences": kept, "further_lines": rest}
 
 
 _OWN = {
@@ -214,7 +248,10 @@ def _parts(document: dict[str, Any]) -> list[str]:
     name = document["goal"][1]
     traced = [step["what"] for step in document.get("because", ()) if step["what"].startswith((f"{name}.", f"{name}["))]
     parts = [part["what"] for part in document.get("differences", ())]
-    return parts + [step for step in traced[:1] if parts and not any(part.startswith(step) for part in parts)]
+    ends = [way[-1] for way in document.get("ways", ())]
+    unknown = [end["what"] for end in ends if end.get("is_unknown") and _is_in(end["what"], name)]
+    more = dict.fromkeys([*traced[:1], *unknown]) if parts else ()
+    return parts + [step for step in more if not any(part.startswith(step) for part in parts)]
 
 
 def _also(document: dict[str, Any]) -> Iterator[str]:
@@ -222,6 +259,7 @@ def _also(document: dict[str, Any]) -> Iterator[str]:
     chains = [document.get("because", ()), *document.get("other_causes", ())]
     name, shown = document["goal"][1], {step["what"] for chain in chains for step in chain}
     also = [cause_step(part) for part in document.get("differences", ()) if part["what"] not in shown]
+    also += [cause_step(line) for line in document.get("further_lines", ())]
     for part in also[:MOST_ALSO]:
         yield f"{part.what[len(name) :].lstrip('.')}{words_of(part, {})[len(part.what) :]}"
     if len(also) > MOST_ALSO:
@@ -247,7 +285,7 @@ def _hops(document: dict[str, Any]) -> Iterator[str]:
     ]
     kept = [hop for hop in kept if not is_each_value(hop)]
     inner: CauseStep | None = None
-    place = renewed = ""
+    place = renewed = owner = ""
     shown = folded(list(_renewed_once(_with_renewals(kept, name, known))))
     is_alone = not document.get("other_causes") and len(_parts(document)) < 2
     if (
@@ -264,19 +302,47 @@ def _hops(document: dict[str, Any]) -> Iterator[str]:
         what = name_of(step)
         words = root_text(step, place) if step.kind == "file" else words_of(step, {name: action})
         place = place_of(step.source)
-        own = what.startswith((f"{name}.", f"{name}[")) and step.kind in ("", *_WRITTEN)
+        own = _is_in(what, name) and step.kind in ("", *_WRITTEN)
         if own and step.what in unknown and not difference_of(step):
             words = f"{what} will be known after the apply{words[len(what) :]}"
-        text = what[len(name) :].lstrip(".") if own else inside_text(what, [inner] if inner is not None else [])
+        text = what[len(name) :].lstrip(".")
+        text = text if own else inside_text(step, inner)
         inner = None
-        if step.kind == "renewed" and number + 1 < len(shown) and shown[number + 1].what.startswith(f"{what}."):
-            renewed = words.rpartition(" (")[0]
+        after = shown[number + 1] if number + 1 < len(shown) else None
+        if step.kind == "renewed" and after is not None and after.what.startswith(f"{what}."):
+            renewed, owner = words.rpartition(" (")[0], alike_name(step)
             continue
         if renewed:
-            owner = renewed.partition(" is ")[0]
             text = f"{renewed}: {text.removeprefix(f'{owner}.')}"
             renewed = ""
-        yield f"{'  ' if own and not number else ''}{text}{words[len(what) :]}"
+        yield f"{'  ' if own and not number else ''}{text}{words[len(alike_name(step)) :]}"
+
+
+def _is_in(what: str, name: str) -> bool:
+    return what.startswith((f"{name}.", f"{name}["))
+
+
+def _further_ways(document: dict[str, Any]) -> Iterator[str]:
+    """The other parts of a change that lead to its causes through an object which is in none of the chains."""
+    name = document["goal"][1]
+    chains = [document.get("because", ()), *document.get("other_causes", ())]
+    passed = {step["what"] for chain in chains for step in chain}
+    lines: dict[tuple[str, str], tuple[list[str], list[str]]] = {}
+    for way in document.get("ways", ()):
+        first, last = cause_step(way[0]), cause_step(way[-1])
+        if not any(step == first.what or _is_in(step, first.what) for step in passed):
+            known = " (known after apply)" if way[-1].get("is_unknown") else ""
+            place = f" ({place_of(last.source)})" if last.source else ""
+            part = last.what[len(name) :].lstrip(".") or last.note
+            parts, objects = lines.setdefault((re.sub(r"\[[^\]]*\]", "[]", part) + known, place), ([], []))
+            parts.append(part)
+            objects += [first.what, *first.also]
+    for (shown, place), ways in [*lines.items()][:MOST_ALSO]:
+        parts, objects = ([one.text for one in alike(names)] for names in ways)
+        known = " (known after apply)" if shown.endswith(")") else ""
+        yield f"  and {', '.join(parts)}{known}, through {' and '.join(objects[:MOST_ALSO])}{place}"
+    if len(lines) > MOST_ALSO:
+        yield f"  and {len(lines) - MOST_ALSO} more parts (planner why -json {shlex.quote(name)})"
 
 
 def _with_renewals(hops: list[CauseStep], name: str, known: Mapping[str, str]) -> Iterator[CauseStep]:
@@ -284,7 +350,8 @@ def _with_renewals(hops: list[CauseStep], name: str, known: Mapping[str, str]) -
     skips = False
     for hop, after in zip(hops, [*hops[1:], None], strict=True):
         owner, _, value = hop.what.rpartition(".")
-        is_renewed = owner != name and does(known.get(owner, "no-op"), "replaces") and not hop.kind
+        is_gone = after is not None and (after.what, after.kind) == (owner, "gone")
+        is_renewed = owner != name and (does(known.get(owner, "no-op"), "replaces") or is_gone) and not hop.kind
         if skips or not is_renewed or difference_of(hop):
             if not skips:
                 yield hop
@@ -292,8 +359,14 @@ def _with_renewals(hops: list[CauseStep], name: str, known: Mapping[str, str]) -
             continue
         request = REQUESTS.get(after.kind, "") if after is not None and after.what == owner else ""
         note = f" ({after.note})" if request and after is not None and after.note else ""
-        text = f"{request}{note}, so it is replaced and" if request else "is replaced, so"
-        yield evolve(hop, what=owner, kind="renewed", note=f"{text} its {value} changes")
+        text = f"{request}{note}, so{'' if is_gone else ' it is replaced and'}" if request else "is replaced, so"
+        source = after.source if is_gone and after is not None else hop.source
+        if after is not None and after.note == TRIGGER:
+            text, source = text.replace(",", f" ({TRIGGER}, {place_of(after.source)}),", 1), None
+        is_are, its = ("are", "their") if hop.also else ("is", "its")
+        note = f"{re.sub('^is ', f'{is_are} ', text)} {its} {value} changes"
+        also = tuple(other.rpartition(".")[0] for other in hop.also)
+        yield evolve(hop, what=owner, kind="renewed", note=note, source=source, also=also)
         skips = bool(request)
 
 
@@ -303,7 +376,7 @@ def _renewed_once(hops: Iterable[CauseStep]) -> Iterator[CauseStep]:
     for hop in hops:
         is_same = last is not None and hop.what == last.what and not difference_of(hop) and hop.kind in ("", "renewed")
         if last is not None and is_same:
-            last = evolve(last, source=hop.source or last.source)
+            last = evolve(last, source=last.source and (hop.source or last.source))
             continue
         if last is not None:
             yield last
@@ -322,7 +395,7 @@ def cause_step(document: dict[str, Any]) -> CauseStep:
     )
     place = f"{source['file']}:{source['line']}" if "file" in source else source.get("command_line", "")
     place = place or ("state" if "state" in source else "")
-    return CauseStep(**text, source=place, note=document.get("origin", ""))
+    return CauseStep(**text, source=place, note=document.get("origin", ""), also=tuple(document.get("also", ())))
 
 
 # ---------------------------------------------------------------- what does not change

@@ -46,25 +46,21 @@ def applied(tmp_path: Path, planner: Run, monkeypatch: pytest.MonkeyPatch) -> Pa
 
 SUMMARY = """Plan: 3 to add, 1 to change, 3 to destroy (1 replaced).
 
-[1] var.image "1.2" -> "1.3" (prod.tfvars:2)
+[1] terraform_data.gone looks renamed to terraform_data.new (main.tf:15)
+    causes 2 of 6 changes: 1 destruction, 1 creation
+    To keep the object: planner suggest -write (adds a moved block)
+
+[2] var.image "1.2" -> "1.3" (prod.tfvars:2)
     causes 2 of 6 changes: 1 replacement, 1 update
     replace  terraform_data.web[0]
     update   terraform_data.web[1]
 
-[2] var.more (prod.tfvars:1)
+[3] var.more (prod.tfvars:1)
       -> terraform_data.more["b"] removed (for_each, main.tf:12)
       -> terraform_data.more["c"] added (for_each, main.tf:12)
     causes 2 of 6 changes: 1 destruction, 1 creation
     destroy  terraform_data.more["b"]
     create   terraform_data.more["c"]
-
-No longer declared: 1 destruction
-    destroy  terraform_data.gone
-
-Declared, and not there yet: 1 creation
-    create  terraform_data.new
-
-terraform_data.gone looks renamed to terraform_data.new. To keep it with a moved block: planner suggest
 """
 
 
@@ -73,7 +69,7 @@ def test_the_causes_of_a_plan(planner: Run) -> None:
     assert SUMMARY in planner("plan", "-causes", "-var-file=prod.tfvars", "-no-color").out
     assert planner("plan", "-out=saved", "-var-file=prod.tfvars").code == 0
     saved = planner("why", "-plan=saved").out
-    assert '[1] var.image "1.2" -> "1.3" (plan, main.tf:1)\n    causes 2 of 6 changes' in saved
+    assert '[2] var.image "1.2" -> "1.3" (plan, main.tf:1)\n    causes 2 of 6 changes' in saved
 
 
 def test_a_plan_that_destroys_begins_with_its_causes(applied: Path) -> None:
@@ -81,7 +77,8 @@ def test_a_plan_that_destroys_begins_with_its_causes(applied: Path) -> None:
     head, _, bodies = shown.partition("The execution plan follows.")
     assert code == 0 and " ".join(SUMMARY.split()) in " ".join(head.split())
     assert max(map(len, head.partition("Plan: ")[2].splitlines())) < 78
-    assert "  # because [1] var.image\n" in bodies and "Causes:" not in bodies
+    assert "  # because [2] var.image\n" in bodies and "Causes:" not in bodies
+    assert "  # [1] looks renamed from terraform_data.gone\n" in bodies
     assert "does not exist yet" not in bodies
 
 

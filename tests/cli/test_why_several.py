@@ -70,10 +70,9 @@ EFFECTS = {
       -> local.name (main.tf:4)
         -> module.m["a", "b"].var.name (main.tf:9)
           -> module.m["a", "b"].terraform_data.x (m/main.tf:2, 2 updated)
-        -> terraform_data.web[0] (main.tf:13, updated)
+        -> output.name (main.tf:19, updated), terraform_data.web[0] (main.tf:13, updated)
       -> terraform_data.web[1] (main.tf:14, replaced)
     causes all 4 changes: 1 replacement, 3 updates; and 1 output
-    output  name
 """,
     'module.m["b"].var.name': """module.m["b"].var.name (main.tf:9)
     changes because var.image "v1" -> "v2" (-var=image)

@@ -28,6 +28,25 @@ resource "terraform_data" "server" {
     d        = var.d
   }
 }
+resource "terraform_data" "page" {
+  triggers_replace = <<-EOT
+    name ${var.a}
+    same
+    size ${var.b} and ${var.c}
+    zone ${var.b}
+  EOT
+}
+resource "terraform_data" "job" {
+  count = 3
+  input = var.d
+}
+resource "terraform_data" "all" {
+  triggers_replace = [for job in terraform_data.job : job.output]
+  input            = { page = terraform_data.page.id, a = var.a }
+  lifecycle {
+    replace_triggered_by = [terraform_data.page]
+  }
+}
 """
 UPDATED = "terraform_data.server is updated in place: "
 MANY = "terraform_data.server is updated in place: {} parts of input differ"
@@ -58,18 +77,19 @@ BY_MAJOR = [
         pytest.param(
             "engine=16 release=2",
             [
-                MANY.format(2),
+                MANY.format(3),
                 '  input.both "1-15" -> "2-16" (main.tf:16)',
                 '  <- var.engine "15" -> "16" (-var=engine)',
                 '  and because of var.release "1" -> "2" (-var=release)',
                 '  also input.release "1" -> "2" (main.tf:15)',
+                "  and input.database (known after apply), through terraform_data.database (main.tf:14)",
             ],
             id="of-one-attribute",
         ),
         pytest.param(
             "engine=16 major=16 release=2 a=2 b=2 c=2 d=2",
             [
-                MANY.format(6),
+                MANY.format(7),
                 '  input.a "1" -> "2" (main.tf:17)',
                 '  <- var.a "1" -> "2" (-var=a)',
                 '  and input.b "1" -> "2" (main.tf:18)',
@@ -94,3 +114,74 @@ def test_each_cause_has_its_chain(
     assert planner("apply", "-auto-approve").code == 0
     ran = planner("why", *(f"-var={one}" for one in changed.split()), "terraform_data.server")
     assert ran.out.splitlines() == lines
+
+
+PAGE = "terraform_data.page is replaced: triggers_replace, "
+NAME, SIZE = 'line 1: "name 1" -> "name 2"', 'line 3: "size 1 and 1" -> "size 2 and 1"'
+ZONE = 'line 4: "zone 1" -> "zone 2"'
+PLACE = "(main.tf:24)"
+ALL = "terraform_data.all is replaced: "
+
+
+@pytest.fixture(scope="module")
+def once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("applied")
+
+
+@pytest.mark.parametrize(
+    ("changed", "address", "lines"),
+    [
+        pytest.param(
+            "b=2",
+            "terraform_data.page",
+            [
+                f"{PAGE}{SIZE} forces replacement {PLACE}",
+                '  <- var.b "1" -> "2" (-var=b)',
+                f"  also triggers_replace, {ZONE} {PLACE}",
+            ],
+            id="lines-of-one-cause",
+        ),
+        pytest.param(
+            "a=2 b=2",
+            "terraform_data.page",
+            [
+                f"{PAGE}{NAME} forces replacement {PLACE}",
+                '  <- var.a "1" -> "2" (-var=a)',
+                f"  and triggers_replace, {SIZE} {PLACE}",
+                '  <- var.b "1" -> "2" (-var=b)',
+                f"  also triggers_replace, {ZONE} {PLACE}",
+            ],
+            id="each-line-has-its-chain",
+        ),
+        pytest.param(
+            "d=2",
+            "terraform_data.all",
+            [
+                f"{ALL}triggers_replace[0] (known after apply) forces replacement (main.tf:36)",
+                "  <- terraform_data.job[0].output (main.tf:31)",
+                '  <- terraform_data.job[0].input "1" -> "2" (main.tf:33)',
+                '  <- var.d "1" -> "2" (-var=d)',
+                "  and triggers_replace[1, 2] (known after apply), through terraform_data.job[1, 2] (main.tf:36)",
+            ],
+            id="all-instances",
+        ),
+        pytest.param(
+            "a=2",
+            "terraform_data.all",
+            [
+                f"{ALL}its replace_triggered_by names terraform_data.page (main.tf:39)",
+                f"  <- terraform_data.page.triggers_replace, {NAME} {PLACE}",
+                '  <- var.a "1" -> "2" (-var=a)',
+            ],
+            id="by-a-trigger",
+        ),
+    ],
+)
+def test_all_lines_and_ways_are_shown(
+    changed: str, address: str, lines: list[str], once: Path, planner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(once)
+    if not Path("main.tf").exists():
+        Path("main.tf").write_text(CONFIGURATION)
+        assert planner("apply", "-auto-approve").code == 0
+    assert planner("why", *(f"-var={one}" for one in changed.split()), address).out.splitlines() == lines

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from planner.answers.explain.causes import Because, CauseStep, grouped
+from planner.answers.explain.causes import TRIGGER, Because, CauseStep, grouped
+from planner.foundation.vocabulary.records import evolve
 from planner.render.cause_hops import hop_lines
 
 ROOT = CauseStep("var.env", "variable", "-var=env")
 
 
-def because(*steps: tuple[str, str]) -> Because:
-    return Because((ROOT, *(CauseStep(what, "", place) for what, place in steps)), (ROOT,))
+def because(*steps: tuple[str, str], ways: tuple[tuple[CauseStep, ...], ...] = ()) -> Because:
+    return Because((ROOT, *(CauseStep(what, "", place) for what, place in steps)), (ROOT,), ways=ways)
+
+
+SERVER = CauseStep("x.server", "", "main.tf:19")
 
 
 CHAINS = {
@@ -30,7 +34,10 @@ CHAINS = {
     ),
     "x.server": because(("local.name", "main.tf:2"), ("x.server.trigger", "main.tf:20")),
     "x.watching": because(
-        ("local.name", "main.tf:2"), ("x.server.trigger", "main.tf:20"), ("x.server.id", "main.tf:19")
+        ("local.name", "main.tf:2"),
+        ("x.server.trigger", "main.tf:20"),
+        ("x.server.id", "main.tf:19"),
+        ways=((SERVER, CauseStep("x.watching", "", "main.tf:25", note=TRIGGER)),),
     ),
 }
 PLANNED = dict.fromkeys(CHAINS, "update") | {"x.server": "delete-then-create", "x.watching": "delete-then-create"}
@@ -48,12 +55,30 @@ def test_an_overview_ends_with_the_changes():
         '  -> module.m["a"].var.context.name (main.tf:9)',
         '    -> module.m["a"].x.y[0, 1] (m/main.tf:4, 2 updated)',
         "  -> x.server (main.tf:20, replaced)",
-        "    -> x.watching (replace_triggered_by, replaced)",
+        "    -> x.watching (replace_triggered_by, main.tf:25, replaced)",
         "-> local.tags (main.tf:3)",
         '  -> module.m["b"].var.context.tags (main.tf:9)',
         '    -> module.m["b"].x.y[0] (m/main.tf:4, updated)',
     ]
     assert named == set(CHAINS)
+
+
+def test_a_change_is_below_each_object_that_leads_to_it():
+    first, *others = (f'module.m["{key}"].x.id.hex' for key in "abc")
+    alike = CauseStep(first, "", "m/main.tf:6", also=tuple(others))
+    chains = {f'module.m["{key}"].x.id': because((f'module.m["{key}"].x.id.keepers', "m/main.tf:7")) for key in "abc"}
+    ways = (
+        (evolve(alike, what=first[:-4], also=tuple(other[:-4] for other in others)), alike, CauseStep("x.all.ids")),
+        (ROOT, CauseStep("x.all.env", "", "main.tf:31")),
+    )
+    chains["x.all"] = because(("x.all.env", "main.tf:31"), ways=ways)
+    planned = dict.fromkeys(chains, "delete-then-create")
+    (group,) = grouped(chains, planned, {})
+    assert hop_lines(group, chains, planned, folds=True, named=set(), has_further=True) == [
+        '-> module.m["a", "b", "c"].x.id (m/main.tf:7, 3 replaced)',
+        "  -> x.all (replaced)",
+        "-> x.all (main.tf:31, replaced)",
+    ]
 
 
 def test_otherwise_each_way_has_its_hops():

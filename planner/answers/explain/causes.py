@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import reduce
 from itertools import pairwise, takewhile, zip_longest
 from typing import Any, Protocol
@@ -56,6 +56,8 @@ class CauseStep:
     taint"""
     has_elements: bool = False
     """whether `before` and `value` are elements that a list or set lost or gained"""
+    also: tuple[str, ...] = ()
+    """the names of the same step in other instances"""
 
     @property
     def json(self) -> dict[str, Any]:
@@ -73,6 +75,8 @@ class CauseStep:
         }
         if self.has_elements:
             extra["elements"] = True
+        if self.also:
+            extra["also"] = list(self.also)
         return {"what": self.what, **extra, **place}
 
 
@@ -89,6 +93,9 @@ class Because:
     others: tuple[tuple[CauseStep, ...], ...] = ()
     """of each further root the steps, as `steps`, or that root alone where none lead to it; empty where only the
     nearest chain was requested"""
+    ways: tuple[tuple[CauseStep, ...], ...] = ()
+    """of each way into the change the steps: from the nearest object that changes, or the root where there is none in
+    between, to a part of the change, or to the change where no part of it is known"""
 
     def is_itself(self, name: str) -> bool:
         """Whether a change has no cause but itself."""
@@ -161,13 +168,22 @@ class _Chains:
             {what: (before, value) for what, before, value in one.facts.relation("planned_change")} for one in derived
         ]
         self._added: dict[str, CauseStep] = {}
+        self._unknown = {
+            self._worlds.name(row[0], number)
+            for number, one in enumerate(derived)
+            for row in one.facts.relation("unknown_value")
+        }
+        self._watched = [
+            {(row[0], row[2]): one.facts.source(of, row) for of in _WATCHES for row in one.facts.relation(of)}
+            for one in derived
+        ]
         checks = {
             self._worlds.name(name, number): units
             for number, one in enumerate(derived)
             for name, units in one.trace.checks.items()
             if (owner := self._worlds.owner(name)) in (None, number) or name not in derived[owner].trace.checks
         }
-        resources = _resources_of(derived)
+        self._resources = resources = _resources_of(derived)
         instances: dict[ChangedInput, list[str]] = {}
         for name, unit in resources.items():
             instances.setdefault(unit, []).append(name)
@@ -196,7 +212,7 @@ class _Chains:
         if confirmed:
             if not roots or roots[0] not in confirmed:
                 tried = chain[:1] if chain and self._checked.of_value(chain[0]) else []
-                chain = self._checked.path(name, confirmed) or _to_part(chain, confirmed) or tried
+                chain = self._checked.path(name, confirmed, self._unknown) or _to_part(chain, confirmed) or tried
             first = chain[-1] if chain and chain[-1] in confirmed else min(confirmed)
             roots = [first, *sorted(confirmed - {first})]
         beside = self._ways.beside(name) if confirmed is None and roots else set()
@@ -208,11 +224,13 @@ class _Chains:
         roots = [root for root in roots if next(one for one in nearest if plain(one) == plain(root)) == root]
         whole = [self._whole_list(self._root(name, root, number), number) for root in roots]
         steps = list(dict.fromkeys(whole))
+        if self._may_be_known_later(name, chain):
+            chain = self._checked.path(name, chain[-1:], self._unknown)
         inner = self._inner(name, chain, steps[0], roots[0], number)
         others: list[tuple[CauseStep, ...]] = []
         for step in steps[1:] if self._has_others else ():
             root = roots[whole.index(step)]
-            path = self._checked.path(name, {root}) or _to_part(self._ways.chain(name), [root])
+            path = self._checked.path(name, {root}, self._unknown) or _to_part(self._ways.chain(name), [root])
             others.append((step, *self._inner(name, path, step, root, number)))
         # nothing is certain about what should not differ, unless that was found by trying
         if is_checked:
@@ -224,28 +242,85 @@ class _Chains:
             # of several that could not be tried some may not matter
             is_guess = self._ways.is_guess(name) or (confirmed is None and len(steps) > 1) or bool(beside)
             is_guess = is_guess or any(s.kind == "as-before" for s in steps)
-        return Because((steps[0], *inner), tuple(steps), is_guess, is_checked, tuple(others))
+        ways = () if is_guess else tuple(self._ways_into(name, number))
+        return Because((steps[0], *inner), tuple(steps), is_guess, is_checked, tuple(others), ways)
+
+    def _ways_into(self, name: str, number: int) -> Iterator[tuple[CauseStep, ...]]:
+        """The ways into a change of which interventions found that they matter, those through alike instances once."""
+        seen = set()
+        world = self._worlds.of(name, number)
+        for way in self._checked.ways(name):
+            last = way[-1]
+            owner = self._instance(last)
+            if owner is None:
+                first = self._whole_list(self._root(name, last, number), number)
+                steps = [first, *self._inner(name, way, first, last, number)]
+            else:
+                steps = self._inner(name, way if owner == last else [*way, owner], CauseStep(""), "", number)
+            source = self._watched[world].get((name, plain(way[0])))
+            if source is not None:
+                steps.append(CauseStep(name, "", source, note=TRIGGER))
+            elif not any(step.what.startswith((f"{name}.", f"{name}[")) for step in steps):
+                steps.append(CauseStep(name, "", self._places[world].of(name)))
+            key = tuple(frozenset((step.what, *step.also)) for step in steps)
+            if key not in seen:
+                seen.add(key)
+                yield tuple(steps)
+
+    def _instance(self, name: str) -> str | None:
+        """The changed object that a name is of, or of a value of; None for others."""
+        ends = (at for at in range(len(name), 0, -1) if at == len(name) or name[at] in ".[")
+        return next((name[:at] for at in ends if name[:at] in self._resources), None)
+
+    def _may_be_known_later(self, name: str, chain: Sequence[str]) -> bool:
+        """Whether a chain goes on from an unknown value with a known one, beside one that is not known either."""
+        for at, step in pairwise((name, *chain)):
+            if is_part(step, at):
+                continue
+            if at in self._unknown and step not in self._unknown and step not in self._resources:
+                return any(one in self._unknown for one in self._ways.further.get(at, ()))
+        return False
 
     def _inner(self, name: str, chain: Sequence[str], first: CauseStep, root: str, number: int) -> list[CauseStep]:
         """The steps between a root and a change, without those that are the root."""
-        inner = [
-            self._of_all(self._step(step, before, self._worlds.of(step, number), number), step, before, root)
-            for before, step in pairwise((name, *chain))
-            if plain(step) not in (first.what, plain(root))
-        ]
+        inner: list[CauseStep] = []
+        own, others = "", list[str]()  # the instance that the steps are in, and those in which they are the same
+        for at, (before, step) in enumerate(pairwise((name, *chain))):
+            if step.startswith(f"{before}["):
+                instance, alike = self._alike(before, chain[at:])
+                own, others = (instance, alike) if alike else (own, others)
+            if plain(step) in (first.what, plain(root)):
+                continue
+            shown = self._step(step, before, self._worlds.of(step, number), number)
+            if others and shown.what.startswith(own):
+                also = tuple(other + shown.what[len(own) :] for other in others)
+                shown = evolve(shown, before="", value="", also=also)
+            after = chain[at + 1] if at + 1 < len(chain) else ""
+            source = self._watched[self._worlds.of(step, number)].get((plain(step), plain(after)))
+            inner.append(evolve(shown, source=source, note=TRIGGER) if source is not None else shown)
         return inner[::-1]
 
-    def _of_all(self, shown: CauseStep, step: str, reader: str, root: str) -> CauseStep:
-        """A step; of a part that the other instances in a mentioned whole have, too, the part of all (`[*]`), if the
-        root is behind each of them."""
-        match = _FIRST_KEY.match(step[len(reader) :]) if step.startswith(f"{reader}[") else None
-        if match is None or shown.what != plain(step) or not match[2]:
-            return shown
-        parts = [of for of in self._ways.further.get(reader, ()) if of.startswith(f"{reader}[")]
-        alike = [of for of in parts if (one := _FIRST_KEY.match(of[len(reader) :])) and one[2] == match[2]]
-        if len(alike) < 2 or not all(of == root or self._checked.path(of, {root}) for of in alike):
-            return shown
-        return evolve(shown, what=f"{plain(reader)}[*]{match[2]}", before="", value="")
+    def _alike(self, reader: str, chain: Sequence[str]) -> tuple[str, list[str]]:
+        """The instance in a mentioned whole which a chain goes on with, and the others through which the same steps
+        lead to its end."""
+        match = _FIRST_KEY.match(chain[0][len(reader) :])
+        if match is None or not match[2]:
+            return "", []
+        own, rest = reader + match[1], match[2]
+        parts = [of for of in self._ways.further.get(reader, ()) if of.startswith(f"{reader}[") and of.endswith(rest)]
+        others = [of.removesuffix(rest) for of in parts if of != chain[0]]
+        others = [other for other in others if _FIRST_KEY.fullmatch(f"{other[len(reader) :]}")]
+        return own, [other for other in others if self._leads_on(other, own, chain)]
+
+    def _leads_on(self, other: str, own: str, chain: Sequence[str]) -> bool:
+        """Whether the steps of a chain are in another instance, too, up to one that is in neither."""
+        for before, step in pairwise(chain):
+            if not before.startswith(own):
+                return True
+            inside = other + step[len(own) :] if step.startswith(own) else step
+            if inside not in self._ways.further.get(other + before[len(own) :], ()):
+                return False
+        return True
 
     def _step(self, step: str, reader: str, world: int, number: int) -> CauseStep:
         """A step of a chain, and what it leads to: of several parts that one mention means their whole."""
@@ -330,6 +405,9 @@ def _resources_of(derived: Sequence[Derivation]) -> dict[str, ChangedInput]:
     return inputs
 
 
+_WATCHES = ("watches", "watches_value")
+TRIGGER = "replace_triggered_by"
+"""the note of a step that is an object which this argument replaces"""
 _STEPS = ("because", "forces", "changed_besides")
 """relations between names"""
 _WORLD = "\0"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from planner.answers.explain.changed_inputs import RESOURCES, ChangedInput, ChangedInputs, covers
@@ -226,35 +226,77 @@ class CheckedRoots:
 
     def _is_in(self, units: ChangedInputs, instance: str) -> bool:
         """Whether the change of an instance matters, or its replacement."""
-        return any(_as_object(unit) == self._owner(instance) for unit in units)
+        return _is_met(self._owner(instance), units)
 
     def _object_of(self, value: str) -> ChangedInput | None:
         """The input that the instance which has a value is for others."""
         ends = (at for at in range(len(value) - 1, 0, -1) if value[at] in ".[")
         return next((owner for at in ends if (owner := self._owner(value[:at])) is not None), None)
 
-    def path(self, name: str, roots: Collection[str]) -> list[str]:
-        """The steps from a change to the nearest of its roots, the root included, by what forces replacements where
-        such a chain leads there; none where no chain does."""
-        return self._path(name, roots, True) or self._path(name, roots, False)
+    def ways(self, name: str) -> Iterator[list[str]]:
+        """The ways into a change, of values that were tried: from a part of the change that forces it, or one that
+        differs, the steps to each changed object that matters to the part, or to a root that does."""
+        inside = (f"{name}.", f"{name}[")
+        known = self._steps.forces.get(name) or self._further.get(name) or []
+        parts = [name] if name in self._checks else [*known]
+        for part in parts:
+            if part in self._checks:
+                yield from self._ways_of(name, part, self._checks[part] or frozenset())
+            elif part.startswith(inside):
+                parts += [step for step in self._further.get(part, ()) if step.startswith(inside) and step not in parts]
+            elif self._object_of(f"{part}.") is not None:
+                yield [part]
 
-    def _path(self, name: str, roots: Collection[str], is_forced: bool) -> list[str]:
+    def _ways_of(self, name: str, part: str, units: ChangedInputs) -> Iterator[list[str]]:
+        before = {part: ""}
+        waiting = deque([part])
+        while waiting:
+            at = waiting.popleft()
+            owner = self._object_of(f"{at}.")
+            is_end = owner is not None and not f"{at}.".startswith((f"{name}.", f"{name}["))
+            unit = self._unit(at) if at in self._leaves and not is_end else None
+            if (is_end and _is_met(owner, units)) or (unit is not None and any(covers(one, unit) for one in units)):
+                steps = [at]
+                while before[steps[-1]]:
+                    steps.append(before[steps[-1]])
+                yield steps[::-1]
+            for step in () if is_end else self._further.get(at, ()):
+                if step not in before:
+                    before[step] = at
+                    waiting.append(step)
+
+    def path(self, name: str, roots: Collection[str], unknown: Collection[str] = ()) -> list[str]:
+        """The steps from a change to the nearest of its roots, the root included, by what forces replacements where
+        such a chain leads there; none where no chain does. `unknown`: values of which the chain shows, if it can, why
+        they are not known."""
+        steps = self._path(name, roots, True, unknown) if unknown else []
+        return steps or self._path(name, roots, True, ()) or self._path(name, roots, False, ())
+
+    def _path(self, name: str, roots: Collection[str], is_forced: bool, unknown: Collection[str]) -> list[str]:
         before: dict[str, str] = {name: ""}
         waiting = deque([name])
         while waiting:
             at = waiting.popleft()
             if at in roots and at != name:
-                steps = [at]
-                while before[steps[-1]] != name:
-                    steps.append(before[steps[-1]])
-                return steps[::-1]
+                path = [at]
+                while before[path[-1]] != name:
+                    path.append(before[path[-1]])
+                return path[::-1]
             is_replaced = is_forced and (before[at] == "" or before[at] in self._steps.renewed)
             forced = self._steps.forces.get(at, ()) if is_replaced else ()
-            for step in forced or self._further.get(at, ()):
+            steps = forced or self._further.get(at, ())
+            if at in unknown and not any(one.startswith((f"{at}.", f"{at}[")) for one in steps):
+                steps = [one for one in steps if one in unknown or self._owner(one) is not None] or steps
+            for step in steps:
                 if step not in before:
                     before[step] = at
                     waiting.append(step)
         return []
+
+
+def _is_met(owner: ChangedInput | None, units: ChangedInputs) -> bool:
+    """Whether the change of a resource matters, or its replacement."""
+    return any(_as_object(unit) == owner for unit in units)
 
 
 def _is_among(unit: ChangedInput, names: Collection[str]) -> bool:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any, NamedTuple
 
-from planner.answers.explain.changed_inputs import RESOURCES, ChangedInput, ChangedInputs, block_of
+from planner.answers.explain.changed_inputs import RESOURCES, ChangedInput, ChangedInputs, block_of, covers
 from planner.answers.explain.declared_instances import DeclaredInstances, renewed_attributes
 from planner.answers.explain.former_world import FormerWorld
 from planner.answers.explain.mixtures import MixedObjects, MixedTree, exchange, mixed_value, union_of
@@ -95,6 +95,15 @@ class Interventions:
             except (UncheckedError, RecursionError):
                 self._known[place] = None
         return self._known[place]
+
+    def value_without(self, place: ValueLocation, unit: ChangedInput) -> Value:
+        """The value at a place if an input were what it was; None where that cannot be decided."""
+        try:
+            units = frozenset(one for one in self._units_of(place) if one.kind != _UNKNOWN)
+            outcome = self._outcome(place, frozenset(one for one in units if not covers(one, unit)), units)
+        except (UncheckedError, RecursionError):
+            return None
+        return None if outcome is _NOTHING or outcome is _INVALID else outcome
 
     def _decide(self, place: ValueLocation) -> ChangedInputs:
         inputs = self._units_of(place)

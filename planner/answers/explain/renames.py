@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import count
+from typing import Any
 
 from planner.foundation.support.digests import sha256_of
 from planner.foundation.support.exact_json import dumps
@@ -23,7 +24,6 @@ from planner.foundation.vocabulary.address import (
     parse_resource_instance,
 )
 from planner.foundation.vocabulary.records import evolve, frozen
-from planner.foundation.vocabulary.span import Span
 from planner.language.config.model import Config
 from planner.logic.datalog.engine.evaluate import Database, evaluate
 from planner.logic.datalog.engine.fact_base import FactBuilder
@@ -330,12 +330,11 @@ def wholes(address: ResourceAddress) -> Iterator[tuple[str, int, str]]:
         rest = f".module.{name}{rest}"
 
 
-def declared_at(move: ProposedMove, config: Config) -> str:
-    """` (main.tf:38)`: the declaration that a move leads to."""
+def declared_at(move: ProposedMove, config: Config) -> Any:
+    """The place of the declaration that a move leads to; None where it is not known."""
     address = parse_resource_instance(move.carried[0][1])
     height = next((height for whole, height, _ in wholes(address) if whole == move.to), 0)
-    span = _declarations(config, address).get(height + 1 - height % 2)
-    return f" ({span.filename}:{span.start_position.line})" if isinstance(span, Span) else ""
+    return _declarations(config, address).get(height + 1 - height % 2)
 
 
 def _add_wholes(facts: FactBuilder, objects: list[RenamedObject], old: set[str], state: State, config: Config) -> None:

@@ -67,7 +67,7 @@ class Trace(ValueTrace):
             self._facts.add("tainted_by", name, self.taints[name].text, source=StateEntry(name))
         drift = self._drift.get(name)
         if drift is not None and drift.after.__class__ is Null and change.before.__class__ is Null:
-            self._facts.add("removed_outside", name, source=StateEntry(name))
+            self._facts.add("removed_outside", name, source=declaration(self.config, change) or StateEntry(name))
         else:
             self._repetition(change, name)
         module = self.places.context.module(parse_module(change.module))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from planner.answers.explain.mention_trace import MentionTrace
 from planner.answers.explain.origins import (
     ANY,
@@ -13,7 +16,7 @@ from planner.answers.explain.places import ValueLocation, open_parts
 from planner.answers.explain.repetition import RepetitionLocation
 from planner.engine.evaluation.context import ModuleInstance
 from planner.foundation.values.convert import path_text
-from planner.foundation.values.expression_text import short_text, short_texts
+from planner.foundation.values.expression_text import short_text, short_texts, text_differences
 from planner.foundation.values.operations import same_value
 from planner.foundation.values.paths import parts
 from planner.foundation.values.value import Null, Set, Unknown, Value, is_wholly_known, unmark, unmark_deep
@@ -278,6 +281,30 @@ class ValueTrace(MentionTrace):
             return
         if self._altered(place, before, value) and self._has_drifted(place):
             self._drifted(place, change)
+
+    def differing_lines(self, name: str, roots: Sequence[str]) -> list[dict[str, Any]]:
+        """The lines of a text, or the parts of one in JSON, in which a value of an object differs: `what`, `before`,
+        `value`, and the `roots` of each, of these, as far as taking them back one by one shows that."""
+        place = self._places().get(name)
+        change = self.changes.get(place.root_text) if place is not None else None
+        if place is None or change is None or self.places.is_sensitive(place):
+            return []
+        before, now = part_at(change.before, place.path), part_at(change.after, place.path)
+        lines = text_differences(before, now)
+        of_line: dict[str, list[str]] = {value: [] for _, value in lines}
+        known, units = self._trials(), [self.unit(root) for root in roots]
+        for root, unit in zip(roots, units, strict=True):
+            was = unmark(known.value_without(place, unit))[0] if known is not None and unit is not None else None
+            taken_back = {value for _, value in text_differences(was, now)}
+            if was.__class__ is not str or not taken_back or not taken_back <= of_line.keys():
+                of_line = {}  # the lines are not the same ones
+            for value in taken_back & of_line.keys():
+                of_line[value].append(root)
+        is_known = bool(of_line) and all(of_line.values())
+        return [
+            {"what": name, "before": before, "value": value, **({"roots": of_line[value]} if is_known else {})}
+            for before, value in lines
+        ]
 
     def _drifted(self, place: ValueLocation, change: ResourceChange) -> None:
         """The facts about a place of an object that was changed outside."""

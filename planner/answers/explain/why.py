@@ -136,10 +136,13 @@ class Explainer:
         because = chains_of([Derivation(relations, base, [name], trace)], has_others=True).get(name)
         if because is not None:
             document |= because.json
+            known = {change_name(c) for c in self.plan.changes if c.action != NO_OP} - {name}
+            ways = [[step.json for step in way] for way in because.ways if way[0].what in known]
+            document |= {"ways": ways} if ways else {}
             notes = self.worlds.notes if self.worlds is not None and because.is_guess else ()
             document |= {"notes": list(notes)} if notes else {}
             unknown = {row[0] for row in base.relation("unknown_value")}
-            others = [step for steps in document.get("other_causes", ()) for step in steps]
+            others = [step for key in ("other_causes", "ways") for steps in document.get(key, ()) for step in steps]
             for step in others:
                 step.update({"is_unknown": True} if step["what"] in unknown else {})
             owners = {step["what"].rpartition(".")[0] for step in others}
@@ -149,6 +152,10 @@ class Explainer:
         if len(parts) > 1:
             places = FactLocations(base)
             document["differences"] = [CauseStep(what, "", places.of(what), *rest).json for what, *rest in parts]
+        if because is not None and any(" more): " in text for _, *texts in parts for text in texts):
+            roots = [root.what for root in because.roots]
+            lines = [line for what, *_ in parts for line in trace.differing_lines(what, roots)]
+            document |= {"lines": lines} if lines else {}
         more = self._more_causes(name, because, document)
         steps = [_cause_step(root) for root in more[:_MOST_CAUSES]]
         if len(more) > _MOST_CAUSES:

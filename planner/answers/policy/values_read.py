@@ -217,7 +217,7 @@ class Interest:
         rules = self._by_head.get(predicate, [])
         if predicate in around or (not rules and predicate not in self.of_packs):
             return None
-        found = {row[column] for row in self.given.relation(predicate)}
+        values = {row[column] for row in self.given.relation(predicate)}
         for rule in rules:
             argument = rule.head.arguments[column]
             values = (

@@ -157,6 +157,28 @@ def short_texts(before: Value, after: Value, hidden: bool = False) -> tuple[str,
     return _around_difference(*texts)
 
 
+def text_differences(before: Value, after: Value) -> list[tuple[str, str]]:
+    """Of two texts in JSON the parts in which they differ, with their paths, of texts with equally many lines these
+    lines; as in `short_texts`, but all of them. None for others, and for sensitive ones."""
+    if before.__class__ is not str or after.__class__ is not str:
+        return []
+    one, other = _parsed(before), _parsed(after)
+    if before[:1] in ("{", "[") and one.__class__ is other.__class__ and one.__class__ in (dict, list):
+        parts = list(_different_parts(one, other, ""))
+        return [_with_title(f"at {path}: ", *map(_part_text, sides)) for path, *sides in parts]
+    lines = before.split("\n"), after.split("\n")
+    if len(lines[0]) != len(lines[1]) or len(lines[0]) < 2:
+        return []
+    pairs = enumerate(zip(*lines, strict=True), 1)
+    return [_with_title(f"line {number}: ", whole_text(a), whole_text(b)) for number, (a, b) in pairs if a != b]
+
+
+def _with_title(title: str, before: str, after: str) -> tuple[str, str]:
+    """Two texts around their difference, each with a title unless it is nothing."""
+    one, other = (text if text == "nothing" else f"{title}{text}" for text in _around_difference(before, after))
+    return one, other
+
+
 def _parsed(text: str) -> Any:
     """The content of a text in JSON; None for other texts."""
     try:
@@ -174,12 +196,14 @@ def _first_part(before: Any, after: Any) -> tuple[str, str] | None:
         return None
     path, *sides = parts[0]
     title = f"at {path}{f' (and {len(parts) - 1} more)' if len(parts) > 1 else ''}: "
-    texts = _around_difference(*("nothing" if side is _NONE else dumps(side).decode() for side in sides))
-    one, other = (text if text == "nothing" else f"{title}{text}" for text in texts)
-    return one, other
+    return _with_title(title, *map(_part_text, sides))
 
 
 _NONE = object()
+
+
+def _part_text(side: Any) -> str:
+    return "nothing" if side is _NONE else dumps(side).decode()
 
 
 def _different_parts(before: Any, after: Any, path: str) -> Iterator[tuple[str, Any, Any]]:
@@ -201,10 +225,10 @@ def _first_line(before: list[str], after: list[str]) -> tuple[str, str]:
     same = next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(before), len(after)) - start)
     sides = [lines[start : len(lines) - same] for lines in (before, after)]
     others = max(map(len, sides)) - 1
+    if len(before) == len(after):
+        others = sum(a != b for a, b in zip(before, after, strict=True)) - 1
     title = f"line {start + 1}{f' (and {others} more)' if others > 0 else ''}: "
-    texts = _around_difference(*(whole_text(side[0]) if side else "nothing" for side in sides))
-    one, other = (text if text == "nothing" else f"{title}{text}" for text in texts)
-    return one, other
+    return _with_title(title, *(whole_text(side[0]) if side else "nothing" for side in sides))
 
 
 def _around_difference(one: str, other: str) -> tuple[str, str]:
