@@ -217,7 +217,7 @@ class Interest:
         rules = self._by_head.get(predicate, [])
         if predicate in around or (not rules and predicate not in self.of_packs):
             return None
-        values = {row[column] for row in self.given.relation(predicate)}
+        possible = {row[column] for row in self.given.relation(predicate)}
         for rule in rules:
             argument = rule.head.arguments[column]
             values = (
@@ -227,8 +227,8 @@ class Interest:
             )
             if values is None or isinstance(values, _Beginning):
                 return None
-            found |= values
-        return frozenset(found)
+            possible |= values
+        return frozenset(possible)
 
     # -------- which paths
 
