@@ -129,32 +129,32 @@ class Installation(Work):
 
         test_directory = path("test_directory", test_directory)
         with self._session():
-            told = Diagnostics()
-            start = self._with_state(told)
+            diagnostics = Diagnostics()
+            start = self._with_state(diagnostics)
             tests = loaded_tests(start, test_directory)
             needed = needed_providers(start.config, start.state)
-            return RequiredProviders(start.config, needed, tests, (*told, *tests.problems))
+            return RequiredProviders(start.config, needed, tests, (*diagnostics, *tests.problems))
 
     def provider_schemas(self) -> tuple[dict[str, ProviderSchema], list[Diagnostic]]:
         """The schemas of the providers that are required, by source address, and warnings. Raises Failure."""
         from planner.operations.providers_needed import needed_providers
 
         with self._session():
-            told = Diagnostics()
-            start = self._with_state(told)
+            diagnostics = Diagnostics()
+            start = self._with_state(diagnostics)
             needed = needed_providers(start.config, start.state)
             sources = needed.recorded.union(*needed.of_modules.values())
-            return {source: start.schemas.schema(source) for source in sorted(sources)}, told
+            return {source: start.schemas.schema(source) for source in sorted(sources)}, diagnostics
 
-    def _with_state(self, told: Diagnostics) -> Stored[Any]:
+    def _with_state(self, diagnostics: Diagnostics) -> Stored[Any]:
         """The configuration and its state, which need no values of variables. Raises Failure."""
         from planner.operations.load import load
         from planner.operations.state_access import open_backend, read_state
 
         try:
-            return read_state(open_backend(load(self.options, told), told), told)
+            return read_state(open_backend(load(self.options, diagnostics), diagnostics), diagnostics)
         except Failure as failure:
-            raise Failure((*told, *failure.diagnostics)) from None
+            raise Failure((*diagnostics, *failure.diagnostics)) from None
 
     def lock_providers(
         self,

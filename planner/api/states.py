@@ -52,11 +52,11 @@ class States(Work):
     def verify_state(self) -> tuple[list[VerifiedFile], list[Diagnostic]]:
         """The state file, its backup and the journal, and what is wrong with each."""
         with self._session():
-            told = Diagnostics()
-            with told.until_an_error():
-                files, problems = show.kept_state(self.options, told).store.verify()
-                return files, [*told, *problems]
-            return require(None, told)
+            diagnostics = Diagnostics()
+            with diagnostics.until_an_error():
+                files, problems = show.kept_state(self.options, diagnostics).store.verify()
+                return files, [*diagnostics, *problems]
+            return require(None, diagnostics)
 
     def taint(self, address: str, allow_missing: bool = False) -> list[Diagnostic]:
         """Mark a resource instance: the next plan replaces it."""

@@ -207,10 +207,10 @@ def _read_files(
         yield _with_problems("", diagnostics)
 
 
-def _with_problems(name: str, found: list[Diagnostic]) -> FormattedFile:
+def _with_problems(name: str, problems: list[Diagnostic]) -> FormattedFile:
     file = FormattedFile(name, b"")
-    file.problems += found
-    found.clear()
+    file.problems += problems
+    problems.clear()
     return file
 
 

@@ -261,14 +261,14 @@ def _round(known: _KnownTests, changed: frozenset[str], run: Run, terminal: Term
     code = 1
     try:
         try:
-            code, found = _carried_out(known, changed, run, terminal)
+            code, result = _carried_out(known, changed, run, terminal)
         except Failure as failure:  # something half written: the next change may mend it
             finish(failure.diagnostics, terminal)
-            found = None
+            result = None
         terminal.stdout.flush()
         terminal.stderr.flush()
         with os.fdopen(pipe, "wb") as out:
-            out.write(pickle.dumps(found) if found is not None else b"")
+            out.write(pickle.dumps(result) if result is not None else b"")
     except BaseException:
         sys.excepthook(*sys.exc_info())
     finally:

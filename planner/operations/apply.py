@@ -46,26 +46,26 @@ class Applied:
 
 def apply(options: OperationOptions, planned: Planned[Start] | str, hooks: Hooks) -> Applied:
     """Execute a plan (one just made, or the one in a file). The state is saved as far as it came, whatever happens."""
-    told = Diagnostics()
+    diagnostics = Diagnostics()
     applied = Applied(None)
-    with told.until_an_error():
+    with diagnostics.until_an_error():
         if isinstance(planned, str):
             planned = open_saved_plan(options, planned)
-            told += planned.diagnostics
+            diagnostics += planned.diagnostics
         if planned.complete is None:
-            raise Failure(() if told else planned.diagnostics)
+            raise Failure(() if diagnostics else planned.diagnostics)
         approval = planned.approval or options.approval
         if not approval and (required := requirements(options.signatures, os.environ)):
             raise refusal(required)
         made = planned.complete
         refuse(made)
-        guard = _guard(made, told)
-        with locked(made.loaded.store, made.loaded.options, "OperationTypeApply", told, hooks=hooks):
-            applied = _apply(made, hooks, guard, told, approval)
+        guard = _guard(made, diagnostics)
+        with locked(made.loaded.store, made.loaded.options, "OperationTypeApply", diagnostics, hooks=hooks):
+            applied = _apply(made, hooks, guard, diagnostics, approval)
             if guard is not None and applied.state is not None:
-                outputs = {} if has_errors(told) else applied.state.outputs  # else they may be those of before
-                told += guard.afterwards(outputs)
-    return evolve(applied, diagnostics=tuple(told))
+                outputs = {} if has_errors(diagnostics) else applied.state.outputs  # else they may be those of before
+                diagnostics += guard.afterwards(outputs)
+    return evolve(applied, diagnostics=tuple(diagnostics))
 
 
 def refuse(made: MadePlan[Start]) -> None:
@@ -78,7 +78,7 @@ def refuse(made: MadePlan[Start]) -> None:
         raise Failure(error("apply.offline_plan", "Cannot apply an offline plan", detail))
 
 
-def _guard(made: MadePlan[Start], told: Diagnostics) -> PolicyGuard | None:
+def _guard(made: MadePlan[Start], diagnostics: Diagnostics) -> PolicyGuard | None:
     """The guard of the apply, when there are policies. Raises Failure where they deny it or are wrong."""
     if made.plan.policy is None and not made.loaded.options.judges:
         return None
@@ -94,7 +94,7 @@ def _apply(
     made: MadePlan[Start],
     hooks: Hooks,
     guard: PolicyGuard | None,
-    told: Diagnostics,
+    diagnostics: Diagnostics,
     approval: Approval,
 ) -> Applied:
     from planner.answers.documents.plan_file import stale
@@ -106,12 +106,12 @@ def _apply(
     plan, start, store = made.plan, made.loaded, made.loaded.store
     snapshots = Snapshots(store, persist_interval(os.environ), current_stop())
     stored, problems = store.read()
-    told.check([*problems, *stale(plan, stored)])
+    diagnostics.check([*problems, *stale(plan, stored)])
     graph = apply_graph(plan, start)
-    told.check(_not_available(graph, start))
+    diagnostics.check(_not_available(graph, start))
     limits = provider_limits(start.options, start.config, start.state)
     journal, problems = store.begin_journal("apply", plan.prior_state)
-    told.check(problems)
+    diagnostics.check(problems)
     options = ApplyOptions(
         parallelism=start.options.parallelism,
         workspace=start.workspace,
@@ -127,26 +127,26 @@ def _apply(
     finally:
         snapshots.close()
     start.schemas.close()
-    told += outcome.diagnostics
-    if has_errors(told) and not outcome.has_begun and same_managed(stored or State(), plan.prior_state):
+    diagnostics += outcome.diagnostics
+    if has_errors(diagnostics) and not outcome.has_begun and same_managed(stored or State(), plan.prior_state):
         return Applied(None)  # what is stored is what the plan was made from, so the plan can still be applied
     state, problems = store.write(outcome.state)
     invoked = outcome.counts.invoke + outcome.counts.failed
     if invoked and not problems and stored is not None and state.serial == stored.serial:
         # nothing in the state shows an invocation, but the plan must not be applied again
         state, problems = store.put(evolve(state, serial=state.serial + 1))
-    told += problems
+    diagnostics += problems
     whole = not (plan.limits.is_partial or has_errors(outcome.diagnostics))
     unsaved = b""
     if has_errors(problems):
         more, unsaved = rescue(store, state)
-        told += more
+        diagnostics += more
         return Applied(state, outcome.counts, unsaved=unsaved, outcomes=outcome.outcomes)
     if plan.mode != "refresh-only":  # nothing was made of what the values are now
-        told += keep_record(made, stored or State(), state, whole, dict(approval))
+        diagnostics += keep_record(made, stored or State(), state, whole, dict(approval))
     else:
-        told += keep_moves(store, state, moves_of(plan))
-    told += keep_taints(store, state, outcome.taints)
+        diagnostics += keep_moves(store, state, moves_of(plan))
+    diagnostics += keep_taints(store, state, outcome.taints)
     return Applied(state, outcome.counts, unsaved=unsaved, outcomes=outcome.outcomes)
 
 

@@ -42,9 +42,9 @@ def sign(options: OperationOptions, path: str, key: str, expires: float = 0.0) -
     data = read_plan_file(path)
     if (manifest := fleet_content(data)) is not None:
         return _signed(path, key, _statement(os.path.basename(path), data, manifest, expires), signer)
-    told = Diagnostics()
-    opened = open_plan(options, path, told, only_shown=True)
-    told.check()
+    diagnostics = Diagnostics()
+    opened = open_plan(options, path, diagnostics, only_shown=True)
+    diagnostics.check()
     if opened.plan.errored:
         detail = f"{path} is a plan that failed, which cannot be applied."
         raise Failure(error("signature.errored_plan", "Nothing to sign", detail))

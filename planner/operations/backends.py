@@ -352,13 +352,13 @@ def _remember(
     return problems
 
 
-def _migration(how: BackendInit, source: str, target: str, told: list[Diagnostic]) -> MigrationOptions:
+def _migration(how: BackendInit, source: str, target: str, diagnostics: list[Diagnostic]) -> MigrationOptions:
     from planner.world.state.migrate import MigrationOptions
 
     options = how.options
     workspace, _, _ = current_workspace(options.directory, os.environ)
     return MigrationOptions(
-        source, target, how.ask, how.force_copy, options.lock, options.lock_timeout, workspace, told.extend
+        source, target, how.ask, how.force_copy, options.lock, options.lock_timeout, workspace, diagnostics.extend
     )
 
 

@@ -52,23 +52,23 @@ def discover(
     the results. `is_streamed`: generated configuration is passed to the hooks, and not written to a file. `others` are
     objects of other units; `covers`: the hooks get the numbers of managed objects; `policies`: files and directories of
     those that judge what is managed."""
-    told = Diagnostics()
+    diagnostics = Diagnostics()
     path = options.generate_config_out or ""
-    with told.until_an_error():
+    with diagnostics.until_an_error():
         if path and not is_streamed:
-            told.check(check_output(path, "normal"))
-        start, variables = load_with_values(evolve(options, queries=True), told)
+            diagnostics.check(check_output(path, "normal"))
+        start, variables = load_with_values(evolve(options, queries=True), diagnostics)
         root = start.config.root.resources
         searches = [decl for _, decl in sorted(root.items()) if decl.mode == "list"]
         if not searches:
             raise Failure(_nothing(options.directory))
-        told.check(selection_problems(start.config, options.directory))
-        told.check()
+        diagnostics.check(selection_problems(start.config, options.directory))
+        diagnostics.check()
         limits = Limits(tuple(ResourceAddress(ROOT, "list", decl.type, decl.name) for decl in searches))
         start = evolve(start, options=evolve(start.options, limits=limits))
         own = policy_files(policies, "Packs judge plans. Name files with rules about unmanaged, for example.")
         modal, program, problems = three_valued(own, frozenset(), "discover")
-        told += problems
+        diagnostics += problems
         known = (*known_objects(start), *others)
         texts, results, ordered = _Blocks(), _Results(), _InOrder()
         _, problems = make_plan(
@@ -81,16 +81,16 @@ def discover(
             HookGroup((texts, results, _SearchEvents(hooks) if is_streamed else ordered)),
         )
         ordered.show(hooks)
-        told += [problem for problem in problems if problem.code != "plan.targeting"]  # limiting it was our idea
+        diagnostics += [problem for problem in problems if problem.code != "plan.targeting"]  # limiting it was our idea
         database = evaluate(program, results.facts(known), (*_RELATIONS, *modal.verdicts))
-        told += [_twice(*row) for row in database.sorted("managed_twice")]
+        diagnostics += [_twice(*row) for row in database.sorted("managed_twice")]
         if covers:
             hooks.discovered(coverage(database))
         findings = verdict_of(modal, program, database, source_json).findings
-        told += [evolve(diagnostic(finding), address=None) for finding in findings]
+        diagnostics += [evolve(diagnostic(finding), address=None) for finding in findings]
         if path and not is_streamed:
-            told += texts.write(path)
-    return told
+            diagnostics += texts.write(path)
+    return diagnostics
 
 
 _RELATIONS = ("managed_twice", "coverage")
@@ -231,9 +231,9 @@ class _Blocks(Hooks):
         """Write all to a new file; none if there is nothing. What several searches have found is there once."""
         if not self._texts:
             return []
-        found = (one for address in sorted(self._texts, key=sort_key) for one in self._texts[address])
+        items = (one for address in sorted(self._texts, key=sort_key) for one in self._texts[address])
         texts: dict[str, str] = {}
-        for object, text in found:
+        for object, text in items:
             texts.setdefault(object, text)
         try:
             with open(on_disk(path), "x", encoding="utf-8") as file:

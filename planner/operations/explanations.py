@@ -121,22 +121,22 @@ def deferral_ground(options: OperationOptions, plan_file: str | None = None) -> 
 
 def moves_ground(options: OperationOptions, plan_file: str | None = None) -> tuple[Graph | None, list[Diagnostic]]:
     """The derivations of the rules about moves, in a graph without vertices. None when there is no state."""
-    told = Diagnostics()
+    diagnostics = Diagnostics()
     loaded, state = None, None
-    with told.until_an_error():
+    with diagnostics.until_an_error():
         if plan_file is not None:
-            made = open_plan(options, plan_file, told)
+            made = open_plan(options, plan_file, diagnostics)
             loaded = made.loaded
             if made.plan.previous_state is not None:
                 origins = {c.address: c.previous_address for c in made.plan.changes if not c.deposed}
                 state = moved_back(made.plan.previous_state, origins)
         else:
-            stored = load_stored(options, told)
+            stored = load_stored(options, diagnostics)
             loaded, state = stored, stored.state
     if loaded is None or state is None:
-        return None, told
+        return None, diagnostics
     program, facts = product_program("moving"), asked_facts(loaded.config, state, loaded.options.limits)
-    return Graph({}, (), {}, database=evaluate(program, facts), program=program), told
+    return Graph({}, (), {}, database=evaluate(program, facts), program=program), diagnostics
 
 
 def relevance_ground(options: OperationOptions, plan_file: str | None = None) -> tuple[Graph | None, list[Diagnostic]]:

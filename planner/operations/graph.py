@@ -46,9 +46,9 @@ def graph(
     requested. Problems are in the graph's diagnostics."""
     if plan_file is not None or options.made is not None:
         return _of_plan(options, kind, plan_file, as_planned, queried_address)
-    told = Diagnostics()
-    with told.until_an_error():
-        start = load_stored(options, told)
+    diagnostics = Diagnostics()
+    with diagnostics.until_an_error():
+        start = load_stored(options, diagnostics)
         walk = walk_of("apply" if kind == "apply" else "plan", "destroy" if kind == "plan-destroy" else options.mode)
         state = start.state
         if as_planned:
@@ -61,8 +61,10 @@ def graph(
                     state = refreshed
         facts = graphs.graph_facts(walk, start, state, options.limits, (), queried_address, imports=as_planned)
         built = build_graph(facts, own=start.rules, more=ASKED if as_planned else ())
-        return evolve(built, diagnostics=(*told, *graph_problems(built, graphs.edited_since_commit(options.directory))))
-    return _none(told)
+        return evolve(
+            built, diagnostics=(*diagnostics, *graph_problems(built, graphs.edited_since_commit(options.directory)))
+        )
+    return _none(diagnostics)
 
 
 def _of_plan(

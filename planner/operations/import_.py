@@ -48,26 +48,26 @@ def import_object(
 ) -> list[Diagnostic]:
     """Read the object with this id and record it as the instance of an address. The configuration must declare it, and
     the state must not have it yet; `begins` is called when both are so, and `hooks` when the object is read."""
-    told = Diagnostics()
-    with told.until_an_error():
-        loaded = load(options, told)
-        told.check(selection_problems(loaded.config, options.directory))
+    diagnostics = Diagnostics()
+    with diagnostics.until_an_error():
+        loaded = load(options, diagnostics)
+        diagnostics.check(selection_problems(loaded.config, options.directory))
         target = _target(loaded, address)
-        told.check(_looked_up(loaded, target))
-        opened = open_backend(loaded, told)
-        given = {**_values_of_server(opened, told), **loaded.given}
+        diagnostics.check(_looked_up(loaded, target))
+        opened = open_backend(loaded, diagnostics)
+        given = {**_values_of_server(opened, diagnostics), **loaded.given}
         variables, problems = load_values(evolve(loaded, given=given))
-        told += problems
-        told.check()
-        told.check(version_problems(opened.store, options))
-        with locked(opened.store, options, "OperationTypeImport", told):
-            start = read_state(opened, told)
+        diagnostics += problems
+        diagnostics.check()
+        diagnostics.check(version_problems(opened.store, options))
+        with locked(opened.store, options, "OperationTypeImport", diagnostics):
+            start = read_state(opened, diagnostics)
             begins()
-            told += _record(start, variables, target, id, _ReadingHooks(hooks or Hooks()))
-    return told
+            diagnostics += _record(start, variables, target, id, _ReadingHooks(hooks or Hooks()))
+    return diagnostics
 
 
-def _values_of_server(opened: Opened[OperationOptions], told: Diagnostics) -> RawVariables:
+def _values_of_server(opened: Opened[OperationOptions], diagnostics: Diagnostics) -> RawVariables:
     """The variables that a workspace whose plans run on a server has there; importing runs here. Sensitive ones cannot
     be read, so they are unknown. Raises Failure."""
     if not isinstance(opened.store, TfeStore):
@@ -83,11 +83,11 @@ def _values_of_server(opened: Opened[OperationOptions], told: Diagnostics) -> Ra
             continue
         if one.get("sensitive"):
             detail = f"The value of var.{name} is sensitive in the workspace, so it cannot be read for an import."
-            told.append(warning("remote.variables", f"Value for var.{name} unavailable", detail))
+            diagnostics.append(warning("remote.variables", f"Value for var.{name} unavailable", detail))
             values[name] = RawValue(name, "input", given=Unknown(DYNAMIC if one.get("hcl") else STRING))
         elif one.get("hcl"):
             value, problems = parsed_value(text, f"var.{name} of the workspace")
-            told += problems
+            diagnostics += problems
             values[name] = RawValue(name, "input", given=Unknown(DYNAMIC) if value is None else value)
         else:
             values[name] = RawValue(name, "input", given=text)

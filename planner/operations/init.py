@@ -57,14 +57,14 @@ def init(
     from planner.foundation.clients.cli_config import cache_warnings
 
     say = hooks.log if hooks is not None else (lambda text: None)
-    told = Diagnostics()
-    with told.until_an_error():
+    diagnostics = Diagnostics()
+    with diagnostics.until_an_error():
         if from_module:
             say(f'Copying configuration from "{from_module}"...')
-            told.check(copy_module(from_module, options.directory))
+            diagnostics.check(copy_module(from_module, options.directory))
         if os.path.isdir(options.directory) and not has_configuration(options.directory):
             say("This directory has no configuration yet, so there is nothing to prepare.")
-            return told
+            return diagnostics
         root = read if read is not None and read.config is not None else root_alone(options)
         if root.config is None or (root is not read and has_errors(root.problems)):
             broken = read_tests(options.directory, test_directory)
@@ -72,53 +72,57 @@ def init(
         encryption = encryption_of(root.config, root.begun.given, root.begun.workspace)
         if backend:
             say("Initializing the backend...")
-            told.check(encryption.check())
+            diagnostics.check(encryption.check())
             migrate = migrate_state or force_copy
             how = BackendInit(options, encryption.state, backend_config, reconfigure, migrate, force_copy, ask, say)
-            told += init_backend(how, root.config, root.begun.workspace, root.begun.given)
-        told.check()
+            diagnostics += init_backend(how, root.config, root.begun.workspace, root.begun.given)
+        diagnostics.check()
         tests = read_tests(options.directory, test_directory)
-        told.check(() if tests is None else tests.problems)
+        diagnostics.check(() if tests is None else tests.problems)
         if install_modules and (from_module or root.config.root.calls or has_modules(tests)):
             say("Upgrading modules..." if upgrade else "Initializing modules...")
             records = lockfile != "readonly"
-            told.check(get(options, upgrade=upgrade, hooks=hooks, progress=progress, tests=tests, records=records))
+            diagnostics.check(
+                get(options, upgrade=upgrade, hooks=hooks, progress=progress, tests=tests, records=records)
+            )
         whole = read if read is not None and stays_as_it_is(read) else read_configuration(options)
-        told.check(d for d in whole.problems if d not in told)
+        diagnostics.check(d for d in whole.problems if d not in diagnostics)
         if whole.config is None:
-            return told
-        state = _stored_state(whole, whole.config, encryption, told) if backend else None
-        told.check()
-        told += cache_warnings(os.environ)
+            return diagnostics
+        state = _stored_state(whole, whole.config, encryption, diagnostics) if backend else None
+        diagnostics.check()
+        diagnostics += cache_warnings(os.environ)
         others: list[Config] = []
         if has_modules(tests):
             others, problems = configurations(whole.begun, test_directory)
-            told.check(d for d in problems if d not in told)
+            diagnostics.check(d for d in problems if d not in diagnostics)
         names = named_providers(tests, whole.config) - {BUILTIN}
         is_all = not names and all(needed_providers(other).all <= {BUILTIN} for other in others)
         is_all = is_all and not (upgrade and lockfile)  # which is refused
         if is_all and _needs_nothing(whole.config, options.directory, state):  # so nothing of installing is loaded
-            told += _only_builtin(whole.config, state, say)
-            return told
-        told[:] = [*override_warnings(whole.config), *told]
+            diagnostics += _only_builtin(whole.config, state, say)
+            return diagnostics
+        diagnostics[:] = [*override_warnings(whole.config), *diagnostics]
         chosen = (upgrade, tuple(plugin_dirs), lockfile)
         from planner.operations.install_providers import Choices, init_providers
 
-        told += init_providers(whole.config, options.directory, state, Choices(*chosen), say, progress, others, names)
-    return told
+        diagnostics += init_providers(
+            whole.config, options.directory, state, Choices(*chosen), say, progress, others, names
+        )
+    return diagnostics
 
 
 def _stored_state(
-    reading: ConfigurationReading[StateOptions], config: Config, encryption: Encryption, told: Diagnostics
+    reading: ConfigurationReading[StateOptions], config: Config, encryption: Encryption, diagnostics: Diagnostics
 ) -> State | None:
     """The state that is there already: its providers are needed, too."""
     begun = reading.begun
     backend, problems = current_backend(begun.options.directory, config, begun.workspace, begun.given, encryption)
-    told += problems
-    if backend is None or has_errors(told):
+    diagnostics += problems
+    if backend is None or has_errors(diagnostics):
         return None
     state, problems = store_of(begun.options, backend, begun.workspace).read()
-    told += [_refreshing(problem) for problem in problems]
+    diagnostics += [_refreshing(problem) for problem in problems]
     return state
 
 

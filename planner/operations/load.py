@@ -133,11 +133,11 @@ def read_configuration(options: A) -> ConfigurationReading[A]:
     return ConfigurationReading(begun, config, rules, (*problems, *more, *wrong))
 
 
-def load(options: A, told: Diagnostics) -> Loaded[A]:
+def load(options: A, diagnostics: Diagnostics) -> Loaded[A]:
     """The configuration of a working directory. Raises Failure."""
     reading = read_configuration(options)
     loaded = reading.loaded()
-    told += reading.problems
+    diagnostics += reading.problems
     return loaded
 
 

@@ -171,8 +171,8 @@ def _unknown(name: str, known: list[str]) -> Diagnostic:
     return error("cli.provider_parallelism", "Unknown provider in -provider-parallelism", detail)
 
 
-def _ambiguous(name: str, found: list[str]) -> Diagnostic:
-    detail = f"{name} is the type of several providers: {', '.join(found)}. Name one of them by its address."
+def _ambiguous(name: str, names: list[str]) -> Diagnostic:
+    detail = f"{name} is the type of several providers: {', '.join(names)}. Name one of them by its address."
     return error("cli.provider_parallelism", "Ambiguous provider in -provider-parallelism", detail)
 
 

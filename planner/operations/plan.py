@@ -83,11 +83,11 @@ def plan(
     """Compare configuration, state and real objects, and decide what to do. The state is locked meanwhile; `to_apply`:
     when there is a plan, it stays locked until `release`, so that it cannot be changed before the plan is applied.
     `remarks`: the first diagnostics, about the state that planning starts from, with or without a plan."""
-    told = Diagnostics()
+    diagnostics = Diagnostics()
     made = None
-    with told.until_an_error():
-        made = _plan(options, hooks, to_apply, told, remarks)
-    return Planned(made, tuple(told))
+    with diagnostics.until_an_error():
+        made = _plan(options, hooks, to_apply, diagnostics, remarks)
+    return Planned(made, tuple(diagnostics))
 
 
 def release(planned: Planned[Start]) -> list[Diagnostic]:
@@ -96,7 +96,7 @@ def release(planned: Planned[Start]) -> list[Diagnostic]:
 
 
 def _plan(
-    options: OperationOptions, hooks: Hooks, to_apply: bool, told: Diagnostics, remarks: Remarks
+    options: OperationOptions, hooks: Hooks, to_apply: bool, diagnostics: Diagnostics, remarks: Remarks
 ) -> MadePlan[Start]:
     forget_files_read()
     if to_apply:
@@ -108,7 +108,7 @@ def _plan(
     if options.generate_config_out:
         from planner.engine.plan.generation import check_output
 
-        told.check(check_output(options.generate_config_out, options.mode))
+        diagnostics.check(check_output(options.generate_config_out, options.mode))
     reading = read_configuration(options)
     loaded = reading.loaded()
     if options.needs_configuration and not loaded.config.files and options.mode != "destroy":
@@ -118,37 +118,37 @@ def _plan(
         )
         raise Failure(error("plan.no_configuration", "No configuration files", detail))
     # warnings of the root module come from finding the backend and from loading: readers of the JSON lines expect both
-    told += [*override_warnings(loaded.config), *loaded.config.root_warnings, *reading.problems]
-    told.check(selection_problems(loaded.config, options.directory))
+    diagnostics += [*override_warnings(loaded.config), *loaded.config.root_warnings, *reading.problems]
+    diagnostics.check(selection_problems(loaded.config, options.directory))
     try:
         wake_providers(loaded.config, loaded.schemas)
-        return _plan_loaded(loaded, hooks, to_apply, told, remarks)
+        return _plan_loaded(loaded, hooks, to_apply, diagnostics, remarks)
     finally:
         loaded.schemas.close()
 
 
 def _plan_loaded(
-    loaded: Loaded[OperationOptions], hooks: Hooks, to_apply: bool, told: Diagnostics, remarks: Remarks
+    loaded: Loaded[OperationOptions], hooks: Hooks, to_apply: bool, diagnostics: Diagnostics, remarks: Remarks
 ) -> MadePlan[Start]:
     from planner.engine.evaluation.variables import UNFIT
 
-    opened = open_backend(loaded, told)
+    opened = open_backend(loaded, diagnostics)
     if loaded.options.adopts_journal:
         opened.store.adopt_journal()
-    with _locked(opened, hooks, to_apply, told):
-        stored = read_state(opened, told)
-        told[:0] = remarks(stored.state)
+    with _locked(opened, hooks, to_apply, diagnostics):
+        stored = read_state(opened, diagnostics)
+        diagnostics[:0] = remarks(stored.state)
         variables, problems = load_values(loaded)
         # a value that does not fit is reported by the walk, which plans everything else
-        told.check(d for d in problems if d.code not in UNFIT)
-        return _make_valid_plan(stored, variables, hooks, told)
+        diagnostics.check(d for d in problems if d.code not in UNFIT)
+        return _make_valid_plan(stored, variables, hooks, diagnostics)
 
 
 def _locked(
-    opened: Opened[OperationOptions], hooks: Hooks, to_apply: bool, told: Diagnostics
+    opened: Opened[OperationOptions], hooks: Hooks, to_apply: bool, diagnostics: Diagnostics
 ) -> AbstractContextManager[None]:
     operation = "OperationTypeApply" if to_apply else "OperationTypePlan"
-    return locked(opened.store, opened.options, operation, told, to_apply, hooks)
+    return locked(opened.store, opened.options, operation, diagnostics, to_apply, hooks)
 
 
 def plan_opened(
@@ -156,26 +156,26 @@ def plan_opened(
 ) -> Planned[Start]:
     """Plan a loaded configuration, with the store and the values that the caller provides. Its providers stay open for
     more."""
-    told = Diagnostics()
+    diagnostics = Diagnostics()
     made = None
-    with told.until_an_error():
-        told.check(selection_problems(opened.config, opened.options.directory))
-        with _locked(opened, hooks, to_apply, told):
-            made = _make_valid_plan(read_state(opened, told), variables, hooks, told)
-    return Planned(made, tuple(told))
+    with diagnostics.until_an_error():
+        diagnostics.check(selection_problems(opened.config, opened.options.directory))
+        with _locked(opened, hooks, to_apply, diagnostics):
+            made = _make_valid_plan(read_state(opened, diagnostics), variables, hooks, diagnostics)
+    return Planned(made, tuple(diagnostics))
 
 
 def plan_stored(start: Start, variables: Variables, hooks: Hooks) -> Planned[Start]:
     """Plan with a known state, which is not locked."""
-    told = Diagnostics()
+    diagnostics = Diagnostics()
     made = None
-    with told.until_an_error():
-        told.check(selection_problems(start.config, start.options.directory))
-        made = _make_valid_plan(start, variables, hooks, told)
-    return Planned(made, tuple(told))
+    with diagnostics.until_an_error():
+        diagnostics.check(selection_problems(start.config, start.options.directory))
+        made = _make_valid_plan(start, variables, hooks, diagnostics)
+    return Planned(made, tuple(diagnostics))
 
 
-def _make_valid_plan(start: Start, variables: Variables, hooks: Hooks, told: Diagnostics) -> MadePlan[Start]:
+def _make_valid_plan(start: Start, variables: Variables, hooks: Hooks, diagnostics: Diagnostics) -> MadePlan[Start]:
     """The plan of a configuration that is right by itself. The graph of a plan without limits serves for seeing to
     that, too, which saves a third of the time of large configurations. Raises Failure."""
     options = start.options
@@ -187,7 +187,7 @@ def _make_valid_plan(start: Start, variables: Variables, hooks: Hooks, told: Dia
     def check(graph: Graph | None = None) -> None:
         nonlocal is_checked
         is_checked = True
-        told.check(validate_loaded(start, graph))
+        diagnostics.check(validate_loaded(start, graph))
 
     def build_graph(start: Start, walk: Walk, state: State) -> Graph:
         graph = build(walk, start, state, options.limits)
@@ -212,7 +212,7 @@ def _make_valid_plan(start: Start, variables: Variables, hooks: Hooks, told: Dia
         made = evolve(made, plan=_with_deferred(attempts, start))
     if not is_checked:  # it did not come to a graph: what is wrong by itself is the cause
         check()
-    told += problems
+    diagnostics += problems
     if made is None:
         raise Failure(())
     return made

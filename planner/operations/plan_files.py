@@ -111,42 +111,42 @@ def open_or_make_plan(
         return Planned(options.made)
     if plan_file is None:
         return plan(evolve(options, lock=False, keeps_values=True), hooks or Hooks())
-    told = Diagnostics()
+    diagnostics = Diagnostics()
     made = None
-    with told.until_an_error():
-        made = open_plan(options, plan_file, told)
-    return Planned(made, tuple(told))
+    with diagnostics.until_an_error():
+        made = open_plan(options, plan_file, diagnostics)
+    return Planned(made, tuple(diagnostics))
 
 
 def open_saved_plan(options: OperationOptions, path: str) -> Planned[Start]:
     """The plan in a file as one that was just made: with its variables, and the state that is stored now."""
-    told = Diagnostics()
+    diagnostics = Diagnostics()
     made, approval = None, options.approval
-    with told.until_an_error():
+    with diagnostics.until_an_error():
         data = None
         if not approval and (required := requirements(options.signatures, os.environ)):
             from planner.operations.signature_check import approved_file
 
             data, approval = approved_file(options, required, path)
-        opened = open_plan(options, path, told, data=data)
+        opened = open_plan(options, path, diagnostics, data=data)
         plan, loaded = opened.plan, opened.loaded
         _, wrong = recorded_variables(loaded.config, loaded.given, plan)
         undeclared = undeclared_values(loaded.config.root.variables, loaded.given)
-        told[:] = [*override_warnings(loaded.config), *told, *undeclared, *wrong]
+        diagnostics[:] = [*override_warnings(loaded.config), *diagnostics, *undeclared, *wrong]
         # the backend that the plan was made with, whatever is set up now
         settings = {name: value for name, value in plan.backend.items() if name != "type"}
         backend, problems = open_backend(str(plan.backend.get("type", "local")), settings, loaded.encryption.state)
-        told += problems
+        diagnostics += problems
         if backend is not None:
-            stored = read_state(with_backend(loaded, backend), told)
+            stored = read_state(with_backend(loaded, backend), diagnostics)
             made = MadePlan(plan, stored, opened.variables)
-    return Planned(made, tuple(told), approval)
+    return Planned(made, tuple(diagnostics), approval)
 
 
 def open_plan(
     options: OperationOptions,
     path: str,
-    told: Diagnostics,
+    diagnostics: Diagnostics,
     only_shown: bool = False,
     data: bytes | None = None,
 ) -> MadePlan[Unstored]:
@@ -159,19 +159,19 @@ def open_plan(
 
     begun, more = begin(evolve(options, inputs={}))
     encryption = encryption_of_directory(options.directory, begun.given, begun.workspace)
-    told.check(encryption.check())
+    diagnostics.check(encryption.check())
     kept: dict[str, ProviderSchema] | None = {} if only_shown else None
     plan, sources, problems = read_plan(path, encryption.plan, data, kept)
-    plan = told.take((plan, problems))
+    plan = diagnostics.take((plan, problems))
     begun = evolve(begun, options=evolve(begun.options, limits=plan.limits))
-    told += more
+    diagnostics += more
     with tempfile.TemporaryDirectory(prefix="planner-") as folder:
         root, more = unpack_sources(sources, folder)
-        told.check(more)
+        diagnostics.check(more)
         # what static expressions need was given when the plan was made
         variables, absolute = planned_variables(plan, begun.given), os.path.join(root, ABSOLUTE)
         config, more = load_config(root, variables=variables, workspace=begun.workspace, absolute=absolute)
-    config = told.take((config, more))
+    config = diagnostics.take((config, more))
     schemas = new_schemas(options.directory, config, encryption=encryption)
     schemas.serve(plan.prior_state)
     schemas.preset(kept or {})

@@ -19,19 +19,19 @@ def lock_providers(
     options: Options, addresses: tuple[str, ...], platforms: tuple[str, ...], say: Say, **more: Any
 ) -> list[Diagnostic]:
     """`providers lock`; see planner.operations.install_providers."""
-    told = Diagnostics()
-    with told.until_an_error():
-        config = load(options, told).config
-        told += lock(config, options.directory, addresses, platforms, say, **more)
-    return told
+    diagnostics = Diagnostics()
+    with diagnostics.until_an_error():
+        config = load(options, diagnostics).config
+        diagnostics += lock(config, options.directory, addresses, platforms, say, **more)
+    return diagnostics
 
 
 def mirror_providers(
     options: Options, target: str, platforms: tuple[str, ...], say: Say, **more: Any
 ) -> list[Diagnostic]:
     """`providers mirror`; see planner.operations.install_providers."""
-    told = Diagnostics()
-    with told.until_an_error():
-        config = load(options, told).config
-        told += mirror(config, options.directory, target, platforms, say, **more)
-    return told
+    diagnostics = Diagnostics()
+    with diagnostics.until_an_error():
+        config = load(options, diagnostics).config
+        diagnostics += mirror(config, options.directory, target, platforms, say, **more)
+    return diagnostics

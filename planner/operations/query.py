@@ -215,13 +215,13 @@ def _ground(
             return None, list(answer.diagnostics)
     if made is not None:
         return _Ground(facts_of_plan(made, kind, instances), _actions(made)), []
-    told = Diagnostics()
-    with told.until_an_error():
-        start = load_stored(options, told)
+    diagnostics = Diagnostics()
+    with diagnostics.until_an_error():
+        start = load_stored(options, diagnostics)
         walk = walk_of("plan", "destroy" if kind == "plan-destroy" else options.mode)
         moved = apply_moves(start.config, start.state).state
         return _Ground(graphs.graph_facts(walk, start, moved, options.limits)), []
-    return None, told
+    return None, diagnostics
 
 
 def _actions(made: MadePlan[Unstored]) -> Actions:

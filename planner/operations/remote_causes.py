@@ -28,16 +28,16 @@ def certain_causes(opened: Opened[Any], shown: JsonPlan) -> tuple[MadePlan[Any],
     What was changed outside is not in the state that can be read here, so nothing is derived then."""
     if shown.plan.errored or any(change.action != "no-op" for change in shown.plan.drift):
         return None
-    told = Diagnostics()
-    with told.until_an_error():
+    diagnostics = Diagnostics()
+    with diagnostics.until_an_error():
         try:
-            start = read_state(opened, told)
+            start = read_state(opened, diagnostics)
             schemas = {source: provider_schema(raw) for source, raw in shown.provider_schemas.items()}
             start.schemas.preset(schemas)
             declared = start.config.root.variables
             given = {name: _raw_variable(one, shown.variables.get(name)) for name, one in declared.items()}
             given = {name: raw for name, raw in given.items() if raw.given != declared[name].default}
-            variables = told.take(root_variables(declared, given))
+            variables = diagnostics.take(root_variables(declared, given))
             changes = tuple(evolve(one, facts=_facts(one)) for one in shown.plan.changes)
             plan = evolve(shown.plan, changes=changes, prior_state=start.state, previous_state=start.state)
             made = MadePlan(plan, start, variables)

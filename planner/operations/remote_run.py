@@ -107,26 +107,26 @@ class FollowedRun:
 
 def remote_run(options: OperationOptions, to_apply: bool, view: RemoteView, save_to: str = "") -> RemoteResult:
     """Plan, or plan and apply, on the server. `save_to`: a file that is going to name the run, to be applied later."""
-    told = Diagnostics()
+    diagnostics = Diagnostics()
     result = RemoteResult()
-    with told.until_an_error():
-        loaded = load(options, told)
-        opened, store = _store(loaded, told)
-        told.check(_unsupported(options, store, save_to))
-        given = _attributes(loaded, to_apply, bool(save_to), told)
+    with diagnostics.until_an_error():
+        loaded = load(options, diagnostics)
+        opened, store = _store(loaded, diagnostics)
+        diagnostics.check(_unsupported(options, store, save_to))
+        given = _attributes(loaded, to_apply, bool(save_to), diagnostics)
         with _service():
             result = _carry_out(opened, store, given, to_apply, view)
         if save_to and not has_errors(result.diagnostics):
             _save(result, store, save_to)
-    return RemoteResult(result.has_changes, result.applied, (*told, *result.diagnostics), result.run_id)
+    return RemoteResult(result.has_changes, result.applied, (*diagnostics, *result.diagnostics), result.run_id)
 
 
 def apply_saved_run(options: OperationOptions, saved: SavedRun, view: RemoteView) -> RemoteResult:
     """Apply a run that was saved. No approval is requested."""
-    told = Diagnostics()
+    diagnostics = Diagnostics()
     result = RemoteResult()
-    with told.until_an_error():
-        opened, store = _store(load(options, told), told)
+    with diagnostics.until_an_error():
+        opened, store = _store(load(options, diagnostics), diagnostics)
         with _service():
             run = _saved_run(store, saved, options)
             state = attributes(run.read())
@@ -136,7 +136,7 @@ def apply_saved_run(options: OperationOptions, saved: SavedRun, view: RemoteView
                 raise Failure(error("remote.saved", "Saved plan cannot be applied", detail))
             view.line(f"The run can also be followed in a browser:\n{run.page}\n")
             result = _followed(FollowedRun(run, opened, store, options, view), _apply)
-    return RemoteResult(result.has_changes, result.applied, (*told, *result.diagnostics), result.run_id)
+    return RemoteResult(result.has_changes, result.applied, (*diagnostics, *result.diagnostics), result.run_id)
 
 
 @frozen(eq=False)
@@ -154,9 +154,9 @@ def show_saved_run(
     options: OperationOptions, saved: SavedRun, as_json: bool
 ) -> tuple[SavedRunShown | None, list[Diagnostic]]:
     """The plan of a saved run."""
-    told = Diagnostics()
-    with told.until_an_error():
-        _, store = _store(load(options, told), told)
+    diagnostics = Diagnostics()
+    with diagnostics.until_an_error():
+        _, store = _store(load(options, diagnostics), diagnostics)
         with _service():
             run = _saved_run(store, saved, options)
             state = attributes(run.read())
@@ -166,8 +166,8 @@ def show_saved_run(
             confirmable = (state.get("actions") or {}).get("is-confirmable")
             status = f"{str(state.get('status')).replace('_', ' ')} ({'' if confirmable else 'not '}confirmable)"
             document = data if as_json else None
-            return SavedRunShown(None if as_json else _plan(data, mode), run.page, status, document), told
-    return None, told
+            return SavedRunShown(None if as_json else _plan(data, mode), run.page, status, document), diagnostics
+    return None, diagnostics
 
 
 @contextmanager
@@ -179,9 +179,9 @@ def _service() -> Iterator[None]:
         raise Failure(error("remote.run", "The run on the server cannot be followed", problem.text)) from None
 
 
-def _store(loaded: Loaded[OperationOptions], told: Diagnostics) -> tuple[Opened[OperationOptions], TfeStore]:
-    opened = open_backend(loaded, told)
-    told.check()
+def _store(loaded: Loaded[OperationOptions], diagnostics: Diagnostics) -> tuple[Opened[OperationOptions], TfeStore]:
+    opened = open_backend(loaded, diagnostics)
+    diagnostics.check()
     if not isinstance(opened.store, TfeStore):
         detail = "The file names a run on a server, and the configuration has no cloud block that leads there."
         raise Failure(error("remote.saved", "Saved plan of a remote run", detail))
@@ -210,11 +210,13 @@ def _unsupported(options: OperationOptions, store: TfeStore, save_to: str) -> li
     return [error("remote.options", "Options not supported by remote runs", detail)]
 
 
-def _attributes(loaded: Loaded[OperationOptions], to_apply: bool, saves: bool, told: Diagnostics) -> dict[str, Any]:
+def _attributes(
+    loaded: Loaded[OperationOptions], to_apply: bool, saves: bool, diagnostics: Diagnostics
+) -> dict[str, Any]:
     """The attributes of the run to make."""
     options, declared = loaded.options, loaded.config.root.variables
     named = {name: declared[name] for name in loaded.given if name in declared}
-    values = told.take(root_variables(named, loaded.given))
+    values = diagnostics.take(root_variables(named, loaded.given))
     variables = [
         {"key": name, "value": expression_text(value.value)}
         for name, value in sorted(values.items())

@@ -56,12 +56,12 @@ Shown = MadePlan[Unstored] | ShownState
 """the input of `show`: a plan, or a state"""
 
 
-def kept_state(options: S, told: Diagnostics) -> StateLocation[S]:
+def kept_state(options: S, diagnostics: Diagnostics) -> StateLocation[S]:
     """The place of the selected workspace's state, which is not read yet. Raises Failure."""
     from planner.operations.backends import current_backend
 
     workspace, problems = selected_workspace(options)
-    told += problems
+    diagnostics += problems
     config, given, schemas = None, dict[str, Any](), new_schemas(options.directory)
     encryption: Encryption | None = None
     if options.state_path is None and _has_configuration(options.directory):
@@ -78,7 +78,7 @@ def kept_state(options: S, told: Diagnostics) -> StateLocation[S]:
         encryption = encryption_of_directory(options.directory, given, workspace)
     encryption = encryption or encryption_of(None, given, workspace)
     backend, problems = current_backend(options.directory, config, workspace, given, encryption)
-    told += problems
+    diagnostics += problems
     if backend is None:
         raise Failure(())
     return StateLocation(options, schemas, backend, store_of(options, backend, workspace), encryption)
@@ -86,15 +86,15 @@ def kept_state(options: S, told: Diagnostics) -> StateLocation[S]:
 
 def stored_state(options: StateOptions) -> tuple[ShownState | None, list[Diagnostic]]:
     """The state of the selected workspace; None when it cannot be read."""
-    told = Diagnostics()
-    with told.until_an_error():
-        kept = kept_state(options, told)
+    diagnostics = Diagnostics()
+    with diagnostics.until_an_error():
+        kept = kept_state(options, diagnostics)
         state, problems = kept.store.read()
-        told.check(problems)
+        diagnostics.check(problems)
         if state is not None:
             kept.schemas.serve(state)
-        return ShownState(state, kept.schemas), told
-    return None, told
+        return ShownState(state, kept.schemas), diagnostics
+    return None, diagnostics
 
 
 def _has_configuration(directory: str) -> bool:
@@ -121,27 +121,27 @@ def show(options: OperationOptions, path: str | None) -> tuple[Shown | None, lis
 def _show_file(options: OperationOptions, path: str) -> tuple[Shown | None, list[Diagnostic]]:
     from planner.answers.documents.kind import is_plan_file
 
-    told = Diagnostics()
-    with told.until_an_error():
+    diagnostics = Diagnostics()
+    with diagnostics.until_an_error():
         if is_plan_file(path):
-            return open_plan(options, path, told, only_shown=True), told
+            return open_plan(options, path, diagnostics, only_shown=True), diagnostics
         try:
             data = read_given(path, MOST_BYTES)
         except OSError as problem:
             detail = f"{path}: {problem.strerror or problem}."
             raise Failure(error("show.unreadable", "Cannot read the file", detail)) from None
-        state = told.take(read_state(_opened_state(options, data, told), path))
+        state = diagnostics.take(read_state(_opened_state(options, data, diagnostics), path))
         schemas = new_schemas(options.directory)
         schemas.serve(state)
-        return ShownState(state, schemas), told
-    return None, told
+        return ShownState(state, schemas), diagnostics
+    return None, diagnostics
 
 
-def _opened_state(options: OperationOptions, data: bytes, told: Diagnostics) -> bytes:
+def _opened_state(options: OperationOptions, data: bytes, diagnostics: Diagnostics) -> bytes:
     """The bytes of a state file that was named, in clear. Raises Failure."""
     begun, _ = begin(options)
     encryption = encryption_of_directory(options.directory, begun.given, begun.workspace)
-    told.check(encryption.check())
+    diagnostics.check(encryption.check())
     return encryption.state.unseal(data).data if data else data
 
 
@@ -162,11 +162,11 @@ Document = tuple[dict[str, Any] | None, list[Diagnostic]]
 
 def configuration_json(options: Options) -> Document:
     """The configuration of the working directory, as plan JSON has it under `configuration`."""
-    told = Diagnostics()
-    with told.until_an_error():
-        loaded = load(options, told)
-        return config_json(loaded.config, loaded.schemas.schema), told
-    return None, told
+    diagnostics = Diagnostics()
+    with diagnostics.until_an_error():
+        loaded = load(options, diagnostics)
+        return config_json(loaded.config, loaded.schemas.schema), diagnostics
+    return None, diagnostics
 
 
 def module_json(directory: str) -> Document:

@@ -36,7 +36,7 @@ class Stored(Opened[O]):
 
 
 @as_step("open backend")
-def open_backend(loaded: Loaded[O], told: Diagnostics) -> Opened[O]:
+def open_backend(loaded: Loaded[O], diagnostics: Diagnostics) -> Opened[O]:
     """The backend that the configuration names. Raises Failure."""
     from planner.operations.backends import current_backend
 
@@ -44,7 +44,7 @@ def open_backend(loaded: Loaded[O], told: Diagnostics) -> Opened[O]:
     if options.mocked:  # no made-up object may get into the real state
         return with_backend(loaded, _local_backend(loaded))
     backend, problems = current_backend(options.directory, loaded.config, loaded.workspace, given, loaded.encryption)
-    return with_backend(loaded, told.take((backend, problems)))
+    return with_backend(loaded, diagnostics.take((backend, problems)))
 
 
 def _local_backend(loaded: Loaded[Any]) -> Backend:
@@ -69,26 +69,26 @@ def store_of(options: Any, backend: Backend, workspace: str) -> Store:
 
 
 @as_step("read state")
-def read_state(opened: Opened[O], told: Diagnostics) -> Stored[O]:
+def read_state(opened: Opened[O], diagnostics: Diagnostics) -> Stored[O]:
     """The state that is in the store. Raises Failure."""
     with only_reading():
         state, problems = opened.store.read()
-    told.check(problems)
+    diagnostics.check(problems)
     state = State() if state is None else state
     opened.schemas.serve(state)
     return grown(Stored, opened, state=state)
 
 
-def load_stored(options: A, told: Diagnostics) -> Stored[A]:
+def load_stored(options: A, diagnostics: Diagnostics) -> Stored[A]:
     """Configuration, backend and state of a working directory: the source of graphs. Raises Failure."""
-    return read_state(open_backend(load(options, told), told), told)
+    return read_state(open_backend(load(options, diagnostics), diagnostics), diagnostics)
 
 
-def load_with_values(options: A, told: Diagnostics) -> tuple[Stored[A], dict[str, RootVariable]]:
+def load_with_values(options: A, diagnostics: Diagnostics) -> tuple[Stored[A], dict[str, RootVariable]]:
     """The loaded configuration with its state, and the values of the root variables. Raises Failure."""
-    loaded = load(options, told)
-    variables = told.take(load_values(loaded))
-    return read_state(open_backend(loaded, told), told), variables
+    loaded = load(options, diagnostics)
+    variables = diagnostics.take(load_values(loaded))
+    return read_state(open_backend(loaded, diagnostics), diagnostics), variables
 
 
 @contextmanager
@@ -96,7 +96,7 @@ def locked(
     store: Store,
     options: StateOptions,
     operation: str,
-    told: list[Diagnostic],
+    diagnostics: list[Diagnostic],
     keep: bool = False,
     hooks: Hooks | None = None,
 ) -> Iterator[None]:
@@ -113,11 +113,11 @@ def locked(
     problems = store.lock(operation, options.lock_timeout, tell, current_stop())
     if has_errors(problems):
         raise Failure(problems)
-    told += problems
+    diagnostics += problems
     try:
         yield
     except BaseException:
         store.unlock()
         raise
     if not keep:
-        told += store.unlock()
+        diagnostics += store.unlock()

@@ -48,13 +48,13 @@ def edit(
     """Lock and read the state, change it, and write it if there is no error. Returns the result of `change`. The former
     state is kept in a separate file, or (`usual_backup`) where plans keep it. `exactly`: with the serial and lineage
     set by `change`. `moves`: filled by `change` with the former addresses of moved objects, by the present ones."""
-    told = Diagnostics()
+    diagnostics = Diagnostics()
     done: list[str] = []
-    with told.until_an_error():
-        kept = kept_state(options if usual_backup else evolve(options, backup=options.backup or "-"), told)
-        told.check()
-        done = edit_in(kept.store, options, operation, change, told, dry_run, exactly, usual_backup, moves)
-    return done, told
+    with diagnostics.until_an_error():
+        kept = kept_state(options if usual_backup else evolve(options, backup=options.backup or "-"), diagnostics)
+        diagnostics.check()
+        done = edit_in(kept.store, options, operation, change, diagnostics, dry_run, exactly, usual_backup, moves)
+    return done, diagnostics
 
 
 def edit_in(
@@ -62,7 +62,7 @@ def edit_in(
     options: StateOptions,
     operation: str,
     change: Change,
-    told: Diagnostics,
+    diagnostics: Diagnostics,
     dry_run: bool = False,
     exactly: bool = False,
     usual_backup: bool = False,
@@ -71,23 +71,23 @@ def edit_in(
     """Edit a state whose store is known. Raises Failure."""
     from planner.operations.input_record import keep_moves
 
-    told.check(version_problems(store, options))
-    with locked(store, options, operation, told):
+    diagnostics.check(version_problems(store, options))
+    with locked(store, options, operation, diagnostics):
         old, problems = store.read()
         if has_errors(problems):
             raise Failure(problems)
         if old is None and not exactly:
             raise Failure(no_state())
         new, done, problems = change(old or State())
-        told.check(problems)
+        diagnostics.check(problems)
         if dry_run or not done:
             return done
         if options.backup is None and old is not None and not usual_backup:
             store.keep_backup(f"{store.place}.{int(time.time())}.backup")
         written, problems = store.put(new) if exactly else store.write(new)
-        told += problems
+        diagnostics += problems
         if moves and not has_errors(problems):
-            told += keep_moves(store, written, moves)
+            diagnostics += keep_moves(store, written, moves)
     return done
 
 
@@ -240,12 +240,12 @@ def state_pull(options: StateOptions) -> tuple[bytes, list[Diagnostic]]:
 
 def _decrypted(options: StateOptions, data: bytes) -> tuple[bytes, list[Diagnostic]]:
     """The pushed state, in clear: it may be encrypted like the state, such as one that an apply could not save."""
-    told = Diagnostics()
+    diagnostics = Diagnostics()
     if b'"encryption_version"' not in data:
-        return data, told
-    with told.until_an_error():
-        return kept_state(options, told).encryption.state.unseal(data).data, []
-    return data, told
+        return data, diagnostics
+    with diagnostics.until_an_error():
+        return kept_state(options, diagnostics).encryption.state.unseal(data).data, []
+    return data, diagnostics
 
 
 def state_push(options: StateOptions, data: bytes, force: bool = False) -> list[Diagnostic]:
@@ -287,12 +287,12 @@ def force_unlock(
 ) -> tuple[bool, list[Diagnostic]]:
     """Remove the lock of the state that has this id, and return whether that was done: `confirm` is called when there
     is such a lock and its process has released it."""
-    told = Diagnostics()
-    with told.until_an_error():
-        store = kept_state(options, told).store
+    diagnostics = Diagnostics()
+    with diagnostics.until_an_error():
+        store = kept_state(options, diagnostics).store
         holder, problems = store.held_by(lock_id)
         if holder is None or not confirm(holder):
             return False, problems
         problems = store.force_unlock(lock_id)
         return not problems, problems
-    return False, told
+    return False, diagnostics

@@ -31,26 +31,26 @@ class JournalSummary:
 
 def state_journal(options: StateOptions, discard: bool) -> tuple[list[JournalSummary], list[Diagnostic]]:
     """The journals that there are; with `discard` none of them counts afterwards."""
-    told = Diagnostics()
+    diagnostics = Diagnostics()
     shown: list[JournalSummary] = []
-    with told.until_an_error():
-        store = kept_state(options, told).store
-        told.check()
-        with locked(store, options, "state-journal", told):
+    with diagnostics.until_an_error():
+        store = kept_state(options, diagnostics).store
+        diagnostics.check()
+        with locked(store, options, "state-journal", diagnostics):
             try:
                 result = store.journals()
             except OSError as problem:
-                told.check([_unreadable(problem)])
-                return shown, told
+                diagnostics.check([_unreadable(problem)])
+                return shown, diagnostics
             state = store.read()[0] or State()
             for place, data in result.items():
                 recorded, problems = journal_in(data, place, store.seal)
                 shown.append(_summary(place, recorded, state))
                 if not discard:
-                    told += problems
+                    diagnostics += problems
                 else:
-                    told += store.discard_journal(place)
-    return shown, told
+                    diagnostics += store.discard_journal(place)
+    return shown, diagnostics
 
 
 @frozen
@@ -66,36 +66,38 @@ class Adopted:
 def adopt_journal(options: OperationOptions, hooks: Hooks) -> tuple[Adopted, list[Diagnostic]]:
     """Save the state with the changes in journals. The objects of journals whose state has changed since are read
     first, and only those that exist are added."""
-    told = Diagnostics()
-    with told.until_an_error():
-        store = kept_state(options, told).store
+    diagnostics = Diagnostics()
+    with diagnostics.until_an_error():
+        store = kept_state(options, diagnostics).store
         _, problems = store.read()
-        told.check(problem for problem in problems if problem.is_error)
+        diagnostics.check(problem for problem in problems if problem.is_error)
         missing = store.missing
         if not missing and not store.journals():
-            return Adopted(), told
+            return Adopted(), diagnostics
         if not missing:
-            with locked(store, options, "state-journal", told):
-                return _save(store, told), told
+            with locked(store, options, "state-journal", diagnostics):
+                return _save(store, diagnostics), diagnostics
         limits = evolve(options.limits, targets=tuple(map(parse_resource_instance, missing)))
         options = evolve(options, mode="refresh-only", limits=limits, refresh=True, adopts_journal=True)
         applied = refresh(options, hooks)
-        told.check(problem for problem in applied.diagnostics if problem.code != "plan.targeting")
+        diagnostics.check(problem for problem in applied.diagnostics if problem.code != "plan.targeting")
         has = set() if applied.state is None else {r.address + format_key(i.key) for r, i in applied.state.instances()}
-        return Adopted(tuple(a for a in missing if a in has), tuple(a for a in missing if a not in has), True), told
-    return Adopted(), told
+        return Adopted(
+            tuple(a for a in missing if a in has), tuple(a for a in missing if a not in has), True
+        ), diagnostics
+    return Adopted(), diagnostics
 
 
-def _save(store: Store, told: Diagnostics) -> Adopted:
+def _save(store: Store, diagnostics: Diagnostics) -> Adopted:
     """Write the changes of journals to the state, which only planner knows until then. Raises Failure."""
     state, problems = store.read()
-    told.check(problems)
+    diagnostics.check(problems)
     if state is None or store.missing:
         return Adopted()
     kept = store.current
     before = set() if kept is None else {r.address + format_key(i.key) for r, i in kept.instances()}
     saved, problems = store.write(state)
-    told.check(problems)
+    diagnostics.check(problems)
     added = (r.address + format_key(i.key) for r, i in saved.instances())
     return Adopted(tuple(address for address in added if address not in before), saved=True)
 

@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
 def validate(options: Options) -> list[Diagnostic]:
     """Everything that is wrong with the configuration by itself."""
-    told = Diagnostics()
-    with told.until_an_error():
-        loaded = load(options, told)
+    diagnostics = Diagnostics()
+    with diagnostics.until_an_error():
+        loaded = load(options, diagnostics)
         try:
             wake_providers(loaded.config, loaded.schemas)
-            return [*override_warnings(loaded.config), *told, *validate_loaded(loaded)]
+            return [*override_warnings(loaded.config), *diagnostics, *validate_loaded(loaded)]
         finally:
             loaded.schemas.close()
-    return told
+    return diagnostics
 
 
 def validate_loaded(loaded: Loaded[Any], graph: Graph | None = None) -> list[Diagnostic]:

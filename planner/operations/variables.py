@@ -55,14 +55,14 @@ def report_variables(options: Options) -> tuple[list[VariableReport], list[Diagn
         raise Failure(reading.problems)
     declared = reading.config.root.variables
     values, problems = root_variables(declared, reading.begun.given)
-    told = Diagnostics((*reading.problems, *problems))
+    diagnostics = Diagnostics((*reading.problems, *problems))
     readers: Mapping[str, list[tuple[str, str]]] = {}
-    with told.until_an_error():
+    with diagnostics.until_an_error():
         readers = _readers(reading.loaded())
     return [
         _report(declared[name], values[name], reading.begun.given.get(name), readers.get(name, []))
         for name in sorted(declared)
-    ], list(dict.fromkeys(told))
+    ], list(dict.fromkeys(diagnostics))
 
 
 def _report(
@@ -115,13 +115,13 @@ def _readers(loaded: Loaded[Options]) -> dict[str, list[tuple[str, str]]]:
 def console_scope(options: OperationOptions, planning: bool = False) -> tuple[Scope | None, list[Diagnostic]]:
     """The scope of the root module, from configuration and state; with `planning`, as a plan sees it: objects that do
     not exist yet have their planned values."""
-    told = Diagnostics()
-    with told.until_an_error():
-        start, variables = load_with_values(options, told)
+    diagnostics = Diagnostics()
+    with diagnostics.until_an_error():
+        start, variables = load_with_values(options, diagnostics)
         scope, problems = (_planned_scope if planning else _present_scope)(start, variables)
-        told += problems
-        return scope, told
-    return None, told
+        diagnostics += problems
+        return scope, diagnostics
+    return None, diagnostics
 
 
 def _present_scope(start: Start, variables: Variables) -> tuple[Scope, list[Diagnostic]]:

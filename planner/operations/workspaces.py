@@ -90,15 +90,15 @@ def workspace_delete(options: StateOptions, name: str, force: bool = False) -> l
         store = backend.store(name)
     except OSError as problem:
         return [*problems, _os_problem("delete the workspace", problem)]
-    found = store.lock("workspace-delete", options.lock_timeout) if options.lock else []
-    if has_errors(found):
-        return [*problems, *found]
+    diagnostics = store.lock("workspace-delete", options.lock_timeout) if options.lock else []
+    if has_errors(diagnostics):
+        return [*problems, *diagnostics]
     try:
-        state, found = store.read()
+        state, diagnostics = store.read()
     finally:
         if options.lock:
             store.unlock()
-    problems = [*problems, *found]
+    problems = [*problems, *diagnostics]
     if has_errors(problems):
         return problems
     left = managed_objects(state) if state is not None else []
@@ -172,10 +172,10 @@ def _create(options: StateOptions, name: str) -> list[Diagnostic]:
 
 def _state_in(options: StateOptions) -> tuple[State | None, list[Diagnostic]]:
     """The state in the file that was named."""
-    told = Diagnostics()
-    with told.until_an_error():
-        return kept_state(options, told).store.read()
-    return None, told
+    diagnostics = Diagnostics()
+    with diagnostics.until_an_error():
+        return kept_state(options, diagnostics).store.read()
+    return None, diagnostics
 
 
 def _select(options: StateOptions, name: str) -> list[Diagnostic]:
@@ -184,10 +184,10 @@ def _select(options: StateOptions, name: str) -> list[Diagnostic]:
 
 def _backend(options: StateOptions) -> tuple[Backend | None, list[Diagnostic]]:
     """The backend of the directory, whatever its state is."""
-    told = Diagnostics()
-    with told.until_an_error():
-        return kept_state(evolve(options, state_path=None), told).backend, []
-    return None, told
+    diagnostics = Diagnostics()
+    with diagnostics.until_an_error():
+        return kept_state(evolve(options, state_path=None), diagnostics).backend, []
+    return None, diagnostics
 
 
 def _os_problem(verb: str, problem: OSError) -> Diagnostic:

@@ -78,7 +78,7 @@ def provider_key(name: str, module: str) -> str:
     return f"{module}:{name}" if module else name
 
 
-def _add_module(found: ProviderConfigurations, module: ModuleConfig) -> None:
+def _add_module(configurations: ProviderConfigurations, module: ModuleConfig) -> None:
     address = module_text(module.path)
     above = module_text(module.path[:-1])
     constraints = _requirements(module)
@@ -87,37 +87,37 @@ def _add_module(found: ProviderConfigurations, module: ModuleConfig) -> None:
         return ProviderEntry(name, source, more.pop("alias", ""), constraints.get(source, ""), address, **more)
 
     def inherited(name: str, source: str) -> str:
-        return found.source_of(provider_key(name, above), source) if module.path else ""
+        return configurations.source_of(provider_key(name, above), source) if module.path else ""
 
     for declared in module.providers.values():
         source = module.provider_source(declared.name)
-        found.entries[provider_key(declared.key, address)] = entry(
+        configurations.entries[provider_key(declared.key, address)] = entry(
             declared.name, source, alias=declared.alias or "", block=declared.body
         )
     for name, required in module.required_providers.items():
         for alias in required.configuration_aliases:
-            found.entries.setdefault(provider_key(str(alias), address), entry(name, required.source))
+            configurations.entries.setdefault(provider_key(str(alias), address), entry(name, required.source))
         key = provider_key(name, address)
-        if key not in found.entries:
-            found.entries[key] = entry(name, required.source, parent=inherited(name, required.source))
+        if key not in configurations.entries:
+            configurations.entries[key] = entry(name, required.source, parent=inherited(name, required.source))
     for source in sorted(constraints):
         name = source.rsplit("/", 1)[-1]
         key = provider_key(name, address)
-        if key not in found.entries:
-            found.entries[key] = ProviderEntry(name, source, "", "", address, parent=inherited(name, source))
+        if key not in configurations.entries:
+            configurations.entries[key] = ProviderEntry(name, source, "", "", address, parent=inherited(name, source))
     for name in sorted(module.calls):
         child = module.children.get(name)
         if child is not None:
-            _add_passed(found, module.calls[name], child, address)
-            _add_module(found, child)
+            _add_passed(configurations, module.calls[name], child, address)
+            _add_module(configurations, child)
 
 
-def _add_passed(found: ProviderConfigurations, call: ModuleCall, child: ModuleConfig, address: str) -> None:
+def _add_passed(configurations: ProviderConfigurations, call: ModuleCall, child: ModuleConfig, address: str) -> None:
     inner_address = module_text(child.path)
     for inner, outer in call.providers:
         source = child.provider_source(inner.name)
-        parent = found.source_of(provider_key(str(outer), address), source)
-        found.entries[provider_key(str(inner), inner_address)] = ProviderEntry(
+        parent = configurations.source_of(provider_key(str(outer), address), source)
+        configurations.entries[provider_key(str(inner), inner_address)] = ProviderEntry(
             str(inner), source, "", "", inner_address, None, parent
         )
 

@@ -659,13 +659,13 @@ class _CaseEvaluation(Interpreter):
             raise Inconclusive
         return None if None in lows else min(lows), None if None in highs else max(highs)
 
-    def total(self, literal: Aggregate, found: list[Values]) -> tuple[Any, Any]:
+    def total(self, literal: Aggregate, values: list[Values]) -> tuple[Any, Any]:
         """The least and the greatest value of a count or sum."""
         if literal.expression is None:
-            return len(found), len(found)
+            return len(values), len(values)
         low: Any = 0
         high: Any = 0
-        for each in found:
+        for each in values:
             value = self.value(literal.expression, each)
             if value is None:
                 continue

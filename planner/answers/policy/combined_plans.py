@@ -113,18 +113,18 @@ class _Judge:
         self.prover = Prover(program, database)
 
     def findings(self) -> list[Finding]:
-        found = []
+        findings = []
         for name in VERDICTS:
             certain = self.database[name]
-            found += [self._finding(name, name, name, row, str(row[2])) for row in certain]
+            findings += [self._finding(name, name, name, row, str(row[2])) for row in certain]
             could = self.modal.could.get(name)
             if could is not None:
                 known = {row[:2] for row in certain}
-                found += [self._undecided(name, could, row) for row in self.database[could] if row[:2] not in known]
+                findings += [self._undecided(name, could, row) for row in self.database[could] if row[:2] not in known]
         if self.modal.broken:
             rows = self.database[self.modal.broken]
-            found += [self._finding("broken", "", self.modal.broken, row, str(row[2])) for row in rows]
-        return sorted(found, key=lambda f: (KINDS.index(f.kind), f.code, f.address, f.would, f.message))
+            findings += [self._finding("broken", "", self.modal.broken, row, str(row[2])) for row in rows]
+        return sorted(findings, key=lambda f: (KINDS.index(f.kind), f.code, f.address, f.would, f.message))
 
     def _undecided(self, name: str, could: str, row: Row) -> Finding:
         rows, _ = waits(self.program, self.modal, self.database, self.prover, could, row, KEYS)

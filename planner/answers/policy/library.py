@@ -32,11 +32,11 @@ class LibraryPolicy:
 
 def library() -> list[LibraryPolicy]:
     """The policies that come with planner, by name."""
-    found = []
+    policies = []
     for pack in packs():
         manifest = manifest_of(pack)
-        found += [_entry(rules_path() / "packs" / pack / f"{code}.dl", i) for code, i in manifest.policies.items()]
-    return sorted(found, key=lambda entry: entry.name)
+        policies += [_entry(rules_path() / "packs" / pack / f"{code}.dl", i) for code, i in manifest.policies.items()]
+    return sorted(policies, key=lambda entry: entry.name)
 
 
 @cache

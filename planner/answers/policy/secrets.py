@@ -152,14 +152,14 @@ class Curtain:
 
     # -------- proofs
 
-    def obstacles(self, found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    def obstacles(self, obstacles: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """The obstacles of rows (why_not_deep), as they are written where the plan has sensitive values."""
         if not self.hidden:
-            return found
+            return obstacles
         rules = {rule.name: rule for rule in self.prover.program.rules}
         return [
             {"rule": o["rule"], "fails": str(rules[o["rule"]].body[o["literal"]]), "bound": {}, "head_fits": True}
-            for o in found
+            for o in obstacles
             if "literal" in o
         ]
 

@@ -91,14 +91,14 @@ class PlainProofs:
     def obstacles(self, predicate: str, code: str, address: str) -> list[dict[str, Any]]:
         """The reasons why each rule with the code does not apply to the address: the first condition that fails, as it
         is written where the plan has sensitive values."""
-        found = []
+        result = []
         for rule in self.policies.program.rules_for(predicate):
             first, _, message = rule.head.arguments
             if isinstance(first, Constant) and first.value != code:
                 continue
             row = (code, address, message.value if isinstance(message, Constant) else "")
-            found += [o for o in obstacles(self.prover, predicate, row) if o["rule"] == rule.name and o["head_fits"]]
-        return self.curtain.obstacles(found)
+            result += [o for o in obstacles(self.prover, predicate, row) if o["rule"] == rule.name and o["head_fits"]]
+        return self.curtain.obstacles(result)
 
     def document(self, proof: Proof) -> dict[str, Any]:
         """The proof in the documented format, without sensitive values."""

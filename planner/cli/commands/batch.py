@@ -152,14 +152,14 @@ def batch_why(arguments: Arguments, terminal: Terminal) -> int:
     return 0
 
 
-def _pending(found: dict[str, Any], arguments: Arguments, terminal: Terminal) -> int:
+def _pending(document: dict[str, Any], arguments: Arguments, terminal: Terminal) -> int:
     """Print the values that parts of a plan wait for, or why they do not wait."""
     from planner.render.proof import proof_text
 
     if arguments["json"]:
-        terminal.data(json_text(found))
+        terminal.data(json_text(document))
         return 0
-    for number, proof in enumerate(found["proofs"]):
+    for number, proof in enumerate(document["proofs"]):
         if number:
             terminal.out()
         terminal.out(proof_text(proof, terminal.paint, arguments["full"]))

@@ -169,9 +169,9 @@ def _deploy(arguments: Arguments, deployment: Deployment, work: StackWork) -> De
             reviews.append(_reviews_of(arguments, plan, work))
             show_plan(plan, view, terminal, SchemaLookup(runner.schemas).resource_schema)
 
-        def approves(self, plan: DeploymentPlan, found: Approval) -> bool:
-            tell_approval(found, whole)
-            is_approved = bool(found.by) or arguments["auto-approve"]
+        def approves(self, plan: DeploymentPlan, decision: Approval) -> bool:
+            tell_approval(decision, whole)
+            is_approved = bool(decision.by) or arguments["auto-approve"]
             if plan.can_apply and not is_approved and not _approved(plan.deployment, arguments, terminal):
                 whole.log("\nApply cancelled.")
                 return False
@@ -180,7 +180,7 @@ def _deploy(arguments: Arguments, deployment: Deployment, work: StackWork) -> De
     class Comparing(Deploying):
         """The plan was approved in another process: it is applied if the new plan is the same."""
 
-        def approves(self, plan: DeploymentPlan, found: Approval) -> bool:
+        def approves(self, plan: DeploymentPlan, decision: Approval) -> bool:
             assert turn is not None
             other = differences(turn.file, plan, work.session.encryption.plan)
             if not other:

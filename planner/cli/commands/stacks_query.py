@@ -108,12 +108,12 @@ def stacks_query(arguments: Arguments, terminal: Terminal) -> int:
     if not arguments.words:
         raise UsageError("Missing question", "Put it between single quotes, or name a verb and its nodes.")
     check_formats(arguments)
-    told = Diagnostics()
-    (asked,) = plans_of(arguments, told, is_single=True)
+    diagnostics = Diagnostics()
+    (asked,) = plans_of(arguments, diagnostics, is_single=True)
     answers, problems = query(
         asked.plan, tuple(arguments.words), arguments["timeout"], arguments["limit"], arguments["dot"]
     )
-    return tell(answers, [*told, *problems], arguments, terminal)
+    return tell(answers, [*diagnostics, *problems], arguments, terminal)
 
 
 @command(
@@ -133,13 +133,13 @@ def stacks_graph(arguments: Arguments, terminal: Terminal) -> int:
     from planner.render.dot import subgraph_dot
 
     check_words(arguments)
-    told = Diagnostics()
+    diagnostics = Diagnostics()
     graphs: list[tuple[str, Graph]] = []
-    with told.until_an_error():
-        asked = plans_of(arguments, told)
+    with diagnostics.until_an_error():
+        asked = plans_of(arguments, diagnostics)
         graphs = [(one.plan.deployment, graph_of(one.plan)) for one in asked if one.plan.decided is not None]
-    if has_errors(told):
-        return finish(told, terminal)
+    if has_errors(diagnostics):
+        return finish(diagnostics, terminal)
     if arguments["json"]:
         documents = [{"deployment": name, **graph_json(graph)} for name, graph in graphs]
         terminal.data(json_text({"format_version": "1.0", "deployments": documents}))
@@ -195,25 +195,25 @@ def stacks_policy(arguments: Arguments, terminal: Terminal) -> int:
     from planner.render.verdicts import count_verdicts
 
     check_words(arguments)
-    told = Diagnostics()
+    diagnostics = Diagnostics()
     verdicts: list[tuple[str, Verdict]] = []
-    with told.until_an_error():
+    with diagnostics.until_an_error():
         policies = deployment_policies(".", tuple(arguments["policy"]))
         if policies is None:
             detail = "Name files or directories with -policy, or put rules into .planner/stack-policies."
             raise Failure(error("stack.no_policies", "No policies", detail))
-        told += policies.problems
-        for asked in plans_of(arguments, told, judges=False):
+        diagnostics += policies.problems
+        for asked in plans_of(arguments, diagnostics, judges=False):
             if not has_errors(asked.plan.diagnostics):
                 verdicts.append((asked.plan.deployment, policies.verdict(asked.plan)))
     is_denied = any(verdict.is_denied for _, verdict in verdicts)
     if arguments["json"]:
         documents = [{"deployment": name, **combined_json(verdict, "component")} for name, verdict in verdicts]
-        said = [diagnostic_json(problem) for problem in told]
+        said = [diagnostic_json(problem) for problem in diagnostics]
         terminal.data(json_text({"format_version": "1.0", "deployments": documents, "diagnostics": said}))
-        return int(is_denied or has_errors(told))
+        return int(is_denied or has_errors(diagnostics))
     show_verdicts(verdicts, "COMPONENT", arguments["proofs"], terminal)
-    code = finish(told, terminal)
+    code = finish(diagnostics, terminal)
     if not code:
         for name, verdict in verdicts:
             terminal.out(f"{name}: {count_verdicts(verdict)}")
@@ -257,18 +257,18 @@ def stacks_show(arguments: Arguments, terminal: Terminal) -> int:
     return finish(told, terminal)
 
 
-def _show(found: Deployed, text: StateText, terminal: Terminal, with_outputs: bool) -> None:
-    terminal.out(f"\n{terminal.paint(f'Deployment {found.deployment}', 'bold')}")
-    if found.outputs is None and not found.components:
+def _show(deployment: Deployed, text: StateText, terminal: Terminal, with_outputs: bool) -> None:
+    terminal.out(f"\n{terminal.paint(f'Deployment {deployment.deployment}', 'bold')}")
+    if deployment.outputs is None and not deployment.components:
         terminal.out("\nNothing has been applied yet.")
         return
-    for name, state in found.components.items():
+    for name, state in deployment.components.items():
         terminal.out(f"\n{terminal.paint(str(name), 'bold')}:\n")
         text.show(state)
-    if with_outputs and found.outputs:
-        terminal.out(f"\nOutputs of {found.deployment}:\n")
-        for output in sorted(found.outputs):
-            terminal.out(f"{output} = {text.output(found.outputs[output])}")
+    if with_outputs and deployment.outputs:
+        terminal.out(f"\nOutputs of {deployment.deployment}:\n")
+        for output in sorted(deployment.outputs):
+            terminal.out(f"{output} = {text.output(deployment.outputs[output])}")
 
 
 @command(

@@ -44,18 +44,20 @@ def stacks_state_list(arguments: Arguments, terminal: Terminal) -> int:
     return view.finish(told)
 
 
-def _component_addresses(found: Deployed, words: list[str]) -> list[tuple[str, str]]:
+def _component_addresses(deployment: Deployed, words: list[str]) -> list[tuple[str, str]]:
     """Components and addresses in them. Raises Failure for a word that means nothing."""
     if not words:
-        return [(str(name), address) for name, state in found.components.items() for address in instances(state, [])]
+        return [
+            (str(name), address) for name, state in deployment.components.items() for address in instances(state, [])
+        ]
     listed: dict[tuple[str, str], None] = {}
     for text in words:
         try:
-            wanted = [(name, "") for name in select_names(found.components, [text], found.deployment)]
+            wanted = [(name, "") for name in select_names(deployment.components, [text], deployment.deployment)]
         except Failure:  # then it is something in a component
-            wanted = [split(found.components, text, found.deployment)]
+            wanted = [split(deployment.components, text, deployment.deployment)]
         for name, rest in wanted:
-            inside = instances(found.components[name], [rest] if rest else [])
+            inside = instances(deployment.components[name], [rest] if rest else [])
             listed |= dict.fromkeys((str(name), address) for address in inside)
     return sorted(listed)
 
@@ -72,15 +74,15 @@ def stacks_state_show(arguments: Arguments, terminal: Terminal) -> int:
 
     arguments.only_word("One address is needed", "Write the address of a resource instance.")
     view = open_plain_view(arguments, terminal)
-    told = Diagnostics()
-    result = stack_addresses(arguments["deployment"], arguments.words, told)
+    diagnostics = Diagnostics()
+    result = stack_addresses(arguments["deployment"], arguments.words, diagnostics)
     ((name, address),) = result.parts
     state = result.states.read(name)
     if state is None:
-        return view.finish([*told, no_state()])
+        return view.finish([*diagnostics, no_state()])
     schemas = schemas_of(result.session)
     try:
-        return tell(ShownState(state, schemas), address, told, view, arguments["show-sensitive"], terminal)
+        return tell(ShownState(state, schemas), address, diagnostics, view, arguments["show-sensitive"], terminal)
     finally:
         schemas.close()
 
@@ -100,27 +102,27 @@ def stacks_state_mv(arguments: Arguments, terminal: Terminal) -> int:
         raise UsageError("Expected two addresses", "Write the old address and the new one.")
     view = open_plain_view(arguments, terminal)
     calls, dry = state_calls(States, arguments), arguments["dry-run"]
-    told = Diagnostics()
+    diagnostics = Diagnostics()
     count = 0
-    with told.until_an_error():
-        result = stack_addresses(arguments["deployment"], arguments.words, told)
+    with diagnostics.until_an_error():
+        result = stack_addresses(arguments["deployment"], arguments.words, diagnostics)
         _check(result)
         name = result.parts[0][0]
-        for before, after in result.move(calls.options, told, dry):
+        for before, after in result.move(calls.options, diagnostics, dry):
             view.say(f"{'Would move' if dry else 'Move'} {quoted(f'{name}.{before}')} to {quoted(f'{name}.{after}')}")
             count += 1
-    if not has_errors(told):
+    if not has_errors(diagnostics):
         view.say(f"{'Would have moved' if dry else 'Successfully moved'} {count} object(s).")
-    return view.finish(told)
+    return view.finish(diagnostics)
 
 
-def _check(found: StackAddresses) -> None:
+def _check(addresses: StackAddresses) -> None:
     """Raises Failure when the objects would go to another component."""
 
-    (name, old), (other, new) = found.parts
+    (name, old), (other, new) = addresses.parts
     if name == other:
         return
-    here, there = (found.states.store(component).place for component in (name, other))
+    here, there = (addresses.states.store(component).place for component in (name, other))
     command = f"planner state mv {word(f'-state={here}')} {word(f'-state-out={there}')} {word(old)} {word(new)}"
     detail = (
         f"{name} and {other} have a state each: {here} and {there}. Where these are files, this moves the "
@@ -145,13 +147,13 @@ def stacks_state_rm(arguments: Arguments, terminal: Terminal) -> int:
         raise UsageError("Missing address")
     view = open_plain_view(arguments, terminal)
     calls, dry = state_calls(States, arguments), arguments["dry-run"]
-    told = Diagnostics()
+    diagnostics = Diagnostics()
     count = 0
-    with told.until_an_error():
-        result = stack_addresses(arguments["deployment"], arguments.words, told)
-        for address in result.remove(calls.options, told, dry):
+    with diagnostics.until_an_error():
+        result = stack_addresses(arguments["deployment"], arguments.words, diagnostics)
+        for address in result.remove(calls.options, diagnostics, dry):
             view.say(f"{'Would remove' if dry else 'Removed'} {address}")
             count += 1
-    if not has_errors(told):
+    if not has_errors(diagnostics):
         view.say(f"{'Would have removed' if dry else 'Successfully removed'} {count} resource instance(s).")
-    return view.finish(told)
+    return view.finish(diagnostics)

@@ -278,14 +278,14 @@ def state_verify(arguments: Arguments, terminal: Terminal) -> int:
     return _report(view, *state_calls(States, arguments).verify_state())
 
 
-def _report(view: View, checked: list[VerifiedFile], found: list[Diagnostic]) -> int:
-    if not checked and not has_errors(found):
-        found.append(no_state())
+def _report(view: View, checked: list[VerifiedFile], problems: list[Diagnostic]) -> int:
+    if not checked and not has_errors(problems):
+        problems.append(no_state())
     for file in checked:
         text = f"{file.path}: {file.content}"
         view.say(text, text, type="state_checked", kind=file.kind, path=file.path)
-    damaged = any(d.code == "state.journal_damaged" for d in found)
-    return max(view.finish(found), int(damaged))
+    damaged = any(d.code == "state.journal_damaged" for d in problems)
+    return max(view.finish(problems), int(damaged))
 
 
 @command(

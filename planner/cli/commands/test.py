@@ -217,9 +217,9 @@ def _coverage(runner: SuiteRunner, covered: Mapping[str, tuple[Reached, ...]]) -
     policies = suite.options.policies, suite.options.standing_policies
     places = policy_places(suite.loaded, policies) if any(policies) else {}
     reached = chain(*(result.reached for result in runner.results), *covered.values())
-    found = coverage(suite.loaded.config, reached, places)
-    document = dumps(coverage_json(found), indent=True).decode("utf-8")
-    return found, f"{document}\n", coverage_lcov(found)
+    report = coverage(suite.loaded.config, reached, places)
+    document = dumps(coverage_json(report), indent=True).decode("utf-8")
+    return report, f"{document}\n", coverage_lcov(report)
 
 
 def _tells_causes(arguments: Arguments, terminal: Terminal) -> bool:

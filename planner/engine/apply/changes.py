@@ -154,11 +154,11 @@ def apply_data(walk: ApplyWork, it: Instance, change: ResourceChange) -> list[Di
     if change.action == "no-op":
         return problems + walk.conditions(it, "postcondition", it.objects.instance(it.key))
     config = data_configuration(it, problems)
-    value, found = read_data(walk, it, config)
+    value, diagnostics = read_data(walk, it, config)
     if it.decl.check is not None:
-        found = report_to_check(walk, it, it.decl.check, found)
-    problems += found
-    if has_errors(found):
+        diagnostics = report_to_check(walk, it, it.decl.check, diagnostics)
+    problems += diagnostics
+    if has_errors(diagnostics):
         return problems
     if value is not None:
         extend(problems, judge(walk, it, value))
@@ -320,8 +320,8 @@ def _run(walk: ApplyWork, it: Instance, wanted: Iterable[Provisioner], scope: Mo
         if schema is None:
             problem = unsupported(provisioner.type)
             return problems + in_body([problem] if problem else [], provisioner.body, it.address)
-        config, found = decode_block(provisioner.body, schema, scope)
-        problems += found
+        config, diagnostics = decode_block(provisioner.body, schema, scope)
+        problems += diagnostics
         if has_errors(problems):
             return problems
         connection: Value | None = None
@@ -336,10 +336,10 @@ def _run(walk: ApplyWork, it: Instance, wanted: Iterable[Provisioner], scope: Mo
         plain, marks = unmark_deep(config)
         output = _output(walk, it, provisioner.type, marks)
         results = run_provisioner(provisioner.type, plain, connection, output, walk.stopping)
-        found = in_body(results, provisioner.body, it.address)
-        if not has_errors(found):
+        diagnostics = in_body(results, provisioner.body, it.address)
+        if not has_errors(diagnostics):
             walk.hooks.provision_complete(it.address, provisioner.type)
-            problems += found
+            problems += diagnostics
             continue
         walk.hooks.provision_errored(it.address, provisioner.type)
         if provisioner.on_failure != "continue":
@@ -347,7 +347,7 @@ def _run(walk: ApplyWork, it: Instance, wanted: Iterable[Provisioner], scope: Mo
                 place = f"{provisioner.span.filename}:{provisioner.span.line}"
                 how = next((result.ending for result in results if result.ending), "")
                 walk.record.taints[it.address] = TaintOrigin(f'provisioner "{provisioner.type}"', place, how)
-            return problems + found
+            return problems + diagnostics
     return problems
 
 

@@ -85,26 +85,26 @@ def carry_out(
         it.type, before, after, operation.config, operation.private, operation.identity, operation.meta
     )
     answer = it.provider.apply(request)
-    found = in_body(answer.diagnostics, it.body if operation.action != "delete" else None, it.address)
+    diagnostics = in_body(answer.diagnostics, it.body if operation.action != "delete" else None, it.address)
     value = unmark_deep(answer.value)[0]
-    found += _incomplete(it, value)
+    diagnostics += _incomplete(it, value)
     value = unknown_as_null(value)
     kept = False
     if operation.action != "delete":
         kept = keeps_object(it.decl)
-        if not has_errors(found) and not answer.legacy_type_system:
-            found += _inconsistent(it, after, value)
-    if not has_errors(found):
-        found += _presence(it, operation.action, value)
-    problems += found
+        if not has_errors(diagnostics) and not answer.legacy_type_system:
+            diagnostics += _inconsistent(it, after, value)
+    if not has_errors(diagnostics):
+        diagnostics += _presence(it, operation.action, value)
+    problems += diagnostics
     if value.__class__ is Null:
-        return current if has_errors(found) else None
+        return current if has_errors(diagnostics) else None
     marks = combined_marks(marked_paths(operation.after), schema_marks(it.schema.block, value))
     value = without_write_only(apply_marks(value, marks) if marks else value, it.schema.block)
     base = current.record if current is not None else ObjectState({})
     changes = {"private": answer.private, "create_before_destroy": it.created_first}
     changes |= recorded_identity(answer.identity, it.schema)
-    if not has_errors(found):
+    if not has_errors(diagnostics):
         changes |= {"tainted": False, "skip_destroy": kept}
     return RemoteObject(value, write_object(value, it.schema, base, **changes), answer.identity)
 

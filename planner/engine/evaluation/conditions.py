@@ -334,10 +334,10 @@ def unknown_arguments(value: Value) -> str:
     return ", ".join(sorted({path_name(path) for path in unknown_paths(value)}))
 
 
-def extend(problems: list[Diagnostic], found: list[Diagnostic]) -> None:
+def extend(problems: list[Diagnostic], diagnostics: list[Diagnostic]) -> None:
     """Add problems; errors end the work on this instance."""
-    problems += found
-    if has_errors(found):
+    problems += diagnostics
+    if has_errors(diagnostics):
         raise Failure(list(problems))
 
 
@@ -353,10 +353,10 @@ def _self_references(decl: ResourceDecl, schema: BlockSchema) -> Iterator[tuple[
             yield ref.key, error("plan.self_reference", "Self-referential block", detail, span)
 
 
-def of_instance(found: Iterable[Diagnostic], address: str) -> list[Diagnostic]:
+def of_instance(problems: Iterable[Diagnostic], address: str) -> list[Diagnostic]:
     """The problems in the body of an instance: for deprecated values, the diagnostic has the value of the body, not one
     expression."""
-    return [d.at(address) if d.deprecation is not None else d for d in found]
+    return [d.at(address) if d.deprecation is not None else d for d in problems]
 
 
 def storage_problems(it: Instance, config: Value) -> list[Diagnostic]:

@@ -45,13 +45,13 @@ def data_configuration(it: Instance, problems: list[Diagnostic]) -> Value:
     return config
 
 
-def report_to_check(walk: ConfigurationWalk, it: Instance, check: str, found: list[Diagnostic]) -> list[Diagnostic]:
+def report_to_check(walk: ConfigurationWalk, it: Instance, check: str, problems: list[Diagnostic]) -> list[Diagnostic]:
     """A data source of a check that cannot be read fails the check, not the plan."""
     assert it.module is not None
     config_address = join(str(it.module.address.config), f"check.{check}")
     address = join(it.module_text, f"check.{check}")
-    if has_errors(found):
-        message = "; ".join(d.summary for d in found if d.is_error)
+    if has_errors(problems):
+        message = "; ".join(d.summary for d in problems if d.is_error)
         result = RuleResult("fail", message)
     else:
         result = RuleResult("pass")
@@ -66,7 +66,7 @@ def report_to_check(walk: ConfigurationWalk, it: Instance, check: str, found: li
             is_check=True,
             checked=CheckedObject("check", address, "data", d.is_error),
         )
-        for d in found
+        for d in problems
     ]
 
 

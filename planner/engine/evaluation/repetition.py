@@ -220,9 +220,9 @@ def _for_each(
         return None, problems
     value, marks = unmark(value)
     type_ = type_of(value)
-    found: Value = value
+    keys: Value = value
     if isinstance(type_, SetType):
-        found, more = _set(expr, scope, value, type_)
+        keys, more = _set(expr, scope, value, type_)
         problems += more
     elif not (
         type_ is DYNAMIC or isinstance(type_, (MapType, ObjectType)) or (allow_tuple and type_.__class__ is TupleType)
@@ -232,20 +232,20 @@ def _for_each(
         if isinstance(type_, ListType | TupleType):
             reason += ". Write toset(...) around a list of strings"
         problems.append(_invalid("for_each", expr, scope, reason))
-        found = None
-    if needed_for is not None and Unknown in (value.__class__, found.__class__):
+        keys = None
+    if needed_for is not None and Unknown in (value.__class__, keys.__class__):
         problems.append(_unknown("for_each", expr, scope, needed_for))
     if value.__class__ is Null:
         problems.append(_invalid("for_each", expr, scope, "it is null. An empty map or set makes no instances"))
-        found = None
+        keys = None
     for mark, word in ((SENSITIVE, "sensitive"), (EPHEMERAL, "ephemeral")):
         if mark in marks:
             detail = f"it is {word}, but its keys name the instances and are stored and shown"
             if mark is SENSITIVE:
                 detail += ". Use keys that are not secret, or nonsensitive(...) if these are not"
             problems.append(_invalid("for_each", expr, scope, detail, secret=True))
-            found = None
-    return (None if has_errors(problems) else found), problems
+            keys = None
+    return (None if has_errors(problems) else keys), problems
 
 
 def _set(expr: Expr, scope: Scope, value: Value, type_: SetType) -> tuple[Value, list[Diagnostic]]:

@@ -185,22 +185,22 @@ def _prevents_destroy(
     expr = decl.lifecycle.prevent_destroy
     if expr is None:
         return False
-    found = []
+    diagnostics = []
     for node in variables(expr.node):
         ref = parse_reference(node)
         if isinstance(ref, Ref) and ref.kind in ("each", "count"):
             detail = f"{ref.kind}.{ref.name} has no value for instances that are no longer declared."
             span = Span(expr.source, ref.start, ref.end)
-            found.append(error("plan.prevent_destroy", "Invalid reference in prevent_destroy", detail, span))
-    if found:
-        problems += found
+            diagnostics.append(error("plan.prevent_destroy", "Invalid reference in prevent_destroy", detail, span))
+    if diagnostics:
+        problems += diagnostics
         return False
-    value, found = try_evaluate(expr.node, scope, expr.source)
-    if has_errors(found):
-        problems += found
+    value, diagnostics = try_evaluate(expr.node, scope, expr.source)
+    if has_errors(diagnostics):
+        problems += diagnostics
         return False
     if destroys:
-        problems += found
+        problems += diagnostics
     value, marks = unmark(value)
     reason = ""
     try:

@@ -52,13 +52,13 @@ def plan_data(walk: PlanWork, it: Instance) -> list[Diagnostic]:
             return problems
         it.objects.set(it.key, marked_by_schema(planned, it.schema.block))
         return problems + walk.conditions(it, "postcondition", it.objects.instance(it.key))
-    value, found = (
+    value, diagnostics = (
         (_value_to_read(config, coming), list[Diagnostic]()) if coming is not None else read_data(walk, it, config)
     )
     if it.decl.check is not None:
-        found = report_to_check(walk, it, it.decl.check, found)
+        diagnostics = report_to_check(walk, it, it.decl.check, diagnostics)
         value = _planned_object(it, config) if value is None else value
-    problems += found
+    problems += diagnostics
     if value is not None:
         _record(walk, it, value, facts, decision)
     if value is None or has_errors(problems):

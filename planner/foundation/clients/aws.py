@@ -188,10 +188,10 @@ _LETTERS = {"lt": "<", "gt": ">", "quot": '"', "apos": "'", "amp": "&"}
 def unescaped(text: str) -> str:
     """Text of XML, with its five entities and numbers as letters; others stay as they are."""
 
-    def letter(found: re.Match[str]) -> str:
-        name, decimal, hexadecimal = found.groups()
+    def letter(match: re.Match[str]) -> str:
+        name, decimal, hexadecimal = match.groups()
         number = int(decimal) if decimal else int(hexadecimal or "0", 16)
-        return _LETTERS[name] if name else chr(number) if number <= 0x10FFFF else found[0]
+        return _LETTERS[name] if name else chr(number) if number <= 0x10FFFF else match[0]
 
     return _ENTITY.sub(letter, text)
 

@@ -118,8 +118,8 @@ def _merge(paths: list[str]) -> dict[str, Any]:
             for item in read.get(kind) or []:
                 if not isinstance(item, dict) or not isinstance(item.get(inner) or {}, dict):
                     raise ServiceError(f"{path}: {kind} must be a list of names, each with its {inner}")
-                found = _beside(item.get(inner) or {}, os.path.dirname(os.path.abspath(path)))
-                result[kind].setdefault(str(item.get("name", "")), found)
+                file = _beside(item.get(inner) or {}, os.path.dirname(os.path.abspath(path)))
+                result[kind].setdefault(str(item.get("name", "")), file)
     return result
 
 

@@ -273,10 +273,10 @@ def _to_map(value: Value, wanted: MapType, path: Path) -> Value:
         if not source:
             return Map(without_optional(element), {})
         if element is DYNAMIC:
-            found = common_element([type_of(v) for v in source.values()], unsafe=True, strict=False)
-            if found is None:
+            common = common_element([type_of(v) for v in source.values()], unsafe=True, strict=False)
+            if common is None:
                 raise ConversionError("all elements of a map must have the same type", path)
-            element = found
+            element = common
     else:
         raise _mismatch(value, wanted, path)
     items = {k: _convert(v, element, (*path, ("index", k))) for k, v in source.items()}
@@ -284,8 +284,8 @@ def _to_map(value: Value, wanted: MapType, path: Path) -> Value:
         return Map(without_optional(element), items)
     if not isinstance(element, (Primitive, TupleType)):
         items = dict(zip(items, _same_type(list(items.values()), path, unsafe=not safe), strict=True))
-    found, values = _settle(list(items.values()), "map", path)
-    return Map(found, dict(zip(items, values, strict=True)))
+    common, values = _settle(list(items.values()), "map", path)
+    return Map(common, dict(zip(items, values, strict=True)))
 
 
 # ---------------------------------------------------------------- lists, sets and tuples
@@ -308,10 +308,10 @@ def _to_sequence(value: Value, wanted: ListType | SetType, path: Path) -> Value:
         if not source:
             return _build(wanted, without_optional(element), ())
         if element is DYNAMIC:
-            found = common_element([type_of(v) for v in source], unsafe=True, strict=True)
-            if found is None:
+            common = common_element([type_of(v) for v in source], unsafe=True, strict=True)
+            if common is None:
                 raise ConversionError(f"all elements of a {wanted.kind} must have the same type", path)
-            element = found
+            element = common
     else:
         raise _mismatch(value, wanted, path)
     items = [_convert(v, element, (*path, ("index", i))) for i, v in enumerate(source)]
@@ -319,8 +319,8 @@ def _to_sequence(value: Value, wanted: ListType | SetType, path: Path) -> Value:
         return _build(wanted, without_optional(element), items)
     if cls is tuple and wanted.__class__ is ListType:
         items = _same_type(items, path, unsafe=True)
-    found, items = _settle(items, wanted.kind, path)
-    return _build(wanted, found, items)
+    common, items = _settle(items, wanted.kind, path)
+    return _build(wanted, common, items)
 
 
 def _build(wanted: ListType | SetType, element: Type, items: Iterable[Value]) -> Value:

@@ -55,12 +55,12 @@ def marked_paths(value: Value) -> list[PathMarks]:
     return marked
 
 
-def _mark(value: Value, path: Path, found: list[PathMarks]) -> None:
+def _mark(value: Value, path: Path, result: list[PathMarks]) -> None:
     if value.__class__ is Marked:
-        found.append((path, value.marks))
+        result.append((path, value.marks))
         value = value.value
     for step, part in parts(value):
-        _mark(part, (*path, step), found)
+        _mark(part, (*path, step), result)
 
 
 def unknown_paths(value: Value) -> list[Path]:
@@ -70,12 +70,12 @@ def unknown_paths(value: Value) -> list[Path]:
     return paths
 
 
-def _unknown(value: Value, path: Path, found: list[Path]) -> None:
+def _unknown(value: Value, path: Path, paths: list[Path]) -> None:
     value = value.value if value.__class__ is Marked else value
     if value.__class__ is Unknown:
-        found.append(path)
+        paths.append(path)
     for step, part in parts(value):
-        _unknown(part, (*path, step), found)
+        _unknown(part, (*path, step), paths)
 
 
 def infinite_paths(value: Value) -> list[Path]:
@@ -86,12 +86,12 @@ def infinite_paths(value: Value) -> list[Path]:
     return paths
 
 
-def _infinite(value: Value, path: Path, found: list[Path]) -> None:
+def _infinite(value: Value, path: Path, paths: list[Path]) -> None:
     value = value.value if value.__class__ is Marked else value
     if value.__class__.__name__ == "mpfr" and is_infinite(value):
-        found.append(path)
+        paths.append(path)
     for step, part in parts(value):
-        _infinite(part, (*path, step), found)
+        _infinite(part, (*path, step), paths)
 
 
 def apply_marks(value: Value, marks: Iterable[PathMarks]) -> Value:

@@ -133,8 +133,8 @@ def read_overrides(items: Iterable[str], schema: BlockSchema) -> tuple[Overrides
         if not item:
             continue
         if not equals:
-            body, _, found = load_file(item, item, given=True, keep=False)
-            problems.extend(found)
+            body, _, diagnostics = load_file(item, item, given=True, keep=False)
+            problems.extend(diagnostics)
             overrides += [] if body is None else [body]
         elif name in schema.attributes:
             overrides.append((name, text))

@@ -77,15 +77,15 @@ class Fixes:
     stuck: str = ""
 
     @classmethod
-    def of(cls, found: HittingSets[FixLocation], stuck: str, note: str = "") -> Fixes:
+    def of(cls, sets: HittingSets[FixLocation], stuck: str, note: str = "") -> Fixes:
         """Sets that were each checked by deriving again."""
         limits = {
-            "sets": f"There may be more; these are the {len(found.sets)} smallest.",
+            "sets": f"There may be more; these are the {len(sets.sets)} smallest.",
             "proofs": "The search was given up.",
         }
-        fixes = tuple(Fix(places, True, note) for places in found.sets)
-        is_stuck = found.is_stuck or not (fixes or found.limit)
-        return cls(fixes, limits.get(found.limit, ""), stuck if is_stuck else "")
+        fixes = tuple(Fix(places, True, note) for places in sets.sets)
+        is_stuck = sets.is_stuck or not (fixes or sets.limit)
+        return cls(fixes, limits.get(sets.limit, ""), stuck if is_stuck else "")
 
 
 def place_of(source: Any, owner: str) -> FixLocation | None:

@@ -65,10 +65,10 @@ def state_groups(results: list[dict[str, Any]] | None) -> list[CheckGroup]:
     ]
 
 
-def check_results(found: Iterable[CheckGroup]) -> list[dict[str, Any]] | None:
+def check_results(checks: Iterable[CheckGroup]) -> list[dict[str, Any]] | None:
     """Results as a state file keeps them; None when there are none."""
     out = []
-    for group in found:
+    for group in checks:
         objects = []
         for address, status, messages in group.instances:
             raw: dict[str, Any] = {"object_addr": address, "status": status}
@@ -86,10 +86,10 @@ def check_results(found: Iterable[CheckGroup]) -> list[dict[str, Any]] | None:
     return out or None
 
 
-def checks_json(found: Iterable[CheckGroup]) -> list[dict[str, Any]]:
+def checks_json(checks: Iterable[CheckGroup]) -> list[dict[str, Any]]:
     """Results as `show -json` prints them, sorted by address."""
     out = []
-    for group in sorted(found, key=lambda g: g.address):
+    for group in sorted(checks, key=lambda g: g.address):
         raw: dict[str, Any] = {"address": _static_address(group), "status": group.status}
         instances = [
             {

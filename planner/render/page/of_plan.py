@@ -148,14 +148,14 @@ def _view(name: str, graph: Graph, plan: Plan, changes: tuple[PageChange, ...]) 
     items = []
     for node in graph.nodes.values():
         instance = instances.get(node.name)
-        found: Sequence[int] = ()
+        numbers: Sequence[int] = ()
         if instance is not None:
             here = number.get(f"{instance} (deposed {node.extra})" if node.extra else instance)
-            found = (here,) if here is not None else ()
+            numbers = (here,) if here is not None else ()
         elif about[node.name] in outputs:
-            found = (number[about[node.name]],)
+            numbers = (number[about[node.name]],)
         elif name == "plan":
-            found = of_resource.get(about[node.name], ())
+            numbers = of_resource.get(about[node.name], ())
         source = declared.get(node.name)
         items.append(
             PageNode(
@@ -165,7 +165,7 @@ def _view(name: str, graph: Graph, plan: Plan, changes: tuple[PageChange, ...]) 
                 node.module,
                 about[node.name],
                 place_of(source) if source is not None else None,
-                tuple(sorted(found)),
+                tuple(sorted(numbers)),
             )
         )
     reduced = {(a, b) for a, bs in graph.reduced.items() for b in bs}

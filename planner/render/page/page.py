@@ -75,10 +75,10 @@ SHORTEST = 4
 
 def hiding(plan: Plan) -> Callable[[str], str]:
     """A function that replaces the sensitive strings of a plan in other strings."""
-    found = {text for value in _values(plan) for text in _secrets(value, False)}
-    found |= {line.strip() for text in found for line in text.splitlines()}
-    found |= {text.replace("\\", "\\\\").replace('"', '\\"') for text in found}
-    known = sorted((text for text in found if len(text) >= SHORTEST), key=lambda text: (-len(text), text))
+    secrets = {text for value in _values(plan) for text in _secrets(value, False)}
+    secrets |= {line.strip() for text in secrets for line in text.splitlines()}
+    secrets |= {text.replace("\\", "\\\\").replace('"', '\\"') for text in secrets}
+    known = sorted((text for text in secrets if len(text) >= SHORTEST), key=lambda text: (-len(text), text))
     if not known:
         return lambda text: text
     pattern = re.compile("|".join(map(re.escape, known)))

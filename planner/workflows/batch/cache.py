@@ -84,12 +84,12 @@ class Cache:
         stack = known.get("stack")
         return Found(known["root"], known["below"], None if stack is None else _stack_folder(stack))
 
-    def keep_folder(self, path: str, found: Found, looked: Looked) -> None:
+    def keep_folder(self, path: str, content: Found, looked: Looked) -> None:
         reads = entries(looked)
         if reads is not None:
-            data: dict[str, Any] = {"root": found.is_root, "below": found.below}
-            if found.stack is not None:
-                data["stack"] = [found.stack.deployments, found.stack.sources]
+            data: dict[str, Any] = {"root": content.is_root, "below": content.below}
+            if content.stack is not None:
+                data["stack"] = [content.stack.deployments, content.stack.sources]
             self.kept.put(FOLDERS, path, data, reads)
 
     # ---------------------------------------------------------------- surveys

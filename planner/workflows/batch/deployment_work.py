@@ -63,8 +63,8 @@ def do_deployment(request: Request, check: Check) -> UnitResult:
     """Do it. Raises Failure, and the Unmet of `check`."""
     RECORDER.look(STACK, "folder")
     RECORDER.look(FILE)
-    told = Diagnostics()
-    session = _open(request, told)
+    diagnostics = Diagnostics()
+    session = _open(request, diagnostics)
     (deployment,) = session.chosen([request.deployment] if request.deployment else [])[:1]
     if not request.deployment:
         raise Failure(error("stack.deployments", "Unknown deployments", "Deployment names are not valid identifiers."))
@@ -73,15 +73,15 @@ def do_deployment(request: Request, check: Check) -> UnitResult:
     options = options_of(request)
     if request.command == "validate":
         check()
-        return UnitResult(request.unit, "no-changes", diagnostics=diagnostics_json(told))
+        return UnitResult(request.unit, "no-changes", diagnostics=diagnostics_json(diagnostics))
     if request.command == "apply_plan":
-        return _applied(request, session, deployment, options, told, check, rounds=1)
+        return _applied(request, session, deployment, options, diagnostics, check, rounds=1)
     if request.command == "plan" or request.plan_file:
-        return _plan(request, session, deployment, options, told, check)
-    return _applied(request, session, deployment, options, told, check)
+        return _plan(request, session, deployment, options, diagnostics, check)
+    return _applied(request, session, deployment, options, diagnostics, check)
 
 
-def _open(request: Request, told: Diagnostics) -> OpenedStack:
+def _open(request: Request, diagnostics: Diagnostics) -> OpenedStack:
     """The stack, after its modules and stacks were installed where needed. Raises Failure."""
     around, coming = _around(request), _coming(request)
     first = Diagnostics()
@@ -93,15 +93,15 @@ def _open(request: Request, told: Diagnostics) -> OpenedStack:
             raise Failure(problems) from None
     else:
         if not any(lacks_selected(config, ".") for config in component_configs(session.stack.root)):
-            told += first
+            diagnostics += first
             return session
     made = init_stack(".")
     if has_errors(made):
         raise Failure(made)
     try:
-        return open_stack(".", around, told, coming=coming)
+        return open_stack(".", around, diagnostics, coming=coming)
     except Failure as failure:
-        raise Failure([*told, *failure.diagnostics]) from None
+        raise Failure([*diagnostics, *failure.diagnostics]) from None
 
 
 _NOT_SELECTED = "provider.not_installed"
@@ -140,22 +140,22 @@ def _plan(
     session: OpenedStack,
     deployment: Deployment,
     options: OperationOptions,
-    told: Diagnostics,
+    diagnostics: Diagnostics,
     check: Check,
 ) -> UnitResult:
     runner = session.runner(deployment, options, Hooks())
     try:
         plan = runner.plan()
         check()
-        told += _left_behind(session, deployment)
-        told += [d for d in plan.diagnostics if d not in told]
+        diagnostics += _left_behind(session, deployment)
+        diagnostics += [d for d in plan.diagnostics if d not in diagnostics]
         said = judged(standing_policies("."), plan)
-        told += [d for d in said if d not in told]
-        if has_errors(told):
-            return failed(request, told)
-        result = of_plan(request, runner, plan, told)
-        found = approval(session.flow, deployment, plan, 0, said)
-        result = evolve(result, approved_by=found.by, refusals=tuple(refusal.text for refusal in found.refusals))
+        diagnostics += [d for d in said if d not in diagnostics]
+        if has_errors(diagnostics):
+            return failed(request, diagnostics)
+        result = of_plan(request, runner, plan, diagnostics)
+        decision = approval(session.flow, deployment, plan, 0, said)
+        result = evolve(result, approved_by=decision.by, refusals=tuple(refusal.text for refusal in decision.refusals))
         if plan.is_partial and not plan.can_apply and not result.rests_on:
             result = evolve(result, stuck=diagnostics_json(Rounds().problems(plan)))
         if session.stack.deployments.stores:
@@ -180,7 +180,7 @@ def _left_behind(session: OpenedStack, deployment: Deployment) -> list[Diagnosti
     return session.left_behind() if deployment.name == min(session.stack.deployments.deployments) else []
 
 
-def of_plan(request: Request, runner: Runner, plan: DeploymentPlan, told: Iterable[Diagnostic]) -> UnitResult:
+def of_plan(request: Request, runner: Runner, plan: DeploymentPlan, diagnostics: Iterable[Diagnostic]) -> UnitResult:
     """A plan without errors in short."""
     changes: list[tuple[str, str, str]] = []
     uses_plugins = False
@@ -206,7 +206,7 @@ def of_plan(request: Request, runner: Runner, plan: DeploymentPlan, told: Iterab
         counts,
         tuple(changes),
         (),
-        diagnostics_json(list(told)),
+        diagnostics_json(list(diagnostics)),
         text=_text(plan, runner) if request.text else "",
         facts=_facts(request, plan, runner) if request.facts else {},
         asks_plugins=uses_plugins,
@@ -322,7 +322,7 @@ def _applied(
     session: OpenedStack,
     deployment: Deployment,
     options: OperationOptions,
-    told: Diagnostics,
+    diagnostics: Diagnostics,
     check: Check,
     rounds: int = 0,
 ) -> UnitResult:
@@ -335,7 +335,7 @@ def _applied(
         def planned(self, runner: Runner, plan: DeploymentPlan) -> None:
             check()
 
-        def approves(self, plan: DeploymentPlan, found: Approval) -> bool:
+        def approves(self, plan: DeploymentPlan, decision: Approval) -> bool:
             if request.plan_file:
                 other.extend(differences(request.plan_file, plan, session.encryption.plan))
             if request.spares_tainted:
@@ -343,16 +343,16 @@ def _applied(
             return not (other or spared)
 
     policies = standing_policies(".")
-    deployed = deploy(session, deployment, options, hooks, Approving(), policies, told, rounds)
+    deployed = deploy(session, deployment, options, hooks, Approving(), policies, diagnostics, rounds)
     if spared:
-        return spared_result(request, told, spared)
+        return spared_result(request, diagnostics, spared)
     if other:
         lines = difference_lines(other)
         detail = (
             f"The plan of {request.unit} has changed since it was approved:{lines}\n\nNothing was applied. Plan again."
         )
-        told += [error("stack.not_approved", "The plan differs from the approved one", detail)]
-    return _result(request, deployed, told, terminal, session)
+        diagnostics += [error("stack.not_approved", "The plan differs from the approved one", detail)]
+    return _result(request, deployed, diagnostics, terminal, session)
 
 
 def _tainted(plan: DeploymentPlan) -> list[str]:
@@ -365,10 +365,14 @@ def _tainted(plan: DeploymentPlan) -> list[str]:
 
 
 def _result(
-    request: Request, deployed: RoundsResult, told: Diagnostics, terminal: Any, session: OpenedStack
+    request: Request, deployed: RoundsResult, diagnostics: Diagnostics, terminal: Any, session: OpenedStack
 ) -> UnitResult:
     if not deployed.is_done:
-        return failed(request, told, terminal) if has_errors(told) or STOP.requested else _undone(request, told)
+        return (
+            failed(request, diagnostics, terminal)
+            if has_errors(diagnostics) or STOP.requested
+            else _undone(request, diagnostics)
+        )
     changes = [
         (f"{step.name}: {address}", action, why)
         for plan in deployed.plans
@@ -384,7 +388,7 @@ def _result(
         "applied" if is_changed or deployed.is_partial else "no-changes",
         deployed.counts.plus(Counts(forget=forgotten)),
         tuple(changes),
-        diagnostics=diagnostics_json(told),
+        diagnostics=diagnostics_json(diagnostics),
         text=terminal.stdout.getvalue(),
         is_partial=deployed.is_partial,
     )
@@ -393,9 +397,9 @@ def _result(
     return evolve(result, planned=_recorded_outputs(states)) if request.is_read else result
 
 
-def _undone(request: Request, told: Diagnostics) -> UnitResult:
+def _undone(request: Request, diagnostics: Diagnostics) -> UnitResult:
     detail = f"{request.unit} was not applied to its end."
-    return failed(request, [*told, error("stack.not_done", "Deployment not completed", detail)])
+    return failed(request, [*diagnostics, error("stack.not_done", "Deployment not completed", detail)])
 
 
 def _recorded_outputs(states: States) -> dict[str, Any]:

@@ -139,8 +139,8 @@ class FleetScope(Scope):
         if items.__class__ is not tuple:
             problems.error("list_required", "Invalid expression", "Expected a list in brackets.", expr.span)
             return ()
-        found = [self._text(item, expr, problems) for item in items]
-        return tuple(item for item in found if item is not None)
+        texts = [self._text(item, expr, problems) for item in items]
+        return tuple(item for item in texts if item is not None)
 
     def named_texts(self, expr: Expr, problems: Problems) -> dict[str, str]:
         """An object of texts."""

@@ -181,7 +181,7 @@ def _failure(part: PartRead) -> Diagnostic:
 # ---------------------------------------------------------------- the whole
 
 
-def _document(parts: Sequence[PartRead], told: Iterable[Diagnostic]) -> dict[str, Any]:
+def _document(parts: Sequence[PartRead], diagnostics: Iterable[Diagnostic]) -> dict[str, Any]:
     reports = [part.report for part in parts]
     units = sorted((unit for r in reports for unit in r["units"]), key=lambda unit: (unit["wave"], unit["unit"]))
     before = {unit: others for part in parts for unit, others in part.shard["before"].items()}
@@ -189,7 +189,7 @@ def _document(parts: Sequence[PartRead], told: Iterable[Diagnostic]) -> dict[str
     _skip(units, before, "destroy" if first["mode"] == "destroy" else first["command"])
     outcomes = Counter(unit["outcome"] for unit in units)
     orphaned = {(one["unit"], one["state"]) for report in reports for one in report["orphaned"]}
-    problems = list(told)
+    problems = list(diagnostics)
     return {
         "format_version": "1.0",
         "command": first["command"],

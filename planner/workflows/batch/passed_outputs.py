@@ -197,13 +197,13 @@ def with_outputs(
         short = evolve(short, result=result, rests_on=tuple(rows))
     if not request.is_read or (short.result != "changes" and not short.is_partial):
         return short
-    found = gives(plan, declared)
+    outputs = gives(plan, declared)
     return evolve(
         short,
-        changed=found.changed,
-        unknown=found.unknown,
-        planned=found.values,
-        is_planned_secret=found.is_secret,
+        changed=outputs.changed,
+        unknown=outputs.unknown,
+        planned=outputs.values,
+        is_planned_secret=outputs.is_secret,
     )
 
 

@@ -94,10 +94,10 @@ def _is_kept(request: Request, result: UnitResult) -> bool:
     return result.result == "changes"
 
 
-def _strictly(told: list[Diagnostic]) -> list[Diagnostic]:
+def _strictly(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
     """An address of the command line that does not exist in a unit is an error: among many units a warning would be
     overlooked."""
-    return [evolve(d, severity="error") if d.code == "plan.unmatched_address" else d for d in told]
+    return [evolve(d, severity="error") if d.code == "plan.unmatched_address" else d for d in diagnostics]
 
 
 def write_json(document: Any, path: str) -> None:
@@ -124,7 +124,7 @@ def _judged_by_policies(made: MadePlan[Start]) -> tuple[MadePlan[Start], list[Di
     return made, [*problems, *(policies.diagnostics(verdict) if verdict is not None else ())]
 
 
-def of_plan(request: Request, made: MadePlan[Start], told: Iterable[Diagnostic]) -> UnitResult:
+def of_plan(request: Request, made: MadePlan[Start], diagnostics: Iterable[Diagnostic]) -> UnitResult:
     """A finished plan in short."""
     plan = made.plan
     left = deferred_rows(plan)
@@ -134,7 +134,7 @@ def of_plan(request: Request, made: MadePlan[Start], told: Iterable[Diagnostic])
         counts_of(plan),
         (*changes_of(plan), *left),
         tuple((o.name, o.action) for o in plan.outputs if o.action != "no-op"),
-        diagnostics_json(list(told)),
+        diagnostics_json(list(diagnostics)),
         text=text_of(made) if request.text else "",
         review=_review(made) if request.review and not (plan.is_empty and not changes_of(plan)) else {},
         facts=_facts(request, made) if request.facts else {},
@@ -245,7 +245,7 @@ def denial_result(request: Request, made: MadePlan[Start], problems: Iterable[Di
     return evolve(of_plan(request, made, problems), result="denied", planned={}, is_planned_secret=False)
 
 
-def spared_result(request: Request, told: Iterable[Diagnostic], tainted: list[str]) -> UnitResult:
+def spared_result(request: Request, diagnostics: Iterable[Diagnostic], tainted: list[str]) -> UnitResult:
     """The result of a unit whose tainted objects are not replaced: their creation was interrupted when a process
     died."""
     names = "".join(f"\n  - {address}" for address in tainted)
@@ -255,7 +255,7 @@ def spared_result(request: Request, told: Iterable[Diagnostic], tainted: list[st
         "them, or keep them with `planner untaint`."
     )
     said = error("batch.tainted", "Tainted objects are not replaced without approval", detail)
-    return UnitResult(request.unit, "tainted", diagnostics=diagnostics_json([*told, said]))
+    return UnitResult(request.unit, "tainted", diagnostics=diagnostics_json([*diagnostics, said]))
 
 
 # The result of applying a unit, with the changes of its plan.

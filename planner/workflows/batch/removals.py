@@ -27,7 +27,7 @@ def with_removals(fleet: Fleet) -> tuple[dict[str, Unit], list[Diagnostic]]:
     """The units to destroy whose description was removed, and the diagnostics."""
     known = known_units(fleet.root)
     units: dict[str, Unit] = {}
-    told: list[Diagnostic] = []
+    diagnostics: list[Diagnostic] = []
     if known is None:
         names = ", ".join(removal.unit for removal in fleet.removals)
         detail = f"{NAME}, which knows where the states of units are, is damaged: what is left of {names} is not known."
@@ -39,30 +39,30 @@ def with_removals(fleet: Fleet) -> tuple[dict[str, Unit], list[Diagnostic]]:
                 f"{removal.unit} is a deployment of a stack. Declare it there again, with destroy = true, and apply "
                 f"that; then remove it and this block ({removal.place})."
             )
-            told.append(error("batch.removed", "A deployment cannot be removed here", detail))
+            diagnostics.append(error("batch.removed", "A deployment cannot be removed here", detail))
             continue
         entry = known.get(removal.unit)
         if entry is None or (os.path.isabs(entry.state) and not has_objects(entry.state)):
             hint = did_you_mean(removal.unit, (n for n in known if n not in fleet.units and n != removal.unit))
             detail = f"Nothing of {removal.unit} is left: remove the block ({removal.place}).{hint}"
-            told.append(warning("batch.removed", "Nothing to remove", detail))
+            diagnostics.append(warning("batch.removed", "Nothing to remove", detail))
             continue
         if entry.backend is not None and not _is_backend(*entry.backend):
             detail = (
                 f"The entry of {NAME} for the state of {removal.unit} is not a valid backend: the file was changed."
             )
-            told.append(error("batch.removed", "A unit cannot be removed", detail))
+            diagnostics.append(error("batch.removed", "A unit cannot be removed", detail))
             continue
         if removal.action == "forget":
             detail = f"{removal.unit} is forgotten with the next apply; its state {entry.state} stays as it is."
-            told.append(warning("batch.forgets", "A unit will be forgotten", detail))
+            diagnostics.append(warning("batch.forgets", "A unit will be forgotten", detail))
             continue
         try:
             units[removal.unit] = _empty_unit(fleet.root, removal, entry)
         except OSError as problem:
             detail = f"{problem.filename or REMOVED}: {problem.strerror or problem}."
-            told.append(error("batch.removed", "A unit cannot be removed", detail))
-    return units, told
+            diagnostics.append(error("batch.removed", "A unit cannot be removed", detail))
+    return units, diagnostics
 
 
 def _is_backend(kind: str, settings: Mapping[str, Any]) -> bool:

@@ -59,16 +59,16 @@ def resume(
     if "saved_plan" in asked:
         began(record.name, [])
         return apply_saved(_folder(record, asked), options, listener, None if asked.get("at_once") else approve)
-    told: list[Diagnostic] = []
+    diagnostics: list[Diagnostic] = []
     if options.out and os.path.exists(os.path.join(options.out, saved_plan.NAME)):
         detail = f"{options.out} has a saved plan already, which is kept: the new plans are not saved there."
-        told.append(warning("batch.out", "A saved plan is not overwritten", detail))
+        diagnostics.append(warning("batch.out", "A saved plan is not overwritten", detail))
         options = evolve(options, out="")
     last_event = record.last_event()
     batch = Batch(options, command)
     batch.hold()
     analysis = batch.analysis()
-    problems = (*told, *batch.fleet.diagnostics, *analysis.diagnostics)
+    problems = (*diagnostics, *batch.fleet.diagnostics, *analysis.diagnostics)
     if has_errors(problems):
         batch.close()
         return BatchReport(command, analysis, diagnostics=problems)

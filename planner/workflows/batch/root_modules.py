@@ -44,7 +44,7 @@ class FolderMemory(Protocol):
         """The content of a directory; None when it may be different now."""
         ...
 
-    def keep_folder(self, path: str, found: Found, looked: Looked) -> None:
+    def keep_folder(self, path: str, entries: Found, looked: Looked) -> None:
         """`looked`: what was looked at to find that out."""
         ...
 

@@ -89,8 +89,8 @@ def decide(
     names = sorted(before)
     number = {kind: str(n) for n, kind in enumerate(kinds)}
 
-    def named(found: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple([n for n in names if number[before[n]] in found]) if found else ()
+    def named(numbers: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple([n for n in names if number[before[n]] in numbers]) if numbers else ()
 
     return UnitDecision(
         named(shape.skipped),

@@ -101,10 +101,10 @@ def keep_plan(
     return KeptPlan(reads, printed.code, lock, printed.errors, parts, printed.pieces, known.objects, known.data)
 
 
-def _verdict(found: frozenset[str]) -> tuple[bool, bool]:
+def _verdict(properties: frozenset[str]) -> tuple[bool, bool]:
     """Whether nothing is kept, and whether a plan can only be made anew as a whole."""
     facts = FactBuilder()
-    for what in found:
+    for what in properties:
         facts.add("content_kind", what)
     verdict = evaluate(product_program("renewal"), facts.build(), ["not_kept", "only_whole"])
     return bool(verdict["not_kept"]), bool(verdict["only_whole"])

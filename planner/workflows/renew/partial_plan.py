@@ -52,33 +52,35 @@ def plan_part(options: OperationOptions, part: ModulePart, settled: Mapping[str,
     """The plan of a part, if it has no diagnostics: problems are reported by planning all."""
     headers = [_HEADERS[argument].format(*name.split(".", 1)) for name, argument in sorted(part.headers.items())]
     options = evolve(options, settled=settled, keeps_values=True, lock=False, ask_variable=None)
-    told = Diagnostics()
+    diagnostics = Diagnostics()
     try:
         with tempfile.TemporaryDirectory(prefix="planner-") as folder:
             for name, text in {**part.files, (f"{max(map(len, part.files)) * 'x'}x.tf"): "\n".join(headers)}.items():
                 with open(os.path.join(folder, name), "w", encoding="utf-8", newline="") as file:
                     file.write(text)
-            made = _plan(options, folder, part.about, told)
+            made = _plan(options, folder, part.about, diagnostics)
     except (Failure, OSError):  # the latter: no room for these files
         return None
-    return None if told else made
+    return None if diagnostics else made
 
 
-def _plan(options: OperationOptions, folder: str, about: Collection[str], told: Diagnostics) -> MadePlan[Start] | None:
+def _plan(
+    options: OperationOptions, folder: str, about: Collection[str], diagnostics: Diagnostics
+) -> MadePlan[Start] | None:
     """Raises Failure."""
     begun, problems = begin(options)
     config, more = load_config(folder, variables=begun.given, workspace=begun.workspace)
-    told += [*problems, *more]
-    loaded = ConfigurationReading(begun, config, (), tuple(told)).loaded()
-    opened = open_backend(loaded, told)
+    diagnostics += [*problems, *more]
+    loaded = ConfigurationReading(begun, config, (), tuple(diagnostics)).loaded()
+    opened = open_backend(loaded, diagnostics)
     variables, problems = load_values(loaded)
-    told += problems
-    if told:
+    diagnostics += problems
+    if diagnostics:
         return None
-    stored = read_state(opened, told)
+    stored = read_state(opened, diagnostics)
     stored = evolve(stored, state=_limited(stored.state, about))
     planned = plan_stored(stored, variables, Hooks())
-    told += planned.diagnostics
+    diagnostics += planned.diagnostics
     return planned.complete
 
 

@@ -110,10 +110,10 @@ class Runner:
         steps = tuple(self._ordered(decided))
         return DeploymentPlan(self.deployment, mode, steps, outputs, decided, said, tuple(left_out))
 
-    def _hold(self, told: list[Diagnostic]) -> None:
+    def _hold(self, diagnostics: list[Diagnostic]) -> None:
         """Take the lock of the deployment: its outputs and notes are written by one at a time. Raises Failure."""
         self.states.create()
-        with locked(self.states.store(), self.options, "OperationTypeApply", told, keep=True, hooks=self.hooks):
+        with locked(self.states.store(), self.options, "OperationTypeApply", diagnostics, keep=True, hooks=self.hooks):
             pass
 
     def _ordered(self, decided: Decided | None) -> list[InstanceStep]:
@@ -170,9 +170,9 @@ class Runner:
             if waits & failed:
                 failed.add(str(step.name))
                 continue
-            found = self._end(step)
-            problems += found
-            if has_errors(found):
+            diagnostics = self._end(step)
+            problems += diagnostics
+            if has_errors(diagnostics):
                 failed.add(str(step.name))
         outputs: dict[str, Value] = {}
         if approved.mode == "destroy" or has_errors(problems):
@@ -180,8 +180,8 @@ class Runner:
                 problems += self.states.write_outputs({})
             return problems, outputs
         flow = Flow(self.stack, self.inputs, _Applying(self, approved))
-        instances, found = flow.instances()
-        problems += found
+        instances, diagnostics = flow.instances()
+        problems += diagnostics
         problems += flow.promises.ask_all(instances, workers(self.options))
         if not has_errors(problems):
             try:

@@ -30,18 +30,18 @@ def init_stack(
 ) -> list[Diagnostic]:
     """Install modules, child stacks and providers of a stack. Running it again is harmless."""
     say = hooks.log if hooks is not None else (lambda text: None)
-    told = Diagnostics()
-    with told.until_an_error():
+    diagnostics = Diagnostics()
+    with diagnostics.until_an_error():
         check_directory(directory)
         say("Upgrading components..." if upgrade else "Initializing components...")
-        told.check(get_stack(directory, upgrade=upgrade, hooks=hooks, progress=progress))
+        diagnostics.check(get_stack(directory, upgrade=upgrade, hooks=hooks, progress=progress))
         stack, problems = read_stack(directory)
-        told.check(d for d in problems if d not in told)
+        diagnostics.check(d for d in problems if d not in diagnostics)
         configs = list(component_configs(stack.root))
         if {address for config in configs for address in needed_providers(config).all} <= {BUILTIN}:
-            return told
-        told += _init_providers(stack, configs, directory, (upgrade, plugin_dirs, lockfile), say, progress)
-    return told
+            return diagnostics
+        diagnostics += _init_providers(stack, configs, directory, (upgrade, plugin_dirs, lockfile), say, progress)
+    return diagnostics
 
 
 def _init_providers(
@@ -70,12 +70,12 @@ def lock_stack_providers(
     """Record checksums of the providers of all components for several platforms."""
     from planner.operations.install_providers import lock_providers
 
-    told = Diagnostics()
-    with told.until_an_error():
+    diagnostics = Diagnostics()
+    with diagnostics.until_an_error():
         stack, problems = read_stack(directory)
-        told.check(problems)
+        diagnostics.check(problems)
         configs = tuple(component_configs(stack.root))
-        told += lock_providers(
+        diagnostics += lock_providers(
             requirements(stack.root), directory, addresses, platforms, say, fs_mirror, net_mirror, progress, configs
         )
-    return told
+    return diagnostics

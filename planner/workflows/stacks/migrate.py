@@ -72,25 +72,25 @@ def is_quiet(plan: DeploymentPlan) -> bool:
 def migrate(options: OperationOptions, deployment: str, writes: bool) -> StackMigration:
     """Make a stack of the root module in the working directory. `writes`: write its files and states, too, when it is
     proven, and take the objects out of the root module's state."""
-    told = Diagnostics()
+    diagnostics = Diagnostics()
     converted: ConvertedModule | None = None
     plan: DeploymentPlan | None = None
-    with told.until_an_error():
+    with diagnostics.until_an_error():
         for name in os.listdir("."):
             if is_stack_file(name) and name not in (COMPONENTS, DEPLOYMENTS):
                 raise _exists(name)
-        stored = load_stored(options, told)
+        stored = load_stored(options, diagnostics)
         if not stored.state.resources:  # it may have been divided before
             _check_no_stack()
-        with locked(stored.store, options, "OperationTypeApply", told):
-            values = told.take(load_values(stored))
+        with locked(stored.store, options, "OperationTypeApply", diagnostics):
+            values = diagnostics.take(load_values(stored))
             converted = convert(".", stored.config, stored.state, values, deployment)
-            told += converted.problems
-            _check_unfinished(converted, deployment, told)
-            plan = proven(converted, deployment, options, told)
-            if writes and not has_errors(told) and is_quiet(plan):
-                told += _write(with_outputs(converted, plan), deployment, stored)
-    return StackMigration(converted, plan, tuple(told))
+            diagnostics += converted.problems
+            _check_unfinished(converted, deployment, diagnostics)
+            plan = proven(converted, deployment, options, diagnostics)
+            if writes and not has_errors(diagnostics) and is_quiet(plan):
+                diagnostics += _write(with_outputs(converted, plan), deployment, stored)
+    return StackMigration(converted, plan, tuple(diagnostics))
 
 
 def _exists(name: str) -> Failure:
@@ -104,7 +104,7 @@ def _check_no_stack() -> None:
             raise _exists(name)
 
 
-def _check_unfinished(converted: ConvertedModule, deployment: str, told: Diagnostics) -> None:
+def _check_unfinished(converted: ConvertedModule, deployment: str, diagnostics: Diagnostics) -> None:
     """Existing files must be those that an interrupted run has written, and are written again. Raises Failure for any
     others: files of a stack, or states with other objects than those to be written."""
     for name in (COMPONENTS, DEPLOYMENTS):
@@ -113,7 +113,7 @@ def _check_unfinished(converted: ConvertedModule, deployment: str, told: Diagnos
                 raise _exists(name)
         except OSError:
             raise _exists(name) from None
-    backend, _ = backend_here(".", told)
+    backend, _ = backend_here(".", diagnostics)
     states = States(backend, deployment)
     for name_of in states.recorded():
         there = states.read(name_of)
@@ -124,7 +124,9 @@ def _check_unfinished(converted: ConvertedModule, deployment: str, told: Diagnos
                 raise Failure(error("stack.state_exists", "State is there", f"{detail} Name another with -deployment."))
 
 
-def proven(converted: ConvertedModule, deployment: str, options: OperationOptions, told: Diagnostics) -> DeploymentPlan:
+def proven(
+    converted: ConvertedModule, deployment: str, options: OperationOptions, diagnostics: Diagnostics
+) -> DeploymentPlan:
     """The plan of the stack with its states, in a directory of its own. Raises Failure."""
     here = os.path.abspath(".")
     with tempfile.TemporaryDirectory(prefix="planner-stack-") as folder:
@@ -136,14 +138,14 @@ def proven(converted: ConvertedModule, deployment: str, options: OperationOption
             replace_file(os.path.join(folder, name), text.encode(), mode=0o600)
         try:
             os.chdir(folder)
-            session = open_stack(".", ServiceStandIns(), told)
-            write_states(States(session.backend, deployment), converted, told)
+            session = open_stack(".", ServiceStandIns(), diagnostics)
+            write_states(States(session.backend, deployment), converted, diagnostics)
             runner = session.runner(session.chosen([deployment])[0], options, Hooks())
             try:
                 plan = runner.plan()
             finally:
-                told += runner.release()
-            told += plan.diagnostics
+                diagnostics += runner.release()
+            diagnostics += plan.diagnostics
             return plan
         finally:
             os.chdir(here)
@@ -185,37 +187,37 @@ def renamed(manifest: dict[str, ModuleRecord]) -> dict[str, ModuleRecord]:
     return result
 
 
-def write_states(states: States, converted: ConvertedModule, told: Diagnostics) -> None:
+def write_states(states: States, converted: ConvertedModule, diagnostics: Diagnostics) -> None:
     """Put the states of the instances where they belong. Raises Failure."""
     for name, state in sorted(converted.states.items(), key=lambda item: str(item[0])):
         states.create(name)
         store = states.store(name)
-        told.check(store.lock("OperationTypeApply"))
+        diagnostics.check(store.lock("OperationTypeApply"))
         _, problems = store.write(state)
-        told += store.unlock()
-        told.check(problems)
+        diagnostics += store.unlock()
+        diagnostics.check(problems)
 
 
 def _write(converted: ConvertedModule, deployment: str, stored: Stored[OperationOptions]) -> list[Diagnostic]:
     """States first, then the files that make a stack of them; what the root module has is only taken away when
     everything is there. Interrupted at any time, the same can be done again."""
-    told = Diagnostics()
-    with told.until_an_error():
+    diagnostics = Diagnostics()
+    with diagnostics.until_an_error():
         manifest, _ = read_manifest(".")
         write_manifest({**manifest, **renamed(manifest)}, ".")
-        backend, _ = backend_here(".", told)
-        write_states(States(backend, deployment), converted, told)
+        backend, _ = backend_here(".", diagnostics)
+        write_states(States(backend, deployment), converted, diagnostics)
         for name, text in converted.files.items():
             replace_file(name, text.encode(), mode=0o600)
         _, problems = stored.store.write(State())
-        told += problems
-    if has_errors(told):
+        diagnostics += problems
+    if has_errors(diagnostics):
         detail = (
             "The state of the root module is unchanged. Fix the problem and run the command again: it continues from "
             "there."
         )
-        told.append(error("stack.half_written", "The stack could not be written", detail))
-    return list(told)
+        diagnostics.append(error("stack.half_written", "The stack could not be written", detail))
+    return list(diagnostics)
 
 
 # ---------------------------------------------------------------- the way back
@@ -240,15 +242,15 @@ class Return:
 def give_back(options: OperationOptions, deployment: str, around: ServiceStandIns, out: str, writes: bool) -> Return:
     """Make a root module of a deployment of the stack in the working directory. `writes`: write it into the directory
     `out`, which must not be there, with its state, and take the objects out of the deployment, when it is proven."""
-    told = Diagnostics()
+    diagnostics = Diagnostics()
     root: RootModule | None = None
     planned: Planned[Start] | None = None
-    with told.until_an_error():
+    with diagnostics.until_an_error():
         if os.path.lexists(out):
             raise Failure(
                 error("stack.folder", "The directory exists", f"{out} already exists: use a different name with -out.")
             )
-        session = open_named(around, told)
+        session = open_named(around, diagnostics)
         (chosen,) = session.chosen([deployment])
         states = States(session.backend, chosen.name)
         recorded = {name: states.read(name) for name in states.recorded()}
@@ -256,17 +258,17 @@ def give_back(options: OperationOptions, deployment: str, around: ServiceStandIn
         root = back(session.stack, session.flow.inputs(chosen), table, out)
         with tempfile.TemporaryDirectory(prefix="planner-root-", dir=".") as folder:
             trial = back(session.stack, session.flow.inputs(chosen), table, folder)
-            planned = _attempt(trial, folder, options, told)
-        if writes and not has_errors(told) and Return(root, planned, ()).is_proven:
-            _place(root, out, told)
+            planned = _attempt(trial, folder, options, diagnostics)
+        if writes and not has_errors(diagnostics) and Return(root, planned, ()).is_proven:
+            _place(root, out, diagnostics)
             for name in table:
-                told += states.forget(name)
-            told += states.write_outputs({})
-    return Return(root, planned, tuple(told))
+                diagnostics += states.forget(name)
+            diagnostics += states.write_outputs({})
+    return Return(root, planned, tuple(diagnostics))
 
 
-def _attempt(root: RootModule, folder: str, options: OperationOptions, told: Diagnostics) -> Planned[Start]:
-    _place(root, folder, told)
+def _attempt(root: RootModule, folder: str, options: OperationOptions, diagnostics: Diagnostics) -> Planned[Start]:
+    _place(root, folder, diagnostics)
     here = os.path.abspath(".")
     try:
         os.chdir(folder)
@@ -277,18 +279,18 @@ def _attempt(root: RootModule, folder: str, options: OperationOptions, told: Dia
         if os.path.isdir(source):
             os.makedirs(".terraform", exist_ok=True)
             os.symlink(source, os.path.join(".terraform", "providers"))
-        told.check(get(options))
+        diagnostics.check(get(options))
         planned = plan(options, Hooks())
-        told += planned.diagnostics
+        diagnostics += planned.diagnostics
         return planned
     finally:
         os.chdir(here)
 
 
-def _place(root: RootModule, folder: str, told: Diagnostics) -> None:
+def _place(root: RootModule, folder: str, diagnostics: Diagnostics) -> None:
     os.makedirs(folder, exist_ok=True)
     for name, text in root.files.items():
         replace_file(os.path.join(folder, name), text.encode(), mode=0o600)
     store = StateStore(os.path.join(folder, "terraform.tfstate"))
     _, problems = store.write(root.state)
-    told.check(problems)
+    diagnostics.check(problems)

@@ -95,7 +95,7 @@ NOTHING_COMES: Coming = MappingProxyType({})
 def open_stack(
     directory: str,
     around: ServiceStandIns,
-    told: Diagnostics,
+    diagnostics: Diagnostics,
     readers: tuple[str, ...] = (),
     coming: Coming = NOTHING_COMES,
 ) -> OpenedStack:
@@ -103,9 +103,9 @@ def open_stack(
     are made from what this one publishes, the nearest last. `coming`: outputs that count instead of recorded ones.
     Raises Failure."""
     stack, problems = read_stack(directory)
-    told.check(problems)
-    told.check(not_installed(component_configs(stack.root), directory, "stacks init"))
-    backend, encryption = backend_here(directory, told)
+    diagnostics.check(problems)
+    diagnostics.check(not_installed(component_configs(stack.root), directory, "stacks init"))
+    backend, encryption = backend_here(directory, diagnostics)
 
     here = os.path.realpath(directory)
     further = ServiceStandIns(upstream={name: os.path.abspath(path) for name, path in around.upstream.items()})
@@ -123,17 +123,17 @@ def open_stack(
     return OpenedStack(directory, stack, backend, DeploymentFlow(stack, around, published, outputs), encryption)
 
 
-def backend_here(directory: str, told: Diagnostics) -> tuple[Backend, Encryption]:
+def backend_here(directory: str, diagnostics: Diagnostics) -> tuple[Backend, Encryption]:
     """The backend of the states of the stack in a directory, and their encryption. Raises Failure."""
     encryption = encryption_of(None, {}, DEFAULT_WORKSPACE)  # only TF_ENCRYPTION applies to a stack
-    told.check(encryption.check())
+    diagnostics.check(encryption.check())
     return backend_of(directory, encryption.state), encryption
 
 
-def open_named(around: ServiceStandIns, told: Diagnostics) -> OpenedStack:
+def open_named(around: ServiceStandIns, diagnostics: Diagnostics) -> OpenedStack:
     """The stack in the working directory with the services that the user named for it: a name without meaning is an
     error. Raises Failure."""
-    session = open_stack(".", around, told)
+    session = open_stack(".", around, diagnostics)
     declared = session.stack.deployments
     problems = [_unmeant("identity-token", n, declared.tokens) for n in around.tokens if n not in declared.tokens]
     addresses = {upstream.source for upstream in declared.upstream.values()}
@@ -142,7 +142,7 @@ def open_named(around: ServiceStandIns, told: Diagnostics) -> OpenedStack:
             stack, _ = read_stack(folder)
             addresses |= {upstream.source for upstream in stack.deployments.upstream.values()}
     problems += [_unmeant("upstream", name, addresses) for name in around.upstream if name not in addresses]
-    told.check(problems)
+    diagnostics.check(problems)
     return session
 
 
@@ -154,11 +154,11 @@ def _unmeant(option: str, name: str, known: Iterable[str]) -> Diagnostic:
 
 def opened(around: ServiceStandIns) -> tuple[OpenedStack, list[Diagnostic]]:
     """The stack with its diagnostics. Raises Failure, which has all problems."""
-    told = Diagnostics()
+    diagnostics = Diagnostics()
     try:
-        return open_named(around, told), told
+        return open_named(around, diagnostics), diagnostics
     except Failure as failure:
-        raise Failure([*told, *failure.diagnostics]) from None
+        raise Failure([*diagnostics, *failure.diagnostics]) from None
 
 
 def deployment_outputs(backend: Backend, deployment: str) -> Mapping[str, Value] | None:
@@ -184,13 +184,13 @@ def published_by(
             f"The upstream {folder} does not exist. Set the directory of its stack with -upstream=ADDRESS=DIRECTORY."
         )
         raise Failure(error("stack.upstream", "Unknown upstream", detail))
-    told = Diagnostics()
+    diagnostics = Diagnostics()
     try:
         with _inside(real):
-            session = open_stack(".", around, told, (*readers, real), coming)
+            session = open_stack(".", around, diagnostics, (*readers, real), coming)
     except Failure as failure:
         shown = os.path.relpath(real)
-        problems = [*told, *failure.diagnostics]
+        problems = [*diagnostics, *failure.diagnostics]
         raise Failure([evolve(d, summary=f"Upstream {shown}: {d.summary}") for d in problems]) from None
     return _Published(session, real)
 

@@ -143,14 +143,14 @@ def why(
     return _proofs(database, predicate, rows)
 
 
-def why_approved(found: Approval, negated: bool = False) -> list[dict[str, Any]]:
+def why_approved(approval: Approval, negated: bool = False) -> list[dict[str, Any]]:
     """The proofs that a plan is approved, or of the obstacles; negated, the needs of each rule for approving it. Raises
     Failure when there is nothing to explain."""
-    database = found.database
+    database = approval.database
     if negated:
         is_so = bool(database["approved"])
         rules = [str(row[1]) for row in database.facts.sorted("approval_rule")]
-        return [_why_not(database, ("approved", found.deployment, rule), is_so) for rule in rules or ["empty_plan"]]
+        return [_why_not(database, ("approved", approval.deployment, rule), is_so) for rule in rules or ["empty_plan"]]
     for predicate in ("approved", "objection", "held_up"):
         rows = database.sorted(predicate)
         if rows:

@@ -55,17 +55,17 @@ def show_plan(plan: DeploymentPlan, view: View, terminal: Terminal, schema_of: S
     whole.say(f"\n{terminal.paint(text, 'bold')}", text, type="deployment_planned", **more)
 
 
-def tell_approval(found: Approval, view: View) -> None:
+def tell_approval(approval: Approval, view: View) -> None:
     """Report the approval of a plan, or the checks that do not hold. `view`: the view of the deployment."""
-    rules = [rule for rule in found.by if rule != "empty_plan"]
+    rules = [rule for rule in approval.by if rule != "empty_plan"]
     if rules:
         view.tell(f"\nApproved by {', '.join(rules)}.")
-    lines = [refusal.text for refusal in found.refusals]
+    lines = [refusal.text for refusal in approval.refusals]
     for line in lines:
         view.tell(f"\n{line}")
-    said = f"Approved by {', '.join(found.by)}" if found.by else "; ".join(lines) or "Approval is required"
-    refusals = [{"rule": r.rule, "check": r.place, "outcome": r.outcome, "reason": r.reason} for r in found.refusals]
-    view.say(None, said, type="deployment_approval", approved_by=list(found.by), refusals=refusals)
+    said = f"Approved by {', '.join(approval.by)}" if approval.by else "; ".join(lines) or "Approval is required"
+    refusals = [{"rule": r.rule, "check": r.place, "outcome": r.outcome, "reason": r.reason} for r in approval.refusals]
+    view.say(None, said, type="deployment_approval", approved_by=list(approval.by), refusals=refusals)
 
 
 def tell_applied(deployment: str, done: Counts, mode: str, view: View, terminal: Terminal) -> None:
@@ -174,7 +174,7 @@ def _states(outputs: Mapping[str, Value]) -> dict[str, OutputState]:
 # The data of deployments, as one document.
 
 
-def deployed_json(found: Iterable[Deployed], schemas: Schemas) -> dict[str, Any]:
+def deployed_json(deployments: Iterable[Deployed], schemas: Schemas) -> dict[str, Any]:
     """Format 1.0: {"format_version", "deployments": [{"deployment", "applied", "components": [{"address", "state": what
     `show -json` prints}...], "outputs": {NAME: what `output -json` prints}}...]}."""
     return {
@@ -189,6 +189,6 @@ def deployed_json(found: Iterable[Deployed], schemas: Schemas) -> dict[str, Any]
                 ],
                 "outputs": {name: output_json(output) for name, output in sorted((one.outputs or {}).items())},
             }
-            for one in found
+            for one in deployments
         ],
     }

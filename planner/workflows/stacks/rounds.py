@@ -111,7 +111,7 @@ class Deploying:
     def planned(self, runner: Runner, plan: DeploymentPlan) -> None:
         """A plan without errors was made."""
 
-    def approves(self, plan: DeploymentPlan, found: Approval) -> bool:
+    def approves(self, plan: DeploymentPlan, decision: Approval) -> bool:
         """Whether a plan is to be applied."""
         return True
 
@@ -123,7 +123,7 @@ def deploy(
     hooks: Hooks,
     asks: Deploying,
     policies: DeploymentPolicies | None,
-    told: Diagnostics,
+    diagnostics: Diagnostics,
     most: int = 0,
 ) -> RoundsResult:
     """Plan and apply round after round until nothing is deferred, at most so many rounds (0: unlimited); returns the
@@ -133,12 +133,12 @@ def deploy(
         runner = session.runner(deployment, options, hooks)
         try:
             plan = runner.plan(to_apply=True)
-            told += [d for d in plan.diagnostics if d not in told]
+            diagnostics += [d for d in plan.diagnostics if d not in diagnostics]
             if has_errors(plan.diagnostics):
                 return deployed
             asks.planned(runner, plan)
             said = rounds.problems(plan) or judged(policies, plan)
-            told += [d for d in said if d not in told]
+            diagnostics += [d for d in said if d not in diagnostics]
             if has_errors(said):
                 return deployed
             result = approval(session.flow, deployment, plan, rounds.number - 1, said)
@@ -146,11 +146,11 @@ def deploy(
                 return deployed
             deployed.plans.append(plan)
             problems, deployed.outputs = runner.apply(plan)
-            told += [d for d in problems if d not in told]
+            diagnostics += [d for d in problems if d not in diagnostics]
             if has_errors(problems):
                 return deployed
         finally:
-            told += runner.release()
+            diagnostics += runner.release()
         deployed.is_partial = plan.is_partial
         if not plan.is_partial or STOP.requested or rounds.number == most:
             break

@@ -20,16 +20,16 @@ from planner.workflows.stacks.names import PromiseName
 def validate_stack(directory: str, places: StackSources | None = None) -> list[Diagnostic]:
     """Everything that is wrong with a stack, its deployments and the modules of its components by themselves. `places`
     replaces the sources that `init` recorded."""
-    told = Diagnostics()
-    with told.until_an_error():
+    diagnostics = Diagnostics()
+    with diagnostics.until_an_error():
         stack, problems = read_stack(directory, places)
-        told.check(problems)
-        told.check(flow_problems(stack))
-        told.check(not_installed(component_configs(stack.root), directory, "stacks init"))
+        diagnostics.check(problems)
+        diagnostics.check(flow_problems(stack))
+        diagnostics.check(not_installed(component_configs(stack.root), directory, "stacks init"))
         for config in (configured(*call) for call in component_calls(stack.root)):
             loaded = Loaded(Options(directory), "default", {}, config, new_schemas(directory, config), ())
-            told += [d for d in validate_loaded(loaded) if d not in told]
-    return told
+            diagnostics += [d for d in validate_loaded(loaded) if d not in diagnostics]
+    return diagnostics
 
 
 class _NoWork:

@@ -101,7 +101,7 @@ def _repetition(block: Any, name: str) -> Iterator[CoverageItem]:
 
 def reached(context: EvaluationContext, made: Plan | None) -> Reached:
     """The parts that one run has reached, by the values that its plan was made with."""
-    found: set[tuple[Key, str]] = set()
+    keys: set[tuple[Key, str]] = set()
     planned = {change.resource_address for change in made.changes} if made is not None else set()
     for module in context.all_instances():
         config = module.config
@@ -109,33 +109,33 @@ def reached(context: EvaluationContext, made: Plan | None) -> Reached:
             objects = module.resource(key)
             instances = objects.expansion.instances if objects.expansion is not None else {}
             if instances or join(module.text, key) in planned:
-                found.add((("resource", *_place(resource.span)), "planned"))
-            _add_repetition(found, resource, instances if objects.expansion is not None else None)
+                keys.add((("resource", *_place(resource.span)), "planned"))
+            _add_repetition(keys, resource, instances if objects.expansion is not None else None)
         for name, call in config.calls.items():
-            _add_repetition(found, call, module.calls.get(name))
+            _add_repetition(keys, call, module.calls.get(name))
         if made is not None and not made.errored:
             outputs = (output for output in config.outputs.values() if output.made_up is None)
-            found.update((("output", *_place(output.span)), "evaluated") for output in outputs)
+            keys.update((("output", *_place(output.span)), "evaluated") for output in outputs)
         for variable in config.variables.values():
             for rule in variable.validations:
                 held = truth(rule.condition, module.scope)
                 if held is not None:
-                    found.add((("validation", *_place(rule.span)), "held" if held else "failed"))
+                    keys.add((("validation", *_place(rule.span)), "held" if held else "failed"))
         for place in conditionals(config):
             where: Key = ("conditional", place.source.filename, place.node.start)
-            found.update((where, "true" if value else "false") for value in truths(module, place))
-    return frozenset(found)
+            keys.update((where, "true" if value else "false") for value in truths(module, place))
+    return frozenset(keys)
 
 
 def _place(span: Span) -> tuple[str, int]:
     return span.filename, span.start
 
 
-def _add_repetition(found: set[tuple[Key, str]], block: Any, instances: Any) -> None:
+def _add_repetition(keys: set[tuple[Key, str]], block: Any, instances: Any) -> None:
     for argument in ("count", "for_each", "enabled"):
         expr: Expr | None = getattr(block, argument)
         if expr is not None and instances is not None:
-            found.add((("repetition", *_place(expr.span)), "some" if instances else "none"))
+            keys.add((("repetition", *_place(expr.span)), "some" if instances else "none"))
 
 
 # The conditionals of a module, and the values of the names in them: those of the module, of the instances of a

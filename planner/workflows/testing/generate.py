@@ -273,7 +273,7 @@ def _reference(variable: str) -> tuple[Reference, ...]:
 def _mocks(config: Config) -> tuple[list[tuple[str, str]], list[str]]:
     """(name, alias) of every provider configuration of the root module, and what cannot be mocked."""
     root = config.root
-    found: list[tuple[str, str]] = []
+    pairs: list[tuple[str, str]] = []
     remarks: list[str] = []
     for source in sorted(needed_providers(config).started - {BUILTIN}):
         names = list(_local_names(root, source))
@@ -281,14 +281,14 @@ def _mocks(config: Config) -> tuple[list[tuple[str, str]], list[str]]:
             remarks.append(f"The root module has no name for the provider {source}, so it is not mocked.")
         for name in names:
             aliases = {b.alias or "" for b in root.providers.values() if b.name == name} | {""}
-            found += [(name, alias) for alias in sorted(aliases)]
+            pairs += [(name, alias) for alias in sorted(aliases)]
     if any(r.type == "terraform_remote_state" for module in root.walk() for r in module.resources.values()):
-        found.append(("terraform", ""))
+        pairs.append(("terraform", ""))
     for module in root.walk():
         if module.path and module.providers:
             place = ".".join(f"module.{name}" for name in module.path)
             remarks.append(f"{place} configures providers itself: they are not mocked.")
-    return found, remarks
+    return pairs, remarks
 
 
 def _local_names(root: ModuleConfig, source: str) -> Iterator[str]:

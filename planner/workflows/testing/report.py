@@ -66,7 +66,7 @@ class TestView:
         """The remains of a state are written to a file."""
 
     def diagnostics(
-        self, found: Iterable[Diagnostic], file: TestFileResult | None = None, run: RunResult | None = None
+        self, problems: Iterable[Diagnostic], file: TestFileResult | None = None, run: RunResult | None = None
     ) -> None:
         """Problems, perhaps about a file and a run of it."""
 
@@ -79,7 +79,7 @@ class TestView:
     def conclusion(self, status: str, files: list[TestFileResult]) -> None:
         """All is over."""
 
-    def coverage(self, found: Coverage) -> None:
+    def coverage(self, coverage: Coverage) -> None:
         """The parts of the module that runs have reached."""
 
 
@@ -117,9 +117,9 @@ class HumanTestView(TestView):
             StateText(lookup.resource_schema, lookup.decode, self.terminal).show(run.shown.state)
 
     def diagnostics(
-        self, found: Iterable[Diagnostic], file: TestFileResult | None = None, run: RunResult | None = None
+        self, problems: Iterable[Diagnostic], file: TestFileResult | None = None, run: RunResult | None = None
     ) -> None:
-        show(sorted(found, key=by_place), self.terminal, is_ordered=True)
+        show(sorted(problems, key=by_place), self.terminal, is_ordered=True)
 
     def cleaned(self, file: TestFileResult, run: RunResult, left: Left) -> None:
         name = f"{cell(file.name)}/{run.name}"
@@ -178,10 +178,10 @@ class HumanTestView(TestView):
         title, _, rest = text.partition(" ")
         self.terminal.out(f"\n{self.terminal.paint(title, 'green' if status == 'pass' else 'red')} {rest}")
 
-    def coverage(self, found: Coverage) -> None:
+    def coverage(self, coverage: Coverage) -> None:
         from planner.workflows.testing.report_files import coverage_text
 
-        self.terminal.out(f"\n{coverage_text(found)}")
+        self.terminal.out(f"\n{coverage_text(coverage)}")
 
 
 class JsonTestView(TestView):
@@ -237,9 +237,9 @@ class JsonTestView(TestView):
             self._message("-verbose flag enabled, printing state", "test_state", data, file, run)
 
     def diagnostics(
-        self, found: Iterable[Diagnostic], file: TestFileResult | None = None, run: RunResult | None = None
+        self, problems: Iterable[Diagnostic], file: TestFileResult | None = None, run: RunResult | None = None
     ) -> None:
-        self.lines.diagnostics(found, **_about(file, run))
+        self.lines.diagnostics(problems, **_about(file, run))
 
     def cleaned(self, file: TestFileResult, run: RunResult, left: Left) -> None:
         if left.has_objects:
@@ -294,11 +294,11 @@ class JsonTestView(TestView):
         }
         self._message(summary(status, files), "test_summary", data)
 
-    def coverage(self, found: Coverage) -> None:
+    def coverage(self, coverage: Coverage) -> None:
         from planner.workflows.testing.report_files import coverage_json, coverage_text
 
-        text = coverage_text(found).splitlines()[0].removesuffix(" No run reached:")
-        self._message(text, "test_coverage", coverage_json(found))
+        text = coverage_text(coverage).splitlines()[0].removesuffix(" No run reached:")
+        self._message(text, "test_coverage", coverage_json(coverage))
 
 
 class TestViews(TestView):
@@ -328,11 +328,11 @@ class TestViews(TestView):
             view.saving(file, run, path)
 
     def diagnostics(
-        self, found: Iterable[Diagnostic], file: TestFileResult | None = None, run: RunResult | None = None
+        self, problems: Iterable[Diagnostic], file: TestFileResult | None = None, run: RunResult | None = None
     ) -> None:
-        found = list(found)
+        problems = list(problems)
         for view in self.views:
-            view.diagnostics(found, file, run)
+            view.diagnostics(problems, file, run)
 
     def stopping(self) -> None:
         for view in self.views:
@@ -346,9 +346,9 @@ class TestViews(TestView):
         for view in self.views:
             view.conclusion(status, files)
 
-    def coverage(self, found: Coverage) -> None:
+    def coverage(self, coverage: Coverage) -> None:
         for view in self.views:
-            view.coverage(found)
+            view.coverage(coverage)
 
 
 def _about(file: TestFileResult | None, run: RunResult | None) -> dict[str, str]:

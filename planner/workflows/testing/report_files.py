@@ -18,11 +18,11 @@ from planner.workflows.testing.generate import GeneratedRun, GeneratedTests
 from planner.workflows.testing.results import RunResult, TestFileResult
 
 
-def coverage_text(found: Coverage) -> str:
+def coverage_text(coverage: Coverage) -> str:
     """The parts that were not reached, and how much was."""
-    count, of = found.counts
+    count, of = coverage.counts
     lines = []
-    for item, seen in found.items:
+    for item, seen in coverage.items:
         missing = [way for way in item.ways if way not in seen]
         if missing:
             lines.append(f"  {item.span}: {item.kind} {visible(item.name)}: never {' or '.join(missing)}")
@@ -30,9 +30,9 @@ def coverage_text(found: Coverage) -> str:
     return "\n".join([f"{head}. No run reached:", *lines] if lines else [f"{head}."])
 
 
-def coverage_json(found: Coverage) -> dict[str, Any]:
+def coverage_json(coverage: Coverage) -> dict[str, Any]:
     """The coverage as a document."""
-    count, of = found.counts
+    count, of = coverage.counts
     return {
         "format_version": "1.0",
         "reached": count,
@@ -46,15 +46,15 @@ def coverage_json(found: Coverage) -> dict[str, Any]:
                 "reached": sorted(seen),
                 "missing": sorted(set(item.ways) - seen),
             }
-            for item, seen in found.items
+            for item, seen in coverage.items
         ],
     }
 
 
-def coverage_lcov(found: Coverage) -> str:
+def coverage_lcov(coverage: Coverage) -> str:
     """A record for each file: its lines with something to reach, and a branch for each way."""
     files: dict[str, list[tuple[int, list[bool]]]] = {}
-    for item, seen in found.items:
+    for item, seen in coverage.items:
         entry = item.span.line, [way in seen for way in item.ways]
         files.setdefault(item.span.filename, []).append(entry)
     lines: list[str] = []

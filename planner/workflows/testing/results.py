@@ -130,7 +130,7 @@ class TestListener(Protocol):
     def saving(self, file: TestFileResult, run: RunResult, path: str) -> None:
         """The remains of a state are written to a file."""
 
-    def diagnostics(self, found: Iterable[Diagnostic], file: TestFileResult, run: RunResult) -> None:
+    def diagnostics(self, problems: Iterable[Diagnostic], file: TestFileResult, run: RunResult) -> None:
         """Problems about a run that do not count for it."""
 
     def interrupted(self, what: Interrupted) -> None:

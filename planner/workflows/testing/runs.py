@@ -212,18 +212,18 @@ class FileRunner:
             return
         if not self._passes(it, left_before(file, run)):
             return
-        values, found = self._values(it)
-        if not self._passes(it, found) or values is None:
+        values, problems = self._values(it)
+        if not self._passes(it, problems) or values is None:
             return
         subject = self.subjects.subject(file, run, values)
         if not self._passes(it, subject.remarks) or not self._passes(it, subject.absent()):
             return
         if is_limited(run) and not self._passes(it, subject.validate()):
             return
-        limits, found = limits_of(run)
-        if has_errors(found):
-            found = [*subject.validate(), *found]
-        if not self._passes(it, found):
+        limits, problems = limits_of(run)
+        if has_errors(problems):
+            problems = [*subject.validate(), *problems]
+        if not self._passes(it, problems):
             return
         if run.command == "plan":
             self._plan(it, subject, values, limits, expected)

@@ -70,32 +70,32 @@ class Suite:
 
 def load_suite(options: TestOptions) -> tuple[Suite | None, list[Diagnostic]]:
     """The test files of a directory with all that they need; None with errors. No backend is opened."""
-    told = Diagnostics()
-    with told.until_an_error():
-        return _load(options, told), told
-    return None, told
+    diagnostics = Diagnostics()
+    with diagnostics.until_an_error():
+        return _load(options, diagnostics), diagnostics
+    return None, diagnostics
 
 
-def _load(options: TestOptions, told: Diagnostics) -> Suite:
+def _load(options: TestOptions, diagnostics: Diagnostics) -> Suite:
     begun, problems = begin(options)
-    told.check(problems)
+    diagnostics.check(problems)
     given, problems = global_values(options.directory, options.test_directory or DEFAULT_DIRECTORY, begun.given)
-    told.check(problems)
+    diagnostics.check(problems)
     data_dir = data_directory(os.environ)
     config, problems = load_config(options.directory, variables=given, workspace=begun.workspace, data_dir=data_dir)
     tests = load_test_files(
         options.directory, options.test_directory, variables=given, workspace=begun.workspace, data_dir=data_dir
     )
-    told.check(beside_tests(problems, tests.problems))
+    diagnostics.check(beside_tests(problems, tests.problems))
     if config is None:
         raise Failure(())
-    files = _select(tests.files, options.filters, told)
+    files = _select(tests.files, options.filters, diagnostics)
     loaded = Loaded(options, begun.workspace, given, config, new_schemas(options.directory, config), ())
     others = {id(run.config): run.config for file in tests.files for run in file.runs if run.config is not None}
-    return Suite(options, loaded, files, tuple(told), dict(given), tuple(others.values()))
+    return Suite(options, loaded, files, tuple(diagnostics), dict(given), tuple(others.values()))
 
 
-def _select(files: tuple[TestFile, ...], filters: tuple[str, ...], told: Diagnostics) -> tuple[TestFile, ...]:
+def _select(files: tuple[TestFile, ...], filters: tuple[str, ...], diagnostics: Diagnostics) -> tuple[TestFile, ...]:
     """The files that the filters name. Raises Failure for one that names none."""
     if not filters:
         return files
@@ -106,8 +106,8 @@ def _select(files: tuple[TestFile, ...], filters: tuple[str, ...], told: Diagnos
             detail = f"There is no test file {wanted}.{did_you_mean(wanted, names)}"
             if not did_you_mean(wanted, names) and names:
                 detail += f" The test files are: {', '.join(names[:5])}{', ...' if len(names) > 5 else ''}."
-            told.append(error("test.unknown_file", "Unknown test file", detail))
-    told.check()
+            diagnostics.append(error("test.unknown_file", "Unknown test file", detail))
+    diagnostics.check()
     return tuple(file for file in files if file.name in filters)
 
 

@@ -18,17 +18,17 @@ from planner.world.state.workspace import data_directory
 def validate_with_tests(options: Options, test_directory: str = "") -> list[Diagnostic]:
     """Everything that is wrong with the configuration by itself, and with its test files. `test_directory`: "" for the
     usual one."""
-    told = Diagnostics()
-    with told.until_an_error():
-        loaded = load(options, told)
+    diagnostics = Diagnostics()
+    with diagnostics.until_an_error():
+        loaded = load(options, diagnostics)
         names, is_there = find_test_files(options.directory, test_directory or DEFAULT_DIRECTORY)
         tests = problems_of_tests(loaded, test_directory) if names or (test_directory and not is_there) else []
-        return [*override_warnings(loaded.config), *told, *validate_loaded(loaded), *tests]
+        return [*override_warnings(loaded.config), *diagnostics, *validate_loaded(loaded), *tests]
     beside = Diagnostics()
     with beside.until_an_error():
         broken = read_tests(options.directory, test_directory)
         beside += () if broken is None else broken.problems
-    return beside_tests(told, (problem for problem in beside if problem not in told))
+    return beside_tests(diagnostics, (problem for problem in beside if problem not in diagnostics))
 
 
 def problems_of_tests(loaded: Loaded[Any], test_directory: str) -> list[Diagnostic]:

@@ -101,8 +101,8 @@ class Installer:
         for line in lines:
             self.say(line)
 
-    def _weighed(self, address: str, found: Iterable[Diagnostic]) -> list[Diagnostic]:
-        return [evolve(d, severity="warning") if address in self.optional else d for d in found]
+    def _weighed(self, address: str, problems: Iterable[Diagnostic]) -> list[Diagnostic]:
+        return [evolve(d, severity="warning") if address in self.optional else d for d in problems]
 
     def _builtin(self, address: str, wanted: VersionSet) -> list[Diagnostic]:
         if address == BUILTIN and not wanted.texts:
@@ -237,15 +237,15 @@ def _not_selected(address: str, problem: InstallError) -> Diagnostic:
     return error(code, title, f"The versions of provider {provider_display(address)} cannot be determined: {problem}.")
 
 
-def _with_hint(address: str, found: list[Diagnostic], wanted: Mapping[str, VersionSet]) -> list[Diagnostic]:
+def _with_hint(address: str, problems: list[Diagnostic], wanted: Mapping[str, VersionSet]) -> list[Diagnostic]:
     """A provider that a registry does not know is often one that a module forgot to require."""
-    if not has_errors(found) or not any(d.code == "install.unknown_provider" for d in found):
-        return found
+    if not has_errors(problems) or not any(d.code == "install.unknown_provider" for d in problems):
+        return problems
     name = address.rpartition("/")[2]
     others = [provider_display(a) for a in sorted(wanted) if a != address and a.rpartition("/")[2] == name]
     hint = f" Perhaps {others[0]} is meant?" if others else ""
     more = f"{hint} Each module must name its providers in required_providers; `providers` shows which ones need this."
-    return [evolve(d, detail=d.detail + more) for d in found]
+    return [evolve(d, detail=d.detail + more) for d in problems]
 
 
 def _not_installed(address: str, version: Version, problem: InstallError) -> Diagnostic:

@@ -97,10 +97,10 @@ class SealedState(_Sealed):
         return Unsealed(result.data, result.is_pending)
 
 
-def _check_head(found: Decrypted) -> None:
+def _check_head(content: Decrypted) -> None:
     """Serial and lineage are also in clear, where anyone can change them. Raises TargetError."""
-    serial, lineage = _serial_and_lineage(found.data)
-    outer, history = found.head.get("serial"), found.head.get("lineage")
+    serial, lineage = _serial_and_lineage(content.data)
+    outer, history = content.head.get("serial"), content.head.get("lineage")
     if outer is not None and outer.__class__ is not int:
         raise TargetError("the serial of the encrypted state is not a whole number")
     if outer is not None and serial is not None and outer != serial:

@@ -320,12 +320,12 @@ class ShownPlan:
             later = {change.address for change in self.plan.changes}
             yield from read_values(self.document.root.get("prior_state"), "prior_state", later)
 
-    def _kept(self, found: ShownRows) -> Iterable[Row]:
-        self.rows.hidden.update(found.hidden)
-        self.unknown |= found.unknown
-        self.rows.exact |= found.exact
-        self.rows.open |= found.open
-        return found.values
+    def _kept(self, rows: ShownRows) -> Iterable[Row]:
+        self.rows.hidden.update(rows.hidden)
+        self.unknown |= rows.unknown
+        self.rows.exact |= rows.exact
+        self.rows.open |= rows.open
+        return rows.values
 
 
 # The content of texts that a document shows as unknown: the configuration at hand makes them with jsonencode, and

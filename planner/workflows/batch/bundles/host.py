@@ -102,11 +102,11 @@ def _place() -> Iterator[str]:
 
 def _leftovers(home: str) -> list[str]:
     """Files that must not be lost: a state that could not be saved, journals."""
-    found = []
+    paths = []
     for folder, _, names in os.walk(home):
         in_data = os.sep + ".terraform" + os.sep + "planner" in folder
-        found += [os.path.join(folder, n) for n in names if n in _KEPT or (in_data and n.endswith(".journal"))]
-    return sorted(found)
+        paths += [os.path.join(folder, n) for n in names if n in _KEPT or (in_data and n.endswith(".journal"))]
+    return sorted(paths)
 
 
 def _answer(parcel: Parcel, home: str, tree: str) -> ParcelResult:

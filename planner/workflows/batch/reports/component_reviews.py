@@ -72,12 +72,12 @@ class _ComponentReads:
                 return None
             if not (isinstance(node, Traversal) and node.root == "var" and isinstance(node.steps[0], GetAttr)):
                 return Span(inputs.source, node.start, node.end), variable if inputs is self.given else ""
-            variable, found = node.steps[0].name, Span(inputs.source, node.start, node.end)
+            variable, span = node.steps[0].name, Span(inputs.source, node.start, node.end)
             outside = self._module(path[:-1]) if path else None
             call = outside.components.get(f"stack.{path[-1][0]}") if outside is not None else None
             inputs = call.inputs if call is not None else self.given
             if variable not in dict(_items(inputs)):
-                return found, ""
+                return span, ""
             path = path[:-1]
         return None
 

@@ -81,9 +81,9 @@ def prefix_of(part: DeploymentReport, parts: Sequence[DeploymentReport]) -> str:
 
 
 def stack_report(
-    command: str, parts: Sequence[DeploymentReport], told: Iterable[Diagnostic], begun: float
+    command: str, parts: Sequence[DeploymentReport], diagnostics: Iterable[Diagnostic], begun: float
 ) -> dict[str, Any]:
-    """The report of a command about deployments, which began at this time. `told`: the diagnostics."""
+    """The report of a command about deployments, which began at this time."""
     units: list[dict[str, Any]] = []
     edges: list[list[str]] = []
     for part in parts:
@@ -93,7 +93,7 @@ def stack_report(
             units.append({**unit, **named, "because": f"{before}{unit['because']}" if unit["because"] else ""})
         edges += [[f"{before}{a}", f"{before}{b}"] for a, b in part.edges]
     outcomes = Counter(unit["outcome"] for unit in units)
-    problems = list(told)
+    problems = list(diagnostics)
     elsewhere = [problem for unit in units for problem in unit["diagnostics"]]
     return {
         "format_version": "1.0",

@@ -200,10 +200,10 @@ def _drift_line(document: dict[str, Any]) -> str:
     if number:
         changed = sum(any(unit["counts"].values()) for unit in document["units"])
         objects = f"{number:,} object{'s' * (number != 1)} changed outside"
-        found = f"Drift: {objects} in {changed} of {units} {noun}{'s' * (units != 1)}"
+        text = f"Drift: {objects} in {changed} of {units} {noun}{'s' * (units != 1)}"
     else:
-        found = f"No drift in {units} {noun}{'s' * (units != 1)}"
-    return ", ".join([found, *others])
+        text = f"No drift in {units} {noun}{'s' * (units != 1)}"
+    return ", ".join([text, *others])
 
 
 def noun_of(document: Mapping[str, Any]) -> str:

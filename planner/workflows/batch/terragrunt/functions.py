@@ -228,21 +228,21 @@ class Functions:
 
     @_declared(Param("path", STRING), variadic=_ANYTHING, result=DYNAMIC)
     def _read_terragrunt_config(self, path: str, *default: Value) -> Value:
-        found = self._file(path)
-        if not self.session.is_file(found):
+        file = self._file(path)
+        if not self.session.is_file(file):
             if default:
                 return default[0]
-            raise FunctionError(f"There is no file {found}.", 0)
-        if os.path.basename(found).endswith(".stack.hcl"):
-            raise FunctionError(f"{found} describes a stack, which cannot be read as a value yet.", 0)
-        if os.path.basename(found).startswith("terragrunt.values."):
-            document = self.session.read(found, None)
+            raise FunctionError(f"There is no file {file}.", 0)
+        if os.path.basename(file).endswith(".stack.hcl"):
+            raise FunctionError(f"{file} describes a stack, which cannot be read as a value yet.", 0)
+        if os.path.basename(file).startswith("terragrunt.values."):
+            document = self.session.read(file, None)
             return {name: self.frame.evaluate(expr) for name, expr in sorted(document.root.attributes.items())}
-        if found in self.session.reading:
-            raise FunctionError(f"{found} is read by itself, over other files.", 0)
+        if file in self.session.reading:
+            raise FunctionError(f"{file} is read by itself, over other files.", 0)
         if self.frame.depth > DEEPEST:
-            raise FunctionError(f"{found} is read over more than {DEEPEST} other files.", 0)
-        return self.frame.config_of(found)
+            raise FunctionError(f"{file} is read over more than {DEEPEST} other files.", 0)
+        return self.frame.config_of(file)
 
     @_declared(Param("path", STRING))
     def _read_tfvars_file(self, path: str) -> Value:

@@ -378,8 +378,8 @@ def _gone(text: str) -> Any:
     raise ServiceError(text, code="404")
 
 
-def _data(found: Any) -> dict[str, Any]:
-    data = found.get("data") if isinstance(found, dict) else None
+def _data(document: Any) -> dict[str, Any]:
+    data = document.get("data") if isinstance(document, dict) else None
     if not isinstance(data, dict) or not data.get("id"):
         raise ServiceError("the answer has no data with an id")
     return data
