@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from planner.operations.plan import Planned as Planned
     from planner.operations.plan import Start as Start
     from planner.operations.plan_files import Unstored
-    from planner.operations.what_if import PlanComparison
+    from planner.operations.what_if import PlanComparison as PlanComparison
     from planner.render.cause_summary import Causes
     from planner.render.review.subject import ReviewSubject
 

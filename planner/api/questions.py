@@ -132,6 +132,14 @@ class Questions(Work):
                 return None, []
             return what_if(tried, base)
 
+    def variation(self, variables: tuple[str, ...]) -> tuple[PlanComparison | None, list[Diagnostic]]:
+        """The plan of these options (`made`) beside one with these assignments of variables."""
+        from planner.operations.what_if import what_if
+
+        given = (*self.options.var_args, *(("var", one) for one in variables))
+        with self._session():
+            return what_if(evolve(self.options, made=None, var_args=given), self.options)
+
     def scope(self, planning: bool = False) -> tuple[Scope | None, list[Diagnostic]]:
         """The values of the root module, for evaluating expressions; with `planning` as a plan sees them."""
         from planner.operations.variables import console_scope

@@ -177,13 +177,20 @@ KINDS = {"": ("apply", "plan"), "plan": ("plan",), "apply": ("apply",)}
 
 
 @command(
-    "[options] -out=FILE.html",
-    """Writes one HTML page about a plan for a browser, which needs no network. It shows the graph, with search,
-zoom and collapsible modules; kinds of edges; changes and their causes; the rule and the source line of each edge; the
-reach of a change; the path between two nodes; and policy verdicts.
+    "[options] -out=FILE.html | -serve",
+    """Writes one HTML page about a plan for a browser, which needs no network. It begins with what will be done, and
+shows the graph, with search, zoom and collapsible modules; kinds of edges; changes and their causes; the rule and the
+source line of each edge; the reach of a change; the path between two nodes; and policy verdicts. The drawing can be
+saved as SVG or PNG, and the changes as Markdown.
 
-With -plan the page shows a saved plan, otherwise a new one. Nothing is changed.""",
+With -plan the page shows a saved plan, otherwise a new one. Nothing is changed.
+
+With -serve the page is served to browsers of this machine until Ctrl-C, at an address with a secret token. It follows
+the files as they are saved, as planner watch does, and answers why, why -not, query and what-if; plans can be kept and
+compared. While the configuration is broken, the page shows the problems and the last good plan.""",
     (
+        Flag("serve", "bool", "Serve the page on the loopback interface, and plan again as files are saved."),
+        Flag("port", "int", "Serve on this port (default: any that is free).", 0, "PORT"),
         Flag("out", "string", "Write the page to this file.", value="FILE"),
         Flag("plan", "string", "Show this plan file.", value="FILE"),
         Flag("type", "string", "Show only this graph: plan or apply (default: both).", value="TYPE"),
@@ -198,13 +205,16 @@ With -plan the page shows a saved plan, otherwise a new one. Nothing is changed.
 )
 def explore(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when there is no plan or the page cannot be written."""
+    if arguments["serve"]:
+        return _serve(arguments, terminal)
     from planner.render.page.of_plan import page_of_plan
     from planner.render.page.page import page_html
     from planner.render.progress import ProgressHooks
 
     no_directory(arguments, "explore")
     if not arguments["out"]:
-        raise UsageError("Option -out is required", "Name the file to write: planner explore -out=plan.html")
+        detail = "Name the file to write: planner explore -out=plan.html, or serve the page: planner explore -serve"
+        raise UsageError("Option -out is required", detail)
     if arguments["type"] not in KINDS:
         raise UsageError(f"Unknown graph type {arguments['type']}", "The types are: plan, apply.")
     plan_file = arguments["plan"] or None
@@ -218,6 +228,27 @@ def explore(arguments: Arguments, terminal: Terminal) -> int:
     if not has_errors(problems):
         terminal.out(f"The page is in {arguments['out']}.")
     return finish(problems, terminal)
+
+
+def _serve(arguments: Arguments, terminal: Terminal) -> int:
+    """0 when it is interrupted."""
+    from planner.cli.live_page import serve
+
+    no_directory(arguments, "explore")
+    if arguments["out"] or arguments["plan"]:
+        raise UsageError("Conflicting options", "The served page follows the files: leave out -out and -plan.")
+    if arguments["type"] not in KINDS:
+        raise UsageError(f"Unknown graph type {arguments['type']}", "The types are: plan, apply.")
+    if not 0 <= arguments["port"] <= 65535:
+        raise UsageError("Option -port requires a port", "A port is a number from 0 to 65535.")
+    if any(name.endswith((".tfcomponent.hcl", ".tfdeploy.hcl")) for name in os.listdir(".")):
+        detail = "Only one root module can be served. For the page of a stack: planner stacks plan -html=FILE."
+        raise UsageError("This directory is a stack", detail)
+
+    def calls() -> Questions:  # there may be policies of the directory later
+        return plan_calls(Questions, arguments, needs_configuration=True)
+
+    return serve(calls, KINDS[arguments["type"]], arguments["port"], terminal)
 
 
 MOST_SHOWN = 10

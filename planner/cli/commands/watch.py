@@ -69,19 +69,12 @@ GRAIN = 20_000_000
 def _watch(calls_of: Callable[[], Making], terminal: Terminal, is_json: bool) -> int:
     """Watch until interrupted: 0, or 1 while a plan is made. Failed plans are reported but not compared: the next plan
     is compared with the last successful one."""
-    looking = Watch()
-    looking.also((".", os.path.dirname(OWN), OWN))
+    files = PlanFiles()
     verdict: Verdict | None = None
     last: MadePlan[Any] | None = None
     standing: Standing | None = None
     changed: frozenset[str] = frozenset()
     parts: dict[int, Changed] = {}
-    exact: set[str] = set()
-
-    def counts(path: str) -> bool:
-        # by a function, or among policies
-        is_listed = (folder := os.path.dirname(path)) in exact or folder.startswith(os.path.dirname(OWN))
-        return path in exact or (_counts(path) and (is_listed or path.endswith(_CONFIGURATION)))
 
     try:
         while True:
@@ -89,7 +82,7 @@ def _watch(calls_of: Callable[[], Making], terminal: Terminal, is_json: bool) ->
             calls = calls_of()
             may_part = standing is not None and not calls.options.judges
             parted = standing.after(changed, calls.options) if standing is not None and may_part else None
-            if parted is not None and (more := frozenset(filter(counts, looking.changed()))):
+            if parted is not None and (more := files.edits()):
                 parted, changed = None, changed | more  # the part may have seen half of it
             if parted is None:
                 result = calls.plan_to_explain()
@@ -105,8 +98,7 @@ def _watch(calls_of: Callable[[], Making], terminal: Terminal, is_json: bool) ->
             _tell(last, made, changed, parts, terminal, is_json, verdict, former)
             verdict = verdict or former  # as with plans, failed ones are compared with nothing
             finish([*problems, *judging], terminal)
-            exact |= {os.path.normpath(path) for path in (*_exact_paths(calls, made or last), *_policy_paths(calls))}
-            looking.also((*sorted(exact), *_folders(made or last)), since - GRAIN)
+            files.also(calls, made or last, since)
             if not is_json:
                 terminal.out(f"\nPlanned in {time.monotonic() - began:.1f} s. Waiting for changes; Ctrl-C ends this.")
             terminal.stdout.flush()
@@ -115,19 +107,43 @@ def _watch(calls_of: Callable[[], Making], terminal: Terminal, is_json: bool) ->
             last = made or last
             parts = {id(last): parts[id(last)]} if id(last) in parts else {}
             gc.collect()  # which a command that ends leaves to the operating system
-            changed = _next(looking, counts)
+            changed = _next(files)
     except KeyboardInterrupt:
         return 0
 
 
-def _next(looking: Watch, counts: Callable[[str], bool]) -> frozenset[str]:
+def _next(files: PlanFiles) -> frozenset[str]:
     changed: frozenset[str] = frozenset()
     while not changed:
         if STOP.requested:  # what is raised while objects are finalized gets lost
             raise KeyboardInterrupt
-        changed = frozenset(filter(counts, looking.changed()))
+        changed = files.edits()
         time.sleep(SECONDS / 5 if changed else SECONDS)  # an editor may write several files
-    return changed | frozenset(filter(counts, looking.changed()))
+    return changed | files.edits()
+
+
+class PlanFiles:
+    """The files that plans are made from, watched for changes."""
+
+    def __init__(self) -> None:
+        self._watch = Watch()
+        self._watch.also((".", os.path.dirname(OWN), OWN))
+        self._exact: set[str] = set()
+
+    def also(self, calls: Making, made: MadePlan[Any] | None, since: int) -> None:
+        """Watch also the files of a plan that was begun then (nanoseconds), or of the last one where it failed."""
+        self._exact |= {os.path.normpath(path) for path in (*_exact_paths(calls, made), *_policy_paths(calls))}
+        self._watch.also((*sorted(self._exact), *_folders(made)), since - GRAIN)
+
+    def edits(self) -> frozenset[str]:
+        """The files that were changed since the last call and may matter."""
+        return frozenset(filter(self._counts, self._watch.changed()))
+
+    def _counts(self, path: str) -> bool:
+        # by a function, or among policies
+        folder = os.path.dirname(path)
+        is_listed = folder in self._exact or folder.startswith(os.path.dirname(OWN))
+        return path in self._exact or (_counts(path) and (is_listed or path.endswith(_CONFIGURATION)))
 
 
 _CONFIGURATION = (".tf", ".tofu", ".tf.json", ".tofu.json", ".tfvars", ".tfvars.json")

@@ -25,11 +25,11 @@ def _text(proof: dict[str, Any], arguments: Arguments, terminal: Terminal) -> st
         raise UsageError(f"The proof has no step {arguments['expand']}", detail) from None
 
 
-def _summary(arguments: Arguments, terminal: Terminal) -> int:
+def _summary(arguments: Arguments, terminal: Terminal, calls: Questions) -> int:
     """The causes of all changes of a plan."""
     from planner.cli.views import show_summary, summary_document
 
-    answer = plan_calls(Making, arguments).plan_to_explain(arguments["plan"] or None)
+    answer = Making(calls.options, owns_process=True).plan_to_explain(arguments["plan"] or None)
     made = answer.complete
     if made is None:
         return finish(list(answer.diagnostics), terminal)
@@ -40,13 +40,13 @@ def _summary(arguments: Arguments, terminal: Terminal) -> int:
     return finish(list(answer.diagnostics), terminal)
 
 
-def _effects(arguments: Arguments, terminal: Terminal, source: str) -> int:
+def _effects(arguments: Arguments, terminal: Terminal, calls: Questions, source: str) -> int:
     """The changes that follow from a value, a file or a module; or those of an action."""
     from planner.cli.views import causes_of
     from planner.logic.programs.actions import verbs
     from planner.render.cause_summary import summary_json
 
-    effects, diagnostics = plan_calls(Questions, arguments).effects(source, arguments["plan"] or None)
+    effects, diagnostics = calls.effects(source, arguments["plan"] or None)
     if effects is None:
         return finish(diagnostics, terminal)
     shown = causes_of(effects.plan, effects.because, terminal, notes=effects.notes)
@@ -66,12 +66,12 @@ MOST_ENTRIES = 11
 """lines of a list, unless all are requested"""
 
 
-def _list(arguments: Arguments, terminal: Terminal) -> int:
+def _list(arguments: Arguments, terminal: Terminal, calls: Questions) -> int:
     """Everything that a word applies to."""
     from planner.render.alike import alike
 
     (word,) = arguments.words
-    of, diagnostics = plan_calls(Questions, arguments).listing(word, arguments["plan"] or None)
+    of, diagnostics = calls.listing(word, arguments["plan"] or None)
     if of is None or has_errors(diagnostics):
         return finish(diagnostics, terminal)
     if arguments["json"]:
@@ -91,14 +91,13 @@ def _list(arguments: Arguments, terminal: Terminal) -> int:
     return finish(diagnostics, terminal)
 
 
-def _fix(arguments: Arguments, terminal: Terminal) -> int:
+def _fix(arguments: Arguments, terminal: Terminal, calls: Questions) -> int:
     """Print the fixes."""
     from planner.render.why import fixes_text
 
     if arguments["not"]:
         raise UsageError("-fix and -not cannot be combined", "-fix requires a result that holds.")
-    calls, words = plan_calls(Questions, arguments), tuple(arguments.words)
-    document, diagnostics = calls.removals(words, arguments["type"], arguments["plan"] or None)
+    document, diagnostics = calls.removals(tuple(arguments.words), arguments["type"], arguments["plan"] or None)
     if document is None or has_errors(diagnostics):
         return finish(diagnostics, terminal)
     if arguments["json"]:
@@ -107,6 +106,25 @@ def _fix(arguments: Arguments, terminal: Terminal) -> int:
         width = terminal.width - 1 if is_terminal(terminal.stdout) else 0
         terminal.out(fixes_text(document, terminal.paint, width))
     return finish(diagnostics, terminal)
+
+
+FLAGS = (
+    Flag("type", "string", "The graph: plan, plan-refresh-only, plan-destroy or apply.", value="TYPE"),
+    Flag("plan", "string", "Use the apply graph of this plan file.", value="FILE"),
+    Flag("depth", "int", "Show only this many levels of the proof.", 0, value="N"),
+    Flag("expand", "string", "Show one step of the proof in full, by its name in -json: p1, p2, ...", value="ID"),
+    Flag("full", "bool", "Show the whole proof: every fact, rule and condition."),
+    Flag("not", "bool", "Explain why something does not hold."),
+    Flag("fix", "bool", "List the smallest sets of lines and options to remove so that it no longer holds."),
+    PAGER,
+    JSON,
+    DESTROY,
+    SINCE,
+    *OPERATION,
+    *STATE,
+    *POLICY,
+    *VARIABLES,
+)
 
 
 @command(
@@ -152,44 +170,28 @@ each checked by deriving or planning again without them, or with the reason why 
 With -not, each form explains why something does not hold: the nearest derivation, and with -full the first failing
 condition of each rule. Every step has its reason, and every leaf its place in a file. Repeated steps are abbreviated
 (p4, above).""",
-    (
-        Flag("type", "string", "The graph: plan, plan-refresh-only, plan-destroy or apply.", value="TYPE"),
-        Flag("plan", "string", "Use the apply graph of this plan file.", value="FILE"),
-        Flag("depth", "int", "Show only this many levels of the proof.", 0, value="N"),
-        Flag("expand", "string", "Show one step of the proof in full, by its name in -json: p1, p2, ...", value="ID"),
-        Flag("full", "bool", "Show the whole proof: every fact, rule and condition."),
-        Flag("not", "bool", "Explain why something does not hold."),
-        Flag("fix", "bool", "List the smallest sets of lines and options to remove so that it no longer holds."),
-        PAGER,
-        JSON,
-        DESTROY,
-        SINCE,
-        *OPERATION,
-        *STATE,
-        *POLICY,
-        *VARIABLES,
-    ),
+    FLAGS,
 )
 def why(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when there is nothing to explain."""
     with paged(arguments, terminal):
-        return _run(arguments, terminal)
+        return answer(arguments, terminal, plan_calls(Questions, arguments))
 
 
-def _run(arguments: Arguments, terminal: Terminal) -> int:
+def answer(arguments: Arguments, terminal: Terminal, calls: Questions) -> int:
+    """Answer the question of the words by these calls; the exit code."""
     if len(arguments.words) > 3:
         raise UsageError("Expected one to three arguments", "See planner why -help.")
     if not arguments.words:
-        return _summary(arguments, terminal)
+        return _summary(arguments, terminal, calls)
     if arguments["fix"]:
-        return _fix(arguments, terminal)
+        return _fix(arguments, terminal, calls)
     words = tuple(arguments.words)
     form, source = subject_of(words)
     if form == "list" and not arguments["not"]:
-        return _list(arguments, terminal)
+        return _list(arguments, terminal, calls)
     if form == "effects" and not arguments["not"]:
-        return _effects(arguments, terminal, source)
-    calls = plan_calls(Questions, arguments)
+        return _effects(arguments, terminal, calls, source)
     proof, diagnostics = calls.proof(words, arguments["not"], arguments["type"], arguments["plan"] or None)
     if proof is None or has_errors(diagnostics):
         return finish(diagnostics, terminal)

@@ -26,22 +26,26 @@ SCRIPTS = ("scene.js", "canvas.js", "panels.js", "exports.js")
 
 def page_html(page: Page, below: str = "") -> str:
     """The file. `below`: HTML under the page, readable without a script, too."""
-    style, script = _join(STYLES), _join(SCRIPTS)
-    policy = (
-        f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; base-uri 'none'; form-action 'none'"
-    )
-    summary = "".join(f"<p>{escape(line)}</p>" for line in page.summary)
+    return document_html(page_json(page), below)
+
+
+def document_html(document: dict[str, Any], below: str = "", is_live: bool = False) -> str:
+    """The page of a document. `is_live`: served by `explore -serve`, from which the page requests
+    the next plan."""
+    style, script = _join(STYLES), _join((*SCRIPTS, "live.js") if is_live else SCRIPTS)
+    sources = f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}"
+    sources += "; connect-src 'self'" if is_live else ""
     parts = {
-        "@policy@": escape(policy),
-        "@title@": escape(page.title),
-        "@summary@": summary,
-        "@about@": "".join(f"<dt>{escape(word)}</dt><dd>{escape(text)}</dd>" for word, text in page.about),
-        "@live@": "",
-        "@noun@": escape(page.noun),
+        "@policy@": escape(f"{sources}; base-uri 'none'; form-action 'none'"),
+        "@title@": escape(document["title"]),
+        "@summary@": "".join(f"<p>{escape(line)}</p>" for line in document["summary"]),
+        "@about@": "".join(f"<dt>{escape(word)}</dt><dd>{escape(text)}</dd>" for word, text in document["about"]),
+        "@live@": _asset("live.html") if is_live else "",
+        "@noun@": escape(document["noun"]),
         "/*style*/": style,
         "/*script*/": script,
         "@below@": below,
-        "@data@": json_in_html(page_json(page)),
+        "@data@": json_in_html(document),
     }
     return _MARKS.sub(lambda mark: parts[mark[0]], _asset("page.html"))
 

@@ -2,7 +2,7 @@
 "use strict";
 const $ = id => document.getElementById(id);
 const FIRST = 50;
-const noun = data.noun;
+const { noun } = data;
 let scene = new Scene(data.views[0]);
 const scenes = new Map([[0, scene]]);
 const drawing = new Drawing(scene);
@@ -141,6 +141,7 @@ function changeParts(node) {
 }
 const verdictLine = ([kind, code, address, message]) => el("p", {}, el("strong", {}, kind), ` ${code}: ${address} ${message}`);
 
+const extras = []; // what others add to the details of a node
 function showNode(node) {
   const place = scene.placeOf(node), facts = scene.view.nodes.facts[node] || [];
   details(
@@ -148,6 +149,7 @@ function showNode(node) {
     el("p", { class: "why" }, scene.kind(node).replaceAll("_", " ")),
     ...facts.map(([word, value]) => el("p", {}, el("strong", {}, `${word}: `), value)),
     ...changeParts(node),
+    ...extras.flatMap(extra => extra(node)),
     place ? el("h3", {}, "Declared") : null, ...(place ? placeLines([place]) : []),
     el("p", {},
       button("Blast radius", () => showBlast(node)), " ",
@@ -406,7 +408,7 @@ canvas.addEventListener("keydown", event => {
   event.preventDefault();
 });
 document.addEventListener("keydown", event => {
-  const isTyping = event.target.matches("input[type=search], select");
+  const isTyping = event.target.matches("input[type=search], input[type=text], select");
   if (event.key === "/" && !isTyping) { event.preventDefault(); $("search").focus(); }
   else if (event.key === "Escape") { if (isTyping) canvas.focus(); else clearMarks(); }
 });

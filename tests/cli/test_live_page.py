@@ -1,0 +1,211 @@
+"""`explore -serve`: who is answered, what is asked, and how the page follows the files. One server for all tests."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any
+
+import pytest
+from render.page.browser import needs_browser, opened
+
+from cli.conftest import Ran
+
+MAIN = """
+variable "size" {
+  type    = number
+  default = 1
+}
+variable "secret" {
+  default   = "hunter2"
+  sensitive = true
+}
+locals { twice = 2 * var.size }
+resource "terraform_data" "first" { input = local.twice }
+resource "terraform_data" "second" { input = [terraform_data.first.output, var.secret] }
+output "out" { value = terraform_data.first.output }
+"""
+
+
+class Served:
+    """A server in a directory, and requests to it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "planner", "explore", "-serve"],
+            cwd=folder,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        )
+        assert self.process.stdout is not None
+        found = re.search(r"http://(127\.0\.0\.1:(\d+))(/\S+/)\.", self.process.stdout.readline())
+        assert found is not None
+        self.host, self.port, self.token = found[1], int(found[2]), found[3]
+        self.address = f"http://{self.host}{self.token}"
+        self.events = self.connected("GET", f"{self.token}events")
+
+    def connected(self, method: str, path: str, body: bytes | None = None, **headers: str) -> Any:
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection.request(
+            method, path, body, {"Host": self.host, **{k.replace("_", "-"): v for k, v in headers.items()}}
+        )
+        return connection.getresponse()
+
+    def status(self, method: str, path: str, body: bytes | None = None, **headers: str) -> int:
+        response = self.connected(method, path, body, **headers)
+        response.read()
+        return int(response.status)
+
+    def get(self, route: str) -> Any:
+        return json.loads(self.connected("GET", self.token + route).read())
+
+    def ask(self, route: str, **body: Any) -> Any:
+        headers = {"Content_Type": "application/json", "Origin": f"http://{self.host}"}
+        return json.loads(self.connected("POST", self.token + route, json.dumps(body).encode(), **headers).read())
+
+    def until(self, holds: Callable[[Any], bool]) -> Any:
+        """The first announced state that is so."""
+        beats = 0
+        while beats < 5:
+            line = self.events.readline().decode()
+            assert line
+            beats += line.startswith(":")
+            if line.startswith("data: ") and holds(state := json.loads(line[6:])):
+                return state
+        raise AssertionError("no such state")
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    folder = tmp_path_factory.mktemp("served")
+    (folder / "main.tf").write_text(MAIN)
+    made = Served(folder)
+    made.until(lambda state: state["version"] == 1 and not state["planning"])
+    yield made
+    made.process.send_signal(signal.SIGINT)
+    assert made.process.wait(30) == 0
+    assert [path.name for path in folder.iterdir()] == ["main.tf"]  # nothing was applied
+
+
+def test_who_is_answered(served: Served) -> None:
+    at, host = served.token, served.host
+    page = served.connected("GET", at)
+    assert page.status == 200 and "connect-src &#x27;self&#x27;" in page.read().decode()
+    assert page.headers["Referrer-Policy"] == "no-referrer" and page.headers["X-Frame-Options"] == "DENY"
+    for path in ("/", "/x/", at[:-1], f"{at[:-2]}/", f"//{host}{at}", "/%00/"):
+        assert served.status("GET", path) == 403, path
+    for path in ("x", "../", "page.css", "main.tf", "question"):
+        assert served.status("GET", at + path) == 404, path
+    assert served.status("GET", at, Host="rebound.example:80") == 403
+    assert served.status("GET", at, Origin="http://other.example") == 403
+    assert served.status("GET", f"{at}plan", Sec_Fetch_Site="cross-site") == 403
+    own = {"Origin": f"http://{host}", "Content_Type": "application/json"}
+    assert served.status("POST", f"{at}question", b"{}", **{**own, "Content_Type": "text/plain"}) == 403
+    assert served.status("POST", f"{at}question", b"{}", Content_Type="application/json") == 403
+    assert served.status("POST", f"{at}apply", b"{}", **own) == 404
+    assert served.status("POST", f"{at}question", b"[" * 5000, **own) == 400
+    assert served.status("POST", f"{at}question", b"[]", **own) == 400
+    assert served.status("POST", f"{at}question", b" " * 70_000, **own) == 413
+    assert served.status("PUT", at) == 501
+
+
+def test_questions(served: Served) -> None:
+    def asked(kind: str, text: str) -> str:
+        answer = served.ask("question", kind=kind, text=text)
+        return str(answer["text"] + answer["problems"])
+
+    assert "2 creations" in asked("why", "") and "terraform_data.first is created" in asked(
+        "why", "terraform_data.first"
+    )
+    assert "terraform_data.second waits for terraform_data.first" in asked(
+        "why", "terraform_data.second (expand) terraform_data.first (expand)"
+    )
+    assert "is created, not replaced" in asked("why-not", "replace terraform_data.first")
+    assert "terraform_data.first" in asked("query", 'edge(X, "local.twice")')
+    assert "local.twice" in asked("query", "deps terraform_data.first")
+    for kind, text in (
+        ("why", "nothing.here"),
+        ("query", "edge(X"),
+        ("query", ""),
+        ("x", "y"),
+        ("why", "-not a b c d"),
+    ):
+        answer = served.ask("question", kind=kind, text=text)
+        assert answer["problems"] and not answer["text"], (kind, text)
+    assert (
+        "not valid" in served.ask("question")["problems"]
+        and "not valid" in served.ask("compare", one="x", other=0)["problems"]
+    )
+    assert "secret" in json.dumps(served.get("variables")) and "hunter2" not in json.dumps(served.get("variables"))
+    tried = served.ask("what-if", variables={"size": "3"})
+    assert "terraform_data.first" in [row[0] for row in tried["rows"]]
+    assert tried["counts"][0] == "2 to add, 0 to change, 0 to destroy"
+    assert "number is required" in served.ask("what-if", variables={"size": "many"})["problems"]
+    hidden = served.ask("what-if", variables={"secret": "hunter3"})
+    assert "hunter" not in json.dumps(hidden) and "hunter2" not in json.dumps(served.get("plan"))
+
+
+def test_the_page_follows_the_files(served: Served) -> None:
+    kept = served.ask("keep")["snapshots"]
+    assert len(kept) == 1 and "2 to add" in kept[0][1]
+    main = served.folder / "main.tf"
+    main.write_text(MAIN + 'resource "terraform_data" "third" {}\n')
+    state = served.until(lambda state: state["version"] == 2)
+    assert state["difference"]["rows"][0][:3] == ["terraform_data.third", "", "create"]
+    main.write_text(MAIN.replace("local.twice", "local.once").replace("hunter2", "hunter2${"))
+    state = served.until(lambda state: state["problems"] and not state["planning"])
+    assert "main.tf:" in state["problems"] and "hunter" not in state["problems"] and state["version"] == 2
+    assert "third" in json.dumps(served.get("plan"))  # the last good plan
+    main.write_text(MAIN)
+    served.until(lambda state: state["version"] == 3 and not state["planning"])
+    assert served.ask("compare", one=1, other=0)["rows"] == []
+
+
+@pytest.mark.slow
+@needs_browser
+def test_in_a_browser(served: Served) -> None:
+    from playwright.sync_api import expect
+
+    with opened(served.address, allowed=served.address) as tab:
+        expect(tab.locator("#state")).to_have_text(re.compile("Live: planned in"))
+        tab.locator("summary", has_text="Questions").click()
+        tab.get_by_label("About").fill("terraform_data.first")
+        tab.get_by_label("About").press("Enter")
+        expect(tab.locator(".answer")).to_contain_text("terraform_data.first is created")
+        tab.locator("summary", has_text="Snapshots").click()
+        tab.get_by_role("button", name="Keep this plan").click()
+        tab.locator("summary", has_text="What if").click()
+        tab.get_by_label("size").fill("4")
+        tab.get_by_role("button", name="Compare with these values").click()
+        expect(tab.locator("#details")).to_contain_text("4")
+        main = served.folder / "main.tf"
+        main.write_text(MAIN + 'resource "terraform_data" "fourth" {}\n')
+        expect(tab.get_by_role("region", name="Since the last plan")).to_contain_text("terraform_data.fourth")
+        expect(tab.locator(".summary")).to_contain_text("3 to add")
+        tab.get_by_role("button", name="Compare", exact=True).click()
+        expect(tab.locator("#details")).to_contain_text("no change → create")
+        main.write_text("resource {")
+        expect(tab.locator("#problems")).to_contain_text("main.tf:1")
+        main.write_text(MAIN)
+        expect(tab.locator("#state")).to_have_text(re.compile("Live: planned in"))
+
+
+def test_what_cannot_be_served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, planner: Callable[..., Ran]) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert "leave out -out and -plan" in planner("explore", "-serve", "-out=x.html").err
+    assert "from 0 to 65535" in planner("explore", "-serve", "-port=70000").err
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        ran = planner("explore", "-serve", f"-port={taken.getsockname()[1]}")
+    assert ran.code == 1 and "Cannot serve the page" in ran.err
+    (tmp_path / "main.tfcomponent.hcl").write_text("")
+    assert "This directory is a stack" in planner("explore", "-serve").err
