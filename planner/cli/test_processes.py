@@ -114,16 +114,16 @@ class FilesInProcesses:
         """No further file is begun, and no further run."""
         self.stop.set()
 
-    def _take(self, index: int, said: TestJobResult) -> None:
-        self._write(said)
+    def _take(self, index: int, output: TestJobResult) -> None:
+        self._write(output)
         result = self.runner.results[index]
-        result.status, result.cleanup_failed = said.status, said.cleanup_failed
-        result.reached, result.read = list(said.reached), said.read
-        for run, (status, began, seconds, problems) in zip(result.runs, said.runs, strict=True):
+        result.status, result.cleanup_failed = output.status, output.cleanup_failed
+        result.reached, result.read = list(output.reached), output.read
+        for run, (status, began, seconds, problems) in zip(result.runs, output.runs, strict=True):
             run.status, run.began, run.seconds, run.problems = status, began, seconds, problems
 
-    def _write(self, said: TestJobResult) -> None:
-        for number, text in said.written:
+    def _write(self, output: TestJobResult) -> None:
+        for number, text in output.written:
             if number == 1:
                 self.streams[0].flush()
             self.streams[number].write(text)

@@ -70,8 +70,8 @@ def fixes(options: OperationOptions, words: tuple[str, ...], kind: str = "", pla
             return None, diagnostics
         return _of_fact_in(ground, vertex_fact(ground, *words), _rules(options, plan_file))
     if len(words) == 2 and words[0] in GRAPH_WORDS:
-        asked = with_vertices(graph(options, kind or "plan", plan_file, True))
-        return _of_fact(options, vertex_fact(asked, *words), kind or "plan", plan_file)
+        target_graph = with_vertices(graph(options, kind or "plan", plan_file, True))
+        return _of_fact(options, vertex_fact(target_graph, *words), kind or "plan", plan_file)
     if len(words) == 1 or (len(words) == 2 and is_word(words[0])):
         return _of_change(options, words, plan_file)
     if len(words) == 2:
@@ -97,36 +97,36 @@ def _rules(options: OperationOptions, plan_file: str | None) -> Files:
 
 def _of_wait(options: OperationOptions, words: tuple[str, ...], kind: str, plan_file: str | None) -> Found:
     kind = kind or ("apply" if plan_file else "plan")
-    asked = with_vertices(graph(options, kind, plan_file, True, words[1]))
-    (dependent, dependency), notes = vertices_meant(asked, words)
+    target_graph = with_vertices(graph(options, kind, plan_file, True, words[1]))
+    (dependent, dependency), notes = vertices_meant(target_graph, words)
     if dependency != words[1]:  # the relation is derived towards the second argument
-        asked = with_vertices(graph(options, kind, plan_file, True, dependency))
+        target_graph = with_vertices(graph(options, kind, plan_file, True, dependency))
     pair = (dependent, dependency)
-    if pair not in asked.database["waits_for"]:
-        return prove_wait(asked, dependent, dependency, notes)
-    result = fact_fixes(asked, "waits_for", pair, _rules(options, plan_file))
+    if pair not in target_graph.database["waits_for"]:
+        return prove_wait(target_graph, dependent, dependency, notes)
+    result = fact_fixes(target_graph, "waits_for", pair, _rules(options, plan_file))
     return {**_document(["waits_for", *pair], result), **({"notes": notes} if notes else {})}, []
 
 
 def _of_fact(options: OperationOptions, text: str, kind: str, plan_file: str | None) -> Found:
-    asked = with_vertices(graph(options, kind or ("apply" if plan_file else "plan"), plan_file, True))
-    return _of_fact_in(asked, text, _rules(options, plan_file))
+    target_graph = with_vertices(graph(options, kind or ("apply" if plan_file else "plan"), plan_file, True))
+    return _of_fact_in(target_graph, text, _rules(options, plan_file))
 
 
-def _of_fact_in(asked: Graph, text: str, own: Files) -> Found:
-    query, problems = read_query(asked.program, text)
-    query, unknown = with_nodes(asked, query)
+def _of_fact_in(target_graph: Graph, text: str, own: Files) -> Found:
+    query, problems = read_query(target_graph.program, text)
+    query, unknown = with_nodes(target_graph, query)
     (atom, *others) = query.literals
     if others or not isinstance(atom, Atom) or not all(isinstance(a, Constant) for a in atom.arguments):
         raise Failure(error("why.fact", "Not a fact", 'Name one fact without variables, such as edge("a", "b").'))
     row = tuple(a.value for a in atom.arguments if isinstance(a, Constant))
-    if atom.predicate not in asked.database:
-        asked = graph_with(asked.program, asked.database.facts, atom.predicate)
-    if row not in asked.database[atom.predicate]:
+    if atom.predicate not in target_graph.database:
+        target_graph = graph_with(target_graph.program, target_graph.database.facts, atom.predicate)
+    if row not in target_graph.database[atom.predicate]:
         raise Failure(
             [*unknown, error("why.fails", "It does not hold", f"{atom} does not hold, so there is nothing to fix.")]
         )
-    result = fact_fixes(asked, atom.predicate, row, own)
+    result = fact_fixes(target_graph, atom.predicate, row, own)
     return _document([atom.predicate, *row], result), problems
 
 
@@ -162,14 +162,14 @@ def _of_change(options: OperationOptions, words: tuple[str, ...], plan_file: str
     explainer = explainer_of(made)
     verb, what = words if len(words) == 2 else ("", words[0])
     explainer.action(what, verb)  # there is such a change, and it is this one
-    asked = explainer.find(what)
-    because = explainer.causes().get(asked.name)
-    goal = [asked.predicate, asked.name, asked.action]
+    subject = explainer.find(what)
+    because = explainer.causes().get(subject.name)
+    goal = [subject.predicate, subject.name, subject.action]
     if because is None:
         return _document(goal, Fixes(stuck="There is no cause to take away.")), []
-    sets = causes_of(because, explainer.what_was(asked))
-    tried = list(_moves(options, plan_file, made, asked))
-    attempts = [_attempt(options, plan_file, made, asked, causes) for causes in sets[:MOST_SETS]]
+    sets = causes_of(because, explainer.what_was(subject))
+    tried = list(_moves(options, plan_file, made, subject))
+    attempts = [_attempt(options, plan_file, made, subject, causes) for causes in sets[:MOST_SETS]]
     tried += [fix for fix in attempts if fix.checked or not tried]
     limit = f"There are {len(sets) - MOST_SETS} more candidates." if len(sets) > MOST_SETS else ""
     if because.is_guess:
@@ -179,13 +179,13 @@ def _of_change(options: OperationOptions, words: tuple[str, ...], plan_file: str
 
 
 def _moves(
-    options: OperationOptions, plan_file: str | None, made: MadePlan[Unstored], asked: QuestionSubject
+    options: OperationOptions, plan_file: str | None, made: MadePlan[Unstored], subject: QuestionSubject
 ) -> Iterator[Fix]:
     """The moved blocks that carry an object which looks renamed, planned with."""
-    if asked.predicate != "action" or not (does(asked.action, "ends") or asked.action == "create"):
+    if subject.predicate != "action" or not (does(subject.action, "ends") or subject.action == "create"):
         return
     for trial in try_blocks(options, made, plan_file) if sure_moves(made.plan, made.loaded.config) else ():
-        for old in (old for old, new in trial.block.pairs if asked.name in (old, new)):
+        for old in (old for old, new in trial.block.pairs if subject.name in (old, new)):
             block = f"a moved block from {trial.block.from_} to {trial.block.to}"
             text = f"add to {trial.block.file} {block}: planner suggest -write"
             how = "does not change" if old in trial.kept else "is updated in place"
@@ -197,7 +197,7 @@ def _attempt(
     options: OperationOptions,
     plan_file: str | None,
     made: MadePlan[Unstored],
-    asked: QuestionSubject,
+    subject: QuestionSubject,
     causes: tuple[Cause, ...],
 ) -> Fix:
     """Plan again as it was before."""
@@ -206,7 +206,7 @@ def _attempt(
         return Fix(places, False, "not checked: a saved plan is not made again")
     inputs, replace, mode = dict(options.inputs), options.limits.replace, options.mode
     explainer = explainer_of(made)
-    former = explainer.worlds.of(asked.changes[0]) if explainer.worlds is not None else None
+    former = explainer.worlds.of(subject.changes[0]) if explainer.worlds is not None else None
     files: set[str] = set()
     defaults: list[str] = []
     for cause in causes:
@@ -228,7 +228,7 @@ def _attempt(
         elif cause.root.kind == "file" and former is not None and _is_recorded(former.tree, what):
             files.add(absolute_path(what.removeprefix("file ")))
         elif cause.root.kind == "file":
-            return Fix(places, False, f"not checked: its former content is not on record{_git_hint(made, asked)}")
+            return Fix(places, False, f"not checked: its former content is not on record{_git_hint(made, subject)}")
         elif cause.before is None:
             return Fix(places, False, "not checked: planner cannot try that")
         elif cause.place.key == "-destroy":
@@ -239,11 +239,11 @@ def _attempt(
     with view(_FormerFiles(former.tree, files) if files and former is not None else None):
         again = open_or_make_plan(evolve(options, inputs=inputs, limits=limits, mode=mode, made=None))
     how = f"with {', '.join(defaults)}" if defaults else "then"
-    action = changed_actions(again.complete).get(asked.name, "no-op") if again.complete is not None else None
+    action = changed_actions(again.complete).get(subject.name, "no-op") if again.complete is not None else None
     if action == "no-op":
-        kept = "not created" if asked.action == "create" else "no change"
+        kept = "not created" if subject.action == "create" else "no change"
         return Fix(places, True, f"checked: {how} {kept}")
-    if action is not None and action != asked.action:
+    if action is not None and action != subject.action:
         return Fix(places, True, f"checked: {how} {words_for(action).is_planned.removeprefix('is ')} instead")
     if defaults:
         return Fix(places, False, "not checked: its former value is not on record, and the default is not it")
@@ -261,13 +261,13 @@ def _with_command(cause: Cause, since: str) -> FixLocation:
     return evolve(cause.place, text=f"{cause.place.text}: git restore {source}{file}")
 
 
-def _git_hint(made: MadePlan[Unstored], asked: QuestionSubject) -> str:
+def _git_hint(made: MadePlan[Unstored], subject: QuestionSubject) -> str:
     """The command that checks a fix against the latest commit, where there is a repository."""
     try:
         commit_of(made.loaded.options.directory, "HEAD")
     except Failure:
         return ""
-    return f"; to check against git: planner why -fix -since=HEAD {plan_words(made)}{shlex.quote(asked.name)}"
+    return f"; to check against git: planner why -fix -since=HEAD {plan_words(made)}{shlex.quote(subject.name)}"
 
 
 def _is_recorded(tree: Tree, file: str) -> bool:

@@ -279,7 +279,7 @@ def _make_plan(
 ) -> tuple[MadePlan[Start] | None, list[Diagnostic]]:
     from planner.engine.plan.make_plan import make_plan
 
-    asked = plan_options(start)
+    walk_options = plan_options(start)
     out = start.options.generate_config_out
     if out:
         from planner.engine.plan.generation import with_missing
@@ -288,16 +288,16 @@ def _make_plan(
         if problems:
             return None, problems
         start = evolve(start, config=config, derived=Derived())
-        asked = evolve(asked, generated=generated, generate_to=out)
+        walk_options = evolve(walk_options, generated=generated, generate_to=out)
     kept: list[EvaluationContext] = []
-    if start.options.keeps_values and asked.mode == "normal" and not asked.limits.is_partial:
-        asked = evolve(asked, keep=kept.append)
+    if start.options.keeps_values and walk_options.mode == "normal" and not walk_options.limits.is_partial:
+        walk_options = evolve(walk_options, keep=kept.append)
     plan, problems = make_plan(
         start.config,
         start.state,
         variables,
         start.schemas,
-        asked,
+        walk_options,
         lambda walk, state: build_graph(start, walk, state),
         hooks,
     )

@@ -231,10 +231,10 @@ def compared(approved: Plan, now: Plan) -> Differences:
     for output in now.outputs:
         if output.action == "no-op":
             continue
-        said = outputs.get(output.name)
-        if said is None or said.action == "no-op":
+        other = outputs.get(output.name)
+        if other is None or other.action == "no-op":
             items.add((f"output.{output.name}", "action"))
-        elif not _fits(said.after, output.after):
+        elif not _fits(other.after, output.after):
             items.add((f"output.{output.name}", "value"))
     return tuple(sorted(items))
 

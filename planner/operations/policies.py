@@ -85,9 +85,9 @@ def judged(made: MadePlan[L]) -> tuple[MadePlan[L], Verdict | None, list[Diagnos
             verdict, _ = _judge(policies, made)
     except Failure as failure:
         return made, None, failure.diagnostics
-    said = tuple((f.kind, f.code, f.address, f.message) for f in verdict.findings)
+    findings = tuple((f.kind, f.code, f.address, f.message) for f in verdict.findings)
     record = PolicyRecord(
-        policies.files, tuple(_overrides(made.loaded.options, made.plan.policy).items()), said, record_rows(made)
+        policies.files, tuple(_overrides(made.loaded.options, made.plan.policy).items()), findings, record_rows(made)
     )
     return evolve(made, plan=evolve(made.plan, policy=record)), verdict, problems
 

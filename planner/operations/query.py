@@ -71,42 +71,42 @@ class _Ground:
 
 
 def query(
-    options: OperationOptions, words: tuple[str, ...], asked: QueryTarget | None = None
+    options: OperationOptions, words: tuple[str, ...], target: QueryTarget | None = None
 ) -> tuple[Answers, list[Diagnostic]]:
     """The answer to a query, and the diagnostics. `words` are a query in Datalog, an expression for a set of vertices,
     or a verb and its arguments. Raises Failure for a query that makes no sense or takes too long."""
-    asked = asked or QueryTarget()
-    if asked.state_file is not None:
-        return _ask_state(options, words, asked, asked.state_file)
+    target = target or QueryTarget()
+    if target.state_file is not None:
+        return _ask_state(options, words, target, target.state_file)
     made = None
-    if asked.plan_file is not None or options.made is not None:
-        opened = open_or_make_plan(options, asked.plan_file)
+    if target.plan_file is not None or options.made is not None:
+        opened = open_or_make_plan(options, target.plan_file)
         made = opened.complete
         if made is None:
             return Answers(), list(opened.diagnostics)
     program = graph_program(made.loaded.rules if made is not None else user_files(options.rules))
     if made is None and needs_plan(options, program, words[0]):
-        opened = plan_of_kind(options, asked.kind)
+        opened = plan_of_kind(options, target.kind)
         made = opened.complete
         if made is None:
             return Answers(), list(opened.diagnostics)
     of_policies = mentioned(options, program, words[0], made)
     if of_policies is not None:
-        return _ask_policies(options, asked, made, program, of_policies, words[0])
+        return _ask_policies(options, target, made, program, of_policies, words[0])
     expression = node_set(words, program)
-    if options.made is not None and not asked.kind:
-        asked = evolve(asked, kind="plan")  # unless it is about changes
+    if options.made is not None and not target.kind:
+        target = evolve(target, kind="plan")  # unless it is about changes
     if expression is not None:
-        return _ask_graph(options, program, expression, asked, made)
+        return _ask_graph(options, program, expression, target, made)
     parsed, problems = _parsed(program, words[0])
     if options.made is not None and reads(program, parsed.predicates, is_about_changes):
-        asked = evolve(asked, kind="apply")
+        target = evolve(target, kind="apply")
     instances = reads(program, parsed.predicates, is_about_instances)
-    ground, more = _ground(options, asked, made, reads(program, parsed.predicates, is_about_changes), instances)
+    ground, more = _ground(options, target, made, reads(program, parsed.predicates, is_about_changes), instances)
     if ground is None:
         return Answers(), more
     facts = ground.facts
-    answers, item = _limited(lambda: _answer(program, facts, parsed, asked.draw), asked)
+    answers, item = _limited(lambda: _answer(program, facts, parsed, target.draw), target)
     return answers, [*problems, *more, *item]
 
 
@@ -125,7 +125,7 @@ def answers_about(made: MadePlan[Unstored], text: str) -> tuple[Answers, list[Di
 
 def _ask_policies(
     options: OperationOptions,
-    asked: QueryTarget,
+    target: QueryTarget,
     made: MadePlan[Unstored] | None,
     program: RuleProgram,
     mentioned: Mentioned,
@@ -136,7 +136,7 @@ def _ask_policies(
     space = program.beside(mentioned.own)
     parsed, problems = _parsed(space, text)
     others = parsed.predicates - mentioned.own.keys() - mentioned.shared.keys()
-    kind = asked.kind or ("apply" if reads(program, others, is_about_changes) else "plan")
+    kind = target.kind or ("apply" if reads(program, others, is_about_changes) else "plan")
     if made is None:
         answer = plan_of_kind(options, kind)
         made = answer.complete
@@ -151,14 +151,14 @@ def _ask_policies(
             for name, rows in mentioned.shared_rows(plan).items():
                 known.extend(name, rows, None)
             facts = known.build()
-        return _answer(space, facts, parsed, asked.draw, mentioned.rows(plan))
+        return _answer(space, facts, parsed, target.draw, mentioned.rows(plan))
 
-    answers, item = _limited(work, asked)
+    answers, item = _limited(work, target)
     return answers, [*mentioned.warnings, *problems, *item]
 
 
-def _limited(work: Any, asked: QueryTarget) -> Any:
-    return run_limited(work, asked.seconds) if asked.seconds else work()
+def _limited(work: Any, target: QueryTarget) -> Any:
+    return run_limited(work, target.seconds) if target.seconds else work()
 
 
 # ---------------------------------------------------------------- queries
@@ -201,13 +201,13 @@ def _parsed(program: RuleProgram, text: str) -> tuple[Query, list[Diagnostic]]:
 
 def _ground(
     options: OperationOptions,
-    asked: QueryTarget,
+    target: QueryTarget,
     made: MadePlan[Unstored] | None,
     needs_plan: bool,
     instances: bool = False,
 ) -> tuple[_Ground | None, list[Diagnostic]]:
     """The facts of the operation of a query: of an existing plan, or one made where only a plan can answer."""
-    kind = asked.kind or ("apply" if made or needs_plan else "plan")
+    kind = target.kind or ("apply" if made or needs_plan else "plan")
     if made is None and (needs_plan or instances or kind == "apply"):
         answer = plan_of_kind(options, kind)
         made = answer.complete
@@ -281,7 +281,7 @@ def _closure(database: Database, parsed: Query) -> set[tuple[str, str]]:
 
 
 def _ask_state(
-    options: OperationOptions, words: tuple[str, ...], asked: QueryTarget, path: str
+    options: OperationOptions, words: tuple[str, ...], target: QueryTarget, path: str
 ) -> tuple[Answers, list[Diagnostic]]:
     """A question about a state alone: no configuration, no graph."""
     from planner.operations.show import ShownState, show
@@ -299,7 +299,7 @@ def _ask_state(
         return Answers(), told
     if not isinstance(shown, ShownState):
         raise Failure(error("query.state", "Not a state", f"{path} is a plan file: pass it with -plan."))
-    if asked.draw:
+    if target.draw:
         raise Failure(error("query.no_graph", "No graph", "A state has no vertices to draw."))
     facts = FactBuilder()
     from_state(facts, shown.state or State())
@@ -309,7 +309,7 @@ def _ask_state(
         result = ask(relations, evaluate(relations, built, parsed.predicates), parsed)
         return Answers(result.columns, [tuple(decode(value) for value in row) for row in result.rows])
 
-    return _limited(work, asked), problems
+    return _limited(work, target), problems
 
 
 def _of_the_graph(problem: Diagnostic, program: RuleProgram) -> Diagnostic:
@@ -331,24 +331,24 @@ def _ask_graph(
     options: OperationOptions,
     program: RuleProgram,
     expression: NodeSet,
-    asked: QueryTarget,
+    target: QueryTarget,
     made: MadePlan[Unstored] | None,
 ) -> tuple[Answers, list[Diagnostic]]:
     """Answer an expression for a set of vertices, or a verb. The reach of a change is looked up in the graph of
     planning, because unchanged objects have no vertex in that of applying; but its actions need a plan."""
     is_blast = verb_of(expression) == "blast"
-    if is_blast and not asked.kind and made is None:
-        asked = evolve(asked, kind=walk_of("plan", options.mode))
-    ground, problems = _ground(options, asked, made, is_blast)
+    if is_blast and not target.kind and made is None:
+        target = evolve(target, kind=walk_of("plan", options.mode))
+    ground, problems = _ground(options, target, made, is_blast)
     if ground is None:
         return Answers(), problems
     facts, actions = ground.facts, ground.actions
 
     def work() -> tuple[Answers, list[Diagnostic]]:
-        want = {"vertex", "edge", *SPOKEN, *(DRAWN if asked.draw else ()), *(ABOUT if is_blast else ())}
-        return search(evaluate(program, facts, want), expression, actions, asked.limit, asked.draw)
+        want = {"vertex", "edge", *SPOKEN, *(DRAWN if target.draw else ()), *(ABOUT if is_blast else ())}
+        return search(evaluate(program, facts, want), expression, actions, target.limit, target.draw)
 
-    answers, item = _limited(work, asked)
+    answers, item = _limited(work, target)
     return answers, [*problems, *item]
 
 

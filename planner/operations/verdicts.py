@@ -49,15 +49,15 @@ def why_no_verdict(
         return None, list(answer.diagnostics)
     verdict, plain = judged_for(options, answer.made)
     code, address = words
-    said = [f for f in verdict.findings if (f.code, f.address) == words]
-    if any(f.kind in (kind, "overridden") for f in said):
+    findings = [f for f in verdict.findings if (f.code, f.address) == words]
+    if any(f.kind in (kind, "overridden") for f in findings):
         raise Failure(error("why.holds", "It does hold", f"It holds: planner why {kind} {code} {address}."))
-    if code not in verdict.codes and not said:
+    if code not in verdict.codes and not findings:
         hint = did_you_mean(code, sorted(verdict.codes))
         raise Failure(error("why.no_code", "No such policy", f"No rule derives the code {code}.{hint}"))
     rules = plain.obstacles(kind, code, address)
     lines = [f"[{rule['rule']}] would need {rule['fails']}" for rule in rules]
-    lines += [f"it is {f.kind}: planner why {f.kind} {code} {address}" for f in said]
+    lines += [f"it is {f.kind}: planner why {f.kind} {code} {address}" for f in findings]
     near = {"kind": "policy", "text": f"Policy {code} does not {kind} {address}.", "lines": lines, "sources": []}
     goal = [kind, code, address]
     return {"format_version": "1.0", "goal": goal, "holds": False, "nearest": [near], "rules": rules}, []
@@ -85,9 +85,9 @@ def the_findings(verdict: Verdict, kind: str, words: tuple[str, ...]) -> list[Fi
     others = [f for f in verdict.findings if all(word in (f.code, f.address) for word in words)]
     asked = " ".join(words)
     if others:
-        said = "; ".join(f"{f.kind} {f.code} {f.address}".rstrip() for f in others)
+        text = "; ".join(f"{f.kind} {f.code} {f.address}".rstrip() for f in others)
         raise Failure(
-            error("why.other_verdict", f"No {kind} for {asked}", f"The verdicts of the policies are: {said}.")
+            error("why.other_verdict", f"No {kind} for {asked}", f"The verdicts of the policies are: {text}.")
         )
     known = sorted({f.code for f in of_kind} | {f.address for f in of_kind if f.address} | set(verdict.codes))
     hint = next((text for text in (did_you_mean(word, known) for word in words if word not in known) if text), "")

@@ -72,10 +72,10 @@ def why(
         return _why_deferred(options, words[1], plan_file, negated)
     if len(words) == 2 and words[0] in GRAPH_WORDS:
         kind = kind or "plan"  # that is where it was decided, also for a plan in a file
-        asked = with_vertices(graph(options, kind, plan_file, True))
-        text = vertex_fact(asked, *words)
+        target_graph = with_vertices(graph(options, kind, plan_file, True))
+        text = vertex_fact(target_graph, *words)
         if words[0] == FORCED and not negated:
-            return _why_forced(options, asked, words[1], text, kind, plan_file)
+            return _why_forced(options, target_graph, words[1], text, kind, plan_file)
         return _why_fact(options, text, kind, plan_file, negated)
     if len(words) == 2 and words[0] == MOVED:
         return _why_moved(options, words[1], plan_file, negated)
@@ -98,44 +98,44 @@ def _why_wait(
     options: OperationOptions, words: tuple[str, ...], kind: str, plan_file: str | None, negated: bool
 ) -> Proved:
     kind = kind or ("apply" if plan_file else "plan")
-    asked = with_vertices(graph(options, kind, plan_file, True, words[1]))
-    (dependent, dependency), notes = vertices_meant(asked, words)
-    if dependent == dependency and all(is_single_instance(asked, word) for word in words):
+    target_graph = with_vertices(graph(options, kind, plan_file, True, words[1]))
+    (dependent, dependency), notes = vertices_meant(target_graph, words)
+    if dependent == dependency and all(is_single_instance(target_graph, word) for word in words):
         fact = f"instance_waits({quote(words[0])}, {quote(words[1])})"
         return _why_fact(options, fact, kind, plan_file, negated)
     if dependency != words[1] and notes:  # the relation is derived towards the second argument
-        asked = with_vertices(graph(options, kind, plan_file, True, dependency))
-    if negated and (dependent, dependency) in asked.database["edge"]:
+        target_graph = with_vertices(graph(options, kind, plan_file, True, dependency))
+    if negated and (dependent, dependency) in target_graph.database["edge"]:
         detail = f"{dependent} waits for {dependency} directly; omit -not to see why."
         raise Failure(error("why.holds", "It does hold", "\n".join([*notes, detail])))
     if negated:
-        return not_an_edge(asked, dependent, dependency, notes), []
-    return prove_wait(asked, dependent, dependency, notes)
+        return not_an_edge(target_graph, dependent, dependency, notes), []
+    return prove_wait(target_graph, dependent, dependency, notes)
 
 
 def _why_forced(
-    options: OperationOptions, asked: Graph, what: str, text: str, kind: str, plan_file: str | None
+    options: OperationOptions, target_graph: Graph, what: str, text: str, kind: str, plan_file: str | None
 ) -> Proved:
     """Why an object is created before it is destroyed, with the whole chain of objects that require it. An apply graph
     follows the plan: the chain is that of the plan graph. Raises Failure for an object that requires it itself."""
     from planner.logic.graph.decision_chains import FORCED, SAFE, replacement_chain
 
-    node = find_node(asked, what, pruned=True)
-    if (node,) in asked.database[SAFE] and kind == "apply":
-        asked = with_vertices(graph(options, "plan", plan_file, True))
-        node = find_node(asked, what, pruned=True)
+    node = find_node(target_graph, what, pruned=True)
+    if (node,) in target_graph.database[SAFE] and kind == "apply":
+        target_graph = with_vertices(graph(options, "plan", plan_file, True))
+        node = find_node(target_graph, what, pruned=True)
         text = f"{FORCED}({quote(node)})"
-    chain = replacement_chain(asked, node)
-    if (node,) in asked.database[SAFE]:
+    chain = replacement_chain(target_graph, node)
+    if (node,) in target_graph.database[SAFE]:
         told = "; ".join(f"{step.text} ({', '.join(map(place, step.sources))})" for step in chain)
         raise Failure(
             error("why.not_forced", "Nothing forces it", f"It is created before it is destroyed by itself: {told}.")
         )
-    proof, problems = _proved(asked, text, False)
+    proof, problems = _proved(target_graph, text, False)
     if proof is None or not chain:
         return proof, problems
-    said = f"something that must be created before it is destroyed depends on {node}"
-    return {**proof, "chains": [{"text": said, "steps": [step.json for step in chain]}]}, problems
+    message = f"something that must be created before it is destroyed depends on {node}"
+    return {**proof, "chains": [{"text": message, "steps": [step.json for step in chain]}]}, problems
 
 
 def _why_fact(options: OperationOptions, text: str, kind: str, plan_file: str | None, negated: bool) -> Proved:
@@ -157,17 +157,19 @@ def _why_fact(options: OperationOptions, text: str, kind: str, plan_file: str | 
         return of_policies
     if plan_file is None and name in rules.predicates and reads(rules, (name,), is_about_changes):
         return _proved(_planned_graph(options, rules, name, kind or "apply"), text, negated)
-    asked = with_vertices(graph(options, kind or ("apply" if plan_file else "plan"), plan_file, True))
+    target_graph = with_vertices(graph(options, kind or ("apply" if plan_file else "plan"), plan_file, True))
     if name == DEPENDENCY:  # an operator's, which has no proof; the equivalent rules have one
-        return _proved(*with_dependency(asked, text), negated)
-    if name in asked.program.predicates and reads(asked.program, (name,), is_about_instances):
+        return _proved(*with_dependency(target_graph, text), negated)
+    if name in target_graph.program.predicates and reads(target_graph.program, (name,), is_about_instances):
         answer = open_or_make_plan(options, plan_file)
         if answer.made is None:
             raise Failure(answer.diagnostics)
-        asked = graph_with(asked.program, facts_with_instances(asked.database.facts, answer.made), name)
-    elif name in asked.program.predicates and name not in asked.database:
-        asked = graph_with(asked.program, asked.database.facts, name)
-    return _proved(asked, text, negated)
+        target_graph = graph_with(
+            target_graph.program, facts_with_instances(target_graph.database.facts, answer.made), name
+        )
+    elif name in target_graph.program.predicates and name not in target_graph.database:
+        target_graph = graph_with(target_graph.program, target_graph.database.facts, name)
+    return _proved(target_graph, text, negated)
 
 
 def _planned_graph(options: OperationOptions, program: RuleProgram, name: str, kind: str) -> Graph:
@@ -239,19 +241,19 @@ def _why_invoke(options: OperationOptions, what: str, plan_file: str | None, neg
     rows = {row for change in answers.plan.changes for row in change.facts if row[0] in ("trigger", "trigger_action")}
     events = sorted((row[1], row[3], row[2]) for row in rows if row[0] == "trigger")
     named = {row[1:] for row in rows if row[0] == "trigger_action"}
-    asked = sorted(
+    invocations = sorted(
         (instance, event, action)
         for instance, event, block in events
         for owner, at, action in named
         if (owner, at) == (instance, block) and (what in (instance, action) or what.startswith(f"{action}["))
     )
-    if not asked:
+    if not invocations:
         detail = f"No trigger of an object in the plan names {what}, and no object {what} with triggers is in the plan."
         if any(what in (one.address, one.caller) for one in answers.plan.invocations if not one.event):
             detail = "The plan invokes actions because -invoke names them, not because of triggers."
         raise Failure(error("why.no_trigger", "Nothing to explain", detail))
     program = product_program("causes")
-    for instance, event, action in asked:
+    for instance, event, action in invocations:
         ground = Graph({}, (), {}, database=evaluate(program, answers.about(instance)), program=program)
         if ((instance, event, action) in ground.database["invocation"]) != negated:
             break

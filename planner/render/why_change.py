@@ -415,11 +415,11 @@ def _unchanged(document: dict[str, Any]) -> Iterator[str]:
         values = {step["tuple"][2]: step for step in steps if step["tuple"][0] == "ignored_values"}
         for step in ignored:
             path = step["tuple"][2]
-            said = f"{path} differs from its configuration"
+            text = f"{path} differs from its configuration"
             if path in values:
                 _, _, _, part, state, configured = values[path]["tuple"]
-                said = f"{part} is {state} in the state and {configured} in the configuration{_at(values[path])}"
-            yield f"  {said}{'' if is_short else f', ignored by ignore_changes{_at(step)}'}"
+                text = f"{part} is {state} in the state and {configured} in the configuration{_at(values[path])}"
+            yield f"  {text}{'' if is_short else f', ignored by ignore_changes{_at(step)}'}"
     elif rule == "plan/causes.untriggered":
         watches = next(step for step in steps if step["tuple"][0] == "watches")
         other = next(s for s in steps if s["tuple"][:2] == ["action", watches["tuple"][3]])

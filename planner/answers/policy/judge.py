@@ -69,18 +69,18 @@ class PolicyFindings:
 
 def verdict_of(
     policies: Policies,
-    said: PolicyFindings,
+    share: PolicyFindings,
     overrides: Overrides | None = None,
     clock: int | None = None,
     is_whole: bool = True,
     costs: Callable[[], list[RuleCost]] = list,
 ) -> Verdict:
     """The verdict for findings. Raises Failure when a forbidden override is used."""
-    findings = said.findings
+    findings = share.findings
     if needs_settling(policies, overrides or {}):
         findings = settle(findings, policies, overrides or {}, clock, is_whole)
     findings.sort(key=lambda f: (KINDS.index(f.kind), f.code, f.address, f.would, f.message))
-    return Verdict(tuple(findings), _codes(policies), said.judged, policies.packs.policies, costs)
+    return Verdict(tuple(findings), _codes(policies), share.judged, policies.packs.policies, costs)
 
 
 def _codes(policies: Policies) -> dict[str, str]:

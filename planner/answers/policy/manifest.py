@@ -138,9 +138,9 @@ class PolicyInfo:
 
     def to_json(self) -> dict[str, Any]:
         """As findings and `policy list -json` have it: only what there is."""
-        said: dict[str, Any] = {"level": self.level, "severity": self.severity, "title": self.title}
-        said |= {"links": list(self.links), "controls": list(self.controls), "override": list(self.override)}
-        return {"pack": self.pack, **{key: value for key, value in said.items() if value}}
+        document: dict[str, Any] = {"level": self.level, "severity": self.severity, "title": self.title}
+        document |= {"links": list(self.links), "controls": list(self.controls), "override": list(self.override)}
+        return {"pack": self.pack, **{key: value for key, value in document.items() if value}}
 
 
 @frozen

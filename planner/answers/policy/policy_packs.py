@@ -62,8 +62,8 @@ def packs(verb: Verb, config: str, say: Callable[[str], None]) -> list[Diagnosti
                 problems += failure.diagnostics
                 continue
             except (InstallError, OSError) as problem:
-                said = str(problem) if isinstance(problem, InstallError) else f"{problem.strerror or problem}"
-                detail = f"{use.name} cannot be fetched from {without_secrets(use.source)}: {said}."
+                reason = str(problem) if isinstance(problem, InstallError) else f"{problem.strerror or problem}"
+                detail = f"{use.name} cannot be fetched from {without_secrets(use.source)}: {reason}."
                 problems.append(error("policy.install", "Failed to download a pack", detail, use.span))
                 continue
             changed |= is_new

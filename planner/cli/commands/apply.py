@@ -116,8 +116,8 @@ def _approve_and_carry_out(
         told = told_causes(made, arguments, terminal, chains)
         view.plan(made.plan, SchemaLookup(made.loaded.schemas).resource_schema, told)
     if calls.options.judges and planned.complete is not None:
-        made, verdict, said = judge(planned.complete, view)
-        problems += said
+        made, verdict, findings = judge(planned.complete, view)
+        problems += findings
     failed = made is None or has_errors(problems)
     must_ask = made is not None and made.plan.can_apply and not arguments["auto-approve"]
     if not failed and not must_ask:

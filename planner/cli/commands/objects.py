@@ -54,8 +54,8 @@ def import_(arguments: Arguments, terminal: Terminal) -> int:
     calls = plan_calls(Making, arguments, directory=arguments["config"] or ".")
     calls = asking(calls, terminal, may_ask(arguments))
     view = open_view(arguments, terminal)
-    said = f'{address}: Importing from ID "{id}"...'
-    diagnostics = calls.import_object(address, id, view.hooks, lambda: view.tell(said))
+    text = f'{address}: Importing from ID "{id}"...'
+    diagnostics = calls.import_object(address, id, view.hooks, lambda: view.tell(text))
     view.diagnostics(diagnostics)
     if has_errors(diagnostics):
         return 1

@@ -143,9 +143,9 @@ def _run(arguments: Arguments, terminal: Terminal, calls: Making, review: Review
                 view.plan(made.plan, SchemaLookup(made.loaded.schemas).resource_schema, told)
     may_save, verdict = True, None
     if calls.options.judges and planned.complete is not None:
-        made, verdict, said = judge(planned.complete, view)
-        problems += said
-        may_save = not has_errors(said)  # what could not be judged has no policies on record
+        made, verdict, findings = judge(planned.complete, view)
+        problems += findings
+        may_save = not has_errors(findings)  # what could not be judged has no policies on record
     if made is not None and arguments["out"] and may_save:
         problems += save(made, arguments["out"], review.record(made, problems, verdict, chains))
     saved = arguments["out"] if made is not None and not has_errors(problems) else ""

@@ -109,9 +109,9 @@ def stacks_query(arguments: Arguments, terminal: Terminal) -> int:
         raise UsageError("Missing question", "Put it between single quotes, or name a verb and its nodes.")
     check_formats(arguments)
     diagnostics = Diagnostics()
-    (asked,) = plans_of(arguments, diagnostics, is_single=True)
+    (pending,) = plans_of(arguments, diagnostics, is_single=True)
     answers, problems = query(
-        asked.plan, tuple(arguments.words), arguments["timeout"], arguments["limit"], arguments["dot"]
+        pending.plan, tuple(arguments.words), arguments["timeout"], arguments["limit"], arguments["dot"]
     )
     return tell(answers, [*diagnostics, *problems], arguments, terminal)
 
@@ -136,8 +136,8 @@ def stacks_graph(arguments: Arguments, terminal: Terminal) -> int:
     diagnostics = Diagnostics()
     graphs: list[tuple[str, Graph]] = []
     with diagnostics.until_an_error():
-        asked = plans_of(arguments, diagnostics)
-        graphs = [(one.plan.deployment, graph_of(one.plan)) for one in asked if one.plan.decided is not None]
+        pending = plans_of(arguments, diagnostics)
+        graphs = [(one.plan.deployment, graph_of(one.plan)) for one in pending if one.plan.decided is not None]
     if has_errors(diagnostics):
         return finish(diagnostics, terminal)
     if arguments["json"]:
@@ -209,8 +209,8 @@ def stacks_policy(arguments: Arguments, terminal: Terminal) -> int:
     is_denied = any(verdict.is_denied for _, verdict in verdicts)
     if arguments["json"]:
         documents = [{"deployment": name, **combined_json(verdict, "component")} for name, verdict in verdicts]
-        said = [diagnostic_json(problem) for problem in diagnostics]
-        terminal.data(json_text({"format_version": "1.0", "deployments": documents, "diagnostics": said}))
+        problems = [diagnostic_json(problem) for problem in diagnostics]
+        terminal.data(json_text({"format_version": "1.0", "deployments": documents, "diagnostics": problems}))
         return int(is_denied or has_errors(diagnostics))
     show_verdicts(verdicts, "COMPONENT", arguments["proofs"], terminal)
     code = finish(diagnostics, terminal)

@@ -83,8 +83,8 @@ def _answer(arguments: Arguments) -> list[dict[str, Any]]:
         return approval_proofs(arguments, pending)
     answers: list[list[dict[str, Any]]] = []
     failures: list[Failure] = []
-    asked = plans_of(arguments, Diagnostics(), keeps_values=True)
-    for one in asked:
+    deployment_plans = plans_of(arguments, Diagnostics(), keeps_values=True)
+    for one in deployment_plans:
         try:
             answers.append(approval_proofs(arguments, one))
         except Failure as failure:
@@ -92,22 +92,22 @@ def _answer(arguments: Arguments) -> list[dict[str, Any]]:
     if not answers:
         raise failures[0]
     if failures or any(answer != answers[0] for answer in answers):
-        raise several(one.deployment.name for one in asked)
+        raise several(one.deployment.name for one in deployment_plans)
     return answers[0]
 
 
-def approval_proofs(arguments: Arguments, asked: PendingDeployment) -> list[dict[str, Any]]:
+def approval_proofs(arguments: Arguments, pending: PendingDeployment) -> list[dict[str, Any]]:
     """The requested proofs. Raises Failure."""
 
-    plan, negated = asked.plan, arguments["not"]
+    plan, negated = pending.plan, arguments["not"]
     first, *rest = arguments.words
     if first in VERDICTS and rest:
-        return _verdicts(arguments, asked)
+        return _verdicts(arguments, pending)
     if not rest and first == "deferred":
         raise UsageError("Which component?", "Name one after it: planner stacks why deferred COMPONENT.")
     if not rest and first == "approved":
-        said = judged(standing_policies("."), plan)
-        return why_approved(approval(asked.session.flow, asked.deployment, plan, 0, said), negated)
+        findings = judged(standing_policies("."), plan)
+        return why_approved(approval(pending.session.flow, pending.deployment, plan, 0, findings), negated)
     if not rest:
         return why_planned(plan, first, "", negated)
     if first == "deferred":
@@ -117,14 +117,14 @@ def approval_proofs(arguments: Arguments, asked: PendingDeployment) -> list[dict
     return why(plan, "made_from", first, rest[0], negated)
 
 
-def _verdicts(arguments: Arguments, asked: PendingDeployment) -> list[dict[str, Any]]:
+def _verdicts(arguments: Arguments, pending: PendingDeployment) -> list[dict[str, Any]]:
     """The proofs of the findings of policies for the deployment as a whole. Raises Failure."""
     if arguments["not"]:
         detail = "For the relations that they depend on use planner stacks query."
         raise UsageError("Verdicts are explained without -not", detail)
     kind, *wanted = arguments.words
     policies = deployment_policies(".")
-    verdict = policies.verdict(asked.plan) if policies is not None else None
+    verdict = policies.verdict(pending.plan) if policies is not None else None
     findings = [f for f in (verdict.findings if verdict is not None else ()) if f.kind == kind]
     proofs = [f.proof for f in findings if [f.code, f.address][: len(wanted)] == wanted]
     if not proofs:

@@ -161,7 +161,7 @@ def _unfit_for_the_end(action: Instance, config: Value, plain: Value, caller: st
 # Actions that the command line invokes.
 
 
-def unknown_actions(config: Config, asked: Iterable[ResourceAddress]) -> list[Diagnostic]:
+def unknown_actions(config: Config, addresses: Iterable[ResourceAddress]) -> list[Diagnostic]:
     """Problems of -invoke: addresses of which the configuration has no action."""
     problems = []
     known = {
@@ -170,7 +170,7 @@ def unknown_actions(config: Config, asked: Iterable[ResourceAddress]) -> list[Di
         for decl in module.resources.values()
         if decl.mode == "action"
     }
-    for address in asked:
+    for address in addresses:
         if str(address.config) not in known:
             detail = f"The configuration has no {address.config}.{did_you_mean(str(address.config), known)}"
             problems.append(error("plan.undeclared_action", f"-invoke={address} names no action", detail))

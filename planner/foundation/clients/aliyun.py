@@ -72,7 +72,7 @@ def call(
     endpoint: str, action: str, version: str, parameters: Mapping[str, str], keys: AliyunKeys, http: Http
 ) -> dict[str, Any]:
     """An RPC call (signature version 1). Raises ServiceError."""
-    said = {
+    parameters = {
         "Action": action,
         "Version": version,
         "Format": "JSON",
@@ -84,9 +84,9 @@ def call(
         **({"SecurityToken": keys.token} if keys.token else {}),
         **parameters,
     }
-    asked = urlencode(sorted(said.items()), quote_via=quote, safe="-_.~")
-    signature = _hmac(f"{keys.secret}&", f"POST&%2F&{quote(asked, safe='-_.~')}")
-    body = f"{asked}&Signature={quote(signature, safe='-_.~')}"
+    query = urlencode(sorted(parameters.items()), quote_via=quote, safe="-_.~")
+    signature = _hmac(f"{keys.secret}&", f"POST&%2F&{quote(query, safe='-_.~')}")
+    body = f"{query}&Signature={quote(signature, safe='-_.~')}"
     url = endpoint if "://" in endpoint else f"https://{endpoint}"
     answer = http.ask("POST", f"{url}/", {"Content-Type": "application/x-www-form-urlencoded"}, body.encode())
     result = answer.json()
@@ -99,10 +99,10 @@ def lent(
     keys: AliyunKeys, role: str, session: str, policy: str, seconds: int, endpoint: str, region: str, http: Http
 ) -> AliyunKeys:
     """The keys of a role. Raises ServiceError."""
-    asked = {"RoleArn": role, "RoleSessionName": session, "DurationSeconds": str(seconds)}
-    asked |= {"Policy": policy} if policy else {}
+    query = {"RoleArn": role, "RoleSessionName": session, "DurationSeconds": str(seconds)}
+    query |= {"Policy": policy} if policy else {}
     where = endpoint or (f"sts.{region}.aliyuncs.com" if region else "sts.aliyuncs.com")
-    return _keys_in(call(where, "AssumeRole", "2015-04-01", asked, keys, http).get("Credentials"), "AssumeRole")
+    return _keys_in(call(where, "AssumeRole", "2015-04-01", query, keys, http).get("Credentials"), "AssumeRole")
 
 
 def of_machine(role: str, http: Http) -> AliyunKeys:
@@ -116,9 +116,9 @@ def of_machine(role: str, http: Http) -> AliyunKeys:
     return _keys_in(result, f"Ecs role {role}")
 
 
-def _keys_in(said: Any, what: str) -> AliyunKeys:
+def _keys_in(document: Any, what: str) -> AliyunKeys:
     try:
-        return AliyunKeys(said["AccessKeyId"], said["AccessKeySecret"], said["SecurityToken"])
+        return AliyunKeys(document["AccessKeyId"], document["AccessKeySecret"], document["SecurityToken"])
     except (KeyError, TypeError):
         raise ServiceError(f"there is no any available accesskey, secret and security token for {what}") from None
 
@@ -128,8 +128,8 @@ def profile(name: str, path: str) -> dict[str, Any]:
     where = os.path.expanduser(path or "~/.aliyun/config.json")
     try:
         with open(where, encoding="utf-8") as file:
-            said = json.loads(file.read(1 << 20))
-        items = [p for p in said["profiles"] if isinstance(p, dict) and p.get("name") == name]
+            document = json.loads(file.read(1 << 20))
+        items = [p for p in document["profiles"] if isinstance(p, dict) and p.get("name") == name]
     except (OSError, ValueError, RecursionError, KeyError, TypeError):
         return {}
     return items[-1] if items else {}

@@ -158,11 +158,11 @@ def _error_code(answer: HttpResponse) -> tuple[str, str]:
     text = answer.text
     if text.lstrip().startswith("{"):
         try:
-            said = answer.json()
+            document = answer.json()
         except ServiceError:
-            said = {}
-        code = str(said.get("__type") or said.get("code") or "").rpartition("#")[2]
-        return code or str(answer.status), str(said.get("message") or said.get("Message") or "")
+            document = {}
+        code = str(document.get("__type") or document.get("code") or "").rpartition("#")[2]
+        return code or str(answer.status), str(document.get("message") or document.get("Message") or "")
     code = element(text, "Code") or answer.headers.get("x-amz-error-code", "") or _STATUS.get(answer.status, "")
     return code or str(answer.status), element(text, "Message") or code
 

@@ -179,11 +179,11 @@ class CredentialChain:
             return _from_program(said["credential_process"])
         return _from_botocore(name)
 
-    def _source(self, said: Mapping[str, str], seen: tuple[str, ...]) -> Credentials:
+    def _source(self, profile: Mapping[str, str], seen: tuple[str, ...]) -> Credentials:
         """The credentials for assuming the role of a profile."""
-        if said.get("source_profile"):
-            return self._profile(said["source_profile"], seen)
-        source = said.get("credential_source", "")
+        if profile.get("source_profile"):
+            return self._profile(profile["source_profile"], seen)
+        source = profile.get("credential_source", "")
         variables = self.given.environment
         if source == "Environment":
             key, secret = variables.get("AWS_ACCESS_KEY_ID", ""), variables.get("AWS_SECRET_ACCESS_KEY", "")
@@ -221,8 +221,8 @@ class CredentialChain:
         headers = {"Content-Type": "application/x-www-form-urlencoded"}
         answer = self.http.ask("POST", f"{sts.endpoint.rstrip('/')}/", headers, body)
         if answer.status >= 300:
-            said = element(answer.text, "Message") or f"status {answer.status}"
-            raise ServiceError(f"IAM Role ({web.role.arn}) cannot be assumed with web identity token: {said}")
+            text = element(answer.text, "Message") or f"status {answer.status}"
+            raise ServiceError(f"IAM Role ({web.role.arn}) cannot be assumed with web identity token: {text}")
         return _in_answer(answer.text)
 
     # ------------------------------------------------------------ containers and machines
@@ -287,10 +287,10 @@ def _whole(text: str) -> int:
     return int(text) if text.isascii() and text.isdigit() else 0
 
 
-def _static(said: Mapping[str, str], name: str) -> Credentials:
-    token = said.get("aws_session_token", "")
+def _static(profile: Mapping[str, str], name: str) -> Credentials:
+    token = profile.get("aws_session_token", "")
     return Credentials(
-        said["aws_access_key_id"], said.get("aws_secret_access_key", ""), token, source=f"profile {name}"
+        profile["aws_access_key_id"], profile.get("aws_secret_access_key", ""), token, source=f"profile {name}"
     )
 
 
@@ -319,13 +319,13 @@ def _moment(text: Any) -> float:
         return 0.0
 
 
-def _of_json(said: Any, source: str) -> Credentials:
+def _of_json(document: Any, source: str) -> Credentials:
     try:
-        key, secret = said["AccessKeyId"], said["SecretAccessKey"]
+        key, secret = document["AccessKeyId"], document["SecretAccessKey"]
     except (KeyError, TypeError):
         raise ServiceError(f"the credentials of the {source} cannot be read") from None
-    token = str(said.get("Token") or said.get("SessionToken") or "")
-    return Credentials(str(key), str(secret), token, _moment(said.get("Expiration") or ""), source)
+    token = str(document.get("Token") or document.get("SessionToken") or "")
+    return Credentials(str(key), str(secret), token, _moment(document.get("Expiration") or ""), source)
 
 
 def _from_program(command: str) -> Credentials:

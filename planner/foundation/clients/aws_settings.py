@@ -169,13 +169,13 @@ def check_region(settings: Mapping[str, Any], wrong: Wrong) -> None:
         wrong("Invalid region value", f"invalid AWS Region: {region}")
 
 
-def _endpoint(name: str, said: Mapping[str, Any], environment: Mapping[str, str]) -> str:
+def _endpoint(name: str, settings: Mapping[str, Any], environment: Mapping[str, str]) -> str:
     """The address of a service, if one is configured; else ""."""
     upper = name.upper()
     former = "endpoint" if name == "s3" else f"{name}_endpoint"
     result = str(
-        (said.get("endpoints") or {}).get(name)
-        or said.get(former)
+        (settings.get("endpoints") or {}).get(name)
+        or settings.get(former)
         or environment.get(f"AWS_ENDPOINT_URL_{upper}")
         or environment.get(f"AWS_{upper}_ENDPOINT")
         or environment.get("AWS_ENDPOINT_URL")
@@ -184,15 +184,15 @@ def _endpoint(name: str, said: Mapping[str, Any], environment: Mapping[str, str]
     return result if not result or "://" in result else f"https://{result}"
 
 
-def only_one(said: Mapping[str, Any], wrong: Wrong, *names: str, prefix: str = "") -> None:
+def only_one(settings: Mapping[str, Any], wrong: Wrong, *names: str, prefix: str = "") -> None:
     """Of some settings only one may be given."""
-    if sum(said.get(name) not in (None, "") for name in names) > 1:
+    if sum(settings.get(name) not in (None, "") for name in names) > 1:
         wrong("Invalid Attribute Combination", f"Only one of {', '.join(prefix + n for n in names)} can be set.")
 
 
-def _role(said: Mapping[str, Any], wrong: Wrong) -> CredentialRole | None:
-    nested = said.get("assume_role")
-    former = sorted((old, new) for old, new in DEPRECATED_ROLE.items() if said.get(old))
+def _role(settings: Mapping[str, Any], wrong: Wrong) -> CredentialRole | None:
+    nested = settings.get("assume_role")
+    former = sorted((old, new) for old, new in DEPRECATED_ROLE.items() if settings.get(old))
     if nested is not None and former:
         lines = "".join(f"\n  * {old} -> {new}" for old, new in former)
         detail = (
@@ -201,17 +201,17 @@ def _role(said: Mapping[str, Any], wrong: Wrong) -> CredentialRole | None:
         wrong("Conflicting Parameters", detail + lines)
     if nested is not None:
         return _checked_role(nested, "assume_role", wrong)
-    if not said.get("role_arn"):
+    if not settings.get("role_arn"):
         return None
     return CredentialRole(
-        said["role_arn"],
-        said.get("session_name", ""),
-        said.get("external_id", ""),
-        said.get("assume_role_policy", ""),
-        tuple(said.get("assume_role_policy_arns") or ()),
-        tuple(sorted((said.get("assume_role_tags") or {}).items())),
-        tuple(said.get("assume_role_transitive_tag_keys") or ()),
-        int(said.get("assume_role_duration_seconds", 0)),
+        settings["role_arn"],
+        settings.get("session_name", ""),
+        settings.get("external_id", ""),
+        settings.get("assume_role_policy", ""),
+        tuple(settings.get("assume_role_policy_arns") or ()),
+        tuple(sorted((settings.get("assume_role_tags") or {}).items())),
+        tuple(settings.get("assume_role_transitive_tag_keys") or ()),
+        int(settings.get("assume_role_duration_seconds", 0)),
     )
 
 

@@ -138,8 +138,15 @@ def _of_certificate(account: AzureAccount, client: str, audience: str) -> str:
     key, certificate = certificate_of(account)
     now = int(time.time())
     head = {"alg": "RS256", "typ": "JWT", "x5t": base64url(certificate.fingerprint(SHA1()))}
-    said = {"aud": audience, "iss": client, "sub": client, "jti": str(uuid.uuid4()), "nbf": now - 60, "exp": now + 600}
-    text = ".".join(base64url(json.dumps(part, separators=(",", ":")).encode()) for part in (head, said))
+    claims = {
+        "aud": audience,
+        "iss": client,
+        "sub": client,
+        "jti": str(uuid.uuid4()),
+        "nbf": now - 60,
+        "exp": now + 600,
+    }
+    text = ".".join(base64url(json.dumps(part, separators=(",", ":")).encode()) for part in (head, claims))
     return f"{text}.{base64url(key.sign(text.encode(), PKCS1v15(), SHA256()))}"
 
 
@@ -181,8 +188,8 @@ def _of_program(resource: str, account: AzureAccount) -> tuple[str, float]:
         words += ["--subscription", account.text("subscription_id")]
     elif account.text("tenant_id"):
         words += ["--tenant", account.text("tenant_id")]
-    said = asked_program(*words)
+    document = asked_program(*words)
     try:
-        return str(said["accessToken"]), float(said.get("expires_on") or time.time() + 3000)
+        return str(document["accessToken"]), float(document.get("expires_on") or time.time() + 3000)
     except (ValueError, KeyError, TypeError):
         raise ServiceError("Azure CLI: its answer has no token") from None

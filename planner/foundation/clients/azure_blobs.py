@@ -82,7 +82,7 @@ class Container:
     ) -> HttpResponse:
         """The answer to a request. Raises AzureError for any status from 300 on."""
         url = self.url(blob)
-        asked = "&".join(part for part in (urlencode(sorted((query or {}).items())), self.sas.lstrip("?")) if part)
+        parameters = "&".join(part for part in (urlencode(sorted((query or {}).items())), self.sas.lstrip("?")) if part)
 
         def sign(m: str, to: str, h: dict[str, str], data: bytes) -> dict[str, str]:
             sent = {**h, "x-ms-version": _VERSION, "x-ms-date": formatdate(usegmt=True)}
@@ -93,7 +93,7 @@ class Container:
             return {**sent, "Authorization": f"Bearer {self.tokens()}"} if self.tokens is not None else sent
 
         try:
-            answer = self.http.ask(method, f"{url}?{asked}" if asked else url, headers or {}, body, sign=sign)
+            answer = self.http.ask(method, f"{url}?{parameters}" if parameters else url, headers or {}, body, sign=sign)
         except ServiceError as problem:  # which may name the whole address
             text = problem.text.replace(self.sas.lstrip("?"), "***") if self.sas else problem.text
             raise ServiceError(text, may_pass=problem.may_pass) from None

@@ -68,15 +68,15 @@ class AzureAccount:
 
 def account_of(settings: Mapping[str, Any], environment: Mapping[str, str] = os.environ) -> AzureAccount:
     """The settings, completed from the environment."""
-    said = {name: value for name, value in settings.items() if value not in (None, "")}
+    values = {name: value for name, value in settings.items() if value not in (None, "")}
     for name, variables in _VARIABLES.items():
         result = next((value for v in variables if (value := environment.get(v))), None)
-        if name not in said and result:
-            said[name] = result
+        if name not in values and result:
+            values[name] = result
     for name, variable in _FLAGS.items():
-        if name not in said and environment.get(variable):
-            said[name] = environment[variable].lower() in ("1", "t", "true")
-    return AzureAccount(said)
+        if name not in values and environment.get(variable):
+            values[name] = environment[variable].lower() in ("1", "t", "true")
+    return AzureAccount(values)
 
 
 @frozen
@@ -109,18 +109,18 @@ def cloud_of(environment: str, metadata_host: str, http: Http) -> Cloud:
             raise ServiceError(f"unknown environment identifier: {environment}")
         return CLOUDS[environment]
     try:
-        said = http.ask("GET", f"https://{metadata_host}/metadata/endpoints?api-version=2023-11-01").json()
+        document = http.ask("GET", f"https://{metadata_host}/metadata/endpoints?api-version=2023-11-01").json()
     except ServiceError as problem:
         raise ServiceError(f"retrieving environments from Azure MetaData service: {problem.text}") from None
-    said = said if isinstance(said, dict) else {}
-    storage = (said.get("suffixes") or {}).get("storage")
+    document = document if isinstance(document, dict) else {}
+    storage = (document.get("suffixes") or {}).get("storage")
     if not isinstance(storage, str) or not storage:
         raise ServiceError("could not find storage endpoint in given metadata host")
-    who = said.get("authentication") or {}
+    who = document.get("authentication") or {}
     if not who.get("audiences"):
         raise ServiceError("could not find token audience in given metadata host")
     audience = str(who["audiences"][0])
-    login, management = str(who.get("loginEndpoint") or ""), str(said.get("resourceManager") or "")
+    login, management = str(who.get("loginEndpoint") or ""), str(document.get("resourceManager") or "")
     return Cloud(login.rstrip("/"), management.rstrip("/"), storage, audience)
 
 

@@ -42,11 +42,13 @@ class BucketClient:
         body: bytes = b"",
     ) -> HttpResponse:
         """The answer to a request. Raises BucketError for any status from 300 on."""
-        asked = dict(query or {})
-        url = f"{self.url}/{quote(key, safe='/-_.~')}" + (f"?{urlencode(sorted(asked.items()))}" if asked else "")
+        parameters = dict(query or {})
+        url = f"{self.url}/{quote(key, safe='/-_.~')}" + (
+            f"?{urlencode(sorted(parameters.items()))}" if parameters else ""
+        )
 
         def sign(m: str, to: str, h: dict[str, str], data: bytes) -> Mapping[str, str]:
-            return self.sign(m, key, asked, h)
+            return self.sign(m, key, parameters, h)
 
         answer = self.http.ask(method, url, headers or {}, body, sign=sign)
         if answer.status >= 300:

@@ -41,8 +41,8 @@ class Cluster:
         retries = Retries(0) if once else None
         answer = self.http.ask(method, url, self.headers, body, retries=retries, timeout=5.0 if once else None)
         if answer.status not in (200, 404, 409):
-            said = " ".join(answer.text.split())[:500]
-            detail = f"Unexpected response code: {answer.status} ({said})"
+            text = " ".join(answer.text.split())[:500]
+            detail = f"Unexpected response code: {answer.status} ({text})"
             raise ServiceError(detail, may_pass=answer.status == 429 or answer.status >= 500)
         return answer
 
@@ -59,11 +59,11 @@ class Cluster:
     def together(self, *steps: dict[str, Any]) -> tuple[list[dict[str, Any]], str]:
         """Run all of these steps or none: their results, and the problem, "" for none."""
         answer = self.ask("PUT", "txn", json.dumps([{"KV": step} for step in steps]).encode())
-        said = answer.json()
+        document = answer.json()
         if answer.status == 409:
-            problems = [str(e.get("What")) for e in said.get("Errors") or () if isinstance(e, dict)]
+            problems = [str(e.get("What")) for e in document.get("Errors") or () if isinstance(e, dict)]
             return [], "; ".join(problems) or "no reason given"
-        return [result.get("KV") or {} for result in said.get("Results") or ()], ""
+        return [result.get("KV") or {} for result in document.get("Results") or ()], ""
 
 
 class ConsulSession:

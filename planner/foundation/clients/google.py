@@ -159,8 +159,8 @@ def parsed(text: str) -> dict[str, Any]:
 def error_text(answer: HttpResponse) -> str:
     """The message of a failed request, in the words of Google's library for Go."""
     try:
-        said = json.loads(answer.body)
-        result = said["error"]
+        document = json.loads(answer.body)
+        result = document["error"]
         message, items = str(result.get("message") or ""), list(result.get("errors") or ())
     except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
         message, items = "", []
@@ -185,8 +185,8 @@ def _assertion(known: dict[str, Any], scopes: Sequence[str]) -> str:
     now = int(time.time())
     audience = known.get("token_uri") or "https://oauth2.googleapis.com/token"
     head = {"alg": "RS256", "typ": "JWT", "kid": known.get("private_key_id", "")}
-    said = {"iss": known.get("client_email", ""), "aud": audience, "iat": now, "exp": now + 3600}
-    text = f"{_part(head)}.{_part({**said, 'scope': ' '.join(scopes)})}"
+    claims = {"iss": known.get("client_email", ""), "aud": audience, "iat": now, "exp": now + 3600}
+    text = f"{_part(head)}.{_part({**claims, 'scope': ' '.join(scopes)})}"
     try:
         key = load_pem_private_key(str(known.get("private_key", "")).encode(), None)
     except (ValueError, TypeError) as bad:
@@ -196,8 +196,8 @@ def _assertion(known: dict[str, Any], scopes: Sequence[str]) -> str:
     return f"{text}.{base64url(key.sign(text.encode(), PKCS1v15(), SHA256()))}"
 
 
-def _part(said: dict[str, Any]) -> str:
-    return base64url(json.dumps(said, separators=(",", ":")).encode())
+def _part(document: dict[str, Any]) -> str:
+    return base64url(json.dumps(document, separators=(",", ":")).encode())
 
 
 def _with_library(known: dict[str, Any], scopes: Sequence[str]) -> tuple[str, float]:

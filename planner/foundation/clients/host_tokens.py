@@ -75,8 +75,8 @@ class HostTokens:
         except FileNotFoundError:
             return {}
         except (OSError, ValueError, RecursionError) as problem:
-            said = getattr(problem, "strerror", None) or problem
-            raise ServiceError(f"{self.path} cannot be read: {said}") from None
+            reason = getattr(problem, "strerror", None) or problem
+            raise ServiceError(f"{self.path} cannot be read: {reason}") from None
         if not isinstance(whole, dict) or not isinstance(whole.get("credentials", {}), dict):
             raise ServiceError(f"{self.path} is not a JSON object with credentials")
         return whole
@@ -103,9 +103,9 @@ class HostTokens:
         return self._helped[host]
 
     def _request_token(self, host: str) -> str:
-        said = self._run("get", host, needed=False)
+        output = self._run("get", host, needed=False)
         try:
-            answer = json.loads(said or b"{}")
+            answer = json.loads(output or b"{}")
         except (ValueError, RecursionError) as bad:
             raise ServiceError(f"the credentials helper {self._program()} cannot be used: {bad}") from None
         token = answer.get("token") if isinstance(answer, dict) else None
@@ -128,8 +128,8 @@ class HostTokens:
         except (OSError, subprocess.TimeoutExpired) as problem:
             raise ServiceError(f"the credentials helper {program} cannot be used: {problem}") from None
         if done.returncode:
-            said = done.stderr.decode("utf-8", "replace").strip()
-            raise ServiceError(f"the credentials helper {program} failed: {said or f'exit code {done.returncode}'}")
+            output = done.stderr.decode("utf-8", "replace").strip()
+            raise ServiceError(f"the credentials helper {program} failed: {output or f'exit code {done.returncode}'}")
         return done.stdout
 
     def _program(self) -> str:

@@ -66,8 +66,8 @@ def in_cluster(environ: Mapping[str, str], folder: str = POD) -> Access:
     try:
         read_text(token)
     except (OSError, ValueError) as problem:
-        said = getattr(problem, "strerror", None) or problem
-        raise ServiceError(f"open {token}: {str(said)[:1].lower()}{str(said)[1:]}") from None
+        reason = getattr(problem, "strerror", None) or problem
+        raise ServiceError(f"open {token}: {str(reason)[:1].lower()}{str(reason)[1:]}") from None
     authorities = os.path.join(folder, "ca.crt")
     shown = f"[{host}]" if ":" in host else host
     return Access(f"https://{shown}:{port}", authorities if os.path.exists(authorities) else "", token_file=token)
@@ -135,8 +135,8 @@ def _read(path: str) -> dict[str, Any]:
     except ServiceError:
         raise
     except (OSError, ValueError, RecursionError, yaml.YAMLError) as problem:
-        said = getattr(problem, "strerror", None) or " ".join(str(problem).split())
-        raise ServiceError(f'error loading config file "{path}": {said}') from None
+        reason = getattr(problem, "strerror", None) or " ".join(str(problem).split())
+        raise ServiceError(f'error loading config file "{path}": {reason}') from None
     if not isinstance(read or {}, dict):
         raise ServiceError(f'error loading config file "{path}": it is not a mapping')
     for kind in ("contexts", "clusters", "users"):
@@ -244,8 +244,8 @@ def _readable(path: str, what: str) -> None:
     try:
         open(path, "rb").close()
     except OSError as problem:
-        said = (problem.strerror or str(problem)).lower()
-        raise _invalid([f"unable to read {what} due to open {path}: {said}"]) from None
+        reason = (problem.strerror or str(problem)).lower()
+        raise _invalid([f"unable to read {what} due to open {path}: {reason}"]) from None
 
 
 def _invalid(reasons: list[str]) -> ServiceError:

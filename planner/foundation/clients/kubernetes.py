@@ -82,8 +82,8 @@ class KubernetesApi:
                 try:
                     self._token, self._read = read_text(path).strip(), time.monotonic()
                 except (OSError, ValueError) as problem:
-                    said = getattr(problem, "strerror", None) or problem
-                    raise ServiceError(f"failed to read token file {path}: {said}") from None
+                    reason = getattr(problem, "strerror", None) or problem
+                    raise ServiceError(f"failed to read token file {path}: {reason}") from None
             return self._token
 
     def _from_plugin(self) -> str:
@@ -142,21 +142,21 @@ def _plugin_output(plugin: Plugin) -> Mapping[str, Any]:
         hint = f"\n\n{plugin.hint}" if plugin.hint else ""
         raise ServiceError(f"getting credentials: exec: executable {plugin.command} not found{hint}") from None
     except (OSError, ValueError, subprocess.TimeoutExpired) as problem:
-        said = getattr(problem, "strerror", None) or problem
-        raise ServiceError(f"getting credentials: exec: {said}") from None
+        reason = getattr(problem, "strerror", None) or problem
+        raise ServiceError(f"getting credentials: exec: {reason}") from None
     if done.returncode:
         failed = f"executable {plugin.command} failed with exit code {done.returncode}"
         raise ServiceError(f"getting credentials: exec: {failed}")
     try:
-        said = json.loads(done.stdout)
+        document = json.loads(done.stdout)
     except (ValueError, RecursionError) as bad:
         raise ServiceError(f"getting credentials: decoding stdout: {bad}") from None
-    if not isinstance(said, dict) or not isinstance(said.get("status"), dict):
+    if not isinstance(document, dict) or not isinstance(document.get("status"), dict):
         raise ServiceError("getting credentials: exec plugin didn't return a status field")
-    if said.get("apiVersion") != plugin.version:
+    if document.get("apiVersion") != plugin.version:
         text = f"exec plugin is configured to use API version {plugin.version}, plugin returned version"
-        raise ServiceError(f"getting credentials: {text} {said.get('apiVersion')}")
-    status: dict[str, Any] = said["status"]
+        raise ServiceError(f"getting credentials: {text} {document.get('apiVersion')}")
+    status: dict[str, Any] = document["status"]
     return status
 
 
@@ -164,8 +164,8 @@ def problem_of(answer: HttpResponse) -> ServiceError:
     """The problem that a server reports."""
     text, reason = "", ""
     try:
-        said = json.loads(answer.body)
-        text, reason = str(said.get("message") or ""), str(said.get("reason") or "")
+        document = json.loads(answer.body)
+        text, reason = str(document.get("message") or ""), str(document.get("reason") or "")
     except (ValueError, AttributeError, RecursionError):
         text = " ".join(answer.text.split())[:500]
     if answer.status == 401 and not text:

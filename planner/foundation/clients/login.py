@@ -40,20 +40,20 @@ class LoginService:
     grants: tuple[str, ...] = ("authz_code",)
 
 
-def login_service(said: Mapping[str, Any], base: str) -> LoginService:
+def login_service(document: Mapping[str, Any], base: str) -> LoginService:
     """A login service as a host describes it. Raises ServiceError."""
 
     def missing(name: str) -> ServiceError:
         return ServiceError(f'service login.v1 definition is missing required property "{name}"')
 
     for name in ("client", "authz", "token"):
-        if not isinstance(said.get(name), str):
+        if not isinstance(document.get(name), str):
             raise missing(name)
-    urls = [urljoin(base, str(said[name])) for name in ("authz", "token")]
+    urls = [urljoin(base, str(document[name])) for name in ("authz", "token")]
     for url in urls:
         if urlsplit(url).scheme not in ("http", "https"):
             raise ServiceError(f"failed to parse URL: unsupported scheme {urlsplit(url).scheme}")
-    ports = said.get("ports", [1024, 65535])
+    ports = document.get("ports", [1024, 65535])
     if not isinstance(ports, list) or len(ports) != 2:
         raise ServiceError('invalid "ports" definition for service login.v1: must be a two-element array')
     whole = [int(port) for port in ports if isinstance(port, int | float) and int(port) == port]
@@ -65,12 +65,12 @@ def login_service(said: Mapping[str, Any], base: str) -> LoginService:
         raise ServiceError(f'invalid "ports" definition for service login.v1: {detail}')
     lists = {}
     for name, otherwise in (("scopes", []), ("grant_types", ["authz_code"])):
-        entry = said.get(name, otherwise)
+        entry = document.get(name, otherwise)
         if not isinstance(entry, list) or not all(isinstance(one, str) for one in entry):
             raise ServiceError(f'invalid "{name}" for service login.v1: must be an array of strings')
         lists[name] = tuple(entry)
     return LoginService(
-        str(said["client"]), urls[0], urls[1], (whole[0], whole[1]), lists["scopes"], lists["grant_types"]
+        str(document["client"]), urls[0], urls[1], (whole[0], whole[1]), lists["scopes"], lists["grant_types"]
     )
 
 
@@ -81,7 +81,7 @@ def token_by_code(service: LoginService, opened: Callable[[str], None]) -> str:
     server = _listening(service.ports, state)
     with server:
         back = f"http://localhost:{server.server_port}/login"
-        asked = {
+        query = {
             "response_type": "code",
             "client_id": service.client,
             "redirect_uri": back,
@@ -90,9 +90,9 @@ def token_by_code(service: LoginService, opened: Callable[[str], None]) -> str:
             "code_challenge_method": "S256",
         }
         if service.scopes:
-            asked["scope"] = " ".join(service.scopes)
+            query["scope"] = " ".join(service.scopes)
         mark = "&" if "?" in service.authorization else "?"
-        opened(f"{service.authorization}{mark}{urlencode(asked)}")
+        opened(f"{service.authorization}{mark}{urlencode(query)}")
         while not server.code:
             server.handle_request()
     form = {
@@ -105,8 +105,8 @@ def token_by_code(service: LoginService, opened: Callable[[str], None]) -> str:
     headers = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"}
     answer = Http().ask("POST", service.token, headers, urlencode(form).encode())
     if not 200 <= answer.status < 300:
-        said = " ".join(answer.text.split())[:500]
-        raise ServiceError(f"cannot fetch token: {answer.status}: {said}")
+        text = " ".join(answer.text.split())[:500]
+        raise ServiceError(f"cannot fetch token: {answer.status}: {text}")
     result = answer.json()
     token = result.get("access_token") if isinstance(result, dict) else None
     if not isinstance(token, str) or not token:
@@ -132,8 +132,8 @@ class _Handler(BaseHTTPRequestHandler):
         pass
 
     def do_GET(self) -> None:
-        asked = parse_qs(urlsplit(self.path).query) if len(self.path) < _LARGEST_TARGET else {}
-        state, code = asked.get("state", [""])[0], asked.get("code", [""])[0]
+        query = parse_qs(urlsplit(self.path).query) if len(self.path) < _LARGEST_TARGET else {}
+        state, code = query.get("state", [""])[0], query.get("code", [""])[0]
         is_ours = secrets.compare_digest(state.encode(), self.server.state.encode()) and bool(code)
         if is_ours:
             self.server.code = code
@@ -165,11 +165,11 @@ def _listening(ports: tuple[int, int], state: str) -> _Callback:
     )
 
 
-def as_object(said: Any) -> Mapping[str, Any] | None:
+def as_object(document: Any) -> Mapping[str, Any] | None:
     """The object that a service is described by: of JSON, or of the user's settings; None when it is not one."""
-    if isinstance(said, list) and all(isinstance(item, tuple) and len(item) == 2 for item in said):
-        return {key[0]: value for key, value in said}
-    return said if isinstance(said, dict) else None
+    if isinstance(document, list) and all(isinstance(item, tuple) and len(item) == 2 for item in document):
+        return {key[0]: value for key, value in document}
+    return document if isinstance(document, dict) else None
 
 
 def shown_host(url: str) -> str:
@@ -206,8 +206,8 @@ def login(name: str, ask: Ask, say: Say) -> list[Diagnostic]:
         try:
             host.tokens.keep(host.name, token)
         except ServiceError as problem:
-            said = f"The given host returned an API token, but planner failed to save it: {problem.text}."
-            return [*problems, _wrong("Failed to save API token", said)]
+            text = f"The given host returned an API token, but planner failed to save it: {problem.text}."
+            return [*problems, _wrong("Failed to save API token", text)]
     except Failure as failure:
         return [*problems, *failure.diagnostics]
     except ServiceError as problem:
@@ -251,12 +251,12 @@ def _host(name: str) -> Host:
     return Host(name, settings())
 
 
-def _login_service(host: Host, base: str, said: object) -> tuple[LoginService | None, list[Diagnostic]]:
+def _login_service(host: Host, base: str, document: object) -> tuple[LoginService | None, list[Diagnostic]]:
     """The host's login service; None when it has none, with a warning when it has one that cannot be used."""
-    if said is None:
+    if document is None:
         return None, []
     summary = "Host does not support planner login"
-    result = as_object(said)
+    result = as_object(document)
     try:
         if result is None:
             text = "service login.v1 must be declared with an object value in the service discovery document"

@@ -191,8 +191,8 @@ def _read(path: Path, usual: bool) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError) as problem:
         if usual:
             return {}
-        said = getattr(problem, "strerror", None) or problem
-        raise ServiceError(f"the file with credentials {path} cannot be read: {said}") from None
+        reason = getattr(problem, "strerror", None) or problem
+        raise ServiceError(f"the file with credentials {path} cannot be read: {reason}") from None
     return content if isinstance(content, dict) else {}
 
 
@@ -227,10 +227,10 @@ def _from_helper(name: str, url: str, environ: Mapping[str, str]) -> OciLogin:
     except (OSError, subprocess.TimeoutExpired) as problem:
         raise ServiceError(f"the credential helper {program} cannot be used: {problem}") from None
     if done.returncode:
-        said = (done.stdout + done.stderr).decode("utf-8", "replace").strip()
-        if "credentials not found" in said:
+        output = (done.stdout + done.stderr).decode("utf-8", "replace").strip()
+        if "credentials not found" in output:
             return OciLogin()
-        raise ServiceError(f"the credential helper {program} failed: {said or f'exit code {done.returncode}'}")
+        raise ServiceError(f"the credential helper {program} failed: {output or f'exit code {done.returncode}'}")
     try:
         answer = json.loads(done.stdout)
         user, secret = str(answer.get("Username") or ""), str(answer.get("Secret") or "")

@@ -46,9 +46,9 @@ class TablestoreTable:
 
     def get(self, row: str, column: str) -> str:
         """A text; "" when there is none."""
-        asked = field(1, self.name.encode()) + field(2, row_bytes({self.key: row}, {}))
-        asked += field(3, self.key.encode()) + field(3, column.encode()) + number(5, 1)
-        answer = dict(fields(self._ask("GetRow", asked)))
+        request = field(1, self.name.encode()) + field(2, row_bytes({self.key: row}, {}))
+        request += field(3, self.key.encode()) + field(3, column.encode()) + number(5, 1)
+        answer = dict(fields(self._ask("GetRow", request)))
         entry = answer.get(2, b"")
         return cells(entry if isinstance(entry, bytes) else b"").get(column, "")
 

@@ -50,8 +50,8 @@ def cos_bucket(url: str, keys: TencentKeys, http: Http) -> BucketClient:
     def problem(method: str, url: str, answer: HttpResponse, code: str, message: str) -> str:
         request = answer.headers.get("x-cos-request-id", "")
         trace = answer.headers.get("x-cos-trace-id", "")
-        said = f"(Message: {message}, RequestId: {request}, TraceId: {trace})"
-        return f"{method} {unquote(url)}: {answer.status} {code}{said}"
+        text = f"(Message: {message}, RequestId: {request}, TraceId: {trace})"
+        return f"{method} {unquote(url)}: {answer.status} {code}{text}"
 
     return BucketClient(url, http, sign, problem)
 
@@ -67,8 +67,8 @@ def authorization(
 
     names, parameters = listed(query)
     shown, values = listed(headers)
-    asked = f"{method.lower()}\n{path}\n{parameters}\n{values}\n"
-    text = f"sha1\n{span}\n{hashlib.sha1(asked.encode(), usedforsecurity=False).hexdigest()}\n"
+    request_text = f"{method.lower()}\n{path}\n{parameters}\n{values}\n"
+    text = f"sha1\n{span}\n{hashlib.sha1(request_text.encode(), usedforsecurity=False).hexdigest()}\n"
     key = hmac.digest(keys.secret.encode(), span.encode(), "sha1").hex()
     signature = hmac.digest(key.encode(), text.encode(), "sha1").hex()
     return (
@@ -81,9 +81,11 @@ def proof(service: str, host: str, data: bytes, now: int, keys: TencentKeys) -> 
     """The Authorization header for a call with this JSON at a moment (seconds since 1970)."""
     day = datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%d")
     kind = "application/json"
-    asked = f"POST\n/\n\ncontent-type:{kind}\nhost:{host}\n\ncontent-type;host\n{hashlib.sha256(data).hexdigest()}"
+    request_text = (
+        f"POST\n/\n\ncontent-type:{kind}\nhost:{host}\n\ncontent-type;host\n{hashlib.sha256(data).hexdigest()}"
+    )
     scope = f"{day}/{service}/tc3_request"
-    text = f"TC3-HMAC-SHA256\n{now}\n{scope}\n{hashlib.sha256(asked.encode()).hexdigest()}"
+    text = f"TC3-HMAC-SHA256\n{now}\n{scope}\n{hashlib.sha256(request_text.encode()).hexdigest()}"
     key = f"TC3{keys.secret}".encode()
     for part in (day, service, "tc3_request"):
         key = hmac.digest(key, part.encode(), "sha256")
@@ -108,8 +110,8 @@ def call(
         "X-TC-Language": "en-US",
         **({"X-TC-Token": keys.token} if keys.token else {}),
     }
-    said = http.ask("POST", f"https://{host}/", headers, data).json()
-    result = said.get("Response") if isinstance(said, dict) else None
+    document = http.ask("POST", f"https://{host}/", headers, data).json()
+    result = document.get("Response") if isinstance(document, dict) else None
     if not isinstance(result, dict):
         raise ServiceError(f"[TencentCloudSDKError] {action}: the answer has no Response")
     wrong = result.get("Error")

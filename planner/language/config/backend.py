@@ -52,8 +52,8 @@ def backend_settings(
             name, text = item
             settings[name] = decoder.option(text, schema.attributes[name], name)
         else:
-            said = decoder.body(item, schema)
-            settings.update({name: value for name, value in said.items() if value not in (None, [])})
+            decoded = decoder.body(item, schema)
+            settings.update({name: value for name, value in decoded.items() if value not in (None, [])})
     return settings, problems
 
 

@@ -106,8 +106,8 @@ def _edge(graph: Graph, prover: Prover, dependent: str, dependency: str) -> Cycl
     if own is not None and own.rule is not None:
         at = {"file": own.rule.file, "line": own.rule.line}
         is_told = has_own_reason(own.rule, graph.program.predicates)
-        said = f": {reason_text(own.rule, own.assignment)}" if is_told else ""
-        reason = reason_text(step.rule, step.assignment) + said
+        text = f": {reason_text(own.rule, own.assignment)}" if is_told else ""
+        reason = reason_text(step.rule, step.assignment) + text
         return CycleEdge(dependent, dependency, own.rule.name, reason, at)
     source = next(iter(_sources(graph, proof)), None)
     return CycleEdge(dependent, dependency, step.rule.name, reason_text(step.rule, step.assignment), source)

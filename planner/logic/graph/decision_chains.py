@@ -71,8 +71,8 @@ def waiting_chain(graph: Graph, object: str, waited: str) -> list[ChainStep]:
             sources = tuple(source for leaf in own for source in _source_lines(graph, leaf))
             named = [leaf.row for leaf in own if leaf.row[2] == "depends_on"]
             if sources:
-                said = f"{named[0][0]} names {named[0][1]} in depends_on" if named else None
-                steps.append(ChainStep(said or reason_text(at.rule, at.assignment), sources))
+                text = f"{named[0][0]} names {named[0][1]} in depends_on" if named else None
+                steps.append(ChainStep(text or reason_text(at.rule, at.assignment), sources))
             waiting += [x for x in reversed(at.body) if isinstance(x, Proof)]
         elif at.predicate == "link_base":
             sources = tuple(_source_lines(graph, at))

@@ -69,10 +69,10 @@ def wave(run: Run, command: str, units: list[str], title: str, approve: Approve)
         return
     end_stuck(run, units)
     to_apply = [unit for unit in units if may_apply(run, command, run.done[unit])]
-    asked = [unit for unit in to_apply if asks(run, command, run.done[unit])]
-    if asked and not approve(title, [run.done[unit] for unit in units]):
-        decline(run, command, asked)
-        to_apply = [unit for unit in to_apply if unit not in asked]
+    waiting = [unit for unit in to_apply if asks(run, command, run.done[unit])]
+    if waiting and not approve(title, [run.done[unit] for unit in units]):
+        decline(run, command, waiting)
+        to_apply = [unit for unit in to_apply if unit not in waiting]
     if not to_apply:
         return
     run.apply_plans(to_apply, command)

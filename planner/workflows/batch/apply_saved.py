@@ -82,20 +82,20 @@ def save(run: Run) -> None:
     )
 
 
-def _portable(asked: UnitOptions, done: FinishedUnit, base: str) -> tuple[UnitOptions, bool]:
+def _portable(options: UnitOptions, done: FinishedUnit, base: str) -> tuple[UnitOptions, bool]:
     """The options of a unit that may have to be planned again, with paths relative to the base, and whether it can be
     planned with them again. An incomplete plan is made again in any case. Raises Failure where something of such a unit
     may not be in a manifest: files elsewhere, and values of one that is encrypted."""
     try:
-        return _as_seen(asked, done, base), not asked.limits.replace
+        return _as_seen(options, done, base), not options.limits.replace
     except Failure:
         if done.outcome == "incomplete":
             raise
         return NOTHING, False
 
 
-def _as_seen(asked: UnitOptions, done: FinishedUnit, base: str) -> UnitOptions:
-    if asked.variables and done.result is not None and done.result.is_secret:
+def _as_seen(options: UnitOptions, done: FinishedUnit, base: str) -> UnitOptions:
+    if options.variables and done.result is not None and done.result.is_secret:
         detail = f"{done.unit} is encrypted, but the manifest would contain the values of -var in plain text."
         raise Failure(error("batch.out", "Plans cannot be saved", detail))
 
@@ -106,14 +106,14 @@ def _as_seen(asked: UnitOptions, done: FinishedUnit, base: str) -> UnitOptions:
             raise Failure(error("batch.out", "Plans cannot be saved", detail))
         return name
 
-    return _with_paths(asked, seen)
+    return _with_paths(options, seen)
 
 
-def _with_paths(asked: UnitOptions, place: Callable[[str], str]) -> UnitOptions:
+def _with_paths(options: UnitOptions, place: Callable[[str], str]) -> UnitOptions:
     """The options with their paths converted by `place`."""
-    variables = tuple((kind, place(text) if kind == "var-file" else text) for kind, text in asked.variables)
-    policies = tuple(word if word.startswith("builtin:") else place(word) for word in asked.policies)
-    return evolve(asked, variables=variables, policies=policies)
+    variables = tuple((kind, place(text) if kind == "var-file" else text) for kind, text in options.variables)
+    policies = tuple(word if word.startswith("builtin:") else place(word) for word in options.policies)
+    return evolve(options, variables=variables, policies=policies)
 
 
 # ---------------------------------------------------------------- applying
@@ -133,8 +133,8 @@ def apply_saved(folder: str, options: BatchOptions, listener: BatchListener, app
         options.operation, mode=manifest.mode, refresh=manifest.refresh, approval=approval, signatures=()
     )
     accepted = next((saved.asked for saved in manifest.units.values() if saved.asked.overrides), NOTHING)
-    asked = evolve(options.asked, overrides=accepted.overrides, reason=accepted.reason)
-    options = evolve(options, words=manifest.words, operation=operation, asked=asked)
+    arguments = evolve(options.asked, overrides=accepted.overrides, reason=accepted.reason)
+    options = evolve(options, words=manifest.words, operation=operation, asked=arguments)
     batch = Batch(options, command, keeps_pool=True)
     batch.hold()
     try:
@@ -273,14 +273,18 @@ def _wave(run: Run, command: str, units: list[str], title: str, approve: Approve
     end_stuck(run, units)
     to_apply = [unit for unit in units if may_apply(run, command, run.done[unit])]
     verdicts = {unit: _judged(run.done[unit], unit in begun) for unit in to_apply if unit in approved}
-    asked = [unit for unit, verdict in verdicts.items() if verdict["asks_again"]]
+    waiting = [unit for unit, verdict in verdicts.items() if verdict["asks_again"]]
     if approve is None:
-        for unit in [unit for unit in asked if verdicts[unit]["spared"]]:
+        for unit in [unit for unit in waiting if verdicts[unit]["spared"]]:
             run.end(evolve(run.done[unit], outcome="failed", result=_spared(run.done[unit])))
             to_apply.remove(unit)
-    if asked and approve is not None and not approve(f"{title}, which is not as approved", _finished_units(run, asked)):
-        decline(run, command, asked)
-        to_apply = [unit for unit in to_apply if unit not in asked]
+    if (
+        waiting
+        and approve is not None
+        and not approve(f"{title}, which is not as approved", _finished_units(run, waiting))
+    ):
+        decline(run, command, waiting)
+        to_apply = [unit for unit in to_apply if unit not in waiting]
     if to_apply:
         run.apply_plans(to_apply, command)
         _rest(run, command, [unit for unit in to_apply if run.done[unit].outcome == "incomplete"], title, approve)

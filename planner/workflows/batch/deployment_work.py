@@ -149,12 +149,12 @@ def _plan(
         check()
         diagnostics += _left_behind(session, deployment)
         diagnostics += [d for d in plan.diagnostics if d not in diagnostics]
-        said = judged(standing_policies("."), plan)
-        diagnostics += [d for d in said if d not in diagnostics]
+        findings = judged(standing_policies("."), plan)
+        diagnostics += [d for d in findings if d not in diagnostics]
         if has_errors(diagnostics):
             return failed(request, diagnostics)
         result = of_plan(request, runner, plan, diagnostics)
-        decision = approval(session.flow, deployment, plan, 0, said)
+        decision = approval(session.flow, deployment, plan, 0, findings)
         result = evolve(result, approved_by=decision.by, refusals=tuple(refusal.text for refusal in decision.refusals))
         if plan.is_partial and not plan.can_apply and not result.rests_on:
             result = evolve(result, stuck=diagnostics_json(Rounds().problems(plan)))

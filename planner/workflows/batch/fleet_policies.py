@@ -36,17 +36,17 @@ class FleetPolicies:
     problems: tuple[Diagnostic, ...]
     contents: tuple[str, ...]
 
-    def verdict(self, analysis: Analysis, done: Mapping[str, FinishedUnit], asked: UnitArguments) -> Verdict:
+    def verdict(self, analysis: Analysis, done: Mapping[str, FinishedUnit], arguments: UnitArguments) -> Verdict:
         """The verdict about plans, with the denials that the command line accepts."""
         database = evaluate(self.program, with_contents(analysis, done), self.modal.verdicts)
         verdict = verdict_of(self.modal, self.program, database, fleet_source)
-        return Verdict(tuple(_with_override(finding, asked) for finding in verdict.findings))
+        return Verdict(tuple(_with_override(finding, arguments) for finding in verdict.findings))
 
 
-def _with_override(finding: Finding, asked: UnitArguments) -> Finding:
-    if finding.kind != "deny" or finding.code not in asked.overrides:
+def _with_override(finding: Finding, arguments: UnitArguments) -> Finding:
+    if finding.kind != "deny" or finding.code not in arguments.overrides:
         return finding
-    return evolve(finding, kind="overridden", reason=asked.reason)
+    return evolve(finding, kind="overridden", reason=arguments.reason)
 
 
 def load_policies(fleet: Fleet, rules: Iterable[tuple[str, str]], words: tuple[str, ...]) -> FleetPolicies:

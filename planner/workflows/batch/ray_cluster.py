@@ -69,8 +69,8 @@ def _look(address: str) -> None:
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=LONGEST).close()
     except (OSError, ValueError, OverflowError) as problem:
-        said = getattr(problem, "strerror", None) or problem
-        raise Failure(error("batch.ray", "Cannot reach the Ray cluster", f"{address}: {said}.")) from None
+        reason = getattr(problem, "strerror", None) or problem
+        raise Failure(error("batch.ray", "Cannot reach the Ray cluster", f"{address}: {reason}.")) from None
 
 
 @contextmanager

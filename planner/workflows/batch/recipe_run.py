@@ -195,8 +195,8 @@ def _with_hooks(request: Request, recipe: Recipe, run: Run, secrets: Collection[
     return result
 
 
-def _matches(hook: Hook, said: str) -> bool:
-    return not hook.patterns or any(re.search(pattern, said, re.DOTALL) for pattern in hook.patterns)
+def _matches(hook: Hook, text: str) -> bool:
+    return not hook.patterns or any(re.search(pattern, text, re.DOTALL) for pattern in hook.patterns)
 
 
 def _hook(hook: Hook, request: Request, recipe: Recipe, log: list[str], secrets: Collection[str]) -> list[Any]:

@@ -330,9 +330,9 @@ def take(root: str, command: str, alone: bool, seconds: float) -> Hold | None:
 
 def _busy(file: IO[bytes], root: str) -> Failure:
     try:
-        said: dict[str, Any] = orjson.loads(file.read(4096))
-        holder = f"`batch {said['command']}` of {said['who']}, process {said['process']}, since {said['since']},"
+        holder: dict[str, Any] = orjson.loads(file.read(4096))
+        batch = f"`batch {holder['command']}` of {holder['who']}, process {holder['process']}, since {holder['since']},"
     except (orjson.JSONDecodeError, KeyError, TypeError, OSError):
-        holder = "Another batch"
-    detail = f"{holder} is at work on the fleet in {root}. Wait for it, or let this command wait with -lock-timeout=5m."
+        batch = "Another batch"
+    detail = f"{batch} is at work on the fleet in {root}. Wait for it, or let this command wait with -lock-timeout=5m."
     return Failure(error("batch.busy", "The fleet is in use", detail))

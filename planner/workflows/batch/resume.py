@@ -41,8 +41,8 @@ def resume(
         detail = f"{name} is not a valid name of a run, such as 20260131T120000Z-000: a directory of .planner/batch."
         raise Failure(error("batch.no_run", "No such run", detail))
     record = Record(root, name) if name else Record.last(root)
-    asked = record.asked()
-    command = str(asked["command"])
+    request = record.asked()
+    command = str(request["command"])
     facts = FactBuilder()
     facts.add("command", command)
     final = {
@@ -50,15 +50,15 @@ def resume(
     }
     if not final:
         raise Failure(error("batch.resume", "Nothing to resume", f"A run of {command} cannot be resumed."))
-    if asked.get("is_given_variables"):
+    if request.get("is_given_variables"):
         detail = "The run was given values with -var or -var-file, which are on no record. Begin it anew with these."
         raise Failure(error("batch.resume_variables", "Nothing to resume", detail))
-    options = _options(record, asked)
+    options = _options(record, request)
     operation = evolve(options.operation, lock_timeout=max(options.operation.lock_timeout, PATIENCE))
     options = evolve(options, operation=operation, is_brief=False)
-    if "saved_plan" in asked:
+    if "saved_plan" in request:
         began(record.name, [])
-        return apply_saved(_folder(record, asked), options, listener, None if asked.get("at_once") else approve)
+        return apply_saved(_folder(record, request), options, listener, None if request.get("at_once") else approve)
     diagnostics: list[Diagnostic] = []
     if options.out and os.path.exists(os.path.join(options.out, saved_plan.NAME)):
         detail = f"{options.out} has a saved plan already, which is kept: the new plans are not saved there."
@@ -93,7 +93,7 @@ def resume(
     if command in ("plan", "validate"):
         report = complete_run(run, report, command)
     else:
-        carry_on(run, command, None if asked.get("at_once") else approve)
+        carry_on(run, command, None if request.get("at_once") else approve)
     return finish(run, report, started, tuple(in_flight))
 
 

@@ -261,8 +261,8 @@ def read(folder: str) -> SavedManifest:
     if document.__class__ is not dict or document.get("format") != FORMAT:
         raise _unusable(folder, f"{NAME} is not a manifest of a planned fleet")
     if document.get("version") != VERSION or document.get("planner_version") != RELEASE:
-        said = f"planner {document.get('planner_version')} (format {document.get('version')}) wrote it"
-        raise _unusable(folder, f"{said}; this is {RELEASE} (format {VERSION}). Make the plan again")
+        text = f"planner {document.get('planner_version')} (format {document.get('version')}) wrote it"
+        raise _unusable(folder, f"{text}; this is {RELEASE} (format {VERSION}). Make the plan again")
     try:
         is_as_saved = document.get("sum") == _sum(document)
     except TypeError:  # it is nested deeper than anything that was ever written
@@ -345,13 +345,13 @@ def _parse_saved(name: str, raw: Any) -> Saved:
         result = evolve(result, review=require_shape(result.review, REVIEW, "the review"))
     if result.unit != name:
         raise ValueError(f"the result of {name} is another unit's")
-    asked: UnitOptions = from_json(UnitOptions, raw["asked"])
-    for option, text in asked.variables:
+    options: UnitOptions = from_json(UnitOptions, raw["asked"])
+    for option, text in options.variables:
         if option not in ("var", "var-file") or (option == "var-file" and not is_inside(text)):
             raise ValueError(f"{name} has variables from elsewhere")
-    if not all(word.startswith("builtin:") or is_inside(word) for word in asked.policies):
+    if not all(word.startswith("builtin:") or is_inside(word) for word in options.policies):
         raise ValueError(f"{name} is judged by policies from elsewhere")
-    return Saved(**{column: raw[column] for column in _SHAPE}, before=tuple(before), result=result, asked=asked)
+    return Saved(**{column: raw[column] for column in _SHAPE}, before=tuple(before), result=result, asked=options)
 
 
 def is_inside(path: str) -> bool:

@@ -246,8 +246,8 @@ def _git(folder: str, *words: str) -> str:
         detail = f"git cannot be started: {problem.strerror or problem}."
         raise Failure(error("batch.git", "Changes cannot be found", detail)) from None
     if done.returncode:
-        said = done.stderr.decode("utf-8", "replace").strip()
-        raise Failure(error("batch.git", "Cannot determine changes", f"git {words[0]} failed: {said}"))
+        output = done.stderr.decode("utf-8", "replace").strip()
+        raise Failure(error("batch.git", "Cannot determine changes", f"git {words[0]} failed: {output}"))
     return done.stdout.decode("utf-8", "surrogateescape")
 
 

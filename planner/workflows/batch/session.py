@@ -264,15 +264,15 @@ class Batch:
         asked = of_units(self.options.asked, sorted(selected), list(self.fleet.units), declared)
         return {name: self._of_deployment(name, one) for name, one in asked.items()}
 
-    def _of_deployment(self, name: str, asked: UnitOptions) -> UnitOptions:
+    def _of_deployment(self, name: str, options: UnitOptions) -> UnitOptions:
         """The options without those for root modules alone. Raises Failure where they name a deployment."""
-        if self.fleet.units[name].deployment is None or not (asked.variables or asked.limits != UNLIMITED):
-            return asked
+        if self.fleet.units[name].deployment is None or not (options.variables or options.limits != UNLIMITED):
+            return options
         is_named = any(text.startswith(f"{name}:") for _, text in self.options.asked.variables)
-        if asked.limits != UNLIMITED or is_named:
+        if options.limits != UNLIMITED or is_named:
             detail = f"{name} is a deployment of a stack: it takes neither -target and -replace nor -var and -var-file."
             raise Failure(error("batch.asked", "Option not supported for deployments", detail))
-        return evolve(asked, variables=())
+        return evolve(options, variables=())
 
     def run_all(self, requests: list[Request]) -> list[UnitResult]:
         """Let workers do something about some units that changes nothing."""

@@ -130,7 +130,7 @@ def _applied_by(root: str, unit: str, made: str) -> str:
     for name in reversed(runs(root)):
         record = Record(root, name)
         try:
-            asked = record.asked()
+            request = record.asked()
         except Failure:
             continue
         for event in record.events():
@@ -138,7 +138,7 @@ def _applied_by(root: str, unit: str, made: str) -> str:
                 continue
             at = str(event.get("at", ""))
             if at >= made:
-                return f"; the batch {name} of {asked.get('by', 'an unknown user')} applied {unit} at {at}"
+                return f"; the batch {name} of {request.get('by', 'an unknown user')} applied {unit} at {at}"
     return ""
 
 

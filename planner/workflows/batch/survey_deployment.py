@@ -92,15 +92,15 @@ def _components(stack: StackConfig) -> list[str]:
 
 
 def _reads(stack: StackConfig, request: Request, folder: str) -> list[PublishedRead]:
-    said = stack.deployments
+    deployments = stack.deployments
     places = {name: value for kind, name, value in request.around if kind == "upstream"}
-    deployment = said.deployments.get(request.deployment or "")
+    deployment = deployments.deployments.get(request.deployment or "")
     table: dict[tuple[str, str, str], PublishedRead] = {}
     wanted = [("", deployment.inputs)] if deployment is not None else []
-    wanted += [(name, published.value) for name, published in sorted(said.published.items())]
+    wanted += [(name, published.value) for name, published in sorted(deployments.published.items())]
     for published, expr in wanted:
-        for name, output, _ in mentioned(said, expr, "upstream_input"):
-            upstream = said.upstream.get(name)
+        for name, output, _ in mentioned(deployments, expr, "upstream_input"):
+            upstream = deployments.upstream.get(name)
             if upstream is None:
                 continue
             real = os.path.realpath(places.get(upstream.source, upstream.source))
@@ -111,11 +111,11 @@ def _reads(stack: StackConfig, request: Request, folder: str) -> list[PublishedR
 
 
 def _published(stack: StackConfig, deployment: str, folder: str) -> list[Published]:
-    said = stack.deployments
+    deployments = stack.deployments
     return [
         Published(name, FileLocation.below(folder, published.span))
-        for name, published in sorted(said.published.items())
-        if any(one == deployment for one, _, _ in mentioned(said, published.value, "deployment"))
+        for name, published in sorted(deployments.published.items())
+        if any(one == deployment for one, _, _ in mentioned(deployments, published.value, "deployment"))
     ]
 
 

@@ -54,27 +54,30 @@ class UnitOptions:
 NOTHING = UnitOptions()
 
 
-def targeted(asked: UnitArguments, units: Iterable[str]) -> tuple[str, ...]:
+def targeted(arguments: UnitArguments, units: Iterable[str]) -> tuple[str, ...]:
     """The units that targets name. Raises Failure."""
     problems: list[Diagnostic] = []
-    result = _addresses("target", parse_address, asked.targets, list(units), problems)
+    result = _addresses("target", parse_address, arguments.targets, list(units), problems)
     if problems:
         raise Failure(problems)
     return tuple(sorted({unit for unit, _ in result}))
 
 
 def of_units(
-    asked: UnitArguments, selected: Sequence[str], units: Sequence[str], declared: Callable[[str], Sequence[str] | None]
+    arguments: UnitArguments,
+    selected: Sequence[str],
+    units: Sequence[str],
+    declared: Callable[[str], Sequence[str] | None],
 ) -> dict[str, UnitOptions]:
     """The options for each selected unit. `units`: all of the fleet; `declared`: the root variables of a unit, None
     where its configuration cannot be read. Raises Failure, with all names that do not exist."""
     problems: list[Diagnostic] = []
     variables: dict[str, list[tuple[str, str]]] = {unit: [] for unit in selected}
-    for kind, text in asked.variables:
+    for kind, text in arguments.variables:
         add = _add_file if kind == "var-file" else _add_variable
         add(text, variables, units, declared, problems)
-    targets = _addresses("target", parse_address, asked.targets, units, problems)
-    replace = _addresses("replace", parse_resource_instance, asked.replace, units, problems)
+    targets = _addresses("target", parse_address, arguments.targets, units, problems)
+    replace = _addresses("replace", parse_resource_instance, arguments.replace, units, problems)
     for option, item in (("target", targets), ("replace", replace)):
         problems += [_not_selected(f"-{option}={u}:{a}", u) for u, a in item if u not in variables]
     if problems:
@@ -87,9 +90,9 @@ def of_units(
                 (),
                 tuple(address for name, address in replace if name == unit),
             ),
-            asked.policies,
-            asked.overrides,
-            asked.reason,
+            arguments.policies,
+            arguments.overrides,
+            arguments.reason,
         )
         for unit in selected
     }

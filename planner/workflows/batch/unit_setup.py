@@ -65,11 +65,11 @@ def _made_of(request: Request) -> tuple[dict[str, Any], dict[str, ComingState]]:
 
 def _without_asked(given: dict[str, Any], request: Request) -> dict[str, Any]:
     """The values that the command line does not set: its -var and -var-file win over the fleet's file."""
-    asked, _ = collect_variables(".", request.options.var_args, {})  # problems are reported with the configuration
+    values, _ = collect_variables(".", request.options.var_args, {})  # problems are reported with the configuration
     return {
         name: value
         for name, value in given.items()
-        if name not in asked or asked[name].origin not in ("command line", "named file")
+        if name not in values or values[name].origin not in ("command line", "named file")
     }
 
 

@@ -20,17 +20,17 @@ PutOff = tuple[tuple[str, str], ...]
 """(because, what): why nothing is done yet"""
 
 
-def facts_of(asked: ComponentInstance) -> list[tuple[str, ...]]:
+def facts_of(instance: ComponentInstance) -> list[tuple[str, ...]]:
     """The facts about a requested instance."""
-    name = str(asked.name)
+    name = str(instance.name)
     facts: list[tuple[str, ...]] = [("component", name)]
-    if asked.name.is_wild:
-        facts.append(("wildcard_of", name, declaration(asked.name)))
-        facts += [("expands_with", name, str(each)) for each in expansions(asked.name)]
-    facts += [("reads_value", name, str(other)) for other in asked.awaited]
-    facts += [("unknown_input", name, called) for called in asked.unknown]
-    facts += [("told_to_follow", name, str(other)) for other in asked.follows]
-    facts += [("unknown_configuration", name, str(p.name)) for p in asked.providers if p.is_unknown]
+    if instance.name.is_wild:
+        facts.append(("wildcard_of", name, declaration(instance.name)))
+        facts += [("expands_with", name, str(each)) for each in expansions(instance.name)]
+    facts += [("reads_value", name, str(other)) for other in instance.awaited]
+    facts += [("unknown_input", name, called) for called in instance.unknown]
+    facts += [("told_to_follow", name, str(other)) for other in instance.follows]
+    facts += [("unknown_configuration", name, str(p.name)) for p in instance.providers if p.is_unknown]
     return facts
 
 
@@ -51,16 +51,16 @@ def declaration(name: PromiseName) -> str:
     return str(PromiseName(name.kind, name.name, tuple((stack, None) for stack, _ in name.path)))
 
 
-def put_off(asked: ComponentInstance, mode: str, before: Mapping[str, PutOff], partial: Container[str]) -> PutOff:
+def put_off(instance: ComponentInstance, mode: str, before: Mapping[str, PutOff], partial: Container[str]) -> PutOff:
     """Why nothing is done about an instance yet. `before`: the same of those that it is made from; `partial`: those of
     which objects are left for later."""
-    facts = [*facts_of(asked), ("deployment_mode", mode)]
-    for other in asked.awaited:
+    facts = [*facts_of(instance), ("deployment_mode", mode)]
+    for other in instance.awaited:
         facts.append(("component", str(other)))
         facts += [("partial_plan", str(other))] if str(other) in partial else []
         facts += [_given_fact(str(other), because, what) for because, what in before.get(str(other), ())]
     rows = _derive(facts, "put_off")["put_off"]
-    return tuple(sorted((because, what) for name, because, what in rows if name == str(asked.name)))
+    return tuple(sorted((because, what) for name, because, what in rows if name == str(instance.name)))
 
 
 def _given_fact(name: str, because: str, what: str) -> tuple[str, ...]:

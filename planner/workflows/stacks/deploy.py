@@ -127,34 +127,34 @@ class Runner:
         }
 
     def instance(
-        self, asked: ComponentInstance, mode: Mode, deferred: Iterable[tuple[str, str, str]] = ()
+        self, instance: ComponentInstance, mode: Mode, deferred: Iterable[tuple[str, str, str]] = ()
     ) -> Planned[Start]:
         """Plan one instance, without the blocks that are deferred already (as in Plan.deferred)."""
-        about = (("component", str(asked.name)), ("deployment", self.deployment))
+        about = (("component", str(instance.name)), ("deployment", self.deployment))
         left = tuple(deferred)
         limits = UNLIMITED.excluding(block for block, _, _ in left)
         options = evolve(self.options, mode=mode, allow_deferral=True, about=about, deferred=left, limits=limits)
         schemas = self.schemas.lent()
         with self._lock:
             self._lent.append(schemas)
-        loaded = Loaded(options, "default", {}, asked.config, schemas, (), encryption=self.encryption)
-        backend, store, hooks = self.states.backend, self.states.store(asked.name), self.heard(asked.name)
+        loaded = Loaded(options, "default", {}, instance.config, schemas, (), encryption=self.encryption)
+        backend, store, hooks = self.states.backend, self.states.store(instance.name), self.heard(instance.name)
         if self.to_apply:
-            self.states.create(asked.name)
-        elif self.states.read(asked.name) is None:
+            self.states.create(instance.name)
+        elif self.states.read(instance.name) is None:
             opened = grown(Opened, evolve(loaded, options=evolve(options, lock=False)), backend=backend, store=store)
-            return plan_opened(opened, asked.variables, hooks)
+            return plan_opened(opened, instance.variables, hooks)
         opened = grown(Opened, loaded, backend=backend, store=store)
-        return plan_opened(opened, asked.variables, hooks, self.to_apply)
+        return plan_opened(opened, instance.variables, hooks, self.to_apply)
 
     def heard(self, name: PromiseName) -> Hooks:
         """The hooks for the work on an instance."""
         return self.hooks.inside(str(name))
 
-    def settle(self, asked: ComponentInstance, step: InstanceStep) -> None:
+    def settle(self, instance: ComponentInstance, step: InstanceStep) -> None:
         with self._lock:
-            self.steps[str(asked.name)] = step
-            self.asked[str(asked.name)] = asked
+            self.steps[str(instance.name)] = step
+            self.asked[str(instance.name)] = instance
 
     # ------------------------------------------------------------ applying
 
@@ -227,17 +227,17 @@ class _Planning:
     def __init__(self, runner: Runner) -> None:
         self.runner = runner
 
-    def component(self, asked: ComponentInstance) -> Mapping[str, Value]:
+    def component(self, instance: ComponentInstance) -> Mapping[str, Value]:
         runner = self.runner
         steps = list(runner.steps.items())
         before = {name: step.put_off for name, step in steps if step.put_off}
         partial = {name for name, step in steps if step.plan is not None and step.plan.deferred}
-        why = put_off(asked, runner.options.mode, before, partial)
+        why = put_off(instance, runner.options.mode, before, partial)
         if why:
-            runner.settle(asked, InstanceStep(asked.name, "defer", None, why))
-            return dict.fromkeys(asked.config.root.outputs, UNKNOWN)
-        planned, verdict = judged(runner.instance(asked, runner.options.mode))
-        runner.settle(asked, InstanceStep(asked.name, "plan", planned, verdict=verdict))
+            runner.settle(instance, InstanceStep(instance.name, "defer", None, why))
+            return dict.fromkeys(instance.config.root.outputs, UNKNOWN)
+        planned, verdict = judged(runner.instance(instance, runner.options.mode))
+        runner.settle(instance, InstanceStep(instance.name, "plan", planned, verdict=verdict))
         if planned.complete is None:
             raise Failure(planned.diagnostics)
         return planned_outputs(planned.complete)
@@ -249,46 +249,46 @@ class _Applying:
         self.steps = {str(step.name): step for step in approved.steps}
         self.later = {declaration(step.name) for step in approved.steps if step.name.is_wild}
 
-    def component(self, asked: ComponentInstance) -> Mapping[str, Value]:
-        runner, step = self.runner, self.steps.get(str(asked.name))
-        if step is None and declaration(asked.name) in self.later:  # it has just turned out to be there
-            return dict.fromkeys(asked.config.root.outputs, UNKNOWN)
+    def component(self, instance: ComponentInstance) -> Mapping[str, Value]:
+        runner, step = self.runner, self.steps.get(str(instance.name))
+        if step is None and declaration(instance.name) in self.later:  # it has just turned out to be there
+            return dict.fromkeys(instance.config.root.outputs, UNKNOWN)
         if step is None:
-            detail = f"{asked.name} was not part of the approved plan: plan again."
-            raise Failure(error("stack.not_planned", "The plan differs from the approved one", detail, asked.span))
+            detail = f"{instance.name} was not part of the approved plan: plan again."
+            raise Failure(error("stack.not_planned", "The plan differs from the approved one", detail, instance.span))
         if step.what == "defer" or step.planned is None or step.plan is None:
-            return dict.fromkeys(asked.config.root.outputs, UNKNOWN)
+            return dict.fromkeys(instance.config.root.outputs, UNKNOWN)
         planned = step.planned
         made = planned.complete
-        unknown = [name for name, given in asked.variables.items() if not is_wholly_known(given.value)]
+        unknown = [name for name, given in instance.variables.items() if not is_wholly_known(given.value)]
         if unknown and step.plan.can_apply:
-            raise Failure(self._unknown(asked, unknown))
-        if made is not None and not same_values(asked, made):
+            raise Failure(self._unknown(instance, unknown))
+        if made is not None and not same_values(instance, made):
             # what was left for a later round was not approved: it is shown in that one, though it may be known by now
-            planned = runner.instance(asked, runner.options.mode, step.plan.deferred)
+            planned = runner.instance(instance, runner.options.mode, step.plan.deferred)
             if planned.complete is None:
                 raise Failure(planned.diagnostics)
             differences = compared(step.plan, planned.complete.plan)
             if differences:
-                raise Failure(_other(asked, differences))
-        result = apply(runner.options, planned, runner.heard(asked.name))
+                raise Failure(_other(instance, differences))
+        result = apply(runner.options, planned, runner.heard(instance.name))
         _record(step, result)
         if has_errors(result.diagnostics) or result.state is None:
             raise Failure(result.diagnostics)
         said = {output.name for output in planned.plan.outputs} if planned.plan is not None else set()
-        outputs = recorded_outputs(asked.config, result.state)
+        outputs = recorded_outputs(instance.config, result.state)
         return {name: value if name in said else UNKNOWN for name, value in outputs.items()}
 
-    def _unknown(self, asked: ComponentInstance, names: Iterable[str]) -> Diagnostic:
+    def _unknown(self, instance: ComponentInstance, names: Iterable[str]) -> Diagnostic:
         """The diagnostic for an instance whose dependencies are done, but whose inputs are not known."""
-        detail = f"Still unknown: {', '.join(sorted(names))} of {asked.name}."
+        detail = f"Still unknown: {', '.join(sorted(names))} of {instance.name}."
         given = [name for name, value in sorted(self.runner.inputs.items()) if not is_wholly_known(value)]
         if given:
             detail += (
                 f" The deployment {self.runner.deployment} is given no known value for {', '.join(given)}: what that "
                 "comes from (an upstream stack, a token, a variable set) has none yet."
             )
-        return error("stack.unknown_input", "Unknown inputs", detail, asked.span)
+        return error("stack.unknown_input", "Unknown inputs", detail, instance.span)
 
 
 def _record(step: InstanceStep, applied: Applied) -> None:
@@ -297,10 +297,10 @@ def _record(step: InstanceStep, applied: Applied) -> None:
     step.outcomes = applied.outcomes if is_begun else None
 
 
-def _other(asked: ComponentInstance, differences: Iterable[tuple[str, str]]) -> Diagnostic:
+def _other(instance: ComponentInstance, differences: Iterable[tuple[str, str]]) -> Diagnostic:
     lines = difference_lines(differences)
-    detail = f"With values that were not known before, {asked.name} is planned with:{lines}\n\nPlan again."
-    return error("stack.not_approved", "The plan differs from the approved one", detail, asked.span)
+    detail = f"With values that were not known before, {instance.name} is planned with:{lines}\n\nPlan again."
+    return error("stack.not_approved", "The plan differs from the approved one", detail, instance.span)
 
 
 def difference_lines(differences: Iterable[tuple[str, str]]) -> str:

@@ -83,7 +83,7 @@ class ComponentInstance:
 class ComponentWork(Protocol):
     """The work on instances, which returns their outputs."""
 
-    def component(self, asked: ComponentInstance) -> Mapping[str, Value]:
+    def component(self, instance: ComponentInstance) -> Mapping[str, Value]:
         """The outputs of an instance, some perhaps unknown. Raises Failure."""
 
 

@@ -63,9 +63,9 @@ def tell_approval(approval: Approval, view: View) -> None:
     lines = [refusal.text for refusal in approval.refusals]
     for line in lines:
         view.tell(f"\n{line}")
-    said = f"Approved by {', '.join(approval.by)}" if approval.by else "; ".join(lines) or "Approval is required"
+    text = f"Approved by {', '.join(approval.by)}" if approval.by else "; ".join(lines) or "Approval is required"
     refusals = [{"rule": r.rule, "check": r.place, "outcome": r.outcome, "reason": r.reason} for r in approval.refusals]
-    view.say(None, said, type="deployment_approval", approved_by=list(approval.by), refusals=refusals)
+    view.say(None, text, type="deployment_approval", approved_by=list(approval.by), refusals=refusals)
 
 
 def tell_applied(deployment: str, done: Counts, mode: str, view: View, terminal: Terminal) -> None:

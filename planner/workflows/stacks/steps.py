@@ -80,9 +80,9 @@ class InstancesOfStates:
     def __init__(self, states: States) -> None:
         self.states = states
 
-    def component(self, asked: ComponentInstance) -> Mapping[str, Value]:
-        state = self.states.read(asked.name) if not asked.name.is_wild else None
-        return recorded_outputs(asked.config, state)
+    def component(self, instance: ComponentInstance) -> Mapping[str, Value]:
+        state = self.states.read(instance.name) if not instance.name.is_wild else None
+        return recorded_outputs(instance.config, state)
 
 
 def recorded_outputs(config: Config, state: State | None) -> dict[str, Value]:
@@ -111,11 +111,11 @@ def workers(options: OperationOptions) -> int:
     return max(1, min(4, options.parallelism))
 
 
-def same_values(asked: ComponentInstance, made: MadePlan[Any]) -> bool:
+def same_values(instance: ComponentInstance, made: MadePlan[Any]) -> bool:
     """Whether a plan was made with the values and provider configurations that there are now."""
-    if any(provider.is_unknown for provider in asked.providers):
+    if any(provider.is_unknown for provider in instance.providers):
         return False
-    pairs = [(asked.variables[name].value, made.variables[name].value) for name in asked.variables]
+    pairs = [(instance.variables[name].value, made.variables[name].value) for name in instance.variables]
     return all(unmark_deep(now)[0] == unmark_deep(then)[0] for now, then in pairs)
 
 

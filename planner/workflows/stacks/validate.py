@@ -35,8 +35,8 @@ def validate_stack(directory: str, places: StackSources | None = None) -> list[D
 class _NoWork:
     """Nothing is done about components, and nothing is known of their outputs."""
 
-    def component(self, asked: ComponentInstance) -> Mapping[str, Value]:
-        return dict.fromkeys(asked.config.root.outputs, UNKNOWN)
+    def component(self, instance: ComponentInstance) -> Mapping[str, Value]:
+        return dict.fromkeys(instance.config.root.outputs, UNKNOWN)
 
 
 def flow_problems(stack: StackConfig) -> list[Diagnostic]:

@@ -25,8 +25,8 @@ def all_beside(files: Iterable[TestFile], root: Config) -> bool:
         names.add(file.name)
         facts.add("test_file", file.name)
         configs = {id(config): config for config in (run.config or root for run in file.runs)}
-        asked = {p for config in configs.values() for p in needed_providers(config).started} - {BUILTIN}
-        for provider in sorted(asked):
+        providers = {p for config in configs.values() for p in needed_providers(config).started} - {BUILTIN}
+        for provider in sorted(providers):
             facts.add("file_uses_provider", file.name, provider)
             if all(_mocks(file, config, provider) for config in configs.values()):
                 facts.add("file_mocks", file.name, provider)

@@ -248,9 +248,9 @@ class FileRunner:
         expected: tuple[Expectation, ...],
     ) -> None:
         contexts: list[EvaluationContext] = []
-        asked = self._plan_options(it, limits, contexts.append)
+        run_options = self._plan_options(it, limits, contexts.append)
         before, _ = without_made_up(self._kept_state(it.run).state, self.result.file, it.run)
-        made, problems = plan(subject, before, values.root, asked, self.subjects.parallelism)
+        made, problems = plan(subject, before, values.root, run_options, self.subjects.parallelism)
         self._cover(it, contexts, made, subject, values)
         if not is_limited(it.run) and not self._passes(it, subject.validate()):
             return
@@ -276,9 +276,9 @@ class FileRunner:
     ) -> None:
         kept = self._kept_state(it.run)
         contexts: list[EvaluationContext] = []
-        asked = self._plan_options(it, limits, contexts.append if self.covers else None)
+        run_options = self._plan_options(it, limits, contexts.append if self.covers else None)
         before, hidden = without_made_up(kept.state, self.result.file, it.run)
-        made, problems = plan(subject, before, values.root, asked, self.subjects.parallelism)
+        made, problems = plan(subject, before, values.root, run_options, self.subjects.parallelism)
         self._cover(it, contexts, made, subject, values)
         for context in contexts:
             context.take_apart()

@@ -79,28 +79,28 @@ class UnderWay:
 
 
 def plan(
-    subject: TestedConfiguration, state: State, variables: Variables, asked: RunPlanOptions, parallelism: int
+    subject: TestedConfiguration, state: State, variables: Variables, plan_options: RunPlanOptions, parallelism: int
 ) -> tuple[Plan | None, list[Diagnostic]]:
     """A plan from a state; none where the configuration by itself has errors, which `TestedConfiguration.validate`
     reports."""
     loaded = subject.loaded
     options = PlanOptions(
-        mode=asked.mode,
-        refresh=asked.refresh,
-        limits=asked.limits,
+        mode=plan_options.mode,
+        refresh=plan_options.refresh,
+        limits=plan_options.limits,
         parallelism=parallelism,
         workspace=loaded.workspace,
         stop=StopSignal(),  # a run that has begun comes to its end
-        keep=asked.keep,
+        keep=plan_options.keep,
     )
 
     def graph(walk: Walk, state: State) -> Graph:
-        built = build(walk, loaded, state, asked.limits)
+        built = build(walk, loaded, state, plan_options.limits)
         if may_validate and not subject.is_validated and has_errors(subject.validate(built)):
             raise Failure(())  # validation reports the problems of the configuration itself
         return built
 
-    may_validate = asked.mode == "normal" and not asked.limits.targets
+    may_validate = plan_options.mode == "normal" and not plan_options.limits.targets
     return make_plan(loaded.config, state, variables, loaded.schemas, options, graph, Hooks())
 
 

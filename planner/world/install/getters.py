@@ -159,8 +159,8 @@ class Fetcher:
         """Fetch the package from the address that a page names."""
         if redirects >= _MOST_REDIRECTS:
             raise InstallError(f"{display_url(url)} leads on and on to other addresses")
-        asked = url + ("&" if urlsplit(url).query else "?") + "terraform-get=1"
-        answer = self.web.get(asked, self._netrc(url))
+        address = url + ("&" if urlsplit(url).query else "?") + "terraform-get=1"
+        answer = self.web.get(address, self._netrc(url))
         if not 200 <= answer.status < 300:
             raise InstallError(f"{host_of(url)} answered {status_text(answer.status)} for {display_url(url)}")
         source = answer.headers.get("X-Terraform-Get") or _meta(answer.body)
@@ -417,7 +417,7 @@ def _execute(words: list[str], environ: Mapping[str, str], folder: Path | None =
     except FileNotFoundError:
         raise InstallError(f"{words[0]} is needed for this and was not found on the PATH") from None
     if done.returncode:
-        said = done.stderr.decode("utf-8", "replace").strip() or done.stdout.decode("utf-8", "replace").strip()
-        text = without_secrets(said) or f"exit code {done.returncode}"
+        output = done.stderr.decode("utf-8", "replace").strip() or done.stdout.decode("utf-8", "replace").strip()
+        text = without_secrets(output) or f"exit code {done.returncode}"
         raise InstallError(f"{words[0]} {command or words[1]} failed: {text}")
     return done.stdout.decode("utf-8", "replace")

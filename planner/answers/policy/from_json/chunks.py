@@ -168,9 +168,9 @@ def _join_results(parts: list[_ChunkResult | None], policies: Policies) -> Polic
     return said
 
 
-def _together(said: Iterable[PolicyFindings]) -> PolicyFindings:
+def _together(findings: Iterable[PolicyFindings]) -> PolicyFindings:
     """The findings about several pieces together."""
-    every = list(said)
+    every = list(findings)
     judged: dict[str, int] = {}
     for one in every:
         for code, count in one.judged.items():

@@ -52,8 +52,8 @@ def take(store: Store, run: str, attempt: int) -> bool:
 def _token(kept: bytes, run: str) -> int:
     """The number of the execution of this run that began last; 0 for another run's, or an unreadable one."""
     try:
-        said = json.loads(kept)
-        return int(said["attempt"]) if said["run"] == run else 0
+        document = json.loads(kept)
+        return int(document["attempt"]) if document["run"] == run else 0
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return 0
 

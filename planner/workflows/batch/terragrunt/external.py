@@ -36,11 +36,11 @@ def program(session: UnitSession, folder: str, words: tuple[str, ...]) -> Value:
         raise FunctionError("The function run_cmd takes a program and its arguments.")
     if _GLOBAL in flags and _FRESH in flags:
         raise FunctionError(f"{_GLOBAL} and {_FRESH} exclude each other.")
-    asked = question("run", "" if _GLOBAL in flags else folder, *words)
+    key = question("run", "" if _GLOBAL in flags else folder, *words)
     if _QUIET in flags:
-        session.private.add(asked)
+        session.private.add(key)
     ask = session.once if _GLOBAL in flags else session.ask
-    text = str(ask(asked, lambda: _printed(words, folder, session.library.environment)))
+    text = str(ask(key, lambda: _printed(words, folder, session.library.environment)))
     return mark(text, frozenset({SENSITIVE})) if _QUIET in flags else text
 
 
@@ -61,20 +61,20 @@ def _printed(words: tuple[str, ...], folder: str, environment: Any) -> str:
         reason = getattr(problem, "strerror", None) or str(problem)
         raise FunctionError(f"{words[0]} cannot be run in {folder}: {reason}.") from None
     if done.returncode:
-        said = done.stderr.decode("utf-8", "replace").strip()[-2000:]
-        raise FunctionError(f"{words[0]} ended with {done.returncode}{f': {said}' if said else ''}.")
+        output = done.stderr.decode("utf-8", "replace").strip()[-2000:]
+        raise FunctionError(f"{words[0]} ended with {done.returncode}{f': {output}' if output else ''}.")
     return done.stdout.decode("utf-8", "replace").removesuffix("\n")
 
 
 def decrypted(session: UnitSession, path: str) -> Value:
     """The clear text of a file that sops has encrypted, sensitive. Raises FunctionError."""
-    words, asked = ("sops", "--decrypt", path), question("sops", path)
-    session.private.add(asked)
-    if asked not in session.given and shutil.which("sops", path=session.library.environment.get("PATH")) is None:
+    words, key = ("sops", "--decrypt", path), question("sops", path)
+    session.private.add(key)
+    if key not in session.given and shutil.which("sops", path=session.library.environment.get("PATH")) is None:
         detail = f"{path} is encrypted with sops, and no program sops is there to decrypt it. Install it."
         session.refuse("sops", "Secrets cannot be read", detail)
         return mark(Unknown(STRING), frozenset({SENSITIVE}))
-    text = session.ask(asked, lambda: _printed(words, os.path.dirname(path), session.library.environment))
+    text = session.ask(key, lambda: _printed(words, os.path.dirname(path), session.library.environment))
     return mark(str(text), frozenset({SENSITIVE}))
 
 
@@ -95,12 +95,12 @@ _SIGNS = (
 def aws(session: UnitSession, name: str) -> Value:
     """The identity of the caller according to AWS. Unknown, and the run rejected, where there are no credentials."""
     environment = session.library.environment
-    asked = question("aws", name)
-    if asked not in session.given and not any(environment.get(sign) for sign in _SIGNS):
+    key = question("aws", name)
+    if key not in session.given and not any(environment.get(sign) for sign in _SIGNS):
         detail = f"{name}() calls AWS, but the environment has no credentials ({', '.join(_SIGNS[:3])})."
         session.refuse("aws", "AWS cannot be called", detail)
         return Unknown(STRING)
-    return str(session.once(asked, lambda: _request(name, environment)))
+    return str(session.once(key, lambda: _request(name, environment)))
 
 
 def _request(name: str, environment: Any) -> str:

@@ -132,8 +132,8 @@ class Functions:
     @_declared(variadic=_WORDS)
     def _find_in_parent_folders(self, *words: str) -> Value:
         wanted = words[0] if words else ""
-        asked = question("above", self.frame.folder, wanted)
-        result: str | None = self.session.ask(asked, lambda: self._above(wanted))
+        key = question("above", self.frame.folder, wanted)
+        result: str | None = self.session.ask(key, lambda: self._above(wanted))
         if result is not None:
             return result
         if len(words) > 1:

@@ -40,12 +40,12 @@ def on_the_way(source: RecipeSource) -> RecipeSource:
     return evolve(source, answers=answers, private=(), expected={"": salt, **digests})
 
 
-def _is_variable(asked: str) -> bool:
-    return asked.startswith(f"env{_BETWEEN}")
+def _is_variable(key: str) -> bool:
+    return key.startswith(f"env{_BETWEEN}")
 
 
-def _digest(salt: str, asked: str, found: Any) -> str:
-    return hashlib.sha256(f"{salt}{asked}{_BETWEEN}{found!r}".encode("utf-8", "surrogatepass")).hexdigest()
+def _digest(salt: str, key: str, found: Any) -> str:
+    return hashlib.sha256(f"{salt}{key}{_BETWEEN}{found!r}".encode("utf-8", "surrogatepass")).hexdigest()
 
 
 @frozen(eq=False)
@@ -145,10 +145,10 @@ class UnitSession:
 
     def variable(self, name: str) -> str | None:
         """A variable of the environment."""
-        asked = question("env", name)
+        key = question("env", name)
         if _SECRET.search(name):
-            self.private.add(asked)
-        result: str | None = self.ask(asked, lambda: self.library.environment.get(name))
+            self.private.add(key)
+        result: str | None = self.ask(key, lambda: self.library.environment.get(name))
         return result
 
     def refuse(self, code: str, summary: str, detail: str, span: Span | None = None) -> None:

@@ -214,9 +214,9 @@ class AzureClient(StateClient):
             holder = _holder(known)
             if holder is None or holder.id != info.id:
                 raise Held("state blob is already locked", holder, may_wait=True)
-        asked = {"x-ms-lease-action": "acquire", "x-ms-lease-duration": "-1", "x-ms-proposed-lease-id": info.id}
+        headers = {"x-ms-lease-action": "acquire", "x-ms-lease-duration": "-1", "x-ms-proposed-lease-id": info.id}
         try:
-            answer = self._ask("PUT", {"comp": "lease"}, asked)
+            answer = self._ask("PUT", {"comp": "lease"}, headers)
         except AzureError as problem:
             if problem.status != 409:
                 raise
@@ -474,8 +474,8 @@ def _bootstrap(account: AzureAccount, read: SettingsReading, name: str, cloud: C
         return ""
     subscription, group = account.text("subscription_id"), read.text("resource_group_name")
     if not subscription and method == "program":
-        said = asked_program("account", "show")
-        subscription = str(said.get("id") or "") if isinstance(said, dict) else ""
+        document = asked_program("account", "show")
+        subscription = str(document.get("id") or "") if isinstance(document, dict) else ""
     for what, title, given in (
         ("a resource group", "Resource Group", group),
         ("a subscription id", "Subscription ID", subscription),

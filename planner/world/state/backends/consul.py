@@ -233,16 +233,16 @@ class ConsulClient(StateClient):
                     {"Verb": "delete", "Key": self._lock_key},
                 )
                 if problem:
-                    kept, said = self._cluster.key(self._lock_key), self._holder()
-                    if (kept is not None and kept.get("Session") == session.id) or (said and said.id == session.id):
+                    kept, holder = self._cluster.key(self._lock_key), self._holder()
+                    if (kept is not None and kept.get("Session") == session.id) or (holder and holder.id == session.id):
                         raise ServiceError(f"consul lock was lost: {problem}")
             finally:
                 session.end()
 
     def force_unlock(self, lock_id: str) -> None:
         """Remove the lock of a session. Unlike OpenTofu's, this one looks whether it is that session's."""
-        kept, said = self._cluster.key(self._lock_key), self._holder()
-        holder = str((kept or {}).get("Session") or (said.id if said is not None else ""))
+        kept, info = self._cluster.key(self._lock_key), self._holder()
+        holder = str((kept or {}).get("Session") or (info.id if info is not None else ""))
         if holder and holder != lock_id:
             raise ServiceError(f'lock id "{lock_id}" does not match existing lock')
         if not holder:
@@ -316,8 +316,8 @@ def _chunks(value: bytes) -> tuple[str, list[str]] | None:
     if b'"current-hash"' not in value:
         return None
     try:
-        said = json.loads(value)
-        digest, names = said["current-hash"], said["chunks"]
+        document = json.loads(value)
+        digest, names = document["current-hash"], document["chunks"]
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
     good = isinstance(digest, str) and digest.isalnum() and isinstance(names, list)
@@ -400,8 +400,8 @@ def _token_file() -> str:
     try:
         return read_text(path).strip() if path else ""
     except (OSError, ValueError) as problem:
-        said = getattr(problem, "strerror", None) or problem
-        raise ValueError(f"Error loading token file {path} : {said}") from None
+        reason = getattr(problem, "strerror", None) or problem
+        raise ValueError(f"Error loading token file {path} : {reason}") from None
 
 
 def _folder(path: str) -> str:

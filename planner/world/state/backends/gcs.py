@@ -125,8 +125,8 @@ class Bucket:
         body = b"".join((head.encode(), data, f"\r\n--{limit}--\r\n".encode()))
         headers = {"Content-Type": f"multipart/related; boundary={limit}", **self._secret(is_secret)}
         answer = self.ask("POST", f"{where}?{urlencode(sorted({'alt': 'json', **query}.items()))}", headers, body)
-        said = answer.json()
-        return str(said.get("generation") or "") if isinstance(said, dict) else ""
+        document = answer.json()
+        return str(document.get("generation") or "") if isinstance(document, dict) else ""
 
     def generation(self, name: str) -> str:
         """The generation of an object; "" when there is none."""
@@ -317,8 +317,8 @@ class GcsBackend(RemoteBackend):
         super().remove(workspace)
 
 
-def _prefix(said: str) -> str:
-    prefix = said.lstrip("/")
+def _prefix(message: str) -> str:
+    prefix = message.lstrip("/")
     return prefix if not prefix or prefix.endswith("/") else f"{prefix}/"
 
 

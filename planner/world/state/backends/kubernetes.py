@@ -338,13 +338,13 @@ def _info(lease: Mapping[str, Any]) -> LockInfo | None:
     return lock_info_of(str(said).encode()) if said else None
 
 
-def _held_by(lease: dict[str, Any], holder: str | None, said: str) -> dict[str, Any]:
+def _held_by(lease: dict[str, Any], holder: str | None, message: str) -> dict[str, Any]:
     """The lease with another holder; None: without one."""
     metadata, spec = dict(lease["metadata"]), dict(lease.get("spec") or {})
     annotations = {k: v for k, v in (metadata.get("annotations") or {}).items() if k != _INFO}
     spec.pop("holderIdentity", None)
     if holder is not None:
-        annotations[_INFO], spec["holderIdentity"] = said, holder
+        annotations[_INFO], spec["holderIdentity"] = message, holder
     return {**lease, "metadata": {**metadata, "annotations": annotations}, "spec": spec}
 
 

@@ -352,10 +352,10 @@ def _keys(read: SettingsReading, role: Mapping[str, Any], region: str, http: Htt
 
 def _endpoint(region: str, keys: AliyunKeys, http: Http) -> str:
     """The address of OSS in a region: from the location service, or else its usual name."""
-    asked = {"ServiceCode": "oss", "Id": region, "Type": "openAPI"}
+    query = {"ServiceCode": "oss", "Id": region, "Type": "openAPI"}
     quick = Http(timeout=10.0, retries=NONE, proxies=http.proxies)
     try:
-        said = call("location-readonly.aliyuncs.com", "DescribeEndpoints", "2015-06-12", asked, keys, quick)
+        said = call("location-readonly.aliyuncs.com", "DescribeEndpoints", "2015-06-12", query, keys, quick)
         items = [e["Endpoint"] for e in said["Endpoints"]["Endpoint"] if e.get("Type") == "openAPI"]
     except (ServiceError, KeyError, TypeError, AttributeError):
         items = []

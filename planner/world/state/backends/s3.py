@@ -215,14 +215,14 @@ def open(read: SettingsReading, seal: Seal) -> S3Backend:
     return S3Backend(settings, seal, aws, at)
 
 
-def _remarks(said: Mapping[str, Any]) -> list[Diagnostic]:
+def _remarks(settings: Mapping[str, Any]) -> list[Diagnostic]:
     diagnostics = []
     for old, new in (("shared_credentials_file", "shared_credentials_files"), ("force_path_style", "use_path_style")):
-        if old in said:
+        if old in settings:
             detail = f'Parameter "{old}" is deprecated. Use "{new}" instead.'
             diagnostics.append(warning("state.backend_deprecated", "Deprecated Parameter", detail))
-    former = sorted((old, new) for old, new in DEPRECATED_ROLE.items() if said.get(old))
-    if former and said.get("assume_role") is None:
+    former = sorted((old, new) for old, new in DEPRECATED_ROLE.items() if settings.get(old))
+    if former and settings.get("assume_role") is None:
         width = max(len(old) for old, _ in former)
         lines = "".join(f"\n  * {old:<{width}} -> {new}" for old, new in former)
         detail = f"The following parameters have been deprecated. Replace them as follows:{lines}\n"

@@ -52,8 +52,8 @@ def read_copy(client: RemoteStateClient) -> Copied | None:
         f"what is kept beside {client.place} as {HEAD} names no journal: remove it if the state is right without"
     )
     try:
-        said = json.loads(head)
-        journal = str(said["journal"])
+        document = json.loads(head)
+        journal = str(document["journal"])
     except (ValueError, KeyError, TypeError, RecursionError):
         raise none from None
     if not journal.isascii() or not journal.isalnum() or len(journal) > _LONGEST_ID:
@@ -111,10 +111,10 @@ def is_taken_in(client: RemoteStateClient, data: bytes) -> bool:
 
 def _taken_copies(client: RemoteStateClient) -> list[Any]:
     try:
-        said = json.loads(client.get_beside(TAKEN) or b"[]")
+        document = json.loads(client.get_beside(TAKEN) or b"[]")
     except (ValueError, RecursionError):
         return []
-    return said if isinstance(said, list) else []
+    return document if isinstance(document, list) else []
 
 
 class Copier:

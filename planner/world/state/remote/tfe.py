@@ -363,15 +363,15 @@ class TfeClient(NothingBeside):
         result = self._workspace(again=True)
         if lock_id != self._lock_id or not _attributes(result).get("locked"):
             return False
-        said = self._holder_info(result)
-        return not self._mine or said is None or said.id == self._mine
+        holder = self._holder_info(result)
+        return not self._mine or holder is None or holder.id == self._mine
 
     def holder(self) -> LockInfo | None:
         result = self._workspace(again=True)
         if not _attributes(result).get("locked"):
             return None
-        said = self._holder_info(result)
-        return evolve(said, id=self._lock_id) if said is not None else self._nobody()
+        holder = self._holder_info(result)
+        return evolve(holder, id=self._lock_id) if holder is not None else self._nobody()
 
 
 def _gone(text: str) -> Any:
