@@ -35,7 +35,12 @@ def programs() -> list[RuleProgram]:
         product_program("stacks"),
         product_program("deployments"),
     ]
-    product += [product_program("renewal"), product_program("renames"), product_program("discover")]
+    product += [
+        product_program("renewal"),
+        product_program("renames"),
+        product_program("discover"),
+        product_program("postponed"),
+    ]
     return [*product, rulebook.program("policy")]
 
 
@@ -66,7 +71,7 @@ def test_cases(path: Path) -> None:
 
 NAMES = (
     *("graph", "decisions", "moves", "causes", "batch", "limits", "relevance", "verdicts", "testing", "stacks"),
-    *("deployments", "renewal", "renames", "discover", "policies"),
+    *("deployments", "renewal", "renames", "discover", "postponed", "policies"),
 )
 
 

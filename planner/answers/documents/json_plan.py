@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from planner.answers.documents.json_config import config_json
@@ -31,9 +31,12 @@ from planner.foundation.vocabulary.provider_address import parse_provider_config
 from planner.foundation.vocabulary.records import evolve
 from planner.foundation.vocabulary.release import COMPATIBLE_VERSION
 from planner.language.config.model import Config
+from planner.logic.datalog.engine.evaluate import evaluate
+from planner.logic.datalog.engine.fact_base import FactBuilder
 from planner.logic.model.check_results import checks_json, plan_groups
 from planner.logic.model.plan import Importing, Invocation, OutputChange, Plan, ResourceChange
 from planner.logic.programs.actions import does, words
+from planner.logic.programs.rule_programs import product_program
 from planner.world.state.model import ResourceState
 
 FORMAT_VERSION = "1.2"
@@ -196,23 +199,25 @@ class _PlanWriter:
         left = [
             (block, _ARGUMENTS.get(argument, argument)) for block, argument, _ in plan.deferred if block not in known
         ]
+        left += [(block, "deferred_prereq") for block in plan.deferred_dependents]
         imported = {block for block, argument, _ in plan.deferred if argument.startswith("import.")}
-        for block, reason in [*left, *((block, "deferred_prereq") for block in plan.deferred_dependents)]:
+        shown = _shown_actions([block for block, _ in left], recorded)
+        for block, reason in left:
             address = parse_address(block)
             if not isinstance(address, ResourceAddress):
                 continue  # a module call, whose resources depend on it
-            for resource in recorded.get(block, ()):
-                for shown in self._objects(resource):
-                    yield {"reason": reason, "resource_change": shown}
-            if block not in recorded:
+            objects = [change for resource in recorded.get(block, ()) for change in self._objects(resource, shown)]
+            if not objects:
                 module = {"module_address": str(address.module)} if address.path else {}
                 head = {"address": block, **module, "mode": address.mode, "type": address.type, "name": address.name}
-                change: dict[str, Any] = {"actions": ["create"], "before": None, "after_unknown": True}
+                unplanned: dict[str, Any] = {"actions": [shown[block]], "before": None, "after_unknown": True}
                 if block in imported:
-                    change["importing"] = {"unknown": True}
-                yield {"reason": reason, "resource_change": {**head, "change": change}}
+                    unplanned["importing"] = {"unknown": True}
+                objects = [{**head, "change": unplanned}]
+            for change in objects:
+                yield {"reason": reason, "resource_change": change}
 
-    def _objects(self, resource: ResourceState) -> Iterator[dict[str, Any]]:
+    def _objects(self, resource: ResourceState, shown: Mapping[str, str]) -> Iterator[dict[str, Any]]:
         """The objects of a resource in the state, of which it is not known how they will change."""
         source = self.source(resource.provider)
         parts = resource.mode, resource.type, resource.name
@@ -223,7 +228,7 @@ class _PlanWriter:
                 before = object_value(instance.current, schema, address)
                 module = {"module_address": resource.module} if resource.module else {}
                 change = {
-                    "actions": ["update"],
+                    "actions": [shown[address]],
                     "before": plain(before),
                     "after_unknown": True,
                     "before_sensitive": sensitive_structure(before),
@@ -309,3 +314,19 @@ _ARGUMENTS = dict.fromkeys(("count", "for_each"), "instance_count_unknown") | di
     ("import.id", "import.identity", "import.for_each"), "resource_config_unknown"
 )
 """the reason of a deferral whose argument is one of the block"""
+
+
+def _shown_actions(waiting: Iterable[str], recorded: Mapping[str, list[ResourceState]]) -> dict[str, str]:
+    """The actions of the objects of resources that wait for a later plan, and of resources without objects.
+    `recorded`: what the state has of each."""
+    facts = FactBuilder()
+    for block in waiting:
+        facts.add("waiting_block", block)
+        for resource in recorded.get(block, ()):
+            for key, instance in resource.instances.items():
+                if instance.current is not None:
+                    facts.add("waiting_object", resource.address + format_key(key), block)
+    return {
+        str(address): str(action)
+        for address, action in evaluate(product_program("postponed"), facts.build())["shown_as"]
+    }

@@ -103,6 +103,8 @@ FILES: dict[str, tuple[str, ...]] = {
     "stacks": _STACKS,
     # Objects that look like one object under two addresses, and the moves that carry them.
     "renames": ("plan/renames",),
+    # The actions in plan JSON of objects that wait for a later plan.
+    "postponed": ("plan/postponed",),
     # Results of searches that are managed already.
     "discover": ("shared/verdicts", "discover/managed"),
     # The parts of a plan that are kept, and those that are planned anew after edits.
