@@ -43,10 +43,10 @@ class Drawing {
   begin() {
     this.fit();
     if (this.eye.k >= LEGIBLE) return;
-    const { scene } = this, first = scene.order.length ? scene.area(scene.order[0][0]) : [0, 0, 0, 0];
-    const { w, h } = scene.rect[0], room = (all, seen, at) => all < seen ? (all - seen) / 2 : Math.max(0, Math.min(at, all - seen));
-    const k = LEGIBLE, width = this.width / k, height = this.height / k;
-    this.eye = { k, x: room(w, width, first[0] + first[2] / 2 - (scene.boxes[0].isDown ? width / 2 : PAD)), y: room(h, height, first[1] - HEAD) };
+    const { scene } = this, [x, y, w, h] = scene.around(scene.order[0]?.filter(thing => thing >= 0) || []) || scene.area(scene.order[0]?.[0] ?? -1);
+    const all = scene.rect[0], room = (whole, seen, at) => whole < seen ? (whole - seen) / 2 : Math.max(0, Math.min(at, whole - seen));
+    const k = LEGIBLE, width = this.width / k, height = this.height / k, { isDown } = scene.boxes[0];
+    this.eye = { k, x: room(all.w, width, isDown ? x + w / 2 - width / 2 : x - PAD), y: room(all.h, height, isDown ? y - HEAD : y + h / 2 - height / 2) };
     this.redraw(true);
   }
   zoom(factor, x = this.width / 2, y = this.height / 2) {

@@ -36,6 +36,7 @@ function stroke(layer) {
 
 // ---------------------------------------------------------------- choosing
 
+const kindOf = node => scene.kind(node) === "instance_apply" ? "resource instance" : scene.kind(node).replaceAll("_", " ");
 const boxNoun = box => box.name.startsWith("module.") && !/[:,] /.test(box.name) ? "module" : "group";
 /** What a screen reader is told about a thing. */
 function spoken(thing) {
@@ -45,7 +46,7 @@ function spoken(thing) {
     return `${box.name}, ${boxNoun(box)} with ${several(box.size, noun)}${changed}, ${scene.folded[b] ? "folded" : "open"}`;
   }
   const action = scene.action[thing] ? `, ${wordsOf.get(scene.action[thing])}` : "";
-  return `${scene.name(thing)}, ${scene.kind(thing).replaceAll("_", " ")}${action}; waits for ${scene.out[thing].length}, ` +
+  return `${scene.name(thing)}, ${kindOf(thing)}${action}; waits for ${scene.out[thing].length}, ` +
     `${scene.in[thing].length} ${scene.in[thing].length === 1 ? "waits" : "wait"} for it`;
 }
 function choose(thing, { look = true, mark = true } = {}) {
@@ -57,10 +58,11 @@ function choose(thing, { look = true, mark = true } = {}) {
   say(spoken(thing));
   if (thing >= 0) showNode(thing); else showBox(-1 - thing);
 }
-/** A node with its edges. */
+/** A node with its edges, and those that are drawn for ways through hidden nodes. */
 function around(node) {
   const edges = new Set([...scene.out[node], ...scene.in[node]]);
-  return marks([node, ...scene.out[node].map(e => scene.to[e]), ...scene.in[node].map(e => scene.from[e])], edges);
+  for (const e of scene.ways.keys()) if (scene.from[e] === node || scene.to[e] === node) edges.add(e);
+  return marks([node, ...[...edges].map(e => scene.from[e] === node ? scene.to[e] : scene.from[e])], edges);
 }
 function marks(nodes, edges) {
   const set = new Set(nodes), boxes = new Set();
@@ -103,6 +105,17 @@ function details(...children) {
   panel.scrollTop = 0;
   if (wasInside) panel.focus(); // what had the focus is gone
 }
+const MODULE = /^(?:module\.[^.[]+(?:\[(?:"(?:\\.|[^"\\])*"|[^\]])*\])?\.)+/;
+/** Items of a list by module, which is written once above them. `item` makes one of a name without its module. */
+function byModule(all, nameOf, item) {
+  let last = "";
+  return all.map(one => [MODULE.exec(nameOf(one))?.[0] || "", one]).sort(([a], [b]) => NUMERIC.compare(a, b)).map(([module, one]) => {
+    const line = item(one, nameOf(one).slice(module.length));
+    if (module !== last) line.prepend(el("div", { class: "module" }, module.slice(0, -1)));
+    last = module;
+    return line;
+  });
+}
 const nodeButton = node => button(scene.name(node), () => choose(node), { class: "name" });
 
 function placeLines(places) {
@@ -112,12 +125,13 @@ function reasonLines(edge) {
   return scene.reasons(edge).map(({ rule, reason, places }) =>
     el("div", { class: "why" }, reason, " ", el("code", {}, `[${rule}]`), ...placeLines(places)));
 }
-/** Fill a list with some of what there is, and a button for the rest. */
-function some(list, all, item, first) {
-  list.replaceChildren(...all.slice(0, first).map(item));
+/** Fill a list with some of what there is, and a button for the rest. With `nameOf` by module. */
+function some(list, all, item, first, nameOf = null) {
+  const lines = those => nameOf ? byModule(those, nameOf, item) : those.map(item);
+  list.replaceChildren(...lines(all.slice(0, first)));
   if (all.length > first) list.append(el("li", {}, button(`Show all ${all.length}`, () => {
     const at = list.children.length - 1;
-    list.replaceChildren(...all.map(item));
+    list.replaceChildren(...lines(all));
     list.children[at].querySelector("button").focus(); // where the button was
   })));
   return list;
@@ -132,7 +146,7 @@ function edgeList(title, pairs) {
 function changeParts(node) {
   const numbers = (scene.view.nodes.changes[node] || []).slice(0, 50);
   return numbers.map(n => [n, data.changes[n]]).flatMap(([n, [address, action, , causes, lines]]) => [
-    el("h3", {}, swatch(colourOf.get(action) || "none"), `${address}: ${wordsOf.get(action) || "no change"}`),
+    el("h3", {}, swatch(colourOf.get(action) || "none"), address === scene.name(node) ? "" : `${address}: `, wordsOf.get(action) || "no change"),
     ...causes.slice(0, 8).map(cause => el("p", { class: "why" }, "Cause: ", button(cause, () => chooseGroup(cause), { class: "name" }))),
     lines.length ? el("pre", {}, lines.join("\n")) : null,
     textOf(n),
@@ -146,7 +160,7 @@ function showNode(node) {
   const place = scene.placeOf(node), facts = scene.view.nodes.facts[node] || [];
   details(
     el("h2", {}, scene.name(node)),
-    el("p", { class: "why" }, scene.kind(node).replaceAll("_", " ")),
+    el("p", { class: "why" }, kindOf(node)),
     ...facts.map(([word, value]) => el("p", {}, el("strong", {}, `${word}: `), value)),
     ...changeParts(node),
     ...extras.flatMap(extra => extra(node)),
@@ -163,7 +177,7 @@ function showNode(node) {
 /** What a change does, as a plan shows it; where there are very many, as soon as they are unpacked. */
 function textOf(change) {
   const shown = el("pre", { hidden: "" });
-  const fill = texts => { data.texts = texts; if (texts[change]) { shown.textContent = texts[change]; shown.hidden = false; } };
+  const fill = texts => { data.texts = texts; if (texts[change]) { shown.textContent = texts[change].replace(/^ {2}/gm, "").replace(/ +(=|->) /g, " $1 "); shown.hidden = false; } };
   if (typeof data.texts === "string") unpack(data.texts).then(fill); else fill(data.texts);
   return shown;
 }
@@ -229,9 +243,9 @@ function showPath(from, to) {
 const OUTPUT = /^output\.[^.[]+$/;
 const RISKY = ["replace", "delete", "forget"];
 /** The button of a changed object, if the graph has it. */
-function changeButton(address) {
+function changeButton(address, short = address) {
   const node = scene.nodeOf.get(address);
-  return node === undefined ? document.createTextNode(address) : button(address, () => choose(node), { class: "name" });
+  return node === undefined ? document.createTextNode(short) : button(short, () => choose(node), { class: "name", "aria-label": address });
 }
 /** What is going to be done: what is destroyed and replaced first, with causes. */
 function showOverview() {
@@ -243,12 +257,12 @@ function showOverview() {
   const line = text => text ? el("div", { class: "why" }, text) : null;
   const risky = action => RISKY.includes(colourOf.get(action)) ? 0 : 1;
   const parts = [...byAction].filter(([, found]) => found.length).sort((a, b) => risky(a[0]) - risky(b[0])).flatMap(([action, found]) => {
-    const item = change => el("li", {}, changeButton(change[0])), most = risky(action) ? 8 : 20;
+    const item = (change, short) => el("li", {}, changeButton(change[0], short)), nameOf = change => change[0], most = risky(action) ? 8 : 20;
     const byCause = new Map();
     for (const change of found) { const text = why(change); if (byCause.has(text)) byCause.get(text).push(change); else byCause.set(text, [change]); }
     return [el("h3", {}, swatch(colourOf.get(action)), `${named(action)} (${found.length})`),
-      ...(byCause.size > 8 ? [some(el("ul", { class: "plain" }), found, item, most)]
-        : [...byCause].flatMap(([text, those]) => [line(text), some(el("ul", { class: "plain" }), those, item, most)]))];
+      ...(byCause.size > 8 ? [some(el("ul", { class: "plain" }), found, item, most, nameOf)]
+        : [...byCause].flatMap(([text, those]) => [line(text), some(el("ul", { class: "plain" }), those, item, most, nameOf)]))];
   });
   if (outputs.length) parts.push(el("h3", {}, `Outputs (${outputs.length})`), some(el("ul", { class: "plain" }),
     outputs, change => el("li", {}, swatch(colourOf.get(change[1]) || "none"), changeButton(change[0])), 5));
@@ -277,16 +291,17 @@ function matching() {
 }
 /** The nodes by action, changed ones first, the others by kind. */
 function fillList() {
-  const nodes = matching(), groups = new Map(data.actions.map(([action]) => [action, []]));
+  const nodes = matching(), order = [...data.actions].sort(([, a], [, b]) => RISKY.includes(b) - RISKY.includes(a));
+  const groups = new Map(order.map(([action]) => [action, []]));
   for (const [title] of CALM) groups.set(title, []);
   for (const n of nodes) groups.get(scene.action[n] || (noun === "node" ? CALM.find(([, kinds]) => kinds.test(scene.kind(n)))[0] : "Others")).push(n);
   $("listtitle").textContent = `${noun[0].toUpperCase()}${noun.slice(1)}s (${nodes.length})`;
-  const item = n => el("li", {}, nodeButton(n));
+  const item = (n, short) => el("li", {}, button(short.replace(/ \(expand\)$/, ""), () => choose(n), { class: "name", "aria-label": scene.name(n) }));
   for (const found of groups.values()) found.sort((a, b) => NUMERIC.compare(scene.name(a), scene.name(b)));
   const was = new Map([...$("list").querySelectorAll("details")].map(one => [one.dataset.group, one.open]));
   const opened = title => isSought() || (was.get(title) ?? (wordsOf.has(title) || !data.changes.length));
   $("list").replaceChildren(...[...groups].filter(([, found]) => found.length).map(([title, found]) => el("details", { "data-group": title, ...(opened(title) ? { open: "" } : {}) },
-    el("summary", {}, swatch(colourOf.get(title) || "none"), `${named(title)} (${found.length})`), some(el("ul", { class: "plain" }), found, item, FIRST))));
+    el("summary", {}, swatch(colourOf.get(title) || "none"), `${named(title)} (${found.length})`), some(el("ul", { class: "plain" }), found, item, FIRST, n => scene.name(n)))));
   return nodes;
 }
 const named = action => wordsOf.has(action) ? `${signOf.get(action)} ${wordsOf.get(action)}` : action;
@@ -310,7 +325,8 @@ function fillSide() {
   $("layers").replaceChildren(
     ...data.layers.map(([name, meant], n) => layerBox(name, meant, n)),
     el("label", { title: "edges that follow from others" }, implied, " implied by others"));
-  $("legend").replaceChildren(...data.actions.map(([action, colour]) => el("li", {}, swatch(colour), named(action))), el("li", {}, swatch("none"), "no change"));
+  const calm = ([, colour]) => RISKY.includes(colour) ? 0 : 1;
+  $("legend").replaceChildren(...[...data.actions].sort((a, b) => calm(a) - calm(b)).map(([action, colour]) => el("li", {}, swatch(colour), named(action))), el("li", {}, swatch("none"), "no change"));
   const groups = new Map();
   for (const change of data.changes) for (const cause of change[3]) groups.set(cause, (groups.get(cause) || 0) + 1);
   $("groupsection").hidden = !groups.size;

@@ -5,6 +5,7 @@ const QUIET_FROM = 60; // nodes from which on edges that all have are hidden at 
 const BOXES = 60; // things that a page begins with at most, if folding helps
 const WAYS = 60000; // edges through hidden nodes at most
 const canvas = document.getElementById("graph");
+const INSTANCE_KEYS = /\[(?:"(?:\\.|[^"\\])*"|\d+)\]/g; // of instances
 let data, IMPLIED, colourOf, signOf, wordsOf;
 
 /** Begin with this document. */
@@ -284,14 +285,14 @@ class Scene {
     this.ways = new Map();
     this.needed = new Set(); // edges that others imply, but only through hidden nodes
     if (!this.onlyChanged) return;
-    const reached = this.reached(), steps = node => this.out[node].filter(e => !(this.layers[e] & IMPLIED));
+    const reached = this.reached();
     const pairs = [], near = new Map(); // what a node waits for as it is drawn
     for (let a = 0; a < this.count && pairs.length < WAYS; a++) {
       if (this.hidden[a]) continue;
       const direct = new Map(this.out[a].map(e => [this.to[e], e]));
       near.set(a, [...direct].filter(([c, e]) => !this.hidden[c] && !(this.layers[e] & IMPLIED)).map(([c]) => c));
       const seen = new Set([a, ...near.get(a)]);
-      for (const e of steps(a)) for (const c of (reached[this.to[e]] || new Map()).keys()) {
+      for (const e of this.steps(a)) for (const c of (reached[this.to[e]] || new Map()).keys()) {
         if (seen.has(c) || pairs.length >= WAYS) continue;
         seen.add(c); near.get(a).push(c);
         pairs.push([a, c, e, direct.get(c)]);
@@ -303,11 +304,16 @@ class Scene {
       if (edge !== undefined) { this.needed.add(edge); continue; }
       const edges = [first];
       for (let at = this.to[first]; at !== c; at = this.to[edges.at(-1)]) edges.push(reached[at].get(c));
-      const e = this.edgeCount + this.ways.size, names = edges.filter(x => this.name(this.to[x]) !== `${this.about(this.from[x])} (expand)`).map(x => this.layerNames(x)[0]);
+      const e = this.edgeCount + this.ways.size, names = edges.filter(x => this.name(this.to[x]) !== `${this.about(this.from[x]).replace(INSTANCE_KEYS, "")} (expand)`).map(x => this.layerNames(x)[0]);
       const name = names.includes("destroy") ? "destroy" : names.includes("order") ? "order" : "reference";
       this.from[e] = a; this.to[e] = c; this.layers[e] = 1 << data.layers.findIndex(([layer]) => layer === name);
       this.ways.set(e, edges);
     }
+  }
+  /** The edges of a node that no others imply, those that read a value first: they say most. */
+  steps(node) {
+    const edges = this.out[node].filter(e => !(this.layers[e] & IMPLIED)), reads = e => this.layerNames(e)[0] === "reference";
+    return edges.length > 1 ? [...edges.filter(reads), ...edges.filter(e => !reads(e))] : edges;
   }
   /** Of each hidden node the shown ones that it waits for through hidden ones only, with the first edge on the way. */
   reached() {
@@ -316,7 +322,7 @@ class Scene {
     for (let e = 0; e < this.edgeCount; e++) {
       const stack = !this.hidden[this.from[e]] && this.hidden[this.to[e]] ? [this.to[e]] : [];
       while (stack.length) {
-        const at = stack.at(-1), edges = this.out[at].filter(e => !(this.layers[e] & IMPLIED));
+        const at = stack.at(-1), edges = this.steps(at);
         if (!begun[at]) {
           begun[at] = 1;
           for (const e of edges) if (this.hidden[this.to[e]] && !begun[this.to[e]]) stack.push(this.to[e]);
