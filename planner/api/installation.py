@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from planner.api.arguments import functions, one_of, path, several, switches, text
 from planner.api.base import Work, require, warnings
-from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure, error
 from planner.foundation.vocabulary.records import frozen
 
 if TYPE_CHECKING:
@@ -131,6 +131,9 @@ class Installation(Work):
         with self._session():
             diagnostics = Diagnostics()
             start = self._with_state(diagnostics)
+            if not start.config.files:
+                detail = "There is no .tf file here. Name the directory of the configuration with -chdir."
+                raise Failure((*diagnostics, error("plan.no_configuration", "No configuration files", detail)))
             tests = loaded_tests(start, test_directory)
             needed = needed_providers(start.config, start.state)
             return RequiredProviders(start.config, needed, tests, (*diagnostics, *tests.problems))

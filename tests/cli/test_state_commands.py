@@ -443,6 +443,12 @@ def test_providers_without_values_of_variables(planner, tmp_path, monkeypatch, w
     assert ran.code == 1 and "Unsupported state file format" in ran.err
 
 
+def test_providers_of_an_empty_directory(planner, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    ran = planner("providers")
+    assert ran.code == 1 and "No configuration files" in ran.err and not ran.out
+
+
 def test_functions(planner):
     document = json.loads(planner("metadata", "functions", "-json").out)
     assert document["function_signatures"]["abs"]["return_type"] == "number"

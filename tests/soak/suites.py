@@ -13,7 +13,8 @@ What is run, by the kind of a suite:
   (tests/provider/fitted_server.py) has the resource types and arguments that its files mention, so that no real one is
   needed. Exit codes, texts of `fmt` and `providers`, and documents of plans and states have to be the same; what the
   messages of errors say is ours.
-- tests: every directory with test files, with `test -json`: each run has to end with the same status.
+- tests: every root module with test files, with `test -json` and such a provider: each run has to end with the same
+  status.
 - command: a program of the repository that drives the binary, whose path it finds in the variable that the suite names
   (TERRAFORM); the names of the tests that pass have to be the same. Its providers are where TF_CLI_CONFIG_FILE says.
 
@@ -130,9 +131,18 @@ def configuration_files(directory: Path) -> list[Path]:
     return sorted(p for p in directory.iterdir() if p.name.endswith((*NATIVE, *JSON)) and p.is_file())
 
 
+def test_files(root: Path) -> list[Path]:
+    return [
+        f for folder in (".", "tests", "tests/unit") for f in sorted((root / folder).glob("*.t*test.*")) if f.is_file()
+    ]
+
+
 def modules_of(root: Path) -> Iterator[Path]:
-    """A root module and the local ones that it calls, each once."""
+    """A root module and the local ones that it or its test files call, each once."""
     seen, waiting = set[Path](), [root]
+    for file in test_files(root):
+        for source in re.findall(r'source\s*=\s*"(\.\.?/[^"]*)"', file.read_text(errors="replace")):
+            waiting.append((root / source).resolve())
     while waiting:
         folder = waiting.pop()
         if folder in seen or not folder.is_dir():
@@ -161,20 +171,35 @@ def fit(root: Path) -> tuple[dict[str, Any], set[str]]:
                 labels = [label.value for label in block.labels]
                 if block.type in kinds and labels:
                     _gather(told[kinds[block.type]].setdefault(labels[0], {}), block)
+                elif block.type == "terraform":
+                    for inner in block.body.blocks if isinstance(block.body, NativeBody) else ():
+                        if inner.type == "required_providers" and isinstance(inner.body, NativeBody):
+                            mentioned.update(inner.body.attributes)
                 elif block.type == "provider" and labels:
                     mentioned.add(labels[0])
                     _gather(told["provider"], block)
         elif file.name.endswith(JSON):
             _gather_json(told, mentioned, kinds, data)
+    texts += [file.read_text(errors="replace") for file in test_files(root)]
     for text in texts:
-        for is_data, kind, attribute in re.findall(r"\b(data\.)?([a-z]\w*)\.[\w-]+(?:\[[^\]]*\])*\.(\w+)", text):
+        for is_data, kind, steps in re.findall(r"\b(data\.)?([a-z]\w*)\.[\w-]+((?:\[[^\]]*\]|\.[\w*-]+)+)", text):
+            path = re.findall(r"\.([A-Za-z_][\w-]*)", re.sub(r"\[[^\]]*\]", "", steps))
             for table in ("data",) if is_data else ("resources", "ephemeral"):
-                if kind in told[table] and attribute not in told[table][kind].get("blocks", {}):
-                    told[table][kind].setdefault("attributes", {}).setdefault(attribute, "computed")
+                if kind in told[table] and path:
+                    _mention(told[table][kind], path)
     types = {name for table in kinds.values() for name in told[table]}
     mentioned |= {name.partition("_")[0] for name in types} | set(sources)
     needed = {sources.get(name, f"hashicorp/{name}") for name in mentioned} - {"hashicorp/terraform"}
     return told, {source for source in needed if not source.startswith("terraform.io/")}
+
+
+def _mention(told: dict[str, Any], path: list[str]) -> None:
+    """Add the attribute that a reference reads, if no argument or block has its name."""
+    blocks = told.get("blocks", {})
+    if path[0] not in blocks:
+        told.setdefault("attributes", {}).setdefault(path[0], "computed")
+    elif path[1:]:
+        _mention(blocks[path[0]], path[1:])
 
 
 _META = {"count", "for_each", "depends_on", "provider", "lifecycle", "provisioner", "connection", "alias", "version"}
@@ -315,17 +340,19 @@ def root_modules(checkout: Path, suite: Suite) -> list[Path]:
     return sorted(set(found))
 
 
-def compare_roots(
+def compare_places(
     suite: Suite, programs: Sequence[Program], limit: int, jobs: int, tally: Tally, scratch: Path
 ) -> None:
-    roots = root_modules(programs[0].checkout, suite)
+    """Root modules, or those with test files: each with both programs, one after the other."""
+    tried, found = (try_tests, tested_modules) if suite.kind == "tests" else (try_root, root_modules)
+    roots = found(programs[0].checkout, suite)
     if limit and len(roots) > limit:
         roots = [roots[i * len(roots) // limit] for i in range(limit)]
 
     def one(number: int) -> tuple[Path, list[Outcome]]:
         relative = roots[number]
         variables = write_fitted(scratch / "fitted" / f"{suite.name}-{number}", programs[0].checkout / relative)
-        return relative, [try_root(program, relative, variables) for program in programs]
+        return relative, [tried(program, relative, variables) for program in programs]
 
     with ThreadPoolExecutor(jobs) as pool:
         for relative, outcomes in pool.map(one, range(len(roots))):
@@ -369,11 +396,12 @@ def difference(ours: Any, theirs: Any, at: str = "") -> str:
 def try_tests(program: Program, relative: Path, variables: Mapping[str, str]) -> Outcome:
     """The status of each run of the test files of a directory."""
     outcome, directory = Outcome(), program.checkout / relative
-    cost, _ = program.run(outcome, "init", directory, "init", "-no-color", "-input=false", **variables)
-    outcome.steps["init"] = cost.code
+    folder = "tests/unit" if (directory / "tests" / "unit").is_dir() else "tests"
+    cost, _ = program.run(outcome, "get", directory, "get", f"-test-directory={folder}", **variables)
+    outcome.steps["get"] = cost.code
     if cost.code:
         return outcome
-    cost, text = program.run(outcome, "test", directory, "test", "-json", **variables)
+    cost, text = program.run(outcome, "test", directory, "test", "-json", f"-test-directory={folder}", **variables)
     outcome.steps["test"] = cost.code
     for line in text.splitlines():
         message = json.loads(line) if line.startswith("{") else {}
@@ -383,15 +411,16 @@ def try_tests(program: Program, relative: Path, variables: Mapping[str, str]) ->
     return outcome
 
 
-def compare_tests(suite: Suite, programs: Sequence[Program], limit: int, tally: Tally) -> None:
-    checkout = programs[0].checkout
-    folders = {
-        (file.parent.parent if file.parent.name in ("tests", "unit") else file.parent).relative_to(checkout)
-        for path in suite.paths
-        for file in (checkout / path).rglob("*.tftest.*")
-    }
-    for relative in sorted(folders)[: limit or None]:
-        add(tally, suite, str(relative), *(try_tests(program, relative, {}) for program in programs))
+def tested_modules(checkout: Path, suite: Suite) -> list[Path]:
+    """The root modules that have test files."""
+    found = set()
+    for path in suite.paths:
+        for file in (checkout / path).rglob("*.t*test.*"):
+            folder = file.parent
+            while folder.name in ("tests", "unit") and folder != checkout:
+                folder = folder.parent
+            found.add(folder.relative_to(checkout))
+    return sorted(found)
 
 
 def compare_commands(suite: Suite, programs: Sequence[Program], tally: Tally, scratch: Path) -> None:
@@ -433,10 +462,35 @@ def check_out(suite: Suite, sources: str, target: Path) -> None:
         subprocess.run(["git", "init", "-q", "--bare", clone], check=True)
         subprocess.run(["git", "-C", clone, "fetch", "-q", "--depth", "1", address, suite.commit], check=True)
     target.mkdir(parents=True)
-    archive = subprocess.Popen(["git", "-C", clone, "archive", suite.commit], stdout=subprocess.PIPE)
-    subprocess.run(["tar", "x", "-C", target], stdin=archive.stdout, check=True)
-    if archive.wait():
-        raise SystemExit(f"{suite.repository} has no commit {suite.commit}")
+    files = subprocess.run(
+        ["git", "-C", clone, "ls-tree", "-rz", suite.commit, "--", *suite.paths], stdout=subprocess.PIPE, check=True
+    ).stdout
+    wanted = [
+        (meta.split(), os.fsdecode(path)) for meta, _, path in (x.partition(b"\t") for x in files.split(b"\0")[:-1])
+    ]
+    blobs = subprocess.Popen(
+        ["git", "-C", clone, "cat-file", "--batch"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=-1
+    )
+    assert blobs.stdin is not None and blobs.stdout is not None
+    for (mode, kind, name), path in wanted:
+        if kind != b"blob" or (suite.kind != "command" and path.endswith(".terraform.lock.hcl")):
+            continue  # providers are made for the configuration
+        blobs.stdin.write(name + b"\n")
+        blobs.stdin.flush()
+        head = blobs.stdout.readline().split()
+        if len(head) < 3:
+            continue  # a large file that this copy of the repository lacks
+        data = blobs.stdout.read(int(head[2]) + 1)[:-1]
+        file = target / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        if mode == b"120000":
+            file.symlink_to(os.fsdecode(data))
+        else:
+            file.write_bytes(data)
+            file.chmod(0o755 if mode == b"100755" else 0o644)
+    blobs.stdin.close()
+    if blobs.wait() or not wanted:
+        raise SystemExit(f"{suite.repository} has no files at {suite.commit}")
 
 
 def run_suite(suite: Suite, arguments: argparse.Namespace) -> Tally:
@@ -451,12 +505,10 @@ def run_suite(suite: Suite, arguments: argparse.Namespace) -> Tally:
             Program("planner", arguments.planner, first, scratch),
             Program("tofu", arguments.tofu, other, scratch),
         ]
-        if suite.kind == "roots":
-            compare_roots(suite, programs, arguments.limit, arguments.jobs, tally, scratch)
-        elif suite.kind == "tests":
-            compare_tests(suite, programs, arguments.limit, tally)
-        else:
+        if suite.kind == "command":
             compare_commands(suite, programs, tally, scratch)
+        else:
+            compare_places(suite, programs, arguments.limit, arguments.jobs, tally, scratch)
     return tally
 
 

@@ -89,6 +89,7 @@ def _load(options: TestOptions, diagnostics: Diagnostics) -> Suite:
     diagnostics.check(beside_tests(problems, tests.problems))
     if config is None:
         raise Failure(())
+    diagnostics.check(check_test_providers(config.root, tests.files))
     files = _select(tests.files, options.filters, diagnostics)
     loaded = Loaded(options, begun.workspace, given, config, new_schemas(options.directory, config), ())
     others = {id(run.config): run.config for file in tests.files for run in file.runs if run.config is not None}

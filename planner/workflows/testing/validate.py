@@ -6,7 +6,12 @@ import os
 from typing import Any
 
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, has_errors
-from planner.language.config.test_files.load import DEFAULT_DIRECTORY, find_test_files, load_test_files
+from planner.language.config.test_files.load import (
+    DEFAULT_DIRECTORY,
+    check_test_providers,
+    find_test_files,
+    load_test_files,
+)
 from planner.operations.load import Loaded, load
 from planner.operations.options import Options
 from planner.operations.providers_needed import override_warnings
@@ -43,7 +48,7 @@ def problems_of_tests(loaded: Loaded[Any], test_directory: str) -> list[Diagnost
         workspace=start.workspace,
         data_dir=data_directory(os.environ),
     )
-    problems = list(tests.problems)
+    problems = [*tests.problems, *check_test_providers(loaded.config.root, tests.files)]
     if has_errors(problems):
         return problems
     seen: set[int] = set()

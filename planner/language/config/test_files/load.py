@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 from planner.foundation.support.disk import is_directory, list_directory, read_whole
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
+from planner.foundation.vocabulary.provider_address import provider_display, provider_source
 from planner.foundation.vocabulary.records import evolve, frozen
 from planner.foundation.vocabulary.span import Span
 from planner.language.config.directory import (
@@ -20,7 +21,7 @@ from planner.language.config.directory import (
     read_manifest,
 )
 from planner.language.config.load import InstalledModules, load_tree
-from planner.language.config.model import Config, ModuleCall, ModulePath
+from planner.language.config.model import Config, ModuleCall, ModuleConfig, ModulePath
 from planner.language.config.reading import Problems
 from planner.language.config.test_files.model import RunModule, TestFile, TestRun
 from planner.language.config.test_files.read import read_test_file
@@ -176,6 +177,56 @@ def _installed(root_dir: str, module: RunModule, manifest: Manifest, key: str, p
         problems.error("module_not_installed", title, detail, module.span)
         return None
     return record.directory
+
+
+def check_test_providers(root: ModuleConfig, files: Iterable[TestFile]) -> list[Diagnostic]:
+    """Errors of test files whose provider blocks are of other providers than those of the same name in the module
+    under test."""
+    problems = Problems()
+    for file in files:
+        types = _types_of_providers(root, file)
+        own = _types_in(root)
+        for run in (run for run in file.runs if run.module is None):
+            for inner, outer in run.providers:
+                wanted = own.get(inner.name) or root.provider_source(inner.name)
+                given = types.get(outer.name, wanted)
+                if given != wanted:
+                    detail = f"{outer} is {provider_display(given)} in {file.name}, but {inner} is "
+                    detail += f"{provider_display(wanted)} in the root module."
+                    problems.error("provider_mismatch", _MISMATCH, detail, outer.span)
+        if all(run.providers or run.module is not None for run in file.runs):
+            continue
+        required = root.required_providers.values()
+        expected = {str(alias): r.source for r in required for alias in (r.name, *r.configuration_aliases)}
+        for key, wanted in {**expected, **{k: root.provider_source(b.name) for k, b in root.providers.items()}}.items():
+            block = file.providers.get(key)
+            if block is not None and types[block.name] != wanted:
+                detail = f"{key} is {provider_display(types[block.name])} in {file.name}, as runs use it, but "
+                detail += f"{provider_display(wanted)} in the root module."
+                problems.error("provider_mismatch", _MISMATCH, detail, block.span)
+    return list(problems)
+
+
+_MISMATCH = "Provider type mismatch"
+
+
+def _types_in(module: ModuleConfig) -> dict[str, str]:
+    """Local name -> provider, of what a module requires or configures."""
+    names = [*module.required_providers, *(block.name for block in module.providers.values())]
+    return {name: module.provider_source(name) for name in names}
+
+
+def _types_of_providers(root: ModuleConfig, file: TestFile) -> dict[str, str]:
+    """The provider of each name of a provider block: that of the first run which uses it, as in OpenTofu."""
+    types: dict[str, str] = {}
+    names = {block.name for block in file.providers.values()}
+    for run in file.runs:
+        module = run.config.root if run.config is not None else root
+        used = [(outer.name, module.provider_source(inner.name)) for inner, outer in run.providers]
+        for name, source in used or _types_in(module).items():
+            if name in names:
+                types.setdefault(name, source)
+    return {name: types.get(name) or provider_source(name) for name in names}
 
 
 def module_calls(tests: TestFiles) -> list[tuple[ModulePath, ModuleCall]]:
