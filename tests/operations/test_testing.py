@@ -776,6 +776,48 @@ def test_test_files_are_mended_before_modules_are_installed(
     assert "not installed" not in ran.out + ran.err
 
 
+PROVIDERS = {
+    "main.tf": """terraform {
+  required_providers {
+    foo = { source = "example.com/own/foo", configuration_aliases = [foo.west] }
+  }
+}
+provider "bar" {}
+""",
+    "other/main.tf": """terraform {
+  required_providers {
+    foo = { source = "example.com/own/other", configuration_aliases = [foo.west] }
+  }
+}
+""",
+}
+
+
+OTHER_RUN = 'run "a" {\n  module {\n    source = "./other"\n  }\n}\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ('provider "foo" {}\nrun "a" {}\n', []),
+        ('provider "bar" {}\nrun "z" {}\nrun "a" {\n  providers = {\n    foo = bar\n  }\n}\n', [5]),
+        ('provider "bar" {}\nrun "a" {\n  providers = {\n    foo = bar\n  }\n}\n', []),
+        (f'provider "foo" {{}}\nprovider "foo" {{\n  alias = "west"\n}}\n{OTHER_RUN}run "b" {{}}\n', [1, 2]),
+        (f'provider "foo" {{}}\nrun "b" {{}}\n{OTHER_RUN}', []),
+    ],
+)
+def test_providers_of_test_files_are_those_of_the_module(
+    here: Path, planner: Callable[..., Any], text: str, lines: list[int]
+) -> None:
+    for name, content in {**PROVIDERS, "a.tftest.hcl": text}.items():
+        (here / name).parent.mkdir(exist_ok=True)
+        (here / name).write_text(content)
+    assert planner("get").code == 0
+    found = [json.loads(line) for line in planner("test", "-json").out.splitlines()]
+    mismatches = [d["diagnostic"] for d in found if d.get("diagnostic", {}).get("summary") == "Provider type mismatch"]
+    assert [d["range"]["start"]["line"] for d in mismatches] == lines
+
+
 def test_validate_without_tests_and_of_their_modules(here: Path, planner: Callable[..., Any]) -> None:
     run = 'run "x" {\n  module {\n    source = "./m"\n  }\n  expect_failures = [local.x]\n}\n'
     write(here, {"a.tftest.hcl": run, "m/main.tf": 'output "o" {\n  value = local.nothing\n}\n'})

@@ -52,6 +52,8 @@ from planner.language.syntax.files import load_text
 NATIVE, JSON = (".tf", ".tofu"), (".tf.json", ".tofu.json")
 SECONDS = 120.0
 """a command that takes longer has ended in an error"""
+_CRASHED = 11
+"""the exit code of OpenTofu after a panic"""
 _RANDOM = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 """identifiers and times, which are other ones in each run"""
 
@@ -332,7 +334,7 @@ def root_modules(checkout: Path, suite: Suite) -> list[Path]:
     found = []
     for path in suite.paths:
         for base, folders, names in os.walk(checkout / path):
-            folders[:] = sorted(f for f in folders if f != ".git")
+            folders[:] = sorted(f for f in folders if f not in (".git", ".terraform"))
             relative = Path(base).relative_to(checkout)
             is_skipped = any(part in f"{relative}/" for part in suite.skipped)
             if not is_skipped and any(name.endswith((*NATIVE, *JSON)) for name in names):
@@ -372,6 +374,8 @@ def add(tally: Tally, suite: Suite, case: str, ours: Outcome, theirs: Outcome) -
         if mine != other:
             text = f"{case}: {name}: {difference(mine, other)}"
             cause = next((why for part, why in suite.known.items() if part in text), "unknown")
+            if other == _CRASHED:
+                cause = "OpenTofu crashes"
             tally.differences[cause].append(text)
             return
     tally.same += 1

@@ -13,7 +13,7 @@ from planner.foundation.vocabulary.records import field, frozen
 from planner.language.config.directory import manifest_path
 from planner.language.config.load import load_config
 from planner.language.config.model import Config
-from planner.language.config.test_files.load import DEFAULT_DIRECTORY, MOCKS, load_test_files
+from planner.language.config.test_files.load import DEFAULT_DIRECTORY, MOCKS, check_test_providers, load_test_files
 from planner.language.config.test_files.model import TestFile
 from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.fact_base import FactBuilder

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from planner.foundation.support.disk import is_directory, list_directory, read_whole
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
-from planner.foundation.vocabulary.provider_address import provider_display, provider_source
+from planner.foundation.vocabulary.provider_address import provider_source
 from planner.foundation.vocabulary.records import evolve, frozen
 from planner.foundation.vocabulary.span import Span
 from planner.language.config.directory import (
@@ -23,6 +23,7 @@ from planner.language.config.directory import (
 from planner.language.config.load import InstalledModules, load_tree
 from planner.language.config.model import Config, ModuleCall, ModuleConfig, ModulePath
 from planner.language.config.reading import Problems
+from planner.language.config.sources import provider_display
 from planner.language.config.test_files.model import RunModule, TestFile, TestRun
 from planner.language.config.test_files.read import read_test_file
 from planner.language.config.variables import RawVariables
