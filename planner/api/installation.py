@@ -173,15 +173,18 @@ class Installation(Work):
         """Record the checksums of the packages of providers (those of the configuration, or the named ones) for
         platforms in the dependency lock file, and return warnings. The packages come from their registries, or from a
         mirror: a directory, a URL, or a template of OCI repositories. Raises Failure."""
-        from planner.operations.provider_packages import lock_providers
+        from planner.operations.install_providers import lock_providers
 
         named, wanted = several(providers, "providers"), several(platforms, "platforms")
-        mirrors = {"fs_mirror": fs_mirror, "net_mirror": net_mirror, "oci_mirror": oci_mirror}
+        mirrors: dict[str, Any] = {"fs_mirror": fs_mirror, "net_mirror": net_mirror, "oci_mirror": oci_mirror}
         for name, mirror in mirrors.items():
             text(name, mirror)
         functions(say=say)
+        directory = self.options.directory
         with self._session():
-            return warnings(lock_providers(self.options, named, wanted, say, progress=progress, **mirrors))
+            return self._with_configuration(
+                lambda config: lock_providers(config, directory, named, wanted, say, progress=progress, **mirrors)
+            )
 
     def mirror_providers(
         self,
@@ -192,9 +195,20 @@ class Installation(Work):
         progress: Progress | None = None,
     ) -> list[Diagnostic]:
         """Copy the packages of the required providers into a directory, and return warnings. Raises Failure."""
-        from planner.operations.provider_packages import mirror_providers
+        from planner.operations.install_providers import mirror_providers
 
         functions(say=say)
         with self._session():
-            wanted = several(platforms, "platforms")
-            return warnings(mirror_providers(self.options, path("target", target), wanted, say, progress=progress))
+            wanted, place, directory = several(platforms, "platforms"), path("target", target), self.options.directory
+            return self._with_configuration(
+                lambda config: mirror_providers(config, directory, place, wanted, say, progress=progress)
+            )
+
+    def _with_configuration(self, work: Callable[[Config], list[Diagnostic]]) -> list[Diagnostic]:
+        """The warnings of work on the configuration. Raises Failure."""
+        from planner.operations.load import load
+
+        diagnostics = Diagnostics()
+        with diagnostics.until_an_error():
+            diagnostics += work(load(self.options, diagnostics).config)
+        return warnings(diagnostics)

@@ -9,7 +9,7 @@ import re
 import pytest
 
 from planner.answers.policy import rule_files, rulebook
-from planner.logic.datalog.engine.build import build_program
+from planner.logic.datalog.engine.compile import build_program
 from planner.operations import rule_tests
 
 MINE = """/// deny(code, address, message): the plan is refused.

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from engine_helpers import program, shown
 
-from planner.logic.datalog.engine import build
+from planner.logic.datalog.engine import compile
 from planner.logic.datalog.engine.cache import load_program
 from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.fact_base import FactBase
@@ -125,7 +125,7 @@ FILES = [("graph/paths.dl", RULES + "/// unread\n.decl unread(a: symbol)\nunread
 def test_a_cached_program_is_the_program(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first, first_diagnostics = load_program(FILES)
     assert len(list(cache.glob("*"))) == 1
-    monkeypatch.setattr(build, "build_program", None)  # from here on only the cache can answer
+    monkeypatch.setattr(compile, "build_program", None)  # from here on only the cache can answer
     second, second_diagnostics = load_program(FILES)
     assert first is not None
     assert second is not None

@@ -15,8 +15,8 @@ from planner.foundation.support.assets import grammar_path, rules_path
 from planner.language.syntax.rule_parse import parse_query, parse_rules
 from planner.language.syntax.rule_syntax import Constant, Declaration, RuleSyntax, Want
 from planner.language.syntax.tables import construct
-from planner.logic.datalog.engine.build import build_program
 from planner.logic.datalog.engine.cache import load_program
+from planner.logic.datalog.engine.compile import build_program
 from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.fact_base import FactBase
 

@@ -64,7 +64,7 @@ def _kept_or_built(
     known = _read(name, {name: Source(name, text) for name, text in files})
     if known is not None:
         return known
-    from planner.logic.datalog.engine.build import build_program
+    from planner.logic.datalog.engine.compile import build_program
 
     program, diagnostics = build_program(files, core, made, beside() if beside is not None else (), spaces)
     if program is not None:

@@ -6,12 +6,14 @@ last round found (semi-naive evaluation: Bancilhon, Ramakrishnan 1986).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
 from itertools import chain
 from typing import Any
 
-from planner.foundation.vocabulary.diagnostic import Failure, error
-from planner.language.syntax.rule_syntax import Aggregate, Atom, Constant, Negation, RuleVariable
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.language.syntax.rule_parse import parse_rules
+from planner.language.syntax.rule_syntax import Aggregate, Atom, Constant, Negation, RuleFile, RuleVariable
 from planner.logic.datalog.engine.compile_rule import BodyCompiler, Indexes, key_code, tuple_code
 from planner.logic.datalog.engine.program import (
     UNSEEN,
@@ -22,8 +24,12 @@ from planner.logic.datalog.engine.program import (
     Look,
     RuleProgram,
 )
+from planner.logic.datalog.language import checks
+from planner.logic.datalog.language.link import Linker, with_reason
 from planner.logic.datalog.language.model import Predicate, Rule, Stratum, atoms, inner_variables, variables
-from planner.logic.datalog.language.strata import dependencies
+from planner.logic.datalog.language.spaces import Spaces, resolve
+from planner.logic.datalog.language.strata import dependencies, stratify
+from planner.logic.datalog.language.types import column_types
 from planner.logic.datalog.language.values import encode
 
 
@@ -187,3 +193,74 @@ def _together(parts: Iterable[Look]) -> Look:
         compared |= part.compared
         shown |= part.shown
     return Look(constants, compared, shown)
+
+
+# Rule files to a Program: the steps in their order.
+
+
+def build_program(
+    files: Sequence[tuple[str, str]],
+    core: Collection[str] | None,
+    made: Sequence[RuleFile] = (),
+    beside: Sequence[tuple[str, str]] = (),
+    spaces: Spaces | None = None,
+) -> tuple[RuleProgram | None, list[Diagnostic]]:
+    """See load_program."""
+    diagnostics: list[Diagnostic] = []
+    linker = Linker(core, spaces)
+    given = {file.source.filename: file for file in made}
+    parsed = []
+    for name, text in files:
+        if name in given:
+            parsed.append(given[name])
+            continue
+        file, problems = (_parse_core if core is not None and name in core else parse_rules)(name, text)
+        parsed.append(file)
+        diagnostics += problems
+    parsed, problems = resolve(parsed, spaces or {}, core)
+    diagnostics += problems
+    if has_errors(problems):
+        return None, _in_order(diagnostics)  # what follows relies on names
+    linker.link(parsed)
+    predicates = linker.predicates
+    rules = [with_reason(rule, predicates) for rule in linker.rules]
+    diagnostics += linker.diagnostics
+    diagnostics += checks.declared_elsewhere(predicates, beside)
+    diagnostics += checks.unknown_predicates(rules, predicates)
+    diagnostics += checks.arity(rules, predicates)
+    diagnostics += checks.form(rules, checks.MOST_LITERALS_MADE if made else checks.MOST_LITERALS)
+    diagnostics += checks.rule_names(rules)
+    diagnostics += checks.reasons(rules)
+    diagnostics += checks.check_derivations(rules, predicates)
+    if has_errors(diagnostics):
+        return None, _in_order(diagnostics)  # what follows relies on rules that are well formed
+    diagnostics += checks.unsafe(rules)
+    diagnostics += column_types(rules, predicates)
+    strata, problems = stratify(list(predicates.values()), rules)
+    diagnostics += problems
+    if not has_errors(diagnostics):
+        diagnostics += checks.computed_recursion(rules, strata)
+    if has_errors(diagnostics):
+        return None, _in_order(diagnostics)
+    diagnostics += checks.single_use(rules)
+    diagnostics += checks.unknown_words(rules, predicates)
+    diagnostics += checks.whole_decimals(rules)
+    diagnostics += checks.unread(rules, predicates)
+    diagnostics += checks.unproduced(rules, predicates)
+    compiled = compile_program(predicates, rules, strata)
+    code = compile(compiled.source, "<rules>", "exec")
+    return RuleProgram(predicates, strata, compiled, code, lambda: rules), _in_order(diagnostics)
+
+
+_parse_core = lru_cache(64)(parse_rules)
+"""The product's files are the same in each program of a process, and their syntax is never changed."""
+
+
+def _in_order(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
+    """By file, then by place; each once."""
+
+    def place(d: Diagnostic) -> tuple[str, int, str]:
+        return (d.subject.filename, d.subject.start, d.code) if d.subject else ("", 0, d.code)
+
+    unique = {(d.code, d.detail, place(d)): d for d in diagnostics}
+    return sorted(unique.values(), key=place)
