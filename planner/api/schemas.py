@@ -51,7 +51,10 @@ STEP = _object(
         "kind": _with_text(TEXT, "Of a root cause: the sort of input."),
         "before": _with_text(TEXT, "The former value."),
         "value": _with_text(TEXT, "The present value."),
-        "origin": _with_text(TEXT, "Of a variable: default, environment, input or plan; or replace_triggered_by."),
+        "origin": _with_text(
+            TEXT,
+            "Of a variable: default, environment, input or plan. Others: replace_triggered_by, or a real name.",
+        ),
         "elements": _with_text(FLAG, "Whether these are elements: `before` those that a list lost, `value` gained."),
         "is_unknown": _with_text(FLAG, "Whether the planned value is known only after the apply."),
         "also": _list(TEXT, "The names of the same step in other instances."),

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from planner.answers.explain.causes import UNRECORDED
-from planner.answers.explain.former_names import FormerNames
+from planner.answers.explain.former_names import FormerNames, former_addresses
 from planner.answers.explain.former_world import FormerWorld, Status
 from planner.engine.evaluation.lazy import LazyContext
 from planner.engine.evaluation.objects import StateObjects, UnknownAttributes
@@ -162,15 +162,13 @@ def store_of(made: MadePlan[Any]) -> Store | None:
 def _of_record(
     made: MadePlan[Any], record: InputRecord, run: ApplyInputs, entry: Callable[[str], Status]
 ) -> FormerWorld:
-    from planner.engine.plan.moves import moved_back
-
     def locate(path: ModulePath, call: ModuleCall, parent: str, problems: Any) -> str | None:
         return run.modules.get(".".join(path))
 
     given: RawVariables = {name: _raw_value(name, one) for name, one in run.variables.items()}
     tree = RecordedTree(made.loaded.options.directory, record, run)
     later, created = _applied_later(record, run)
-    state = StateBuilder(moved_back(made.plan.previous_state, run.names))
+    state = StateBuilder(_moved_back(made, run.names))
     for of in created:
         state.remove_object(str(of.resource), of.key)
     state.remove_empty()
@@ -179,6 +177,13 @@ def _of_record(
     world.created = {str(of.resource) for of in created}
     world.destroyed = {address for address, names in record.altered.items() if DESTROYED in names}
     return world
+
+
+def _moved_back(made: MadePlan[Any], names: Mapping[str, str]) -> State:
+    """The state before the objects moved that the plan, or an earlier one (`names`), has at other addresses."""
+    from planner.engine.plan.moves import moved_back
+
+    return moved_back(made.plan.previous_state, former_addresses(made.plan.changes, names))
 
 
 def _applied_later(record: InputRecord, run: ApplyInputs) -> tuple[UnknownAttributes, list[ResourceAddress]]:
@@ -231,7 +236,7 @@ def _of_git(made: MadePlan[Any], ref: str, run: ApplyInputs | None, doubts: bool
     if doubts:
         given |= {one.name: RawValue(one.name, one.origin, given=UNKNOWN) for one in outside}
     unset = {name: present[name] for name in now - given.keys() if name in present}
-    world = _world(made, tree, locate, given, made.plan.previous_state, providers, lost=lost, unset=unset)
+    world = _world(made, tree, locate, given, _moved_back(made, {}), providers, lost=lost, unset=unset)
     return world, bool(outside)
 
 

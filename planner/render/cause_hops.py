@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from planner.answers.explain.causes import Because, CauseStep, RootCause
+from planner.answers.explain.causes import Because, CauseStep, RootCause, Way
 from planner.foundation.vocabulary.records import evolve
 from planner.logic.programs.actions import words_for
 from planner.render.alike import alike
@@ -121,13 +121,13 @@ class _ChainsOfGroup:
         known, because = len(chains), self._chains[name]
         through = {object_before(chain, name, self._planned) for chain in chains}
         for way in because.ways:
-            first = way[0]
-            is_object = first.what in self._planned and first.what != name
-            chain: Sequence[CauseStep] = way
-            if is_object:
+            first, chain = way.steps[0], way.steps
+            if way.roots.isdisjoint(self._parts):
+                continue
+            if first.what in self._planned and first.what not in (name, *(what for what, _ in self._parts)):
                 before = self.of(first.what, False)
-                chain = (*before[0], *way) if before else ()
-            elif not self._is_of_group(first) or (chains and is_beside(way, because.ways, self._planned)):
+                chain = (*before[0], *chain) if before else ()
+            elif chains and is_beside(way, because.ways, self._planned):
                 continue
             between = object_before(chain, name, self._planned) if chain else ""
             if chain and between not in through:
@@ -145,9 +145,11 @@ def object_before(chain: Sequence[CauseStep], name: str, planned: Mapping[str, s
     return next((hop.what for hop in reversed(hops) if hop.what in planned), "")
 
 
-def is_beside(way: Sequence[CauseStep], ways: Sequence[Sequence[CauseStep]], planned: Mapping[str, str]) -> bool:
-    """Whether a way leads from a root to the same part of a change as another does from an object."""
-    return any(other[-1].what == way[-1].what and other[0].what in planned for other in ways)
+def is_beside(way: Way, ways: Iterable[Way], planned: Mapping[str, str]) -> bool:
+    """Whether a way leads from a root to the same part of a change as another, of this root, does from an object."""
+    part = way.steps[-1].what
+    others = (other for other in ways if other.steps[-1].what == part and other.steps[0].what in planned)
+    return any(not other.roots.isdisjoint(way.roots) for other in others)
 
 
 def _whole(step: CauseStep) -> str:
@@ -171,10 +173,10 @@ def _end(chain: Sequence[CauseStep], name: str, planned: Mapping[str, str], beca
         return CauseStep(name, END, last.source, note=COUNT)
     owner = owner_of(last, planned)
     ends = [
-        way[-1]
+        way.steps[-1]
         for way in because.ways
-        if way[-1].what == name and (way[-1].note or is_placed)
-        if way[0].what == (owner or chain[0].what)
+        if way.steps[-1].what == name and (way.steps[-1].note or is_placed)
+        if way.steps[0].what == (owner or chain[0].what)
     ]
     return CauseStep(name, END, ends[0].source, note=ends[0].note) if ends and not own else None
 

@@ -77,8 +77,13 @@ def own_lines(root: CauseStep) -> list[str]:
     """The lines for a change that has no cause but itself."""
     if root.kind == "replace_because_tainted" and root.note:
         return [f"because {root.note}"]
-    place = place_of(root.source)
-    return [f"because it {GONE}{f' ({place})' if place else ''}"] if root.kind == "gone" else []
+    return [f"because it {GONE}{gone_place(root)}"] if root.kind == "gone" else []
+
+
+def gone_place(root: CauseStep) -> str:
+    """` (filename "a.conf", main.tf:3)`: the real name and the place of an object that is gone; "" for none."""
+    notes = ", ".join(filter(None, (root.note, place_of(root.source))))
+    return f" ({notes})" if notes else ""
 
 
 def root_lines(because: Because, address: str, actions: Mapping[str, str]) -> list[str]:

@@ -25,6 +25,7 @@ from planner.render.cause_line import (
     MOST_ROOTS,
     REQUESTS,
     because_lines,
+    gone_place,
     name_of,
     own_lines,
     place_of,
@@ -162,12 +163,12 @@ class Causes:
         first, *_ = because.steps
         objects = [object_before(because.steps, name, self.planned)] if (first.what, first.kind) in wanted else []
         for way in because.ways:
-            of = self.chains.get(way[0].what) if way[0].what not in (name, *(root.what for root in roots)) else None
-            if of is not None and any((root.what, root.kind) in wanted for root in of.roots):
-                objects += [way[0].what, *way[0].also]
-            elif way[0].what in {root.what for root in roots} and not (
-                objects and is_beside(way, because.ways, self.planned)
-            ):
+            step = way.steps[0]
+            if way.roots.isdisjoint(wanted):
+                continue
+            if step.what in self.planned and step.what not in (name, *(root.what for root in roots)):
+                objects += [step.what, *step.also]
+            elif not objects or not is_beside(way, because.ways, self.planned):
                 objects.append("")
         names = [one.text for one in alike(one for one in objects if one)]
         if len(names) > MOST_THROUGH:
@@ -489,7 +490,7 @@ def title_of(group: RootCause, place: str = "") -> str:
         value = "" if root.before else f" = {root.value}" if root.value else ""
         return with_former_value(root, words_of(root, {}).replace(root.what, root.what + value, 1))
     if root.kind == "gone":
-        return f"{root.what} {GONE}, so it is created{f' ({place_of(root.source)})' if root.source else ''}"
+        return f"{root.what} {GONE}, so it is created{gone_place(root)}"
     if root.kind in REQUESTS:
         return f"{root.what} {REQUESTS[root.kind]}{f': {root.note}' if root.note else ''}, so it is replaced"
     words = root_text(root, place) if group.is_certain else words_of(root, {})

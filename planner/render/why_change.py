@@ -21,6 +21,7 @@ from planner.render.cause_line import (
     alike_name,
     difference_of,
     folded,
+    gone_place,
     inside_text,
     is_each_value,
     name_of,
@@ -123,8 +124,9 @@ def _own_reason(document: dict[str, Any]) -> str:
     is_own = steps and document["because_is_certain"] and steps[0]["what"] == name and len(_roots(document)) == 1
     if not is_own or steps[0].get("kind") not in _OWN or action not in ("create", "delete"):
         return ""
-    place = place_of(cause_step(steps[0]).source)
-    at = f" ({place})" if place not in ("", "state") else ""
+    root = cause_step(steps[0])
+    place = place_of(root.source)
+    at = gone_place(root) if root.kind == "gone" else f" ({place})" if place not in ("", "state") else ""
     if at and action == "delete":
         return ""  # a removed block, which the proof shows
     return f"{name} {words_for(action).is_planned}: {_OWN[steps[0]['kind']]}{at}"

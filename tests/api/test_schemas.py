@@ -43,7 +43,7 @@ variable "size" {
 }
 
 resource "terraform_data" "a" {
-  input = "${var.image} ${var.size}"
+  input = "${var.image}\\n${var.size}"
 }
 
 resource "terraform_data" "b" {

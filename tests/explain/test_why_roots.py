@@ -185,3 +185,49 @@ def test_all_lines_and_ways_are_shown(
         Path("main.tf").write_text(CONFIGURATION)
         assert planner("apply", "-auto-approve").code == 0
     assert planner("why", *(f"-var={one}" for one in changed.split()), address).out.splitlines() == lines
+
+
+USED = """variable "a" { default = "1" }
+variable "b" { default = "1" }
+resource "terraform_data" "two" {
+  input = { a = var.a, b = var.b }
+}
+resource "terraform_data" "uses" {
+  input = "${var.a}-${terraform_data.two.input.b}"
+}
+resource "terraform_data" "id" {
+  input            = "x-${var.b}"
+  triggers_replace = var.a
+}
+resource "terraform_data" "of" {
+  input = "${var.b}-${terraform_data.id.id}"
+}
+output "id" { value = terraform_data.id.output }
+"""
+
+
+def test_causes_come_through_objects_of_which_they_change_what_is_used(
+    tmp_path: Path, planner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("main.tf").write_text(USED)
+    assert planner("apply", "-auto-approve").code == 0
+    shown = planner("plan", "-explain=line", "-var=a=2", "-var=b=2").out
+    assert "  # because [2] var.b, [1] var.a through terraform_data.id\n" in shown
+    assert "  # because [1] var.a, [2] var.b through terraform_data.two\n" in shown
+    _, _, causes = planner("why", "-var=a=2", "-var=b=2").out.partition("[1] ")
+    assert causes.splitlines() == [
+        'var.a "1" -> "2" (-var=a)',
+        "      -> terraform_data.id (main.tf:11, replaced)",
+        "        -> output.id (main.tf:16, updated), terraform_data.of (main.tf:14, updated)",
+        "      -> terraform_data.two (main.tf:4, updated), terraform_data.uses (main.tf:7, updated)",
+        "    causes all 4 changes and 1 output",
+        "",
+        '[2] var.b "1" -> "2" (-var=b)',
+        "      -> terraform_data.id (main.tf:10, replaced)",
+        "        -> output.id (main.tf:16, updated)",
+        "      -> terraform_data.two (main.tf:4, updated)",
+        "        -> terraform_data.uses (main.tf:7, updated)",
+        "      -> terraform_data.of (main.tf:14, updated)",
+        "    causes the same changes as [1]",
+    ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planner.answers.explain.causes import TRIGGER, Because, CauseStep, grouped
+from planner.answers.explain.causes import TRIGGER, Because, CauseStep, Way, grouped
 from planner.foundation.vocabulary.records import evolve
 from planner.render.cause_hops import hop_lines
 
@@ -10,7 +10,8 @@ ROOT = CauseStep("var.env", "variable", "-var=env")
 
 
 def because(*steps: tuple[str, str], ways: tuple[tuple[CauseStep, ...], ...] = ()) -> Because:
-    return Because((ROOT, *(CauseStep(what, "", place) for what, place in steps)), (ROOT,), ways=ways)
+    known = tuple(Way(way, frozenset({(ROOT.what, ROOT.kind)})) for way in ways)
+    return Because((ROOT, *(CauseStep(what, "", place) for what, place in steps)), (ROOT,), ways=known)
 
 
 SERVER = CauseStep("x.server", "", "main.tf:19")

@@ -442,6 +442,21 @@ def judge(
     return ("place" if elsewhere else "exact"), texts
 
 
+def wrong_ways(because: Because, name: str, case: Case) -> list[str]:
+    """The ways into a change through an object that does not change by the roots that come this way."""
+    texts = []
+    for way in because.ways:
+        first = way.steps[0].what
+        through = _canonical(first, list(case.edits.values()))
+        if through in (name, *(root.what for root in because.roots)) or through not in case.truth:
+            continue
+        for root in because.roots:
+            meant, _ = named_edits(root, case.edits, case.full)
+            if (root.what, root.kind) in way.roots and not meant & case.truth[through].possible:
+                texts.append(f"{root.what} through {through}")
+    return texts
+
+
 # ---------------------------------------------------------------- a case
 
 
@@ -624,6 +639,8 @@ def explain(case: Case, situation: str, bench: Bench, applied: Path, work: Path,
     by_name = {_canonical(name, list(case.edits.values())): because for name, because in causes.items()}
     for name, truth in sorted(case.truth.items()):
         verdict, texts = judge(by_name.get(name), truth, case.edits, case.full)
+        if verdict == "exact" and (ways := wrong_ways(by_name[name], name, case)):
+            verdict, texts = "wrong", ways
         required, possible = (tuple(case.edits[n].about for n in sorted(s)) for s in (truth.required, truth.possible))
         signature = case.planned.signatures[name]
         case.outcomes.append(Outcome(case.seed, situation, name, signature, verdict, required, possible, tuple(texts)))

@@ -53,7 +53,7 @@ class CauseStep:
     """the present value, as it may be shown"""
     note: str = ""
     """the origin of a variable's value where its place does not show it: default, environment, input, plan; or of a
-    taint"""
+    taint; or the real name of an object that is gone"""
     has_elements: bool = False
     """whether `before` and `value` are elements that a list or set lost or gained"""
     also: tuple[str, ...] = ()
@@ -81,6 +81,16 @@ class CauseStep:
 
 
 @frozen
+class Way:
+    """A way into a change. `steps`: from the nearest object that changes, or the root where there is none in between,
+    to a part of the change, or to the change where no part of it is known; `roots`: the roots of the change that come
+    this way, (name, kind)."""
+
+    steps: tuple[CauseStep, ...]
+    roots: frozenset[tuple[str, str]]
+
+
+@frozen
 class Because:
     """`steps`: from the root cause to the step before the change. `roots`: all root causes, beginning with that of the
     chain. `is_guess`: the former values are not on record, so that the roots are candidates. `is_checked`:
@@ -93,9 +103,8 @@ class Because:
     others: tuple[tuple[CauseStep, ...], ...] = ()
     """of each further root the steps, as `steps`, or that root alone where none lead to it; empty where only the
     nearest chain was requested"""
-    ways: tuple[tuple[CauseStep, ...], ...] = ()
-    """of each way into the change the steps: from the nearest object that changes, or the root where there is none in
-    between, to a part of the change, or to the change where no part of it is known"""
+    ways: tuple[Way, ...] = ()
+    """all ways into the change that are known to matter"""
 
     def is_itself(self, name: str) -> bool:
         """Whether a change has no cause but itself."""
@@ -145,6 +154,9 @@ class Checks(Protocol):
 
     def shown_local(self, name: str) -> tuple[str, str]:
         """The former and the present value of a local value, as they may be shown; empty for others."""
+
+    def real_name(self, address: str) -> str:
+        """The attribute by which people know an object that was there, with its value; "" where none is known."""
 
     def list_of(self, name: str) -> tuple[str, str, str, Any] | None:
         """The list or set that a value is, or is in, if it gained or lost elements: its name, the elements that it lost
@@ -225,7 +237,7 @@ class _Chains:
         whole = [self._whole_list(self._root(name, root, number), number) for root in roots]
         steps = list(dict.fromkeys(whole))
         if self._may_be_known_later(name, chain):
-            chain = self._checked.path(name, chain[-1:], self._unknown)
+            chain = self._checked.path(name, chain[-1:], self._unknown) or chain
         inner = self._inner(name, chain, steps[0], roots[0], number)
         others: list[tuple[CauseStep, ...]] = []
         for step in steps[1:] if self._has_others else ():
@@ -242,20 +254,24 @@ class _Chains:
             # of several that could not be tried some may not matter
             is_guess = self._ways.is_guess(name) or (confirmed is None and len(steps) > 1) or bool(beside)
             is_guess = is_guess or any(s.kind == "as-before" for s in steps)
-        ways = () if is_guess else tuple(self._ways_into(name, number))
+        named = {root: (step.what, step.kind) for root, step in zip(roots, whole, strict=True)}
+        ways = () if is_guess else tuple(self._ways_into(name, number, named))
         return Because((steps[0], *inner), tuple(steps), is_guess, is_checked, tuple(others), ways)
 
-    def _ways_into(self, name: str, number: int) -> Iterator[tuple[CauseStep, ...]]:
-        """The ways into a change of which interventions found that they matter, those through alike instances once."""
-        seen = set()
+    def _ways_into(self, name: str, number: int, named: Mapping[str, tuple[str, str]]) -> Iterator[Way]:
+        """The ways into a change of which interventions found that they matter, those through alike instances once.
+        `named`: the roots of the change."""
+        seen, forcing = set(), set[tuple[str, str]]()
         world = self._worlds.of(name, number)
-        for way in self._checked.ways(name):
+        for is_forced, way in ((of, way) for of in (True, False) for way in self._checked.ways(name, of)):
             last = way[-1]
             owner = self._instance(last)
             if owner is None:
                 first = self._whole_list(self._root(name, last, number), number)
                 steps = [first, *self._inner(name, way, first, last, number)]
+                roots = frozenset(((first.what, first.kind),)) & frozenset(named.values())
             else:
+                roots = frozenset(named[root] for root in self._checked.behind_way(last, owner) or () if root in named)
                 steps = self._inner(name, way if owner == last else [*way, owner], CauseStep(""), "", number)
             source = self._watched[world].get((name, plain(way[0])))
             if source is not None:
@@ -263,9 +279,13 @@ class _Chains:
             elif not any(step.what.startswith((f"{name}.", f"{name}[")) for step in steps):
                 steps.append(CauseStep(name, "", self._places[world].of(name)))
             key = tuple(frozenset((step.what, *step.also)) for step in steps)
-            if key not in seen:
+            if is_forced:
+                forcing |= roots
+            else:  # what only differs counts for the roots that force nothing
+                roots -= forcing
+            if key not in seen and roots:
                 seen.add(key)
-                yield tuple(steps)
+                yield Way(tuple(steps), roots)
 
     def _instance(self, name: str) -> str | None:
         """The changed object that a name is of, or of a value of; None for others."""
@@ -351,6 +371,8 @@ class _Chains:
             written = what.removeprefix("the text of ")
             known = self._altered[number].get(written) or self._derived[number].trace.shown_local(written)
             shown = (*known, "")
+        if kind == "gone":
+            shown = ("", "", self._derived[world].trace.real_name(what))
         return CauseStep(what, kind, source, *shown)
 
     def _whole_list(self, root: CauseStep, number: int) -> CauseStep:

@@ -233,12 +233,13 @@ class CheckedRoots:
         ends = (at for at in range(len(value) - 1, 0, -1) if value[at] in ".[")
         return next((owner for at in ends if (owner := self._owner(value[:at])) is not None), None)
 
-    def ways(self, name: str) -> Iterator[list[str]]:
-        """The ways into a change, of values that were tried: from a part of the change that forces it, or one that
-        differs, the steps to each changed object that matters to the part, or to a root that does."""
+    def ways(self, name: str, is_forced: bool) -> Iterator[list[str]]:
+        """The ways into a change, of values that were tried: from a part of the change, one that forces its replacement
+        or one that only differs, the steps to each changed object that matters to the part, or to a root that does."""
         inside = (f"{name}.", f"{name}[")
-        known = self._steps.forces.get(name) or self._further.get(name) or []
-        parts = [name] if name in self._checks else [*known]
+        forced = self._steps.forces.get(name, ())
+        others = [part for part in self._further.get(name, ()) if part not in forced]
+        parts = [*forced] if is_forced else [name] if name in self._checks else others
         for part in parts:
             if part in self._checks:
                 yield from self._ways_of(name, part, self._checks[part] or frozenset())
@@ -246,6 +247,11 @@ class CheckedRoots:
                 parts += [step for step in self._further.get(part, ()) if step.startswith(inside) and step not in parts]
             elif self._object_of(f"{part}.") is not None:
                 yield [part]
+
+    def behind_way(self, value: str, instance: str) -> Collection[str] | None:
+        """The confirmed roots of what a way uses of an object; None where they cannot all be confirmed."""
+        units = self._checks.get(value)
+        return self._behind_value(value, units) if units else self._behind(instance, value in self._steps.renewed)
 
     def _ways_of(self, name: str, part: str, units: ChangedInputs) -> Iterator[list[str]]:
         before = {part: ""}

@@ -19,6 +19,14 @@ from planner.language.syntax.nodes import GetAttr, Traversal
 from planner.logic.model.plan import ResourceChange
 
 
+def former_addresses(changes: Iterable[ResourceChange], recorded: Mapping[str, str]) -> dict[str, str]:
+    """The former addresses of a plan's instances that have moved, by the present ones. `recorded`: those of objects of
+    the state that had moved before."""
+    present = {c.previous_address: c.address for c in changes if not c.deposed and c.previous_address}
+    pairs = {present.get(address, address): was for address, was in recorded.items()}
+    return {now: was for was, now in present.items() if was not in recorded} | pairs
+
+
 @frozen(eq=False)
 class FormerNames:
     """The former addresses of instances, resources (without a key) and module instances, by the present ones."""
@@ -31,12 +39,9 @@ class FormerNames:
     def of(cls, changes: Iterable[ResourceChange], recorded: Mapping[str, str]) -> FormerNames:
         """The former names of a plan's objects that have moved. `recorded`: those of objects of the state that had
         moved before."""
-        present = {c.previous_address: c.address for c in changes if not c.deposed and c.previous_address}
-        pairs = {present.get(address, address): was for address, was in recorded.items()}
-        pairs = {now: was for was, now in present.items() if was not in recorded} | pairs
         names: dict[str, str] = {}
         paths: dict[ModulePath, ModulePath] = {}
-        for address, former in pairs.items():
+        for address, former in former_addresses(changes, recorded).items():
             if address == former:
                 continue
             now, was = parse_resource_instance(address), parse_resource_instance(former)

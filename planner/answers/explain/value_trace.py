@@ -32,6 +32,9 @@ from planner.logic.model.graph import StateEntry
 from planner.logic.model.plan import ResourceChange
 from planner.logic.programs.actions import NO_OP, does
 
+_NAMING = ("filename", "path", "name", "id")
+"""attributes by which people know objects, the best one first"""
+
 
 class ValueTrace(MentionTrace):
     """Gathers facts about values: `value` sets the subject of an answer, `build` returns all facts that it may need."""
@@ -281,6 +284,16 @@ class ValueTrace(MentionTrace):
             return
         if self._altered(place, before, value) and self._has_drifted(place):
             self._drifted(place, change)
+
+    def real_name(self, address: str) -> str:
+        """The attribute by which people know an object that was there, with its value; "" where none is known."""
+        drift, place = self._drift.get(address), self.places.read(address)
+        for name in _NAMING if drift is not None and place is not None else ():
+            value = part_at(drift.before, (("attr", name),)) if drift is not None else None
+            inside = place.at((("attr", name),)) if place is not None else None
+            if value.__class__ is str and inside is not None and not self.places.is_sensitive(inside):
+                return f"{name} {short_text(value)}"
+        return ""
 
     def differing_lines(self, name: str, roots: Sequence[str]) -> list[dict[str, Any]]:
         """The lines of a text, or the parts of one in JSON, in which a value of an object differs: `what`, `before`,

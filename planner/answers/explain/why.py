@@ -137,7 +137,7 @@ class Explainer:
         if because is not None:
             document |= because.json
             known = {change_name(c) for c in self.plan.changes if c.action != NO_OP} - {name}
-            ways = [[step.json for step in way] for way in because.ways if way[0].what in known]
+            ways = [[step.json for step in way.steps] for way in because.ways if way.steps[0].what in known]
             document |= {"ways": ways} if ways else {}
             notes = self.worlds.notes if self.worlds is not None and because.is_guess else ()
             document |= {"notes": list(notes)} if notes else {}
