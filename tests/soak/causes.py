@@ -306,6 +306,9 @@ def truths(
     lost = {known[number].subjects for number in requests if "leaves the state" in known[number].about}
     # nothing is there to be replaced, tainted or changed
     void = {n for n in requests if known[n].subjects in lost and "leaves the state" not in known[n].about}
+    # -replace names an address from which the object has moved
+    moved = {subject for n in edits if known[n].about.endswith(" is renamed") for subject in known[n].subjects}
+    void |= {n for n in requests if known[n].about.startswith("-replace=") and moved.intersection(known[n].subjects)}
     requests -= void
     full, found = plans[edits], {}
     for name in full.signatures.keys() - plans[frozenset()].signatures.keys():
