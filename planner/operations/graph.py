@@ -191,4 +191,5 @@ def explore(
 def _graph(made: MadePlan[Unstored], kind: str) -> Graph:
     facts_of = graphs.planning_facts if kind == "plan" else graphs.apply_facts
     own = made.loaded.rules
-    return build_graph(facts_of(made.plan, made.loaded), own=own, more=relations_for_grounds(graph_program(own)))
+    relations = relations_for_grounds(graph_program(own))
+    return build_graph(facts_of(made.plan, made.loaded), own=own, more=relations, is_walked=False)

@@ -204,6 +204,8 @@ def test_what_cannot_be_served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.chdir(tmp_path)
     assert "leave out -out and -plan" in planner("explore", "-serve", "-out=x.html").err
     assert "from 0 to 65535" in planner("explore", "-serve", "-port=70000").err
+    assert "No configuration in this directory" in planner("explore", "-serve").err
+    (tmp_path / "main.tf").write_text("")
     with socket.create_server(("127.0.0.1", 0)) as taken:
         ran = planner("explore", "-serve", f"-port={taken.getsockname()[1]}")
     assert ran.code == 1 and "Cannot serve the page" in ran.err

@@ -241,9 +241,13 @@ def _serve(arguments: Arguments, terminal: Terminal) -> int:
         raise UsageError(f"Unknown graph type {arguments['type']}", "The types are: plan, apply.")
     if not 0 <= arguments["port"] <= 65535:
         raise UsageError("Option -port requires a port", "A port is a number from 0 to 65535.")
-    if any(name.endswith((".tfcomponent.hcl", ".tfdeploy.hcl")) for name in os.listdir(".")):
+    names = os.listdir(".")
+    if any(name.endswith((".tfcomponent.hcl", ".tfdeploy.hcl")) for name in names):
         detail = "Only one root module can be served. For the page of a stack: planner stacks plan -html=FILE."
         raise UsageError("This directory is a stack", detail)
+    if not any(name.endswith((".tf", ".tofu", ".tf.json", ".tofu.json")) for name in names):
+        detail = "Only one root module can be served. For the page of a fleet: planner batch plan -html=FILE."
+        raise UsageError("No configuration in this directory", detail)
 
     def calls() -> Questions:  # there may be policies of the directory later
         return plan_calls(Questions, arguments, needs_configuration=True)

@@ -124,11 +124,14 @@ ASKED = (*SPOKEN, *SPOKEN_AT_FIRST, "waits_for")
 
 
 @as_step("derive graph")
-def build_graph(facts: FactBase, everything: bool = False, own: Files = (), more: tuple[str, ...] = ()) -> Graph:
+def build_graph(
+    facts: FactBase, everything: bool = False, own: Files = (), more: tuple[str, ...] = (), is_walked: bool = True
+) -> Graph:
     """The graph that the rules derive from the facts of one walk, with `more` relations than a walk needs; with
-    `everything`, all of them. `own`: rule files of the user's."""
+    `everything`, all of them. `own`: rule files of the user's. Without `is_walked` the relations that only walks need
+    are left out; those of recorded dependencies take much memory."""
     program = graph_program(own)
-    want = None if everything else (*WANTED, *more)
+    want = None if everything else (*(WANTED if is_walked else READ), *more)
     if own:
         from planner.logic.datalog.tools.suite import try_out
 
@@ -182,14 +185,11 @@ class ResourceDependencies:
 
 _NAME = itemgetter(0)
 
+READ = ("vertex", "edge", "reduced_edge", "instance", "instance_node", "deposed_node", "local_name")
+"""the relations of the nodes and edges themselves"""
 WANTED = (
-    "vertex",
-    "edge",
-    "reduced_edge",
+    *READ,
     "in_cycle",
-    "instance_node",
-    "deposed_node",
-    "local_name",
     "asks_provider",
     "needs_configured_provider",
     "replacement_first",
@@ -203,7 +203,6 @@ WANTED = (
     "order_before",
     "recorded_dependency",
     "mentions_itself",
-    "instance",
     "needs_no_configuration",
     "uses_configuration",
     "new_deposed",
