@@ -134,7 +134,8 @@ def test_the_page_works_in_a_browser_without_a_network(fleet: Path) -> None:
         tab.get_by_label("Units").get_by_role("button", name="b", exact=True).press("Enter")
         details = tab.get_by_role("complementary", name="Details")
         said = details.inner_text()
-        assert "Outcome: incomplete" in said and "because of a" in said and "# terraform_data.main will be created" in said
+        assert "Outcome: incomplete" in said and "because of a" in said
+        assert "# terraform_data.main will be created" in said
         details.get_by_role("button", name="why the edge to a").press("Enter")
         assert "[batch/edges.reads-state]" in details.inner_text() and "main.tf:" in details.inner_text()
         tab.get_by_label("Search").fill("x&<y>")
