@@ -307,8 +307,8 @@ def truths(
     # nothing is there to be replaced, tainted or changed
     void = {n for n in requests if known[n].subjects in lost and "leaves the state" not in known[n].about}
     # -replace names an address from which the object has moved
-    moved = {subject for n in edits if known[n].about.endswith(" is renamed") for subject in known[n].subjects}
-    void |= {n for n in requests if known[n].about.startswith("-replace=") and moved.intersection(known[n].subjects)}
+    moved = {renames[1] for n in edits if (renames := known[n].renames) is not None}
+    void |= {n for n in requests if known[n].options[1] and moved.intersection(known[n].subjects)}
     requests -= void
     full, found = plans[edits], {}
     for name in full.signatures.keys() - plans[frozenset()].signatures.keys():
