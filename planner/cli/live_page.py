@@ -145,8 +145,9 @@ class _LivePage:
         difference = None
         if self._made is not None:
             difference = _hidden_document(_rows(compared(self._made, made)), self._hide)
-        self._calls, self._made, self.document = calls, made, page_json(page)
-        self._publish(version=self.state["version"] + 1, difference=difference)
+        version = self.state["version"] + 1
+        self._calls, self._made, self.document = calls, made, {**page_json(page), "version": version}
+        self._publish(version=version, difference=difference)
 
     def _publish(self, **state: Any) -> None:
         with self.changed:

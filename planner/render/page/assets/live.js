@@ -1,6 +1,6 @@
 // The served page: it follows the plan, and asks questions about it.
 "use strict";
-let version = data.format_version && data.summary.length && data.views[0].nodes.name.length ? null : 0; // the plan on the page; null: the first that is announced
+let version = data.version || 0; // of the plan on the page
 
 async function request(route, body) {
   const options = body === undefined ? {} : { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) };
@@ -20,10 +20,10 @@ const events = new EventSource("events");
 events.onmessage = async event => {
   const state = JSON.parse(event.data);
   showState(state);
-  if (version === null) { version = state.version; return; }
   if (state.version === version || state.planning) return;
   version = state.version;
   renew(await request("plan"));
+  ({ version } = data);
   if (state.difference) {
     $("details").prepend(el("section", { id: "since", "aria-label": "Since the last plan" }, el("h2", {}, "Since the last plan"), ...differenceParts(state.difference, "The plan stays as it was.")));
     say(`The plan is new: ${several(state.difference.rows.length, "difference")}.`);
