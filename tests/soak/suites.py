@@ -182,7 +182,9 @@ def fit(root: Path) -> tuple[dict[str, Any], set[str]]:
                     _gather(told["provider"], block)
         elif file.name.endswith(JSON):
             _gather_json(told, mentioned, kinds, data)
-    texts += [file.read_text(errors="replace") for file in test_files(root)]
+    for file in test_files(root):
+        texts.append(file.read_text(errors="replace"))
+        mentioned.update(re.findall(r'^provider "([\w-]+)"', texts[-1], re.M))
     for text in texts:
         for is_data, kind, steps in re.findall(r"\b(data\.)?([a-z]\w*)\.[\w-]+((?:\[[^\]]*\]|\.[\w*-]+)+)", text):
             path = re.findall(r"\.([A-Za-z_][\w-]*)", re.sub(r"\[[^\]]*\]", "", steps))
