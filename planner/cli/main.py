@@ -293,10 +293,10 @@ def _failed(problem: Exception, terminal: Terminal) -> int:
         else:
             show(problem.diagnostics, terminal)
         return 1
-    said = defect(problem)
-    if said.code == "cli.internal_error" and not os.environ.get("PLANNER_DEBUG"):
+    diagnostic = defect(problem)
+    if diagnostic.code == "cli.internal_error" and not os.environ.get("PLANNER_DEBUG"):
         _log_crash(problem, terminal)
-    show([said], terminal)
+    show([diagnostic], terminal)
     return 1
 
 

@@ -55,10 +55,10 @@ class Watched:
 
     def begins(self, text: PlanText) -> None:
         """A plan is about to be printed."""
-        told: list[tuple[Any, int]] = []
+        lines: list[tuple[Any, int]] = []
         self.before, self.text = len(self.pieces), text
-        self.told = told
-        text.told = lambda change: told.append((change, len(self.pieces)))
+        self.told = lines
+        text.told = lambda change: lines.append((change, len(self.pieces)))
 
 
 def planned_again(

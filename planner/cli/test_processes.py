@@ -91,10 +91,10 @@ class FilesInProcesses:
         """All files. Raises KeyboardInterrupt."""
         waiting: dict[int, TestJobResult] = {}
         turn, count = 0, len(self.runner.results)
-        for index, said in self.forks.results():
-            waiting[index] = said
-            if said.interrupted:
-                self._write(said)
+        for index, output in self.forks.results():
+            waiting[index] = output
+            if output.interrupted:
+                self._write(output)
                 continue
             while turn in waiting:
                 self._take(turn, waiting.pop(turn))

@@ -106,11 +106,11 @@ def current_backend(
 ) -> tuple[Backend | None, list[Diagnostic]]:
     """The backend that holds the state, for every command but init. An error when the block and what init set up
     differ."""
-    told = encryption.check()
-    if has_errors(told):
-        return None, told
+    diagnostics = encryption.check()
+    if has_errors(diagnostics):
+        return None, diagnostics
     backend, problems = _current(directory, config, workspace, given, encryption.state)
-    return backend, [*told, *problems]
+    return backend, [*diagnostics, *problems]
 
 
 def _current(

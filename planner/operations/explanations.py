@@ -365,10 +365,10 @@ def _with_limits(made: MadePlan[Unstored], what: str, problems: list[Diagnostic]
     if not limits.including(block for block, _, _ in made.plan.deferred).is_partial:
         return [_with_deferred(made.plan, what, p) for p in problems] if reason else problems
     options = [f"-{option}={address}" for option, address in limits.options() if option != "replace"]
-    told = (
+    text = (
         reason or f"{node} takes part, but {what} is left out ({', '.join(options)}): planner why -not targeted {what}"
     )
-    return [evolve(p, detail=f"{p.detail}\n{told}") if p.code == "why.no_change" else p for p in problems]
+    return [evolve(p, detail=f"{p.detail}\n{text}") if p.code == "why.no_change" else p for p in problems]
 
 
 def _with_deferred(plan: Plan, what: str, problem: Diagnostic) -> Diagnostic:

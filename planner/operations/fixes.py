@@ -217,11 +217,11 @@ def _attempt(
             now = inputs.get(place.name, made.variables[place.name].value)
             inputs[place.name] = mixed_value(now, known.value, (), [place.path])
         elif cause.root.kind == "variable":
-            before, told, by_default = _former(made, cause)
+            before, value, by_default = _former(made, cause)
             if before is None:
                 return Fix(places, False, f"not checked: what {what} was is not on record")
             inputs[what.removeprefix("var.")] = before
-            defaults += [f"{what} = {told}"] if by_default else []
+            defaults += [f"{what} = {value}"] if by_default else []
         elif cause.root.kind == "text":
             why = "this needs an edit" if cause.before else "its former text is not on record"
             return Fix(places, False, f"not checked: {why}")

@@ -132,8 +132,8 @@ def _refreshing(problem: Diagnostic) -> Diagnostic:
 
     if problem.code != READ or not problem.summary.startswith(LOADING):
         return problem
-    said = problem.summary.removeprefix(LOADING)
-    return evolve(problem, summary="Error refreshing state", detail=f"{said}\n\n{problem.detail}")
+    summary = problem.summary.removeprefix(LOADING)
+    return evolve(problem, summary="Error refreshing state", detail=f"{summary}\n\n{problem.detail}")
 
 
 def _sources(state: State | None) -> set[str]:

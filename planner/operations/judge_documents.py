@@ -49,9 +49,9 @@ def judged_document(
             name, data = _read(path, ahead)
             if processes and kind == "plan" and not _has_configuration(options):
                 result = suggested(data)
-                said = judged_in_pieces(result, name, policies, processes) if result is not None else None
-                if said is not None:
-                    return verdict_of(policies, said, overrides), []
+                findings = judged_in_pieces(result, name, policies, processes) if result is not None else None
+                if findings is not None:
+                    return verdict_of(policies, findings, overrides), []
             document = parse(data, name)
             if (document.kind == "plan") != (kind == "plan"):
                 raise not_usable(document.name, f"it is a {document.kind}, and -{kind} names a {kind}")

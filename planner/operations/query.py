@@ -294,9 +294,9 @@ def _ask_state(
         parsed, problems = _parsed(relations, words[0])
     except Failure as failure:
         raise Failure([_of_the_graph(d, graph_program()) for d in failure.diagnostics]) from None
-    shown, told = show(options, path)
-    if shown is None or has_errors(told):
-        return Answers(), told
+    shown, diagnostics = show(options, path)
+    if shown is None or has_errors(diagnostics):
+        return Answers(), diagnostics
     if not isinstance(shown, ShownState):
         raise Failure(error("query.state", "Not a state", f"{path} is a plan file: pass it with -plan."))
     if target.draw:

@@ -253,11 +253,11 @@ def state_push(options: StateOptions, data: bytes, force: bool = False) -> list[
     refused."""
     if not data.strip():
         return [error("state.push_nothing", "No state", "The input of push is empty: it contains no state.")]
-    data, told = _decrypted(options, data)
-    if has_errors(told):
-        return told
+    data, diagnostics = _decrypted(options, data)
+    if has_errors(diagnostics):
+        return diagnostics
     new, problems = read_state(data)
-    problems = [*told, *problems]
+    problems = [*diagnostics, *problems]
     if new is None or has_errors(problems):
         return problems
     given = new

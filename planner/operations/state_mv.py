@@ -49,11 +49,11 @@ def _move_across(
 ) -> tuple[list[Moved], list[Diagnostic]]:
     """Move objects into another state file: it is written first, so that nothing is lost in between."""
     assert options.state_out is not None
-    told, moved = Diagnostics(), list[Moved]()
-    with told.until_an_error():
-        seal = kept_state(evolve(options, state_out=None), told).encryption.state
-    if has_errors(told):
-        return [], told
+    diagnostics, moved = Diagnostics(), list[Moved]()
+    with diagnostics.until_an_error():
+        seal = kept_state(evolve(options, state_out=None), diagnostics).encryption.state
+    if has_errors(diagnostics):
+        return [], diagnostics
     store = StateStore(options.state_out, seal=seal)  # kept as the state itself is
 
     def move(state: State) -> tuple[State, list[str], list[Diagnostic]]:

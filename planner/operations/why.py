@@ -127,9 +127,11 @@ def _why_forced(
         text = f"{FORCED}({quote(node)})"
     chain = replacement_chain(target_graph, node)
     if (node,) in target_graph.database[SAFE]:
-        told = "; ".join(f"{step.text} ({', '.join(map(place, step.sources))})" for step in chain)
+        steps_text = "; ".join(f"{step.text} ({', '.join(map(place, step.sources))})" for step in chain)
         raise Failure(
-            error("why.not_forced", "Nothing forces it", f"It is created before it is destroyed by itself: {told}.")
+            error(
+                "why.not_forced", "Nothing forces it", f"It is created before it is destroyed by itself: {steps_text}."
+            )
         )
     proof, problems = _proved(target_graph, text, False)
     if proof is None or not chain:

@@ -214,13 +214,13 @@ def words_of(step: CauseStep, actions: Mapping[str, str], with_place: bool = Tru
     if key is not None and not key[3]:
         what += presence(step, actions)
     action = actions.get(step.what, "")
-    said = KINDS.get(step.kind, words_for(action).done if action else "")
+    verb = KINDS.get(step.kind, words_for(action).done if action else "")
     if step.kind == "replace_because_tainted":
         return f"{what} is tainted{': ' if step.note else ''}{step.note}"
     place = place_of(step.source) if with_place and step.kind not in _ASKED else ""
     place = f"read at {place}" if place and step.kind == "file" else f"{hidden}{place}"
     trigger = step.note if step.note == TRIGGER else ""
-    notes = ", ".join(filter(None, ("for_each" if key is not None and not key[3] else trigger, place, said)))
+    notes = ", ".join(filter(None, ("for_each" if key is not None and not key[3] else trigger, place, verb)))
     return f"{what} ({notes})" if notes else what
 
 

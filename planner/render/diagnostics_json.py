@@ -37,10 +37,10 @@ def diagnostic_json(diagnostic: Diagnostic) -> dict[str, Any]:
 
 def _cause(cause: Any) -> dict[str, Any]:
     """A step of where a value comes from (planner.answers.explain.assertions)."""
-    told: dict[str, Any] = {"depth": cause.depth, "what": cause.what, "value": cause.value, "how": cause.how}
+    document: dict[str, Any] = {"depth": cause.depth, "what": cause.what, "value": cause.value, "how": cause.how}
     if cause.span is not None:
-        told["range"] = {"filename": cause.span.filename, "line": cause.span.line}
-    return told
+        document["range"] = {"filename": cause.span.filename, "line": cause.span.line}
+    return document
 
 
 def _difference(before: Value, after: Value) -> dict[str, Any]:

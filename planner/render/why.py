@@ -376,8 +376,8 @@ def _goal(goal: list[Any]) -> str:
     if name == "unknown":
         return f"{columns[0]} is not known yet"
     if name in ("deny", "warn", "overridden"):
-        said = "warns of" if name == "warn" else "denies"
-        return f"Policy {columns[0]} {said} {columns[1] or 'the plan'}: {columns[2]}"
+        verb = "warns of" if name == "warn" else "denies"
+        return f"Policy {columns[0]} {verb} {columns[1] or 'the plan'}: {columns[2]}"
     if name in ("action", "output_action"):
         return f"{columns[0]} will be {words_for(columns[1]).is_planned.removeprefix('is ')}"
     return f"{fact_text(goal)} holds"
@@ -407,9 +407,9 @@ def verdict_text(document: dict[str, Any], paint: Paint, full: bool) -> str:
 
 def _finding(document: dict[str, Any], paint: Paint, full: bool) -> str:
     kind, code, address, message = document["goal"]
-    said = _SAID[kind].format(code=code, address=address or "the plan")
-    told = "" if kind == "undecided" else f": {message.removeprefix('cannot be decided: ')}"
-    lines = [paint(f"{said}{told}", "bold")]
+    sentence = _SAID[kind].format(code=code, address=address or "the plan")
+    reason = "" if kind == "undecided" else f": {message.removeprefix('cannot be decided: ')}"
+    lines = [paint(f"{sentence}{reason}", "bold")]
     if "overridden" in document:
         lines.append(f"  {kind}: {document['overridden']}")
     for culprit in document.get("culprits", ()):
@@ -443,12 +443,12 @@ def _culprit(culprit: dict[str, Any], paint: Paint) -> list[str]:
         action = verb_of(culprit["action"])
         return [f"  the planned action of {what} is {action} (reason: planner why {shlex.quote(what)})"]
     if culprit.get("is_missing"):
-        said = "not there"
+        text = "not there"
     else:
-        said = _value(culprit["value"]) if "value" in culprit else "a sensitive value"
+        text = _value(culprit["value"]) if "value" in culprit else "a sensitive value"
     if culprit.get("is_prior"):
-        return [f"  {what} was {said} (state)"]
-    lines = [f"  {what} is {said}{_at(culprit, paint)}"]
+        return [f"  {what} was {text} (state)"]
+    lines = [f"  {what} is {text}{_at(culprit, paint)}"]
     for step in culprit.get("from", ()):
         origin = f" ({step['origin']})" if step.get("origin") else ""
         lines.append(f"    which is {step['what']}{origin}{_at(step, paint)}")

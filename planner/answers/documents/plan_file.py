@@ -323,8 +323,8 @@ def _check(plan: Plan) -> None:
             raise ValueError("an invocation")
         if any(place.__class__ is not int or place < 0 for place in (one.block, one.index)):
             raise ValueError("the place of an invocation")
-    told = (c.facts for changes in (plan.changes, plan.drift, plan.outputs) for c in changes)
-    for facts in (plan.facts, *told):
+    fact_lists = (c.facts for changes in (plan.changes, plan.drift, plan.outputs) for c in changes)
+    for facts in (plan.facts, *fact_lists):
         for fact in facts:
             if fact.__class__ is not tuple or not fact or any(part.__class__ not in (str, int, bool) for part in fact):
                 raise ValueError("a fact expected")

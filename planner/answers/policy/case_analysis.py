@@ -118,7 +118,7 @@ class Cases:
         begun = self.steps
         waiting: list[dict[Proposition, bool]] = [{}]
         seen: set[bool] = set()
-        said: frozenset[str] | None = None
+        common: frozenset[str] | None = None
         is_flawed = False
         for _ in range(MOST_CASES):
             if not waiting or len(seen) > 1:
@@ -128,16 +128,16 @@ class Cases:
             try:
                 seen.add(evaluation.derives(verdict, code, address))
                 is_flawed |= evaluation.case.is_flawed
-                if seen == {True} and said != frozenset():
+                if seen == {True} and common != frozenset():
                     messages = evaluation.messages(verdict, code, address)
-                    said = messages if said is None else said & messages
+                    common = messages if common is None else common & messages
             except NeedsDecision as needed:
                 waiting += [{**decisions, needed.proposition: holds} for holds in (True, False)]
             except (Inconclusive, RecursionError):
                 return None
         if len(seen) != 1 or waiting or (is_flawed and seen == {False}):
             return None  # what may be broken is not dropped
-        self.messages[verdict, code, address] = said or frozenset()
+        self.messages[verdict, code, address] = common or frozenset()
         return seen.pop()
 
     def saying(self, verdict: str, code: Any) -> list[Rule]:

@@ -104,13 +104,13 @@ def _facts(
         by = "organisation" if config.is_organisation else "directory"
         if config.usual_level:
             facts.add("usual_level", config.usual_level)
-        for said in config.policies:
-            if said.level:
-                facts.add("assigned_level", said.code, by, said.level)
-            for group in said.override:
-                facts.add("may_override", said.code, group)
-            if said.waivable is False:
-                facts.add("not_waivable", said.code)
+        for policy in config.policies:
+            if policy.level:
+                facts.add("assigned_level", policy.code, by, policy.level)
+            for group in policy.override:
+                facts.add("may_override", policy.code, group)
+            if policy.waivable is False:
+                facts.add("not_waivable", policy.code)
     for code in overrides:
         facts.add("override_requested", code)
     if overrides:
@@ -238,8 +238,8 @@ def _refused_overrides(database: Database, policies: Policies) -> Iterator[Diagn
             detail += "in .planner/waivers.toml."
         else:
             info = policies.packs.policies.get(str(code))
-            said = {g for c in policies.settings.configs for p in c.policies if p.code == code for g in p.override}
-            groups = sorted({*said, *(info.override if info is not None else ())})
+            allowed = {g for c in policies.settings.configs for p in c.policies if p.code == code for g in p.override}
+            groups = sorted({*allowed, *(info.override if info is not None else ())})
             whose = f"members of {' or '.join(groups)}" if groups else "members of groups, and no group is named"
             detail = f"{code} is at level soft. It can be overridden only by {whose}."
         yield error("policy.override_refused", "Override refused", detail)

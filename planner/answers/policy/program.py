@@ -178,15 +178,15 @@ def load_policies(
 
 def _of_no_policy(policies: Policies) -> Iterator[Diagnostic]:
     """Codes to which the policy file of a directory gives a level, and that there are not."""
-    said = [said for config in policies.settings.configs if not config.is_organisation for said in config.policies]
-    if not said:
+    uses = [use for config in policies.settings.configs if not config.is_organisation for use in config.policies]
+    if not uses:
         return
     heads = [rule.head.arguments[0] for rule in policies.program.rules if rule.head.predicate in VERDICTS]
     if not all(isinstance(code, Constant) for code in heads):
         return
     known = {str(code.value) for code in heads if isinstance(code, Constant)} | policies.packs.policies.keys()
-    known |= {entry.name for entry in library()} if any(one.code not in known for one in said) else set()
-    for one in said:
+    known |= {entry.name for entry in library()} if any(one.code not in known for one in uses) else set()
+    for one in uses:
         if one.code not in known:
             detail = f"{one.code} is not valid here.{did_you_mean(one.code, known)}"
             yield warning("policy.unknown", "Unknown policy code", detail, one.span)

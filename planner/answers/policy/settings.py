@@ -106,14 +106,14 @@ class PolicySettings:
     @property
     def notice(self) -> int:
         """How long before it expires a waiver is warned about, in seconds: the longest time of all files."""
-        said = [config.notice_days for config in self.configs if config.notice_days is not None]
-        return 86_400 * (max(said) if said else NOTICE_DAYS)
+        days = [config.notice_days for config in self.configs if config.notice_days is not None]
+        return 86_400 * (max(days) if days else NOTICE_DAYS)
 
     @property
     def longest(self) -> int | None:
         """How far off the end of a waiver may be, in seconds, if the organisation sets it: the shortest."""
-        said = [config.longest_days for config in self.configs if config.longest_days is not None]
-        return 86_400 * min(said) if said else None
+        days = [config.longest_days for config in self.configs if config.longest_days is not None]
+        return 86_400 * min(days) if days else None
 
     @property
     def is_named_only(self) -> bool:
@@ -157,9 +157,9 @@ def _contradictions(configs: Iterable[PolicyConfig]) -> Iterator[Diagnostic]:
     seen: dict[tuple[str, str], tuple[frozenset[str], Span]] = {}
     for config in configs:
         within = config.file.root.table("groups")
-        said = [(("members of the group", g), frozenset(m), within.place(g)) for g, m in config.groups.items()]
-        said += [(("groups that may override", p.code), frozenset(p.override), p.span) for p in config.policies]
-        for (what, name), names, span in said:
+        groups = [(("members of the group", g), frozenset(m), within.place(g)) for g, m in config.groups.items()]
+        groups += [(("groups that may override", p.code), frozenset(p.override), p.span) for p in config.policies]
+        for (what, name), names, span in groups:
             if not names and what != "members of the group":
                 continue
             before, place = seen.setdefault((what, name), (names, span))

@@ -117,11 +117,11 @@ class PlainProofs:
         """The values that the proof of any finding reads, also of one that is broken."""
         leaves = (step["tuple"] for step in finding.proof["proofs"].values() if step.get("input"))
         read = [(row[0], str(row[1]), str(row[2]), row[-1]) for row in leaves if row[0] in READ]
-        told = [
+        culprits = [
             Culprit(a, p, None if v == MASK else v, is_secret=v == MASK, fact=_prior_fact(name, a, p))
             for name, a, p, v in read
         ]
-        return sorted(set(told), key=lambda culprit: (culprit.what, not culprit.is_prior))
+        return sorted(set(culprits), key=lambda culprit: (culprit.what, not culprit.is_prior))
 
     def _all(self, proof: Proof, prover: Prover) -> Iterator[tuple[Culprit, bool]]:
         stack: list[tuple[Proof, Literal | None]] = [(proof, None)]

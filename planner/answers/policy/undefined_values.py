@@ -295,13 +295,13 @@ class Flaws:
                 yield self._within(needed, body, flaw, inner)
             before, (plain,) = self._plain((term,))
             base = self._base(term, known)
-            told = ((str(literal.expression), plain),)
+            terms = ((str(literal.expression), plain),)
             is_number, is_symbol = (holds(name, plain) for name in ("is_number", "is_symbol"))
             no_number, no_symbol = (holds(name, plain, negated=True) for name in ("is_number", "is_symbol"))
             if base == "any" and literal.function == "sum":
-                yield Flaw((*body, *before, no_number), frozenset(needed), told)
+                yield Flaw((*body, *before, no_number), frozenset(needed), terms)
             elif base == "any":
-                yield Flaw((*body, *before, no_number, no_symbol), frozenset(needed), told)
+                yield Flaw((*body, *before, no_number, no_symbol), frozenset(needed), terms)
                 mixed: list[Literal] = []
                 for kind in (is_number, is_symbol):
                     name = f"Kinds{next(self.numbers)}"
@@ -319,8 +319,8 @@ class Flaws:
     def _within(needed: set[str], others: Sequence[Literal], flaw: Flaw, inner: dict[str, str]) -> Flaw:
         """A flaw within braces, whose variables have other names outside."""
         plain = {new: old for old, new in inner.items()}
-        told = tuple((plain.get(name, name), term) for name, term in flaw.told)
-        return Flaw((*others, *flaw.parts), frozenset(needed), told)
+        terms = tuple((plain.get(name, name), term) for name, term in flaw.told)
+        return Flaw((*others, *flaw.parts), frozenset(needed), terms)
 
     def _stands(self, literal: Literal, body: tuple[Literal, ...], flawed: Literal) -> bool:
         """Whether a literal within braces can be evaluated without the flawed one."""
@@ -342,17 +342,17 @@ def _flaw(needed: set[str], *parts: Literal) -> Flaw:
 def _of_all_paths(rule: Rule) -> set[str]:
     """The variables for values at paths of which the rule fixes only the beginning."""
     path_of: dict[str, str] = {}
-    told: set[str] = set()
+    seen: set[str] = set()
     for literal in rule.body:
         if isinstance(literal, Atom) and literal.predicate in AT_PATHS:
             path, value = literal.arguments[-2:]
             if isinstance(path, RuleVariable) and isinstance(value, RuleVariable):
-                told |= {path.name} & set(path_of.values())
+                seen |= {path.name} & set(path_of.values())
                 path_of[value.name] = path.name
                 continue
         if not (isinstance(literal, Test) and literal.function == "starts_with"):
-            told |= names(literal)
-    return {value for value, path in path_of.items() if path not in told}
+            seen |= names(literal)
+    return {value for value, path in path_of.items() if path not in seen}
 
 
 def broken_rules(

@@ -113,8 +113,8 @@ def _approve_and_carry_out(
     made, verdict, problems = planned.made, None, list(planned.diagnostics)
     chains = review.chains(made)
     if made is not None and (made.plan.changes or made.plan.outputs or planned.complete is not None):
-        told = told_causes(made, arguments, terminal, chains)
-        view.plan(made.plan, SchemaLookup(made.loaded.schemas).resource_schema, told)
+        causes = told_causes(made, arguments, terminal, chains)
+        view.plan(made.plan, SchemaLookup(made.loaded.schemas).resource_schema, causes)
     if calls.options.judges and planned.complete is not None:
         made, verdict, findings = judge(planned.complete, view)
         problems += findings

@@ -47,8 +47,8 @@ def graph(arguments: Arguments, terminal: Terminal) -> int:
         raise UsageError(f"Unknown graph type {kind}", f"The types are: {', '.join(KINDS)}.")
     # The drawing is the graph of the configuration; programs get the one that the operation really walks.
     graph = calls.built_graph(kind, arguments["plan"] or None, as_planned=arguments["json"])
-    said = [d for d in graph.diagnostics if d.is_error or not arguments["json"]]
-    code = finish(said, terminal) if not arguments["draw-cycles"] else 0
+    problems = [d for d in graph.diagnostics if d.is_error or not arguments["json"]]
+    code = finish(problems, terminal) if not arguments["draw-cycles"] else 0
     if code or (not graph.nodes and has_errors(graph.diagnostics)):
         return 1
     if arguments["json"]:

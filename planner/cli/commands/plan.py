@@ -139,8 +139,8 @@ def _run(arguments: Arguments, terminal: Terminal, calls: Making, review: Review
             if arguments["causes"] and not arguments["json"]:
                 show_summary(made, terminal, chains=chains)
             else:
-                told = told_causes(made, arguments, terminal, chains)
-                view.plan(made.plan, SchemaLookup(made.loaded.schemas).resource_schema, told)
+                causes = told_causes(made, arguments, terminal, chains)
+                view.plan(made.plan, SchemaLookup(made.loaded.schemas).resource_schema, causes)
     may_save, verdict = True, None
     if calls.options.judges and planned.complete is not None:
         made, verdict, findings = judge(planned.complete, view)

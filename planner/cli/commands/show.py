@@ -116,12 +116,12 @@ def _add_causes(document: Any, shown: MadePlan[Any], arguments: Arguments, termi
     """Each change gains `because`, `root_causes` and `because_is_certain`."""
     from planner.cli.views import told_causes
 
-    told = told_causes(shown, arguments, terminal)
-    if told is None:
+    causes = told_causes(shown, arguments, terminal)
+    if causes is None:
         return
     for change in document.get("resource_changes", ()):
         deposed = change.get("deposed")
-        change.update(told.json(f"{change['address']} (deposed {deposed})" if deposed else change["address"]))
+        change.update(causes.json(f"{change['address']} (deposed {deposed})" if deposed else change["address"]))
 
 
 def _only(words: str) -> frozenset[str]:
@@ -152,8 +152,8 @@ def _show_plan(shown: MadePlan[Any], only: frozenset[str], arguments: Arguments,
     from planner.render.plan import PlanText, override_lines
 
     lookup = SchemaLookup(shown.loaded.schemas)
-    told = told_causes(shown, arguments, terminal)
-    PlanText(shown.plan, lookup.resource_schema, terminal, arguments["show-sensitive"], told, only).show()
+    causes = told_causes(shown, arguments, terminal)
+    PlanText(shown.plan, lookup.resource_schema, terminal, arguments["show-sensitive"], causes, only).show()
     if lines := override_lines(shown.plan):
         terminal.out("\n".join(["", *lines]))
 

@@ -241,7 +241,7 @@ def stacks_show(arguments: Arguments, terminal: Terminal) -> int:
     from planner.workflows.stacks.report import deployed_json
 
     check_words(arguments)
-    session, told = opened(ServiceStandIns())
+    session, diagnostics = opened(ServiceStandIns())
     result = deployed(session, arguments["deployment"], arguments["component"])
     schemas = schemas_of(session)
     try:
@@ -254,7 +254,7 @@ def stacks_show(arguments: Arguments, terminal: Terminal) -> int:
             _show(one, text, terminal, not arguments["component"])
     finally:
         schemas.close()
-    return finish(told, terminal)
+    return finish(diagnostics, terminal)
 
 
 def _show(deployment: Deployed, text: StateText, terminal: Terminal, with_outputs: bool) -> None:

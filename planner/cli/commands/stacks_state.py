@@ -34,14 +34,14 @@ def stacks_state_list(arguments: Arguments, terminal: Terminal) -> int:
     from planner.workflows.stacks.deployment_state import deployed
 
     view = open_plain_view(arguments, terminal)
-    session, told = opened(ServiceStandIns())
+    session, diagnostics = opened(ServiceStandIns())
     result = deployed(session, arguments["deployment"])
     for one in result:
         before = f"{one.deployment}: " if len(result) > 1 else ""
         for component, address in _component_addresses(one, arguments.words):
             more = {"deployment": one.deployment, "component": component}
             view.say(f"{before}{component}.{address}", address, type="resource_address", **more)
-    return view.finish(told)
+    return view.finish(diagnostics)
 
 
 def _component_addresses(deployment: Deployed, words: list[str]) -> list[tuple[str, str]]:

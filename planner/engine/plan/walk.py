@@ -268,8 +268,8 @@ def _plan_root(record: PlanRecord, state: State, decl: OutputDecl, value: Value)
     sensitive = decl.sensitive or (recorded is not None and recorded.sensitive)
     # nothing to nothing: the type of the expression's null is not reported
     after = before if not does(action, "changes") and plain.__class__ is Null else value
-    told = rows(f"output.{decl.name}", facts)
-    record.outputs[decl.name] = OutputChange(decl.name, action, before, after, sensitive, told)
+    origins = rows(f"output.{decl.name}", facts)
+    record.outputs[decl.name] = OutputChange(decl.name, action, before, after, sensitive, origins)
     if is_wholly_known(plain):
         if plain.__class__ is Null:
             record.refreshed.remove_output(decl.name)
@@ -308,8 +308,8 @@ def plan_destroyed_output(record: PlanRecord, state: State, name: str, facts: Fa
     recorded = state.outputs.get(name)
     if recorded is not None:
         facts = {"output_recorded": (), **facts}
-        action, told = output_action(facts), rows(f"output.{name}", facts)
-        record.outputs[name] = OutputChange(name, action, recorded.value, Null(), recorded.sensitive, told)
+        action, origins = output_action(facts), rows(f"output.{name}", facts)
+        record.outputs[name] = OutputChange(name, action, recorded.value, Null(), recorded.sensitive, origins)
     return []
 
 

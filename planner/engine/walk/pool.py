@@ -345,14 +345,14 @@ def walk_straight(dependencies: Mapping[str, Iterable[str]] | Numbered, work: Wo
         name = names[number]
         try:
             result = run(name)
-            said = result.diagnostics
+            problems = result.diagnostics
             if result.children is not None:
                 raise ValueError(f"{name} adds nodes")
         except Exception as problem:
-            said = said_by(problem, name)
-        if said:
-            diagnosed[name] = said
-            if has_errors(said):
+            problems = said_by(problem, name)
+        if problems:
+            diagnosed[name] = problems
+            if has_errors(problems):
                 continue
         for waiting_one in dependents[number]:
             waits_for[waiting_one] = left = waits_for[waiting_one] - 1

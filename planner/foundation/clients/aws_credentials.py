@@ -156,27 +156,27 @@ class CredentialChain:
         return result
 
     def _profile(self, name: str, seen: tuple[str, ...]) -> Credentials:
-        said = self.profiles.get(name)
-        if said is None:
+        profile = self.profiles.get(name)
+        if profile is None:
             raise ServiceError(f"failed to get shared config profile, {name}")
         if name in seen:
-            if said.get("aws_access_key_id"):
-                return _static(said, name)
+            if profile.get("aws_access_key_id"):
+                return _static(profile, name)
             raise ServiceError(f"profiles name each other as their source: {', '.join((*seen, name))}")
-        if said.get("role_arn"):
+        if profile.get("role_arn"):
             role = CredentialRole(
-                said["role_arn"],
-                said.get("role_session_name", ""),
-                said.get("external_id", ""),
-                duration=_whole(said.get("duration_seconds", "")),
+                profile["role_arn"],
+                profile.get("role_session_name", ""),
+                profile.get("external_id", ""),
+                duration=_whole(profile.get("duration_seconds", "")),
             )
-            if said.get("web_identity_token_file"):
-                return self._web(WebRole(role, token_file=said["web_identity_token_file"]))
-            return self._assumed(role, lambda: self._source(said, (*seen, name)))
-        if said.get("aws_access_key_id") and said.get("aws_secret_access_key"):
-            return _static(said, name)
-        if said.get("credential_process"):
-            return _from_program(said["credential_process"])
+            if profile.get("web_identity_token_file"):
+                return self._web(WebRole(role, token_file=profile["web_identity_token_file"]))
+            return self._assumed(role, lambda: self._source(profile, (*seen, name)))
+        if profile.get("aws_access_key_id") and profile.get("aws_secret_access_key"):
+            return _static(profile, name)
+        if profile.get("credential_process"):
+            return _from_program(profile["credential_process"])
         return _from_botocore(name)
 
     def _source(self, profile: Mapping[str, str], seen: tuple[str, ...]) -> Credentials:

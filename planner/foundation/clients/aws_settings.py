@@ -98,52 +98,56 @@ class Aws:
 
 def aws_of(settings: Mapping[str, Any], environment: Mapping[str, str], wrong: Wrong) -> Aws:
     """The services that the settings configure; problems are passed to `wrong`."""
-    said = {name: value for name, value in settings.items() if value not in (None, "")}
-    region = said.get("region") or environment.get("AWS_REGION") or environment.get("AWS_DEFAULT_REGION") or ""
+    present = {name: value for name, value in settings.items() if value not in (None, "")}
+    region = present.get("region") or environment.get("AWS_REGION") or environment.get("AWS_DEFAULT_REGION") or ""
     check_region(settings, wrong)
     for one, other in (
         ("shared_credentials_file", "shared_credentials_files"),
         ("allowed_account_ids", "forbidden_account_ids"),
     ):
-        only_one(said, wrong, one, other)
-    retry_mode = said.get("retry_mode") or environment.get("AWS_RETRY_MODE") or "standard"
+        only_one(present, wrong, one, other)
+    retry_mode = present.get("retry_mode") or environment.get("AWS_RETRY_MODE") or "standard"
     if retry_mode not in _RETRY_MODES:
-        name = "" if said.get("retry_mode") else f'AWS_RETRY_MODE is "{retry_mode}". '
+        name = "" if present.get("retry_mode") else f'AWS_RETRY_MODE is "{retry_mode}". '
         wrong("Invalid retry mode", f'{name}Valid values are "standard" and "adaptive".')
-    metadata_mode = said.get("ec2_metadata_service_endpoint_mode") or environment.get(_METADATA_MODE) or ""
+    metadata_mode = present.get("ec2_metadata_service_endpoint_mode") or environment.get(_METADATA_MODE) or ""
     if metadata_mode.lower() not in ("", "ipv4", "ipv6"):
         wrong("Invalid endpoint mode", f'The endpoint mode of IMDS is "{metadata_mode}", not IPv4 or IPv6.')
-    endpoints = {name: _endpoint(name, said, environment) for name in ("s3", "iam", "sts", "dynamodb", "kms")}
-    web = said.get("assume_role_with_web_identity")
+    endpoints = {name: _endpoint(name, present, environment) for name in ("s3", "iam", "sts", "dynamodb", "kms")}
+    web = present.get("assume_role_with_web_identity")
     if web is not None:
         only_one(web, wrong, "web_identity_token", "web_identity_token_file", prefix="assume_role_with_web_identity.")
     proxies = dict(proxies_of(environment))
     for scheme, name in (("http", "http_proxy"), ("https", "https_proxy"), ("no", "no_proxy")):
-        if said.get(name):
-            proxies[scheme] = said[name]
+        if present.get(name):
+            proxies[scheme] = present[name]
     retries = Retries(
-        max(int(said.get("max_retries", 5)) - 1, 0), 0.5, 20.0, refused=False, adaptive=retry_mode == "adaptive"
+        max(int(present.get("max_retries", 5)) - 1, 0),
+        0.5,
+        20.0,
+        refused=False,
+        adaptive=retry_mode == "adaptive",
     )
-    authorities = said.get("custom_ca_bundle") or environment.get("AWS_CA_BUNDLE") or ""
-    tls = Tls(authorities=str(authorities), verify=not said.get("insecure", False))
+    authorities = present.get("custom_ca_bundle") or environment.get("AWS_CA_BUNDLE") or ""
+    tls = Tls(authorities=str(authorities), verify=not present.get("insecure", False))
     http = Http(retries=retries, tls=tls, proxies=proxies)
-    files = tuple(said.get("shared_credentials_files") or ())
-    if said.get("shared_credentials_file"):
-        files = (said["shared_credentials_file"],)
+    files = tuple(present.get("shared_credentials_files") or ())
+    if present.get("shared_credentials_file"):
+        files = (present["shared_credentials_file"],)
     given = CredentialSettings(
-        access_key=said.get("access_key", ""),
-        secret_key=said.get("secret_key", ""),
-        token=said.get("token", ""),
-        profile=said.get("profile", ""),
+        access_key=present.get("access_key", ""),
+        secret_key=present.get("secret_key", ""),
+        token=present.get("token", ""),
+        profile=present.get("profile", ""),
         credentials_files=files,
-        config_files=tuple(said.get("shared_config_files") or ()),
-        role=_role(said, wrong),
+        config_files=tuple(present.get("shared_config_files") or ()),
+        role=_role(present, wrong),
         web_role=_web_role(web, environment, wrong) if web is not None else None,
         region=region,
         sts_endpoint=endpoints["sts"],
-        sts_region=said.get("sts_region", ""),
-        skip_metadata=bool(said.get("skip_metadata_api_check", False)),
-        metadata_endpoint=said.get("ec2_metadata_service_endpoint", ""),
+        sts_region=present.get("sts_region", ""),
+        skip_metadata=bool(present.get("skip_metadata_api_check", False)),
+        metadata_endpoint=present.get("ec2_metadata_service_endpoint", ""),
         metadata_ipv6=metadata_mode.lower() == "ipv6",
         environment=environment,
     )
@@ -153,12 +157,12 @@ def aws_of(settings: Mapping[str, Any], environment: Mapping[str, str], wrong: W
         chain,
         http,
         endpoints,
-        bool(said.get("use_dualstack_endpoint", False)),
-        bool(said.get("use_fips_endpoint", False)),
-        tuple(said.get("allowed_account_ids") or ()),
-        tuple(said.get("forbidden_account_ids") or ()),
-        not said.get("skip_credentials_validation", False),
-        not said.get("skip_requesting_account_id", False),
+        bool(present.get("use_dualstack_endpoint", False)),
+        bool(present.get("use_fips_endpoint", False)),
+        tuple(present.get("allowed_account_ids") or ()),
+        tuple(present.get("forbidden_account_ids") or ()),
+        not present.get("skip_credentials_validation", False),
+        not present.get("skip_requesting_account_id", False),
     )
 
 

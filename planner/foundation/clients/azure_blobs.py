@@ -123,8 +123,8 @@ def access_key(
     if answer.status >= 300:
         text = error_text("POST", url, answer, answer.headers.get("x-ms-error-code", ""))
         raise ServiceError(f"error listing access keys on the storage account: {text}")
-    said: Any = answer.json()
+    document: Any = answer.json()
     try:
-        return str(said["keys"][0]["value"])
+        return str(document["keys"][0]["value"])
     except (KeyError, IndexError, TypeError):
         raise ServiceError("malformed structure returned from the ListKeys function") from None

@@ -212,16 +212,16 @@ def _plugin(given: Any, name: str, cluster: Mapping[str, Any]) -> Plugin | None:
     missing = [f"{what} {use}" for what, value in (("command", command), ("apiVersion", version)) if not value]
     if missing:
         raise _invalid(missing)
-    told = None
+    cluster_settings = None
     if given.get("provideClusterInfo") is True:
         names = ("server", "certificate-authority-data", "tls-server-name", "insecure-skip-tls-verify", "proxy-url")
-        told = {name: cluster[name] for name in names if cluster.get(name)}
+        cluster_settings = {name: cluster[name] for name in names if cluster.get(name)}
     return Plugin(
         version,
         command,
         tuple(str(word) for word in given.get("args") or ()),
         {_text(v, "name"): _text(v, "value") for v in given.get("env") or () if isinstance(v, dict)},
-        told,
+        cluster_settings,
         _text(given, "installHint"),
     )
 
@@ -249,5 +249,5 @@ def _readable(path: str, what: str) -> None:
 
 
 def _invalid(reasons: list[str]) -> ServiceError:
-    told = reasons[0] if len(reasons) == 1 else f"[{', '.join(reasons)}]"
-    return ServiceError(f"invalid configuration: {told}")
+    text = reasons[0] if len(reasons) == 1 else f"[{', '.join(reasons)}]"
+    return ServiceError(f"invalid configuration: {text}")

@@ -334,13 +334,13 @@ def _by_hand(host: Host, address: str, ask: Ask, say: Say) -> str:
         raise Failure(_wrong("Token is invalid", "No token was given."))
     try:
         result = Tfe(address, token, Http(retries=Retries(2, 0.5, 5.0, refused=False))).ask("GET", "account/details")
-        said = (result or {}).get("data", {}).get("attributes", {}).get("username")
+        user = (result or {}).get("data", {}).get("attributes", {}).get("username")
     except ServiceError as problem:
         summary = "Token is invalid" if problem.code == "401" else "Failed to retrieve user account details"
         raise Failure(_wrong(summary, f"{problem.text}.")) from None
     if result is None:
         raise Failure(_wrong("Failed to retrieve user account details", "resource not found."))
-    say(f"\nRetrieved token for user {said}\n")
+    say(f"\nRetrieved token for user {user}\n")
     return token
 
 

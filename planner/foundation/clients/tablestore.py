@@ -72,8 +72,8 @@ class TablestoreTable:
         answer = self.http.ask("POST", f"{self.endpoint.rstrip('/')}/{action}", {}, body, sign=sign)
         if answer.status < 300:
             return answer.body
-        said = {number: value for number, value in fields(answer.body) if isinstance(value, bytes)}
-        code, message = (said.get(n, b"").decode("utf-8", "replace") for n in (1, 2))
+        parts = {number: value for number, value in fields(answer.body) if isinstance(value, bytes)}
+        code, message = (parts.get(n, b"").decode("utf-8", "replace") for n in (1, 2))
         if not code:
             code, message = str(answer.status), answer.text[:1000]
         request = answer.headers.get("x-ots-requestid", "")

@@ -128,8 +128,8 @@ def lent(keys: TencentKeys, role: str, session: str, seconds: int, policy: str, 
     body: dict[str, Any] = {"RoleArn": role, "RoleSessionName": session, "DurationSeconds": seconds}
     if policy:
         body["Policy"] = quote(policy, safe="-_.~")
-    said = call("sts", "AssumeRole", "2018-08-13", region, body, keys, http).get("Credentials")
+    credentials = call("sts", "AssumeRole", "2018-08-13", region, body, keys, http).get("Credentials")
     try:
-        return TencentKeys(said["TmpSecretId"], said["TmpSecretKey"], said["Token"])  # type: ignore[index]
+        return TencentKeys(credentials["TmpSecretId"], credentials["TmpSecretKey"], credentials["Token"])  # type: ignore[index]
     except (KeyError, TypeError):
         raise ServiceError("AssumeRole: the answer has no keys") from None

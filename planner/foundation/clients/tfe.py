@@ -179,13 +179,13 @@ def path_of(*parts: str) -> str:
 
 def problem_of(answer: HttpResponse) -> ServiceError:
     """The problem that the API reports."""
-    said = []
+    texts = []
     try:
         for one in json.loads(answer.body)["errors"]:
-            said.append("\n\n".join(str(one[name]) for name in ("title", "detail") if one.get(name)))
+            texts.append("\n\n".join(str(one[name]) for name in ("title", "detail") if one.get(name)))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         pass
-    text = "\n".join(filter(None, said)) or f"the server answered {answer.status}"
+    text = "\n".join(filter(None, texts)) or f"the server answered {answer.status}"
     text = {401: "unauthorized", 404: "resource not found"}.get(answer.status, text)
     may_pass = answer.status == 429 or answer.status >= 500
     return ServiceError(text, code=str(answer.status), may_pass=may_pass)

@@ -116,8 +116,8 @@ def _check_head(kind: Kind, line: bytes) -> None:
         head = json.loads(line)
     except (ValueError, RecursionError) as bad:
         raise ProtocolError(f"failed to unmarshal header from external {kind.source} ({bad})") from None
-    told: Mapping[str, Any] = head if isinstance(head, dict) else {}
-    magic, version = told.get("magic", ""), told.get("version", 0)
+    fields: Mapping[str, Any] = head if isinstance(head, dict) else {}
+    magic, version = fields.get("magic", ""), fields.get("version", 0)
     if magic != kind.magic:
         raise ProtocolError(f"invalid magic received from external {kind.name}: {magic}")
     if version != 1:

@@ -28,7 +28,7 @@ def locked(path: Path, waiting: Callable[[], object] = bool, stop: Callable[[], 
     except OSError as problem:
         raise InstallError(f"{path} cannot be written: {problem.strerror or problem}") from None
     with file:
-        began, told = time.monotonic(), False
+        began, is_reported = time.monotonic(), False
         while True:
             try:
                 fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -36,8 +36,8 @@ def locked(path: Path, waiting: Callable[[], object] = bool, stop: Callable[[], 
             except (BlockingIOError, PermissionError):
                 if stop():
                     raise InstallError("interrupted") from None
-                if not told and time.monotonic() - began > _SLOW:
-                    told = True
+                if not is_reported and time.monotonic() - began > _SLOW:
+                    is_reported = True
                     waiting()
                 time.sleep(_POLL)
             except OSError as problem:

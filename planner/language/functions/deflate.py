@@ -298,9 +298,9 @@ def header_of(own: tuple[Codes, Codes], literal_count: int, offset_count: int) -
     for symbol, _, _ in runs:
         counts[symbol] += 1
     codes = code_table(counts, 7)
-    told = max(4, max(i for i, symbol in enumerate(_ORDER) if counts[symbol]) + 1)
-    bits = [(4, 3), (literal_count - 257, 5), (offset_count - 1, 5), (told - 4, 4)]
-    bits += [(codes[symbol][1], 3) for symbol in _ORDER[:told]]
+    length_count = max(4, max(i for i, symbol in enumerate(_ORDER) if counts[symbol]) + 1)
+    bits = [(4, 3), (literal_count - 257, 5), (offset_count - 1, 5), (length_count - 4, 4)]
+    bits += [(codes[symbol][1], 3) for symbol in _ORDER[:length_count]]
     for symbol, value, number in runs:
         bits += [codes[symbol], (value, number)]
     return _Header(bits, sum(number for _, number in bits))

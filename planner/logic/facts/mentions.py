@@ -193,10 +193,10 @@ def provider_mentions(facts: FactBuilder, config: Config, state: State | None = 
     sources: set[str] = set()
     for module in config.root.walk():
         path = ".".join(f"module.{name}" for name in module.path)
-        said: dict[tuple[str, str], Span | None] = {}
+        spans: dict[tuple[str, str], Span | None] = {}
         for name, kind, span in _mentions(module):
-            said.setdefault((name, kind), span)
-        for (name, kind), span in said.items():
+            spans.setdefault((name, kind), span)
+        for (name, kind), span in spans.items():
             source = module.provider_source(name)
             sources.add(source)
             facts.add("provider_mentioned", source, path, kind, source=span)

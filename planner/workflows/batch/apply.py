@@ -108,8 +108,8 @@ def end_stuck(run: Run, units: list[str]) -> None:
     for unit in units:
         done = run.done[unit]
         if done.outcome == "incomplete" and done.result is not None and done.result.stuck and not done.result.rests_on:
-            said = (*done.result.diagnostics, *done.result.stuck)
-            run.end(evolve(done, outcome="failed", result=evolve(done.result, result="error", diagnostics=said)))
+            diagnostics = (*done.result.diagnostics, *done.result.stuck)
+            run.end(evolve(done, outcome="failed", result=evolve(done.result, result="error", diagnostics=diagnostics)))
 
 
 def decline(run: Run, command: str, units: list[str]) -> None:

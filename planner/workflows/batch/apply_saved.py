@@ -299,9 +299,9 @@ def _rest(run: Run, command: str, units: list[str], title: str, approve: Approve
     for unit in units:
         done = run.done[unit]
         detail = f"{unit} has deferred changes that were not approved. Make a new plan, and apply that."
-        said = {"severity": "error", "summary": "Not everything is done", "detail": detail, "code": "batch.deferred"}
+        problem = {"severity": "error", "summary": "Not everything is done", "detail": detail, "code": "batch.deferred"}
         result = done.result or UnitResult(unit, "error")
-        ended = evolve(result, result="error", diagnostics=(*result.diagnostics, said))
+        ended = evolve(result, result="error", diagnostics=(*result.diagnostics, problem))
         run.end(evolve(done, outcome="failed", result=ended))
 
 
@@ -340,8 +340,8 @@ def _spared(done: FinishedUnit) -> UnitResult:
         f"The apply of {done.unit} was interrupted, and its remaining changes were not approved:{what}\n\nThe unit "
         "was skipped. Apply the saved plan without -auto-approve to approve them, or make the plan again."
     )
-    said = {"severity": "error", "summary": "More than was approved", "detail": detail, "code": "batch.spared"}
-    return evolve(done.result, result="error", counts=Counts(), diagnostics=(*done.result.diagnostics, said))
+    problem = {"severity": "error", "summary": "More than was approved", "detail": detail, "code": "batch.spared"}
+    return evolve(done.result, result="error", counts=Counts(), diagnostics=(*done.result.diagnostics, problem))
 
 
 _HOW = {"action": "something else is done to it", "value": "with other values"}
@@ -350,5 +350,5 @@ _HOW = {"action": "something else is done to it", "value": "with other values"}
 def _turned_out(unit: str, moved: Mapping[str, list[str]]) -> UnitResult:
     outputs = "; ".join(f"{', '.join(names)} of {other}" for other, names in sorted(moved.items()))
     detail = f"The plan of {unit} was made with outputs that turned out differently: {outputs}. Plan the fleet again."
-    said = {"severity": "error", "summary": "Saved plan is stale", "detail": detail, "code": "batch.stale"}
-    return UnitResult(unit, "error", diagnostics=(said,))
+    problem = {"severity": "error", "summary": "Saved plan is stale", "detail": detail, "code": "batch.stale"}
+    return UnitResult(unit, "error", diagnostics=(problem,))

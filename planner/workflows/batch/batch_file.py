@@ -108,13 +108,13 @@ def read_batch_file(path: str, memory: Callable[[str], FolderMemory], is_read_on
 def _with_removals(fleet: Fleet) -> Fleet:
     from planner.workflows.batch.removals import with_removals
 
-    units, told = with_removals(fleet)
+    units, diagnostics = with_removals(fleet)
     both = fleet.units | units
     text = "\0".join([fleet.text, *map(repr, units.values())])
     return evolve(
         fleet,
         units={name: both[name] for name in sorted(both)},
-        diagnostics=(*fleet.diagnostics, *told),
+        diagnostics=(*fleet.diagnostics, *diagnostics),
         text=text,
     )
 

@@ -420,8 +420,8 @@ def _state(request: Request, session: OpenedStack) -> UnitResult:
     """The present state of the deployment."""
     states = States(session.backend, request.deployment or "")
     state = states.read()
-    said = "" if state is None or not state.terraform_version else f"written by version {state.terraform_version}"
-    result = UnitResult(request.unit, "no-changes", text=said)
+    text = "" if state is None or not state.terraform_version else f"written by version {state.terraform_version}"
+    result = UnitResult(request.unit, "no-changes", text=text)
     if state is not None:
         result = evolve(result, lineage=state.lineage, serial=state.serial)
     if IDENTITIES in request.facts:

@@ -60,9 +60,9 @@ def join(names: Sequence[str], out: str = "") -> Joined:
         problems = _unfit(parts)
     if problems:
         raise Failure(problems)
-    told = _fleet_diagnostics(parts)
+    diagnostics = _fleet_diagnostics(parts)
     reviews = {name: one for part in parts for name, one in (part.report.get("reviews") or {}).items()}
-    joined = Joined(_document(parts, told), told, reviews=reviews_from_json(reviews))
+    joined = Joined(_document(parts, diagnostics), diagnostics, reviews=reviews_from_json(reviews))
     if not out or joined.failed:
         return joined
     return evolve(joined, is_saved=_save(parts, joined.document, out))
@@ -174,8 +174,8 @@ _WHY = {
 
 
 def _failure(part: PartRead) -> Diagnostic:
-    said = "; ".join(f"{d['summary']}: {d['detail']}" for d in part.report["diagnostics"] if d["severity"] == "error")
-    return error("batch.join", "A shard failed", f"{part.name}: {said}")
+    text = "; ".join(f"{d['summary']}: {d['detail']}" for d in part.report["diagnostics"] if d["severity"] == "error")
+    return error("batch.join", "A shard failed", f"{part.name}: {text}")
 
 
 # ---------------------------------------------------------------- the whole

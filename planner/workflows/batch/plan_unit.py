@@ -67,14 +67,14 @@ def plan_unit(request: Request, options: OperationOptions, check: Check) -> Unit
     if planned.complete is None:
         return failed(request, planned.diagnostics)
     made, problems = _judged(planned.complete)
-    told = _strictly([*planned.diagnostics, *problems])
-    if has_errors(told):
-        return denial_result(request, made, told) if is_denial(told) else failed(request, told)
+    diagnostics = _strictly([*planned.diagnostics, *problems])
+    if has_errors(diagnostics):
+        return denial_result(request, made, diagnostics) if is_denial(diagnostics) else failed(request, diagnostics)
     if request.json_file:
         from planner.answers.documents.json_plan import plan_json
 
         write_json(plan_json(made.plan, made.loaded.config, made.loaded.schemas.schema), request.json_file)
-    result = of_plan(request, made, told)
+    result = of_plan(request, made, diagnostics)
     if request.approved_file:
         from planner.workflows.batch.approval_check import differences
 
@@ -254,8 +254,8 @@ def spared_result(request: Request, diagnostics: Iterable[Diagnostic], tainted: 
         f"destroy them and make them anew:{names}\n\nNothing more was done. Look at them; then apply again to replace "
         "them, or keep them with `planner untaint`."
     )
-    said = error("batch.tainted", "Tainted objects are not replaced without approval", detail)
-    return UnitResult(request.unit, "tainted", diagnostics=diagnostics_json([*diagnostics, said]))
+    problem = error("batch.tainted", "Tainted objects are not replaced without approval", detail)
+    return UnitResult(request.unit, "tainted", diagnostics=diagnostics_json([*diagnostics, problem]))
 
 
 # The result of applying a unit, with the changes of its plan.

@@ -367,5 +367,5 @@ def _is_at(directory: str, other: str) -> bool:
 
 def _problems(result: UnitResult) -> list[Diagnostic]:
     """Why the state of a unit is not known, which makes every answer about it wrong."""
-    said = [d for d in result.diagnostics if d["severity"] == "error"]
-    return [error("batch.state", f"{result.unit}: {d['summary']}", str(d["detail"])) for d in said]
+    errors = [d for d in result.diagnostics if d["severity"] == "error"]
+    return [error("batch.state", f"{result.unit}: {d['summary']}", str(d["detail"])) for d in errors]

@@ -53,8 +53,8 @@ def open_ray(address: str) -> RayCarrier:
         with _own_signals():
             context = ray.init(f"ray://{address}", logging_level="ERROR", log_to_driver=False)
     except (ConnectionError, RuntimeError, ValueError, OSError) as problem:
-        said = " ".join(str(problem).split())[-LONGEST_SAID:]
-        raise Failure(error("batch.ray", "Cannot reach the Ray cluster", f"{address}: {said}")) from None
+        text = " ".join(str(problem).split())[-LONGEST_SAID:]
+        raise Failure(error("batch.ray", "Cannot reach the Ray cluster", f"{address}: {text}")) from None
     size = int(ray.cluster_resources().get("CPU", 0))
     if not size:
         context.disconnect()

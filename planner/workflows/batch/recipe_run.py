@@ -108,8 +108,8 @@ def _with_tries(request: Request, recipe: Recipe, run: Run, secrets: Collection[
         result = _with_hooks(request, recipe, run, secrets)
         if result.result != "error" or not recipe.retries:
             return result
-        said = _output_text(result)
-        fitting = [r for r in recipe.retries if any(re.search(pattern, said, re.DOTALL) for pattern in r.patterns)]
+        output = _output_text(result)
+        fitting = [r for r in recipe.retries if any(re.search(pattern, output, re.DOTALL) for pattern in r.patterns)]
         if not fitting or not decided(request, "matched", max(r.times for r in fitting), tries)["again"]:
             return result
         if STOP.wait(min(r.pause for r in fitting)):
@@ -160,8 +160,8 @@ def _in_time(request: Request, recipe: Recipe, run: Run) -> UnitResult:
     if not is_over.is_set() or result.result not in ("stopped", "error"):
         return result
     detail = f"{request.unit} may take {recipe.seconds:g} s and took more: it was stopped in order."
-    said = error("batch.time", "A unit took too long", detail)
-    return evolve(result, result="error", diagnostics=(*diagnostics_json([said]), *result.diagnostics))
+    problem = error("batch.time", "A unit took too long", detail)
+    return evolve(result, result="error", diagnostics=(*diagnostics_json([problem]), *result.diagnostics))
 
 
 # ---------------------------------------------------------------- hooks

@@ -217,8 +217,12 @@ class Record:
             self.add("finished", unit=done.unit, outcome=done.outcome, done=plain)
             return
         if result is not None and result.is_secret:
-            told = tuple({k: v for k, v in d.items() if k != "snippet"} | {"detail": ""} for d in result.diagnostics)
-            result = evolve(result, text="", facts={}, reads=[], review={}, outcomes=(), diagnostics=told, digests=())
+            diagnostics = tuple(
+                {k: v for k, v in d.items() if k != "snippet"} | {"detail": ""} for d in result.diagnostics
+            )
+            result = evolve(
+                result, text="", facts={}, reads=[], review={}, outcomes=(), diagnostics=diagnostics, digests=()
+            )
         elif result is not None:
             if result.text:
                 with open(
@@ -321,9 +325,9 @@ def take(root: str, command: str, alone: bool, seconds: float) -> Hold | None:
         except OSError:  # a file system without locks
             break
     since = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    said = {"command": command, "process": os.getpid(), "who": myself(), "since": since}
+    holder = {"command": command, "process": os.getpid(), "who": myself(), "since": since}
     file.truncate(0)
-    file.write(orjson.dumps(said))
+    file.write(orjson.dumps(holder))
     file.flush()
     return Hold(file)
 

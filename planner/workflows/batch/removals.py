@@ -99,8 +99,8 @@ def _block(kind: str, settings: Mapping[str, Any]) -> str:
 
 
 def _arguments(settings: Mapping[str, Any], indent: str) -> str:
-    said = {name: implied_value(value) for name, value in settings.items() if value not in (None, [])}
-    return "".join(f"{indent}{line}" for line in attributes_text(said).splitlines(keepends=True))
+    values = {name: implied_value(value) for name, value in settings.items() if value not in (None, [])}
+    return "".join(f"{indent}{line}" for line in attributes_text(values).splitlines(keepends=True))
 
 
 def _empty_unit(root: str, removal: RemovedUnit, entry: UnitStateEntry) -> Unit:

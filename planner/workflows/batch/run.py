@@ -391,8 +391,8 @@ def begin(
     except Failure:
         batch.close()
         raise
-    said = to_json(evolve(options, asked=evolve(options.asked, variables=())))  # values may be secret
-    document = {"command": command, "options": said, "directory": os.getcwd(), **asked}
+    plain = to_json(evolve(options, asked=evolve(options.asked, variables=())))  # values may be secret
+    document = {"command": command, "options": plain, "directory": os.getcwd(), **asked}
     if command not in HARMLESS:
         document["by"] = myself()
     if options.asked.variables:

@@ -121,8 +121,8 @@ def seen_as(result: UnitResult, digests: tuple[tuple[str, str], ...]) -> str:
     """A digest of a unit's plan as its readers see it: its state, and its planned outputs. `digests`: of their
     values."""
     changed = [(name, digest) for name, digest in digests if name in result.changed]
-    said = [result.lineage, result.serial, sorted(result.changed), sorted(result.unknown), sorted(changed)]
-    return sha256(dumps(said, escape_html=False)).hexdigest()[:32]
+    facts = [result.lineage, result.serial, sorted(result.changed), sorted(result.unknown), sorted(changed)]
+    return sha256(dumps(facts, escape_html=False)).hexdigest()[:32]
 
 
 def is_saved_plan(path: str) -> bool:

@@ -281,5 +281,5 @@ def _died(unit: str, times: int) -> dict[str, Any]:
 
 def _failure(unit: str, problem: BaseException) -> UnitResult:
     detail = f"{type(problem).__name__}: {problem}."
-    said = {"severity": "error", "summary": "A unit could not be run", "detail": detail, "code": "batch.executor"}
-    return UnitResult(unit, "error", diagnostics=(said,))
+    diagnostic = {"severity": "error", "summary": "A unit could not be run", "detail": detail, "code": "batch.executor"}
+    return UnitResult(unit, "error", diagnostics=(diagnostic,))

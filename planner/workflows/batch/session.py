@@ -186,19 +186,19 @@ class Batch:
         """The states of units that runs knew and the fleet does not have any more."""
         known = known_units(self.fleet.root)
         if known is None:
-            told = damaged_manifest()
-            if told not in self.fleet.diagnostics:
-                self.fleet = evolve(self.fleet, diagnostics=(*self.fleet.diagnostics, told))
+            problem = damaged_manifest()
+            if problem not in self.fleet.diagnostics:
+                self.fleet = evolve(self.fleet, diagnostics=(*self.fleet.diagnostics, problem))
             return {}
         return {name: entry.state for name, entry in known.items() if name not in self.fleet.units}
 
     def _analysis_key(self) -> str:
         """The cache key of the analysis of a whole fleet."""
-        said = blake2b(digest_size=16)
+        digest = blake2b(digest_size=16)
         states = (state for _, state in self.fleet.left)
         for text in (self.fleet.text, self.fleet.root, *self.fleet.units, *self.texts.values(), *states):
-            said.update(b"\0" + text.encode("utf-8", "surrogatepass"))
-        return said.hexdigest()
+            digest.update(b"\0" + text.encode("utf-8", "surrogatepass"))
+        return digest.hexdigest()
 
     def survey(self) -> None:
         """Survey the configurations, from the cache where nothing has changed."""

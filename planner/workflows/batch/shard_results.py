@@ -79,8 +79,10 @@ def _check_names(report: Mapping[str, Any]) -> None:
 
 
 def _has_errors(document: Mapping[str, Any]) -> bool:
-    said = document.get("diagnostics")
-    return said.__class__ is list and any(d.__class__ is dict and d.get("severity") == "error" for d in said or ())
+    diagnostics = document.get("diagnostics")
+    return diagnostics.__class__ is list and any(
+        d.__class__ is dict and d.get("severity") == "error" for d in diagnostics or ()
+    )
 
 
 def _agree(part: PartRead) -> None:
@@ -88,8 +90,8 @@ def _agree(part: PartRead) -> None:
     if part.manifest is None or part.report["shard"] is None:
         return
     shard, units = part.manifest.shard, {unit["unit"] for unit in part.report["units"]}
-    said = (part.shard["number"], part.shard["of"], part.shard["fleet"])
-    if shard is None or (shard.number, shard.count, shard.fleet) != said or set(part.manifest.units) != units:
+    place = (part.shard["number"], part.shard["of"], part.shard["fleet"])
+    if shard is None or (shard.number, shard.count, shard.fleet) != place or set(part.manifest.units) != units:
         raise _unusable(part.name, f"{saved_plan.NAME} and {saved_plan.REPORT} in it are not of one run")
 
 
@@ -251,11 +253,11 @@ def part_of(
     the files of units' configurations."""
     units = analysis.fleet.units
     files = {unit: files_of(analysis.fleet.root, surveyed[unit], ()) for unit in sorted(analysis.selected)}
-    said = [
+    parts = [
         [RELEASE, analysis.command, own.count, asked],
         [[u, units[u].folder, units[u].workspace, sorted(analysis.before.get(u, ())), files[u]] for u in files],
     ]
-    digest = blake2b(orjson.dumps(said), digest_size=16).hexdigest()
+    digest = blake2b(orjson.dumps(parts), digest_size=16).hexdigest()
     beside = {unit: done[unit] for unit in sorted(own.beside) if unit in done}
     before = {unit: tuple(sorted(analysis.before.get(unit, ()))) for unit in sorted(own.units)}
     return ShardSummary(own.number, own.count, len(analysis.selected), digest, beside, before)

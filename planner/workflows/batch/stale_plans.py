@@ -62,11 +62,11 @@ def refusals(
         facts.add("moved_on", unit, what, name)
     refused = set(evaluate(batch_program(), facts.build(), ("refused",))["refused"])
     counted = [(unit, text) for unit, what, name, text in moved if (unit, what, name) in refused]
-    told = [error("batch.refused", f"{unit}: the saved plan is stale", text) for unit, text in counted]
-    if told:
+    problems = [error("batch.refused", f"{unit}: the saved plan is stale", text) for unit, text in counted]
+    if problems:
         made = f"It was made {manifest.made} by {manifest.by}. Nothing was touched. Make the plan again."
-        told.append(error("batch.refused", "The saved plan is not applied", made))
-    return before, told
+        problems.append(error("batch.refused", "The saved plan is not applied", made))
+    return before, problems
 
 
 def _places(analysis: Analysis, saved: Saved) -> Iterable[Moved]:
@@ -148,8 +148,8 @@ def _states(batch: Batch, units: list[Saved], states: dict[str, UnitResult], mad
         now = states[saved.unit]
         place = saved.state or saved.unit
         if now.result == "error":
-            said = "; ".join(f"{d['summary']}: {d['detail']}" for d in now.diagnostics if d["severity"] == "error")
-            yield saved.unit, "state", place, f"Its state cannot be read: {said}"
+            text = "; ".join(f"{d['summary']}: {d['detail']}" for d in now.diagnostics if d["severity"] == "error")
+            yield saved.unit, "state", place, f"Its state cannot be read: {text}"
         elif (now.lineage, now.serial) != (saved.lineage, saved.serial):
             whose = _applied_by(batch.fleet.root, saved.unit, made)
             yield saved.unit, "state", place, f"The state {place} {_moved_state(saved, now)}{_when(place)}{whose}."

@@ -119,7 +119,7 @@ def _published(stack: StackConfig, deployment: str, folder: str) -> list[Publish
     ]
 
 
-def mentioned(said: Deployments, expr: Expr | None, root: str) -> Iterator[tuple[str, str, Span]]:
+def mentioned(deployments: Deployments, expr: Expr | None, root: str) -> Iterator[tuple[str, str, Span]]:
     """The references of an expression, with the locals that it uses, to objects below `root` (upstream_input or
     deployment): the name, its attribute ("" where it is taken as a whole), and where."""
     waiting = [] if expr is None else [expr]
@@ -130,9 +130,9 @@ def mentioned(said: Deployments, expr: Expr | None, root: str) -> Iterator[tuple
             if not isinstance(node, nodes.Traversal) or not isinstance(node.steps[0], nodes.GetAttr):
                 continue
             name = node.steps[0].name
-            if node.root == "local" and name in said.locals and name not in seen:
+            if node.root == "local" and name in deployments.locals and name not in seen:
                 seen.add(name)
-                waiting.append(said.locals[name].expr)
+                waiting.append(deployments.locals[name].expr)
             elif node.root == root:
                 yield name, _attribute(node.steps[1:]), Span(one.source, node.start, node.end)
 

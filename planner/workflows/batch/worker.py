@@ -208,8 +208,8 @@ def _apply_once(request: Request, options: OperationOptions, check: Check) -> Un
     finally:
         problems += release(planned)
     if not applied.outcomes and has_errors(applied.diagnostics) and is_denial(applied.diagnostics):
-        told = diagnostics_json([*applied.diagnostics, *problems])
-        return evolve(short, result="denied", diagnostics=told, text=terminal.stdout.getvalue())
+        diagnostics = diagnostics_json([*applied.diagnostics, *problems])
+        return evolve(short, result="denied", diagnostics=diagnostics, text=terminal.stdout.getvalue())
     done = _applied(request, applied, terminal, problems)
     return applied_as(done, short)
 
@@ -255,9 +255,9 @@ def _state(request: Request) -> UnitResult:
             facts = {IDENTITIES: [one.row for one in known_objects(stored, request.unit)]}
     is_applied = bool(request.approved_file) and _is_applied(request, stored)
     written = f"written by version {stored.state.terraform_version}" if stored.state.terraform_version else ""
-    said = ", ".join(filter(None, (written, f"locked{holder}" if holder else "")))
+    text = ", ".join(filter(None, (written, f"locked{holder}" if holder else "")))
     lineage, serial = stored.state.lineage, stored.state.serial
-    result = UnitResult(request.unit, "no-changes", lineage=lineage, serial=serial, text=said, facts=facts)
+    result = UnitResult(request.unit, "no-changes", lineage=lineage, serial=serial, text=text, facts=facts)
     if is_applied:
         result = evolve(result, result="applied")
     return _with_recorded(result, stored.state) if request.is_read else result

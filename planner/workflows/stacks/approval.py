@@ -74,11 +74,11 @@ def approval(
             facts.add("approval_check", *row, source=check.condition.span)
             refusals[rule.name, check.span.place, outcome] = reason
     result = evaluate(product_program("stacks"), facts.build(), ["approved", "objection", "held_up"])
-    said = [(str(rule), str(place), str(outcome)) for _, rule, place, outcome in result.sorted("objection")]
+    objections = [(str(rule), str(place), str(outcome)) for _, rule, place, outcome in result.sorted("objection")]
     return Approval(
         deployment.name,
         tuple(str(row[1]) for row in result.sorted("approved")),
-        tuple(Refusal(*row, refusals[row]) for row in said),
+        tuple(Refusal(*row, refusals[row]) for row in objections),
         result,
     )
 

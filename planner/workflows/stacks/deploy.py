@@ -105,10 +105,10 @@ class Runner:
                     outputs = self._outputs(flow)
         except Failure as failure:
             problems += failure.diagnostics
-        told = [d for step in self.steps.values() if step.planned for d in step.planned.diagnostics]
-        said = tuple(map(advised, {id(d): d for d in [*told, *problems]}.values()))
+        reported_before = [d for step in self.steps.values() if step.planned for d in step.planned.diagnostics]
+        diagnostics = tuple(map(advised, {id(d): d for d in [*reported_before, *problems]}.values()))
         steps = tuple(self._ordered(decided))
-        return DeploymentPlan(self.deployment, mode, steps, outputs, decided, said, tuple(left_out))
+        return DeploymentPlan(self.deployment, mode, steps, outputs, decided, diagnostics, tuple(left_out))
 
     def _hold(self, diagnostics: list[Diagnostic]) -> None:
         """Take the lock of the deployment: its outputs and notes are written by one at a time. Raises Failure."""
@@ -275,9 +275,9 @@ class _Applying:
         _record(step, result)
         if has_errors(result.diagnostics) or result.state is None:
             raise Failure(result.diagnostics)
-        said = {output.name for output in planned.plan.outputs} if planned.plan is not None else set()
+        names = {output.name for output in planned.plan.outputs} if planned.plan is not None else set()
         outputs = recorded_outputs(instance.config, result.state)
-        return {name: value if name in said else UNKNOWN for name, value in outputs.items()}
+        return {name: value if name in names else UNKNOWN for name, value in outputs.items()}
 
     def _unknown(self, instance: ComponentInstance, names: Iterable[str]) -> Diagnostic:
         """The diagnostic for an instance whose dependencies are done, but whose inputs are not known."""

@@ -54,12 +54,12 @@ class Rounds:
         lines = "".join(f"\n  - {step.name}: {why_deferred(step)}" for step in waiting)
         partial = sorted(_waiting(plan) - {str(step.name) for step in waiting})
         lines += "".join(f"\n  - {name}: some of its objects are deferred" for name in partial)
-        said = (
+        reason = (
             "Nothing new is left that could be applied"
             if stalled
             else f"After {MOST_ROUNDS} rounds there is more to do"
         )
-        detail = f"{said} in the deployment {plan.deployment}, and these are still waiting:{lines}"
+        detail = f"{reason} in the deployment {plan.deployment}, and these are still waiting:{lines}"
         return [error("stack.no_progress", "Deployment does not converge", detail)]
 
 
@@ -137,11 +137,11 @@ def deploy(
             if has_errors(plan.diagnostics):
                 return deployed
             asks.planned(runner, plan)
-            said = rounds.problems(plan) or judged(policies, plan)
-            diagnostics += [d for d in said if d not in diagnostics]
-            if has_errors(said):
+            findings = rounds.problems(plan) or judged(policies, plan)
+            diagnostics += [d for d in findings if d not in diagnostics]
+            if has_errors(findings):
                 return deployed
-            result = approval(session.flow, deployment, plan, rounds.number - 1, said)
+            result = approval(session.flow, deployment, plan, rounds.number - 1, findings)
             if not asks.approves(plan, result):
                 return deployed
             deployed.plans.append(plan)

@@ -102,8 +102,8 @@ def judged(planned: Planned[Start]) -> tuple[Planned[Start], Verdict | None]:
     from planner.operations import policies
 
     made, verdict, problems = policies.judged(planned.complete)
-    said = [] if verdict is None else policies.diagnostics(verdict)
-    return Planned(made, (*planned.diagnostics, *problems, *said)), verdict
+    findings = [] if verdict is None else policies.diagnostics(verdict)
+    return Planned(made, (*planned.diagnostics, *problems, *findings)), verdict
 
 
 def workers(options: OperationOptions) -> int:

@@ -111,13 +111,13 @@ def _diagnostics(expected: PolicyExpectation, verdict: Verdict | None, made: Pla
         if not any(_is_meant(expected.address, address) for address in known):
             detail = f"The plan has no object {expected.address}.{did_you_mean(expected.address, known)}"
             return [error("test.no_object", "Unknown object", detail, expected.span)]
-    told = [f for f in about if f.kind not in _QUIET]
-    if any(f.kind == expected.verdict for f in about) or (expected.verdict == "pass" and not told):
+    findings = [f for f in about if f.kind not in _QUIET]
+    if any(f.kind == expected.verdict for f in about) or (expected.verdict == "pass" and not findings):
         return []
-    said = "".join(f"\n  - {f.kind} {f.code}: {f.address} {f.message}" for f in told[:_MOST])
+    lines = "".join(f"\n  - {f.kind} {f.code}: {f.address} {f.message}" for f in findings[:_MOST])
     object_ = f" about {expected.address}" if expected.address else ""
     detail = f"Expected the verdict {expected.verdict}{object_}, but the policies "
-    detail += f"returned:{said}" if said else "all passed."
+    detail += f"returned:{lines}" if lines else "all passed."
     return [error("test.policy_failed", "Test policy verdict failed", detail, expected.span)]
 
 

@@ -60,9 +60,9 @@ class RunResult:
     @property
     def texts(self) -> tuple[str, ...]:
         """The problems, each in a few words with its place."""
-        told = (f"{d.subject}: " * (d.subject is not None) + d.summary for d in self.diagnostics if d.is_error)
+        texts = (f"{d.subject}: " * (d.subject is not None) + d.summary for d in self.diagnostics if d.is_error)
         details = (d.detail for d in self.diagnostics if d.is_error)
-        return self.problems or tuple(f"{a}\n\n{b}" if b else a for a, b in zip(told, details, strict=True))
+        return self.problems or tuple(f"{a}\n\n{b}" if b else a for a, b in zip(texts, details, strict=True))
 
 
 @define(eq=False)

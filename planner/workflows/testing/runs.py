@@ -286,8 +286,8 @@ class FileRunner:
             return
         errors = [d for d in problems if d.is_error]
         # diagnostics of checks are repeated by the apply, if there is one
-        told = [d for d in problems if not d.is_error and (errors or not _of_check(d))]
-        if not self._passes(it, [*told, *errors, *spoils_apply(problems, expected)]) or made is None:
+        diagnostics = [d for d in problems if not d.is_error and (errors or not _of_check(d))]
+        if not self._passes(it, [*diagnostics, *errors, *spoils_apply(problems, expected)]) or made is None:
             return
         creating = tuple(c.address for c in made.changes if c.action == "create")
         self.under_way[it.index] = UnderWay(creating, kept.state)

@@ -347,10 +347,10 @@ def _write_key(path: Path, encoded: str) -> None:
 
 def _default_branch(repository: str, environ: Mapping[str, str]) -> str:
     try:
-        said = _run(["ls-remote", "--symref", "--", repository, "HEAD"], environ)
+        output = _run(["ls-remote", "--symref", "--", repository, "HEAD"], environ)
     except InstallError:
         return "master"
-    for line in said.splitlines():
+    for line in output.splitlines():
         if line.startswith("ref: refs/heads/"):
             return line.removeprefix("ref: refs/heads/").split("\t")[0]
     return "master"

@@ -125,8 +125,8 @@ class Repository:
 
     def _accepted(self, answer: WebResponse) -> WebResponse:
         if answer.status in (401, 403):
-            said = "does not accept the credentials for" if self._headers else "needs credentials for"
-            raise InstallError(f"the registry {self.domain} {said} {self.name}")
+            verb = "does not accept the credentials for" if self._headers else "needs credentials for"
+            raise InstallError(f"the registry {self.domain} {verb} {self.name}")
         if answer.status != 200:
             raise InstallError(f"the registry {self.domain} answered {status_text(answer.status)}")
         return answer
@@ -163,8 +163,8 @@ class Repository:
             query = ("&" if urlsplit(realm).query else "?") + urlencode(words)
             answer = self.web.get(realm + query, basic(user, password) if user else {})
         if answer.status != 200:
-            said = "does not accept the credentials" if answer.status in (400, 401, 403) else "does not issue a token"
-            raise InstallError(f"the registry {self.domain} {said} for {self.name} ({status_text(answer.status)})")
+            verb = "does not accept the credentials" if answer.status in (400, 401, 403) else "does not issue a token"
+            raise InstallError(f"the registry {self.domain} {verb} for {self.name} ({status_text(answer.status)})")
         body = answer.json()
         token = _member(body, "token") or _member(body, "access_token")
         if not isinstance(token, str):

@@ -144,12 +144,12 @@ class Installer:
                     raise _none_fits(wanted, versions)
         except InstallError as problem:
             return None, lines, [_not_selected(address, problem)]
-        said = "\n".join(f"  - {r}" for r in remarks)
+        text = "\n".join(f"  - {r}" for r in remarks)
         title = "Additional provider information from registry"
         return (
             chosen,
             lines,
-            [warning("install.remark", title, f"Message about {address}:\n{said}")] if remarks else [],
+            [warning("install.remark", title, f"Message about {address}:\n{text}")] if remarks else [],
         )
 
     # ------------------------------------------------------------ its package

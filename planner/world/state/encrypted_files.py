@@ -43,10 +43,10 @@ class SealedFiles:
         if self.seal is PLAIN:
             return data == text
         try:
-            said = self.opened(data)
+            content = self.opened(data)
         except Failure:
             return False
-        return bool(data) and said.data == text and not said.is_pending
+        return bool(data) and content.data == text and not content.is_pending
 
     def backup(self, data: bytes) -> bytes:
         """The bytes of a file as those of a backup of it: one in clear becomes none."""
@@ -63,8 +63,8 @@ class SealedFiles:
     def resealed(self, data: bytes) -> bytes | None:
         """The bytes of a backup as they would be written today; None where they are so, or cannot be read."""
         try:
-            said = self.seal.unseal(data)
-            return self.seal.seal(said.data) if said.is_pending and not self.seal.is_plain else None
+            content = self.seal.unseal(data)
+            return self.seal.seal(content.data) if content.is_pending and not self.seal.is_plain else None
         except Failure:
             return None
 

@@ -181,10 +181,10 @@ class LineSeal:
             return None
         try:
             data = decode(text)
-            said = loads(self._cipher.decrypt(data[:_NONCE], data[_NONCE:], b"%d" % number))
+            document = loads(self._cipher.decrypt(data[:_NONCE], data[_NONCE:], b"%d" % number))
         except (Base64Error, InvalidTag, ValueError, JsonError):
             return None
-        return said if isinstance(said, dict) else None
+        return document if isinstance(document, dict) else None
 
 
 def new_line_seal(seal: Seal) -> tuple[LineSeal, dict[str, Any]]:
@@ -219,7 +219,7 @@ def opened_lines(
     opens = line_seal(entries[0], seal)
     if opens is None:
         return entries, (), None
-    said: list[dict[str, Any]] = []
+    lines: list[dict[str, Any]] = []
     wrong, missing, last = 0, 0, 0
     for entry in entries[1:]:
         result = opens.opened(entry)
@@ -232,11 +232,11 @@ def opened_lines(
             continue
         missing += number - last - 1
         last = number
-        said.append(result)
+        lines.append(result)
     opens.lines = max([last, *(n for e in entries[1:] if isinstance(n := e.get("line"), int))])
     damage = []
     if wrong:
         damage.append(f"{wrong} {'line is' if wrong == 1 else 'lines are'} not as encrypted")
     if missing > wrong:
         damage.append(f"{missing - wrong} encrypted {'line is' if missing - wrong == 1 else 'lines are'} missing")
-    return said, tuple(damage), opens
+    return lines, tuple(damage), opens

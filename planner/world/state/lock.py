@@ -191,7 +191,7 @@ class FileLock:
         """Take the lock, trying again for `timeout` seconds. `on_wait` is called once when that takes long; `stop`
         gives up early."""
         began = time.monotonic()
-        told, delay = False, 0.05
+        is_reported, delay = False, 0.05
         while True:
             try:
                 if self._try():
@@ -204,8 +204,8 @@ class FileLock:
             if waited >= timeout or stopped:
                 self._close()
                 return [_given_up(self.path)] if stopped else [self._taken_error()]
-            if waited >= SLOW and not told and on_wait is not None:
-                told = True
+            if waited >= SLOW and not is_reported and on_wait is not None:
+                is_reported = True
                 on_wait()
             wait(min(delay, timeout - waited), stop)
             delay = min(delay * 2, 1.0)

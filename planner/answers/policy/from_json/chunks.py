@@ -132,8 +132,8 @@ class _Share:
             return
         document = Document(self.name, "plan", self.without, None, None, self.suspects)
         facts = piece_facts(document, self.policies.reads, set(), self.matters)
-        said = Judging(self.policies, facts, is_piece=True).said()
-        self.said.append(evolve(said, judged={}))
+        findings = Judging(self.policies, facts, is_piece=True).said()
+        self.said.append(evolve(findings, judged={}))
         self.suspects = []
 
 
@@ -222,10 +222,10 @@ def can_be_judged_apart(policies: Policies) -> bool:
 
 def kinds_that_matter(policies: Policies) -> Callable[[Kind], bool]:
     """For policies that check objects separately: whether they can have findings about objects of a kind."""
-    told = {*policies.modal.verdicts, "judged"}
+    kinds = {*policies.modal.verdicts, "judged"}
     modal = policies.modal_program
     interest = Interest(modal, frozenset(), policies.given, policies.packs.relations)
-    conditions = [interest.condition(r, r.head.arguments[1]) for r in modal.rules if r.head.predicate in told]
+    conditions = [interest.condition(r, r.head.arguments[1]) for r in modal.rules if r.head.predicate in kinds]
     return cache(lambda kind: any(condition(kind) for condition in conditions))
 
 
@@ -240,8 +240,8 @@ def _could_needs_unknowns(policies: Policies) -> bool:
         if rule.head.predicate not in could or any(isinstance(x, Atom) and x.predicate in unsure for x in rule.body):
             continue
         origin = written.get(written_name(rule.name))
-        said = {str(literal) for literal in rule.body if not isinstance(literal, Atom)}
-        if origin is None or any(str(x) not in said for x in origin.body if not isinstance(x, Atom)):
+        conditions = {str(literal) for literal in rule.body if not isinstance(literal, Atom)}
+        if origin is None or any(str(x) not in conditions for x in origin.body if not isinstance(x, Atom)):
             return False
         if sum(isinstance(x, Atom) for x in rule.body) < sum(isinstance(x, Atom) for x in origin.body):
             return False
@@ -267,11 +267,11 @@ class _About:
         self.rules, self.column = rules, column
 
     def is_sound(self, wanted: Collection[str], given: FactBase) -> bool:
-        told = {rule.head.predicate for rule in self.rules}.intersection(wanted)
+        heads = {rule.head.predicate for rule in self.rules}.intersection(wanted)
         return (
             all(map(self._joins, self.rules))
-            and all(self.column.get(name) == 1 for name in told)
-            and told <= self._only_there(given)
+            and all(self.column.get(name) == 1 for name in heads)
+            and heads <= self._only_there(given)
         )
 
     def _joins(self, rule: Rule) -> bool:

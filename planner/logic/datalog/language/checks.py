@@ -403,13 +403,13 @@ def listed_words(predicate: Predicate, column: str) -> list[str]:
 def unknown_words(rules: Iterable[Rule], predicates: Predicates) -> Iterator[Diagnostic]:
     """A constant outside the complete list of a column's words is an error: no row would ever have it. So is a variable
     with a value from there."""
-    told: set[Span] = set()  # alternatives of one rule are rules of the same place
+    reported_spans: set[Span] = set()  # alternatives of one rule are rules of the same place
     for rule in rules:
         for term, predicate, column in _asked_words(rule, predicates):
             words = listed_words(predicate, column)
             place = at(rule, term)
-            if words and term.value not in words and place not in told:
-                told.add(place)
+            if words and term.value not in words and place not in reported_spans:
+                reported_spans.add(place)
                 detail = f"No row of {predicate.name} has {term} as its {column}: that is {', '.join(words)}."
                 yield warning("rules.unknown_word", "Unknown word", detail, place)
 
@@ -443,7 +443,7 @@ def _compared(literal: syntax.Literal) -> list[syntax.Term]:
 
 def whole_decimals(rules: Iterable[Rule]) -> Iterator[Diagnostic]:
     """A decimal that is whole is not the whole number, and no value that is given or computed is one."""
-    told: set[Span] = set()
+    reported_spans: set[Span] = set()
     for rule in rules:
         terms: list[syntax.Term] = [t for atom, _ in atoms(rule.body) for t in atom.arguments]
         terms += rule.head.arguments
@@ -456,8 +456,8 @@ def whole_decimals(rules: Iterable[Rule]) -> Iterator[Diagnostic]:
             ):
                 continue
             place = at(rule, term)
-            if place not in told:
-                told.add(place)
+            if place not in reported_spans:
+                reported_spans.add(place)
                 whole = int(term.value)
                 detail = f"{term} never equals {whole}, and computed whole numbers are whole. Write {whole}."
                 yield warning("rules.whole_decimal", "Whole number as a decimal", detail, place)

@@ -87,12 +87,12 @@ class CommandExecutor:
                 raise _refusal(shlex.join(words), f"{words[0]}: {reason}.") from None
             self._running.add(process)
         try:
-            answer, said = process.communicate(parcel)
+            answer, output = process.communicate(parcel)
         finally:
             with self._lock:
                 self._running.discard(process)
         if process.returncode or not answer:
-            tail = said[-_LONGEST_TAIL:].decode("utf-8", "replace").strip()
+            tail = output[-_LONGEST_TAIL:].decode("utf-8", "replace").strip()
             raise Ended(f"{words[0]} ended with {process.returncode}{': ' if tail else ''}{tail}")
         return answer
 

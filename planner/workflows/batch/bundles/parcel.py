@@ -71,14 +71,14 @@ class ParcelResult:
 @functools.cache
 def version() -> str:
     """The version that both sides have to agree on: the version number, and a digest of the program."""
-    said, folder = hashlib.blake2b(digest_size=8), PACKAGE
+    digest, folder = hashlib.blake2b(digest_size=8), PACKAGE
     for path, folders, files in os.walk(folder):
         folders.sort()
         for name in sorted(files):
             if name.endswith(".py"):
                 with open(os.path.join(path, name), "rb") as file:
-                    said.update(file.read())
-    return f"{RELEASE} ({said.hexdigest()})"
+                    digest.update(file.read())
+    return f"{RELEASE} ({digest.hexdigest()})"
 
 
 def parcel_bytes(parcel: Parcel, root: str) -> bytes:

@@ -135,13 +135,13 @@ class _Drawn:
 
     def _item(self, name: str, kind: str, stack: str) -> PageNode:
         step = self.steps.get(name)
-        said: list[tuple[str, str]] = [("Deployment", self.plan.deployment)]
+        rows: list[tuple[str, str]] = [("Deployment", self.plan.deployment)]
         if step is not None:
-            said.append(("Planned", step.what))
+            rows.append(("Planned", step.what))
         if step is not None and step.put_off:
-            said.append(("Deferred", why_deferred(step)))
+            rows.append(("Deferred", why_deferred(step)))
         label = name.removeprefix(f"{stack}.") if stack else name
-        return PageNode(name, kind, label, stack, name, None, (), tuple(said))
+        return PageNode(name, kind, label, stack, name, None, (), tuple(rows))
 
     def _arrows(self) -> list[Arrow]:
         reduced = reduction(self.edges, {}) if self.relation == "edge" else self.edges

@@ -171,9 +171,9 @@ def summary_line(document: dict[str, Any]) -> str:
     ages = [unit["age"] for unit in document["units"] if unit["age"] is not None]
     oldest = f", up to {age_text(max(ages))} ago" if ages else ""
     states = [unit["state_age"] for unit in document["units"] if unit["state_age"] is not None]
-    said = [f"{reused} from before{oldest}"] if reused else []
-    said += [f"states up to {age_text(max(states))} old"] if states else []
-    more = f" ({'; '.join(said)})" if said else ""
+    words = [f"{reused} from before{oldest}"] if reused else []
+    words += [f"states up to {age_text(max(states))} old"] if states else []
+    more = f" ({'; '.join(words)})" if words else ""
     about = document.get("about", "Batch")
     if is_drift(document):
         return f"{_drift_line(document)}{more}."

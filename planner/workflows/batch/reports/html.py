@@ -131,15 +131,15 @@ def _facts(unit: dict[str, Any]) -> list[tuple[str, str]]:
     """The facts about a unit besides its changes and edges."""
     chosen = ", ".join(f"{s['selector'] or 'everything'} ({s['way']})" for s in unit["selected_by"])
     counts = ", ".join(f"{number} {name}" for name, number in unit["counts"].items() if number)
-    said = [
+    rows = [
         ("Outcome", unit["outcome"]),
         ("Folder", unit["folder"]),
         ("Wave", str(unit["wave"])),
         ("Selected by", chosen),
     ]
-    said += [("From before", "nothing has changed since")] if unit["reused"] else []
-    said += [("Objects", counts)] if counts else []
-    return [*said, *((d["severity"], _problem(d)) for d in unit["diagnostics"])]
+    rows += [("From before", "nothing has changed since")] if unit["reused"] else []
+    rows += [("Objects", counts)] if counts else []
+    return [*rows, *((d["severity"], _problem(d)) for d in unit["diagnostics"])]
 
 
 def _problem(problem: dict[str, Any]) -> str:
@@ -173,11 +173,11 @@ def _table(document: dict[str, Any]) -> str:
 
 def _problems(document: dict[str, Any]) -> str:
     """The problems, for readers of the page alone."""
-    said = [("", problem) for problem in document["diagnostics"]]
-    said += [(unit["unit"], problem) for unit in document["units"] for problem in unit["diagnostics"]]
+    rows = [("", problem) for problem in document["diagnostics"]]
+    rows += [(unit["unit"], problem) for unit in document["units"] for problem in unit["diagnostics"]]
     lines = [
         f"<li><strong>{escape(d['severity'])}</strong> {f'<code>{escape(unit)}</code> ' if unit else ''}"
         f"{escape(_problem(d))}</li>"
-        for unit, d in said
+        for unit, d in rows
     ]
     return f"<h2>Problems</h2><ul>{''.join(lines)}</ul>" if lines else ""

@@ -34,19 +34,19 @@ def junit(document: dict[str, Any], texts: dict[str, str]) -> str:
 
 def _case(unit: dict[str, Any]) -> list[str]:
     head = f'    <testcase classname="wave {unit["wave"]}" name={_attribute(unit["unit"])} time="{unit["seconds"]}"'
-    said = "\n\n".join(f"{d['severity']}: {d['summary']}\n{d['detail']}" for d in unit["diagnostics"])
+    message = "\n\n".join(f"{d['severity']}: {d['summary']}\n{d['detail']}" for d in unit["diagnostics"])
     changes = "\n".join(f"{change['action']} {change['address']}" for change in unit["changes"])
     outcome = unit["outcome"]
     first = next((d["summary"] for d in unit["diagnostics"] if d["severity"] == "error"), outcome)
     if outcome in _FAILED:
-        inner = f"      <failure message={_attribute(first)}>{_text(said)}</failure>"
+        inner = f"      <failure message={_attribute(first)}>{_text(message)}</failure>"
     elif outcome in _ERRORS:
-        inner = f"      <error message={_attribute(first)}>{_text(said)}</error>"
+        inner = f"      <error message={_attribute(first)}>{_text(message)}</error>"
     elif outcome in _SKIPPED:
         because = f" {because_text(unit)}" if unit["because"] else ""
         inner = f"      <skipped message={_attribute(outcome + because)}/>"
     else:
-        text = _text("\n".join(filter(None, (outcome, changes, said))))
+        text = _text("\n".join(filter(None, (outcome, changes, message))))
         inner = f"      <system-out>{text}</system-out>"
     return [f"{head}>", inner, "    </testcase>"]
 

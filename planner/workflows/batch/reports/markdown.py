@@ -106,8 +106,8 @@ def ordered(document: dict[str, Any]) -> list[dict[str, Any]]:
 def _problems(document: dict[str, Any]) -> list[str]:
     """The problems of no single part; as many as there is room for before the table."""
     wrong = [d for d in document.get("diagnostics", ()) if d["severity"] == "error"]
-    said = [f"{d['severity']}: {d['summary']}: {d['detail']}" for d in wrong]
-    return [*_fenced(said, "problems"), ""] if said else []
+    lines = [f"{d['severity']}: {d['summary']}: {d['detail']}" for d in wrong]
+    return [*_fenced(lines, "problems"), ""] if lines else []
 
 
 def _title(document: dict[str, Any]) -> str:
@@ -172,7 +172,7 @@ def _fitting(texts: list[str], room: int) -> tuple[list[str], int]:
 
 def _rest(document: dict[str, Any], groups: list[list[dict[str, Any]]], rows: int, silent: int) -> Iterable[str]:
     """The parts left out of the text, in words. `silent`: the number of units in the table without their changes."""
-    said, noun = [], noun_of(document)
+    lines, noun = [], noun_of(document)
     unchanged = Counter(u["outcome"] for u in document["units"])["unchanged"]
     if noun == "component":
         quiet = Counter(unit["unit"].partition(": ")[0] for unit in document["units"] if unit["outcome"] == "unchanged")
@@ -180,21 +180,21 @@ def _rest(document: dict[str, Any], groups: list[list[dict[str, Any]]], rows: in
         alone = {
             name: number for name, number in quiet.items() if name not in busy and ": " in document["units"][0]["unit"]
         }
-        said += [f"{code(name)}: unchanged ({n:,} component{'s' * (n != 1)})." for name, n in alone.items()]
+        lines += [f"{code(name)}: unchanged ({n:,} component{'s' * (n != 1)})." for name, n in alone.items()]
         unchanged -= sum(alone.values())
     if unchanged:
-        said.append(f"{unchanged:,} {f'{noun} is' if unchanged == 1 else f'{noun}s are'} unchanged.")
+        lines.append(f"{unchanged:,} {f'{noun} is' if unchanged == 1 else f'{noun}s are'} unchanged.")
     if document.get("left_out"):
         names, more = document["left_out"][:MOST_NAMED], len(document["left_out"]) - MOST_NAMED
         rest = f" and {more} more" if more > 0 else ""
-        said.append(f"Left out: {', '.join(map(code, names))}{rest}.")
+        lines.append(f"Left out: {', '.join(map(code, names))}{rest}.")
     if rows < len(groups):
         outcomes = Counter(unit["outcome"] for group in groups[rows:] for unit in group)
         what = ", ".join(f"{number} {outcome}" for outcome, number in sorted(outcomes.items()))
-        said.append(f"**Cut:** {sum(outcomes.values())} more {noun}s ({what}) have no room in a comment.")
+        lines.append(f"**Cut:** {sum(outcomes.values())} more {noun}s ({what}) have no room in a comment.")
     if silent:
-        said.append(f"**Cut:** the changes of the last {silent} {noun}s in the table have no room in a comment.")
-    return ["", " ".join(said)] if said else []
+        lines.append(f"**Cut:** the changes of the last {silent} {noun}s in the table have no room in a comment.")
+    return ["", " ".join(lines)] if lines else []
 
 
 def _row(group: Sequence[dict[str, Any]], outputs: Sequence[Mapping[str, Any]] = ()) -> str:

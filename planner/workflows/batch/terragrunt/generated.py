@@ -142,9 +142,9 @@ def _settings(kind: str, config: Mapping[str, Value]) -> str:
     return text
 
 
-def _encryption(said: Mapping[str, Value]) -> str:
-    settings = {name: value for name, value in said.items() if name != "key_provider"}
-    kind = str(said.get("key_provider"))
+def _encryption(values: Mapping[str, Value]) -> str:
+    settings = {name: value for name, value in values.items() if name != "key_provider"}
+    kind = str(values.get("key_provider"))
     return (
         f'  encryption {{\n    key_provider "{kind}" "default" {{\n'
         + "".join(f"      {line}" for line in attributes_text(settings).splitlines(True))

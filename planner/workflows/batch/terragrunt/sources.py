@@ -92,7 +92,7 @@ def _address(source: str, version: str) -> tuple[str, str]:
         return source, ""
     bare, _, query = source.removeprefix("tfr://").partition("?")
     if source.startswith("tfr://"):
-        said = dict(parse_qsl(query))
-        wanted = said.get("version") or version
+        query_values = dict(parse_qsl(query))
+        wanted = query_values.get("version") or version
         return bare.lstrip("/"), wanted
     raise SourceError("A source of a registry has the form tfr://HOST/NAMESPACE/NAME/SYSTEM?version=VERSION.")

@@ -115,8 +115,8 @@ class AzureClient(StateClient):
     ) -> HttpResponse:
         """About the state's blob, with the lease that we have, or another."""
         held = self._lease if lease is None else lease
-        said = {"x-ms-lease-id": held} if held else {}
-        return self._to.ask(method, self._blob, query, {**said, **(headers or {})}, body)
+        headers_of_lease = {"x-ms-lease-id": held} if held else {}
+        return self._to.ask(method, self._blob, query, {**headers_of_lease, **(headers or {})}, body)
 
     def _properties(self) -> HttpResponse | None:
         """The blob without its content; None when there is none."""
@@ -171,9 +171,9 @@ class AzureClient(StateClient):
         """The digest of what is there; "" for nothing, or nothing in it."""
         if known is None or known.headers.get("content-length") == "0":
             return ""
-        said = known.headers.get("content-md5", "")
-        if said:
-            return said
+        checksum = known.headers.get("content-md5", "")
+        if checksum:
+            return checksum
         kept = self.get()  # written in several parts
         return kept.version if kept is not None else ""
 

@@ -208,12 +208,12 @@ class ConsulClient(StateClient):
         if kept.get("Flags") != _FLAGS:
             raise ServiceError("Existing key does not match lock use")
         if kept.get("Session"):
-            said = self._holder()
-            if said is None:
+            holder = self._holder()
+            if holder is None:
                 raise Held(
                     f"consul session {kept['Session']} has the lock, without data about its holder", may_wait=True
                 )
-            raise Held("", said)
+            raise Held("", holder)
 
     def _holder(self) -> LockInfo | None:
         """The lock info of the last holder."""
@@ -268,8 +268,8 @@ class ConsulClient(StateClient):
                 return holder == lock_id
             if holder:
                 return holder in self._mine
-            said, seen = self._holder(), self._seen
-            if said is None or said.id not in self._mine:
+            info, seen = self._holder(), self._seen
+            if info is None or info.id not in self._mine:
                 return False
             if version_of(self._cluster.key(self._path)) != seen:
                 return False
@@ -361,8 +361,8 @@ def open(read: SettingsReading, seal: Seal) -> ConsulBackend:
     named, has_scheme, rest = address.partition("://")
     if has_scheme:
         if named not in ("http", "https"):
-            said = "sockets of the file system are not supported" if named == "unix" else "Unknown protocol scheme"
-            read.wrong(f"{said}: {named}")
+            reason = "sockets of the file system are not supported" if named == "unix" else "Unknown protocol scheme"
+            read.wrong(f"{reason}: {named}")
         address, scheme = rest, "https" if named == "https" else scheme
     authority = read.text("ca_file", "CONSUL_CACERT")
     if not authority and os.environ.get("CONSUL_CAPATH"):

@@ -99,11 +99,11 @@ class CosClient(StateClient):
             raise ServiceError(f"failed to open file at {key}: {problem.text}", may_pass=problem.may_pass) from None
         if answer is None:
             return None
-        said, has = answer.headers.get("x-cos-meta-md5", ""), _md5(answer.body)
-        if len(said) != 32:
-            raise ServiceError(f"failed to open file at {key}: checksum {said} invalid")
-        if said != has:
-            raise ServiceError(f"failed to open file at {key}: checksum mismatch, {has} != {said}")
+        recorded, has = answer.headers.get("x-cos-meta-md5", ""), _md5(answer.body)
+        if len(recorded) != 32:
+            raise ServiceError(f"failed to open file at {key}: checksum {recorded} invalid")
+        if recorded != has:
+            raise ServiceError(f"failed to open file at {key}: checksum mismatch, {has} != {recorded}")
         return answer.body, has, answer.headers.get("etag", "")
 
     def _write(self, key: str, data: bytes, before: str | None = None) -> str | None:
@@ -316,11 +316,11 @@ def open(read: SettingsReading, seal: Seal) -> CosBackend:
 
 def _role(role: Mapping[str, Any], read: SettingsReading) -> tuple[str, str, int]:
     """The role to assume, the name of the session, and the seconds that it lasts."""
-    said = []
+    problems = []
     for name in ("role_arn", "session_name"):
         variable = f"TENCENTCLOUD_ASSUME_ROLE_{name.removeprefix('role_').upper()}"
-        said.append(str(role.get(name) or os.environ.get(variable) or ""))
-        if not said[-1]:
+        problems.append(str(role.get(name) or os.environ.get(variable) or ""))
+        if not problems[-1]:
             read.wrong(f'"assume_role.0.{name}": required field is not set')
     given = role.get("session_duration")
     if given is None:
@@ -331,7 +331,7 @@ def _role(role: Mapping[str, Any], read: SettingsReading) -> tuple[str, str, int
         read.wrong(f'"assume_role.0.session_duration" cannot be lower than 0: {seconds}')
     if seconds > 43200:
         read.wrong(f'"assume_role.0.session_duration" cannot be higher than 43200: {seconds}')
-    return said[0], said[1], seconds
+    return problems[0], problems[1], seconds
 
 
 def identity(settings: Mapping[str, Any], workspace: str, directory: str) -> str:

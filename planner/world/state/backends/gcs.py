@@ -131,12 +131,12 @@ class Bucket:
     def generation(self, name: str) -> str:
         """The generation of an object; "" when there is none."""
         try:
-            said = self.ask("GET", self.url(name)).json()
+            document = self.ask("GET", self.url(name)).json()
         except GoogleError as problem:
             if problem.status == 404:
                 return ""
             raise
-        return str(said.get("generation") or "") if isinstance(said, dict) else ""
+        return str(document.get("generation") or "") if isinstance(document, dict) else ""
 
     def remove(self, name: str, **conditions: str) -> None:
         """Raises GoogleError, also when it is not there. One that is gone after an answer got lost is removed."""
@@ -296,18 +296,18 @@ class GcsBackend(RemoteBackend):
         while True:
             query = {"delimiter": "/", "prefix": self.prefix, **({"pageToken": page} if page else {})}
             try:
-                said = self.bucket.ask("GET", self.bucket.url("", **query)).json()
+                document = self.bucket.ask("GET", self.bucket.url("", **query)).json()
             except GoogleError as problem:
                 text = f"storage: bucket doesn't exist: {problem.text}" if problem.status == 404 else problem.text
                 raise ServiceError(f"querying Cloud Storage failed: {text}", may_pass=problem.may_pass) from None
             except ServiceError as problem:
                 raise _with("querying Cloud Storage failed: ", problem) from None
-            said = said if isinstance(said, dict) else {}
-            for item in said.get("items") or ():
+            document = document if isinstance(document, dict) else {}
+            for item in document.get("items") or ():
                 name = posixpath.basename(str(item.get("name", "")))
                 if name.endswith(_STATE):
                     result.append(name.removesuffix(_STATE))
-            page = str(said.get("nextPageToken") or "")
+            page = str(document.get("nextPageToken") or "")
             if not page:
                 return result
 

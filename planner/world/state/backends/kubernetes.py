@@ -218,7 +218,7 @@ class KubernetesClient(StateClient):
     # ------------------------------------------------------------ lock
 
     def lock(self, info: LockInfo) -> LockInfo:
-        said = info.to_json().decode()
+        info_text = info.to_json().decode()
         for _ in range(_ATTEMPTS):
             lease = self._at.read("leases", self._lease)
             if lease is None:
@@ -226,7 +226,7 @@ class KubernetesClient(StateClient):
                     "name": self._lease,
                     "namespace": self._at.namespace,
                     "labels": self._labels(),
-                    "annotations": {_INFO: said},
+                    "annotations": {_INFO: info_text},
                 }
                 body = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata}
                 done = self._at.create("leases", {**body, "spec": {"holderIdentity": info.id}})
@@ -237,7 +237,7 @@ class KubernetesClient(StateClient):
                 elif holder is not None:
                     raise Held("the state is already locked by another tofu client", _info(lease), may_wait=True)
                 else:
-                    done = self._at.replace("leases", _held_by(lease, info.id, said))
+                    done = self._at.replace("leases", _held_by(lease, info.id, info_text))
             if done:
                 self._held = info.id
                 return info
@@ -334,8 +334,8 @@ def _holder(lease: Mapping[str, Any]) -> str | None:
 
 
 def _info(lease: Mapping[str, Any]) -> LockInfo | None:
-    said = (lease["metadata"].get("annotations") or {}).get(_INFO)
-    return lock_info_of(str(said).encode()) if said else None
+    annotation = (lease["metadata"].get("annotations") or {}).get(_INFO)
+    return lock_info_of(str(annotation).encode()) if annotation else None
 
 
 def _held_by(lease: dict[str, Any], holder: str | None, message: str) -> dict[str, Any]:

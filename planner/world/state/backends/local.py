@@ -142,19 +142,19 @@ class StateStore:
         yet, or an error."""
         try:
             data = self._bytes(self.read_path)
-            said = self._files.opened(data)
+            content = self._files.opened(data)
         except OSError as e:
             return None, [file_problem("read", self.read_path, e)]
         except Failure as failure:
             return None, list(failure.diagnostics)
-        self._is_pending = said.is_pending
-        state, diagnostics = read_state(said.data, self.read_path)
+        self._is_pending = content.is_pending
+        state, diagnostics = read_state(content.data, self.read_path)
         self.current, self._read = state, not has_errors(diagnostics)
         if not self._read:
             return None, diagnostics
         if not data:
             diagnostics = diagnostics + self._emptied()
-        state, more = self._with_journal(state, said.data)
+        state, more = self._with_journal(state, content.data)
         return state, diagnostics + more
 
     def _emptied(self) -> list[Diagnostic]:

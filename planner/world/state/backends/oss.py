@@ -355,8 +355,8 @@ def _endpoint(region: str, keys: AliyunKeys, http: Http) -> str:
     query = {"ServiceCode": "oss", "Id": region, "Type": "openAPI"}
     quick = Http(timeout=10.0, retries=NONE, proxies=http.proxies)
     try:
-        said = call("location-readonly.aliyuncs.com", "DescribeEndpoints", "2015-06-12", query, keys, quick)
-        items = [e["Endpoint"] for e in said["Endpoints"]["Endpoint"] if e.get("Type") == "openAPI"]
+        document = call("location-readonly.aliyuncs.com", "DescribeEndpoints", "2015-06-12", query, keys, quick)
+        items = [e["Endpoint"] for e in document["Endpoints"]["Endpoint"] if e.get("Type") == "openAPI"]
     except (ServiceError, KeyError, TypeError, AttributeError):
         items = []
     return str(items[0]) if items else f"oss-{region}.aliyuncs.com"

@@ -153,11 +153,11 @@ class S3Backend(RemoteBackend):
 def open(read: SettingsReading, seal: Seal) -> S3Backend:
     """The backend with the settings of its block, and the variables AWS_*."""
     settings, wrong = read.settings, read.wrong
-    said = {name: value for name, value in settings.items() if value not in (None, "")}
-    read.remarks += _remarks(said)
-    if "bucket" not in said:
+    present = {name: value for name, value in settings.items() if value not in (None, "")}
+    read.remarks += _remarks(present)
+    if "bucket" not in present:
         wrong("Invalid bucket value", 'The "bucket" attribute value must not be empty.')
-    key = said.get("key", "")
+    key = present.get("key", "")
     if not key:
         wrong("Invalid key value", 'The "key" attribute value must not be empty.')
     elif key.startswith("/") or key.endswith("/"):
@@ -177,21 +177,21 @@ def open(read: SettingsReading, seal: Seal) -> S3Backend:
             'The "region" attribute or the "AWS_REGION" or "AWS_DEFAULT_REGION" environment variables must be set.',
         )
     aws = evolve(aws, region=region)
-    only_one(said, wrong, "force_path_style", "use_path_style")
+    only_one(present, wrong, "force_path_style", "use_path_style")
     for name in ("dynamodb", "iam", "s3", "sts"):
         former = "endpoint" if name == "s3" else f"{name}_endpoint"
-        if (said.get("endpoints") or {}).get(name) and said.get(former):
+        if (present.get("endpoints") or {}).get(name) and present.get(former):
             detail = f"Only one of endpoints.{name}, {former} can be set."
             wrong("Invalid Attribute Combination", detail)
-    kms_key = said.get("kms_key_id", "")
+    kms_key = present.get("kms_key_id", "")
     if kms_key:
-        _check_kms_key(kms_key, bool(said.get("sse_customer_key")), wrong)
+        _check_kms_key(kms_key, bool(present.get("sse_customer_key")), wrong)
     read.finish_check()
     check_region(settings, wrong)
-    customer_key = b"" if kms_key else _customer_key(said.get("sse_customer_key", ""), wrong)
+    customer_key = b"" if kms_key else _customer_key(present.get("sse_customer_key", ""), wrong)
     read.check()
-    bucket, s3 = said["bucket"], aws.service("s3", "S3")
-    path_style = bool(said.get("use_path_style") or said.get("force_path_style")) or "." in bucket
+    bucket, s3 = present["bucket"], aws.service("s3", "S3")
+    path_style = bool(present.get("use_path_style") or present.get("force_path_style")) or "." in bucket
     if not path_style:
         scheme, _, host = s3.endpoint.partition("://")
         s3 = evolve(s3, endpoint=f"{scheme}://{bucket}.{host}")
@@ -199,15 +199,15 @@ def open(read: SettingsReading, seal: Seal) -> S3Backend:
         bucket=bucket,
         key=key,
         prefix=prefix,
-        table=said.get("dynamodb_table", ""),
-        lock_file=bool(said.get("use_lockfile", False)),
-        encrypt=bool(said.get("encrypt", False)),
+        table=present.get("dynamodb_table", ""),
+        lock_file=bool(present.get("use_lockfile", False)),
+        encrypt=bool(present.get("encrypt", False)),
         kms_key=kms_key,
         customer_key=customer_key,
-        acl=said.get("acl", ""),
-        state_tags=said.get("state_tags") or {},
-        lock_tags=said.get("lock_tags") or {},
-        checksums=not said.get("skip_s3_checksum", False),
+        acl=present.get("acl", ""),
+        state_tags=present.get("state_tags") or {},
+        lock_tags=present.get("lock_tags") or {},
+        checksums=not present.get("skip_s3_checksum", False),
         path_style=path_style,
         s3=s3,
         dynamodb=aws.service("dynamodb", "DynamoDB"),

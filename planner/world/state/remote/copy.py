@@ -99,8 +99,8 @@ def id_of(data: bytes) -> str:
 def take_in(client: RemoteStateClient, journal: Copied) -> None:
     """Record that a state has the changes of this copy, for the machine that has the journal itself, and remove the
     copy. Raises ServiceError."""
-    said = [[journal.id, len(journal.data)], *_taken_copies(client)][:_MOST_TAKEN]
-    client.put_beside(TAKEN, json.dumps(said).encode())
+    copies = [[journal.id, len(journal.data)], *_taken_copies(client)][:_MOST_TAKEN]
+    client.put_beside(TAKEN, json.dumps(copies).encode())
     forget(client, journal.id)
 
 

@@ -79,7 +79,7 @@ class RemoteStore:
         if not self.client.locks or self._info is not None:
             return []
         self._stop = stop
-        began, told, pause = time.monotonic(), False, 1.0
+        began, is_reported, pause = time.monotonic(), False, 1.0
         info = new_lock_info(operation, self.client.lock_path)
         while True:
             try:
@@ -91,8 +91,8 @@ class RemoteStore:
                     return [_not_locked(held)]
             except ServiceError as problem:
                 return [_not_locked(problem)]
-            if on_wait is not None and not told and timeout > SLOW:
-                told = True
+            if on_wait is not None and not is_reported and timeout > SLOW:
+                is_reported = True
                 on_wait()
             wait(min(pause, timeout - waited), stop)
             pause = min(pause * 2, _LONGEST_PAUSE)

@@ -169,8 +169,11 @@ class TfeClient(NothingBeside):
         result = self._workspace()
         if result is None or not self.organization.runs:
             return False
-        said = _attributes(result)
-        return str(said.get("execution-mode") or ("local" if said.get("operations") is False else "remote")) != "local"
+        attributes = _attributes(result)
+        return (
+            str(attributes.get("execution-mode") or ("local" if attributes.get("operations") is False else "remote"))
+            != "local"
+        )
 
     @property
     def working_directory(self) -> str:
@@ -398,11 +401,11 @@ def _state_data(data: bytes) -> tuple[int, str, bytes]:
         outputs = {} if "encrypted_data" in state else dict(state.get("outputs") or {})
     except (ValueError, TypeError, AttributeError, RecursionError):
         return 0, "", b"{}"
-    told = {}
+    entry = {}
     for name, output in sorted(outputs.items()):
         kept = {key: output[key] for key in ("value", "type") if isinstance(output, dict) and key in output}
-        told[name] = {"sensitive": bool(isinstance(output, dict) and output.get("sensitive")), **kept}
-    return serial, lineage, json.dumps(told, separators=(",", ":"), ensure_ascii=False).encode()
+        entry[name] = {"sensitive": bool(isinstance(output, dict) and output.get("sensitive")), **kept}
+    return serial, lineage, json.dumps(entry, separators=(",", ":"), ensure_ascii=False).encode()
 
 
 def project_of(organization: Organization, name: str, makes: bool = False) -> str:
