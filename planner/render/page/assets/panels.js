@@ -426,8 +426,11 @@ canvas.addEventListener("keydown", event => {
 document.addEventListener("keydown", event => {
   const isTyping = event.target.matches("input[type=search], input[type=text], select");
   if (event.key === "/" && !isTyping) { event.preventDefault(); $("search").focus(); }
+  else if (event.key === "Escape" && document.querySelector(".menu[open]")) { const [menu] = document.querySelectorAll(".menu[open]"); closeMenus(null); menu.firstElementChild.focus(); }
   else if (event.key === "Escape") { if (isTyping) canvas.focus(); else clearMarks(); }
 });
+const closeMenus = but => { for (const menu of document.querySelectorAll(".menu[open]")) if (menu !== but) menu.open = false; };
+document.addEventListener("click", event => closeMenus(event.target.closest(".menu")));
 let held = null;
 canvas.addEventListener("pointerdown", event => { held = { x: event.clientX, y: event.clientY, moved: false }; canvas.setPointerCapture(event.pointerId); });
 canvas.addEventListener("pointermove", event => {
