@@ -50,12 +50,13 @@ def grounds(graph: Graph, edges: AbstractSet[Edge]) -> Iterator[tuple[Edge, Edge
         if (edge := (dependent, dependency)) in edges:
             mentions[edge].append((target, path))
     objects = speakers(graph)
+    stated = [name for name in _MENTIONS if database.facts.rows(name)]
     made = {**makers(graph.program, database, "edge", edges), **_ordered(graph, mentions, objects)}
     for edge in sorted(edges):
         sources = [
             source
             for target, path in sorted(mentions.get(edge, ()))
-            if (source := _source(graph, objects.get(edge[0], ()), target, path)) is not None
+            if (source := _source(graph, stated, objects.get(edge[0], ()), target, path)) is not None
         ]
         known = {(s.get("file"), s.get("line"), s.get("state")): s for s in sources}
         yield (
@@ -99,10 +100,10 @@ def speakers(graph: Graph) -> dict[str, tuple[str, ...]]:
     return result
 
 
-def _source(graph: Graph, objects: tuple[str, ...], target: str, path: str) -> dict[str, Any] | None:
+def _source(graph: Graph, stated: list[str], objects: tuple[str, ...], target: str, path: str) -> dict[str, Any] | None:
     facts = graph.database.facts
     for object in objects:
-        for predicate in _MENTIONS:
+        for predicate in stated:
             source = facts.source(predicate, (object, target, path))
             if source is not None:
                 return source_json(source)

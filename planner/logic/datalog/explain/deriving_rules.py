@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Set as AbstractSet
-from itertools import islice
+from itertools import islice, zip_longest
 from typing import Any
 
 from planner.foundation.vocabulary.records import frozen
@@ -17,7 +17,7 @@ from planner.language.syntax.rule_syntax import Atom, Literal, RuleVariable, Ter
 from planner.logic.datalog.engine.evaluate import Database
 from planner.logic.datalog.engine.interpret import Assignment
 from planner.logic.datalog.engine.program import CompiledFunction, RuleProgram
-from planner.logic.datalog.explain.render import reason_text
+from planner.logic.datalog.explain.render import plain
 from planner.logic.datalog.explain.search import Relations, matched_head
 from planner.logic.datalog.language.model import Rule, outer_names
 from planner.logic.datalog.language.order import join_order
@@ -128,7 +128,8 @@ class _Reasons:
 
     def __init__(self, rule: Rule, relations: Relations) -> None:
         self.rule, self.relations = rule, relations
-        self.named = set(_NAMED.findall(rule.reason))
+        self.parts = _NAMED.split(rule.reason)
+        self.named = set(self.parts[1::2])
         self.outer = outer_names(rule.head, rule.body)
         self.ordered: list[Literal] | None = None
         self.lookups: list[_Lookup] | None = None
@@ -137,7 +138,10 @@ class _Reasons:
         start = matched_head(self.rule, row) or {}
         if not self.named <= start.keys():
             start = self._looked_up(start) or self._solved(start)
-        return reason_text(self.rule, start)
+        if not self.rule.reason:
+            return self.rule.text
+        texts = [plain(start[name]) if name in start else f"{{{name}}}" for name in self.parts[1::2]]
+        return "".join(map("".join, zip_longest(self.parts[::2], texts, fillvalue="")))
 
     def _looked_up(self, start: Assignment) -> Assignment | None:
         """The values that the reason names where plain lookups find each in one way only. As the row holds by this
