@@ -1,6 +1,6 @@
 """The record of what the objects of a state were last applied with: a document of its own, where the state is.
 
-    {"format_version": "2.1", "lineage": "...", "salt": "...",
+    {"format_version": "3.0", "lineage": "...", "salt": "...",
      "runs": {"1f0c...": {"serial": 7, "whole": true, "modules": {"net": "../net"},
                           "files": {"main.tf": "0a1b..."},
                           "variables": {"size": {"type": "number", "value": 3}},
@@ -24,9 +24,9 @@ connections read (planner.answers.documents.recorded_sources); of sensitive valu
 
 from __future__ import annotations
 
-import base64
 import os
 import zlib
+from base64 import b64decode, b64encode
 from bisect import bisect_left
 from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
@@ -38,9 +38,7 @@ from planner.foundation.vocabulary.address import AddressError, parse_resource_i
 from planner.foundation.vocabulary.records import evolve, field, frozen
 
 T = TypeVar("T")
-VERSION = "2.1"
-WITHOUT_ALTERED = "2.0"
-"""the version before: it counts where the last apply did everything"""
+VERSION = "3.0"
 CREATED, DESTROYED = "+", "-"
 """in place of attributes that changed"""
 MOST_BYTES = 64 << 20
@@ -205,8 +203,8 @@ def record_bytes(record: InputRecord) -> bytes:
         "runs": {key: run.json for key, run in record.runs.items()},
         "objects": dict(record.objects),
         "altered": {of: dict(serials) for of, serials in record.altered.items()},
-        "entries": base64.b85encode(bytes.fromhex("".join(sorted(record.entries)))).decode(),
-        "sources": base64.b85encode(texts).decode(),
+        "entries": b64encode(bytes.fromhex("".join(sorted(record.entries)))).decode(),
+        "sources": b64encode(texts).decode(),
     }
     return orjson.dumps(document, option=orjson.OPT_SORT_KEYS)
 
@@ -215,19 +213,18 @@ def read_record(data: bytes) -> InputRecord | None:
     """The record in a document; None for anything else."""
     try:
         document = orjson.loads(data)
-        is_earlier = document["format_version"] == WITHOUT_ALTERED and not document["objects"]
-        if document["format_version"] != VERSION and not is_earlier:
+        if document["format_version"] != VERSION:
             return None
         unpacker = zlib.decompressobj()
-        texts = unpacker.decompress(base64.b85decode(document["sources"]), MOST_BYTES)
+        texts = unpacker.decompress(b64decode(document["sources"]), MOST_BYTES)
         sources = _texts(orjson.loads(texts)) if not unpacker.unconsumed_tail else {}
         runs = {str(key): _run(raw) for key, raw in document["runs"].items()}
         objects, lineage, salt = _texts(document["objects"]), str(document["lineage"]), str(document["salt"])
-        entries = base64.b85decode(document["entries"]).hex()
+        entries = b64decode(document["entries"]).hex()
         digests = frozenset(entries[at : at + 2 * _SIZE] for at in range(0, len(entries), 2 * _SIZE))
         altered = {
             str(of): {str(name): int(serial) for name, serial in serials.items()}
-            for of, serials in document.get("altered", {}).items()
+            for of, serials in document["altered"].items()
         }
         return InputRecord(lineage, salt, runs, objects, sources, digests, altered)
     except (ValueError, KeyError, TypeError, AttributeError, AddressError, zlib.error):
