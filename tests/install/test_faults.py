@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -263,3 +264,17 @@ def test_credentials_do_not_follow_to_other_hosts(tmp_path: Path, world: World, 
     answer = Web(0).get(f"{world.url}/here", {"Authorization": "Bearer s3cret"})
     assert answer.body == b"got it"
     assert ["authorization" in headers for _, headers in world.requests] == [True, False]
+
+
+def test_a_host_that_does_not_exist_is_not_asked_again(monkeypatch: Any) -> None:
+    from planner.foundation.vocabulary.diagnostic import InstallError
+    from planner.world.install.web import Web
+
+    def unknown(*_: Any, **__: Any) -> Any:  # without a network, the machine's own answer is another one
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
+    pauses: list[float] = []
+    with pytest.raises(InstallError, match=r"nowhere\.invalid"):
+        Web(retries=3, pause=pauses.append).document("https://nowhere.invalid/")
+    assert pauses == []

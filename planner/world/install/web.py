@@ -11,6 +11,7 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import socket
 import ssl
 import string
 import time
@@ -325,6 +326,8 @@ def _may_pass(status: int) -> bool:
 
 def _is_final(problem: Exception) -> bool:
     reason = getattr(problem, "reason", problem)
+    if isinstance(reason, socket.gaierror):
+        return reason.errno != socket.EAI_AGAIN  # there is no host of this name
     return isinstance(reason, ssl.SSLCertVerificationError) or isinstance(problem, PermissionError | IsADirectoryError)
 
 
