@@ -39,7 +39,7 @@ def document_html(document: dict[str, Any], below: str = "", is_live: bool = Fal
         "@policy@": escape(f"{sources}; base-uri 'none'; form-action 'none'"),
         "@title@": escape(document["title"]),
         "@summary@": "".join(f"<p>{escape(line)}</p>" for line in document["summary"]),
-        "@about@": "".join(f"<dt>{escape(word)}</dt><dd>{escape(text)}</dd>" for word, text in document["about"]),
+        "@about@": "".join(map(_about, document["about"])),
         "@live@": _asset("live.html") if is_live else "",
         "@noun@": escape(document["noun"]),
         "/*style*/": style,
@@ -48,6 +48,10 @@ def document_html(document: dict[str, Any], below: str = "", is_live: bool = Fal
         "@data@": json_in_html(document),
     }
     return _MARKS.sub(lambda mark: parts[mark[0]], _asset("page.html"))
+
+
+def _about(pair: list[str]) -> str:
+    return "<div><dt>{}</dt> <dd>{}</dd></div>".format(*map(escape, pair))
 
 
 def json_in_html(document: Any) -> str:

@@ -53,7 +53,7 @@ function renew(document_) {
   document.title = data.title;
   document.querySelector("h1").textContent = data.title;
   document.querySelector(".summary").replaceChildren(...data.summary.map(line => el("p", {}, line)));
-  $("about").replaceChildren(...data.about.flatMap(([word, text]) => [el("dt", {}, word), el("dd", {}, text)]));
+  $("about").replaceChildren(...data.about.map(([word, text]) => el("div", {}, el("dt", {}, word), " ", el("dd", {}, text))));
   fillSide(); syncControls(); fillList(); showOverview(); follow();
 }
 

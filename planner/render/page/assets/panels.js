@@ -334,7 +334,12 @@ function fillSide() {
     el("li", {}, button(`${name} (${number})`, () => chooseGroup(name), { "data-group": name, "aria-pressed": String(group === name) }));
   some($("groups"), [...groups].sort((a, b) => b[1] - a[1]), groupItem, 8);
   $("verdictsection").hidden = !data.verdicts.length;
-  $("verdicts").replaceChildren(...data.verdicts.map(verdict => el("li", {}, verdictLine(verdict), changeButton(verdict[2]))));
+  const found = new Map(); // objects by verdict
+  for (const [kind, code, address, message] of data.verdicts) { const key = JSON.stringify([kind, code, message]); found.set(key, [...(found.get(key) || []), address]); }
+  $("verdicts").replaceChildren(...[...found].map(([key, addresses]) => {
+    const [kind, code, message] = JSON.parse(key), item = (address, short) => el("li", {}, changeButton(address, short));
+    return el("li", {}, el("strong", {}, kind), ` ${code}: ${message}`, some(el("ul", { class: "plain" }), addresses, item, 5, address => address));
+  }));
   $("views").hidden = data.views.length < 2;
   $("view").replaceChildren(...data.views.map((view, n) => el("option", { value: n }, view.title)));
   $("view").value = data.views.indexOf(scene.view);
