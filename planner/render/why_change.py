@@ -366,7 +366,7 @@ def _with_renewals(hops: list[CauseStep], name: str, known: Mapping[str, str]) -
         if after is not None and after.note == TRIGGER:
             text, source = text.replace(",", f" ({TRIGGER}, {place_of(after.source)}),", 1), None
         is_are, its = ("are", "their") if hop.also else ("is", "its")
-        note = f"{re.sub('^is ', f'{is_are} ', text)} {its} {value} changes"
+        note = f"{re.sub('^is ', f'{is_are} ', text)} {its} {value} {is_are} known after apply"
         also = tuple(other.rpartition(".")[0] for other in hop.also)
         yield evolve(hop, what=owner, kind="renewed", note=note, source=source, also=also)
         skips = bool(request)

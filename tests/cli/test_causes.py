@@ -295,7 +295,9 @@ resource "terraform_data" "b" {
     assert planner("apply", "-auto-approve").code == 0
     hops = "      -> terraform_data.a (main.tf:3, replaced)\n        -> terraform_data.b (main.tf:9, replaced)\n"
     assert hops in planner("why", "-var=v=2").out
-    renewed = '  <- terraform_data.a is replaced, so its id changes: triggers_replace[0] 1 -> "2" (main.tf:3)\n'
+    renewed = (
+        '  <- terraform_data.a is replaced, so its id is known after apply: triggers_replace[0] 1 -> "2" (main.tf:3)\n'
+    )
     assert renewed in planner("why", "terraform_data.b", "-var=v=2").out
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from base64 import b64decode, b85encode
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -151,11 +152,14 @@ def test_a_spoiled_record_is_no_record(applied: Path, planner: Run, spoiled: byt
     assert "may have changed" in lines(planner)["terraform_data.file"]
 
 
-def test_a_record_of_the_version_before_counts_after_a_whole_apply(applied: Path, planner: Run) -> None:
+@pytest.mark.parametrize("version", ["2.0", "2.1"])
+def test_a_record_of_a_version_before_counts_after_a_whole_apply(applied: Path, planner: Run, version: str) -> None:
     path = applied / ".terraform.tfstate.applied.json"
     record = json.loads(path.read_text())
-    del record["altered"]
-    path.write_text(json.dumps(record | {"format_version": "2.0"}))
+    if version == "2.0":
+        del record["altered"]
+    in_base85 = {key: b85encode(b64decode(record[key])).decode() for key in ("entries", "sources")}
+    path.write_text(json.dumps(record | in_base85 | {"format_version": version}))
     (applied / "data.txt").write_text("two")
     assert lines(planner)["terraform_data.file"] == "data.txt (read at main.tf:23)"
 

@@ -51,7 +51,8 @@ resource "terraform_data" "all" {
 UPDATED = "terraform_data.server is updated in place: "
 MANY = "terraform_data.server is updated in place: {} parts of input differ"
 BY_MAJOR = [
-    '  <- terraform_data.database is replaced, so its id changes: triggers_replace.major "15" -> "16" (main.tf:10)',
+    "  <- terraform_data.database is replaced, so its id is known after apply: triggers_replace.major "
+    '"15" -> "16" (main.tf:10)',
     '  <- var.major "15" -> "16" (-var=major)',
 ]
 

@@ -48,7 +48,8 @@ resource "terraform_data" "index" {
 TAINT = "planner taint terraform_data.release"
 EDITED = "the state is edited"
 BY_NEW_TAG = [
-    '  <- terraform_data.release is replaced, so its id changes: triggers_replace[0] "1.4" -> "1.5" (main.tf:8)',
+    "  <- terraform_data.release is replaced, so its id is known after apply: triggers_replace[0] "
+    '"1.4" -> "1.5" (main.tf:8)',
     '  <- var.tag "1.4" -> "1.5" (-var=tag)',
 ]
 
@@ -142,7 +143,7 @@ def edit(work: Path, edits: dict[str, str], run: Callable[..., object]) -> None:
             "terraform_data.backup",
             [
                 "terraform_data.backup is updated in place: input will be known after the apply (main.tf:16)",
-                "  <- terraform_data.release is tainted, so it is replaced and its id changes (main.tf:6)",
+                "  <- terraform_data.release is tainted, so it is replaced and its id is known after apply (main.tf:6)",
                 "  To keep it: planner untaint terraform_data.release",
             ],
             id="tainted",

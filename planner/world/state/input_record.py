@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import os
 import zlib
-from base64 import b64decode, b64encode
+from base64 import b64decode, b64encode, b85decode
 from bisect import bisect_left
 from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
@@ -39,6 +39,9 @@ from planner.foundation.vocabulary.records import evolve, field, frozen
 
 T = TypeVar("T")
 VERSION = "3.0"
+IN_BASE85 = "2.1"
+WITHOUT_ALTERED = "2.0"
+"""versions before; the first of them counts where the last apply did everything"""
 CREATED, DESTROYED = "+", "-"
 """in place of attributes that changed"""
 MOST_BYTES = 64 << 20
@@ -213,18 +216,21 @@ def read_record(data: bytes) -> InputRecord | None:
     """The record in a document; None for anything else."""
     try:
         document = orjson.loads(data)
-        if document["format_version"] != VERSION:
+        version = document["format_version"]
+        is_earlier = version == IN_BASE85 or (version == WITHOUT_ALTERED and not document["objects"])
+        if version != VERSION and not is_earlier:
             return None
+        decode = b85decode if is_earlier else b64decode
         unpacker = zlib.decompressobj()
-        texts = unpacker.decompress(b64decode(document["sources"]), MOST_BYTES)
+        texts = unpacker.decompress(decode(document["sources"]), MOST_BYTES)
         sources = _texts(orjson.loads(texts)) if not unpacker.unconsumed_tail else {}
         runs = {str(key): _run(raw) for key, raw in document["runs"].items()}
         objects, lineage, salt = _texts(document["objects"]), str(document["lineage"]), str(document["salt"])
-        entries = b64decode(document["entries"]).hex()
+        entries = decode(document["entries"]).hex()
         digests = frozenset(entries[at : at + 2 * _SIZE] for at in range(0, len(entries), 2 * _SIZE))
         altered = {
             str(of): {str(name): int(serial) for name, serial in serials.items()}
-            for of, serials in document["altered"].items()
+            for of, serials in document.get("altered", {}).items()
         }
         return InputRecord(lineage, salt, runs, objects, sources, digests, altered)
     except (ValueError, KeyError, TypeError, AttributeError, AddressError, zlib.error):
