@@ -71,7 +71,7 @@ def asking(calls: W, terminal: Terminal, may_ask: bool) -> W:
         return calls
 
     def ask_variable(name: str, description: str, sensitive: bool) -> str | None:
-        remark = description or "It has no default, and no value was given."
+        remark = description or "The variable has no default, and no value is set."
         try:
             return ask(f"var.{name}", remark, terminal, True, sensitive)
         except (Failure, OSError):  # no answer: the missing value is reported like any other

@@ -23,7 +23,7 @@ LINKS = (
         "The address of a line, with {file}, {line} and {revision} (default: that of the CI service).",
         value="URL",
     ),
-    Flag("page", "string", "The future address of the page, for links to it.", value="URL"),
+    Flag("page", "string", "The address at which the page will be published, for links to it.", value="URL"),
 )
 REVIEW = (
     Flag("markdown", "string", "Write the review as Markdown for a comment on a pull request.", value="FILE"),

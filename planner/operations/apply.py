@@ -184,7 +184,7 @@ def _nothing_to_refresh(state: State) -> list[Diagnostic]:
     """A warning when the state has no object to look at."""
     if any(r.mode == "managed" for r in state.resources.values()):
         return []
-    detail = "The state has no objects of resources, so there is nothing to look at."
+    detail = "The state contains no managed resources, so there is nothing to refresh."
     return [warning("state.nothing_to_refresh", "Empty or non-existent state", detail)]
 
 
@@ -213,26 +213,22 @@ def rescue(store: Store, state: State) -> tuple[list[Diagnostic], bytes]:
         if journal is not None and recovered:
             return [_kept_in_journal(journal, f"It could not be written to {reason}")], b""
         detail = (
-            f"{reason} Nothing on the disk has what was done. The state is printed: save it, from the first brace to "
+            f"{reason} The state is not saved on disk. It is printed instead: save it, from the first brace to "
             f"the last, as {ERRORED}, then run `planner state push {ERRORED}`."
         )
         return [error("state.unsaved", "State could not be saved", detail)], data
     if journal is not None and recovered:
-        return [
-            _kept_in_journal(
-                journal, f"It is in {ERRORED} too, which `planner state push {ERRORED}` would put in place."
-            )
-        ], b""
+        return [_kept_in_journal(journal, f"A copy is in {ERRORED}; `planner state push {ERRORED}` restores it.")], b""
     detail = (
-        f"It was written to {ERRORED} in the working directory instead. Do not plan or apply before it is in place, "
-        f"or what was done now is done again: remove the cause and run `planner state push {ERRORED}`."
+        f"The state was written to {ERRORED} in the working directory instead. Remove the cause and run "
+        f"`planner state push {ERRORED}` before the next plan or apply. Otherwise the same changes are made again."
     )
     return [error("state.rescued", "State saved to a local file", detail)], b""
 
 
 def _kept_in_journal(journal: Journal, more: str) -> Diagnostic:
     detail = (
-        f"What was done is in the journal {journal.path}. Remove the cause: then the next command that writes "
-        f"the state adopts it. {more}"
+        f"The completed changes are in the journal {journal.path}. Once the cause is removed, the next command "
+        f"that writes the state adopts them. {more}"
     )
     return warning("state.in_journal", "State saved only in the journal", detail)

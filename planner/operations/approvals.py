@@ -46,7 +46,7 @@ def sign(options: OperationOptions, path: str, key: str, expires: float = 0.0) -
     opened = open_plan(options, path, diagnostics, only_shown=True)
     diagnostics.check()
     if opened.plan.errored:
-        detail = f"{path} is a plan that failed, which cannot be applied."
+        detail = f"{path} is a failed plan, which cannot be applied."
         raise Failure(error("signature.errored_plan", "Nothing to sign", detail))
     return _signed(path, key, _statement(os.path.basename(path), data, _of_plan(opened), expires), signer)
 

@@ -139,8 +139,8 @@ def _current(
 
 def _init_required(reason: str, mark: str) -> Diagnostic:
     detail = (
-        f"Reason: {reason}\n\nThe backend keeps the state. Run init: with -migrate-state it copies the state to where "
-        "it is kept from now on, with -reconfigure it leaves every state where it is. Nothing has been changed."
+        f"Reason: {reason}\n\nThe backend stores the state. Run planner init with -migrate-state to copy the state to "
+        "the new backend, or with -reconfigure to leave all states unchanged. Nothing has been changed."
     )
     return error("backend.init_required", f'Backend initialization required{mark} please run "planner init"', detail)
 
@@ -392,7 +392,7 @@ def _select(how: BackendInit, backend: Backend, workspace: str) -> list[Diagnost
     lines = "\n".join(f"{number}. {name}" for number, name in enumerate(names, 1))
     answer = how.ask(
         f"The currently selected workspace ({workspace}) does not exist.",
-        f"The number of one of these selects it; `workspace new` creates others.\n\n{lines}",
+        f"Enter the number of a workspace; `planner workspace new` creates others.\n\n{lines}",
     )
     if not answer.isdecimal() or not 1 <= int(answer) <= len(names):
         return [error("backend.workspace", "Failed to select workspace", f'"{answer}" is not one of the numbers.')]

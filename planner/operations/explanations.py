@@ -320,7 +320,7 @@ def with_chains(made: MadePlan[Unstored], proof: dict[str, Any]) -> dict[str, An
         (node,), _ = vertices_meant(graph, objects)
         targets = ", ".join(f"-target={address}" for address in along)
         chains.append(
-            (f"{objects[0]} comes along with {targets}", target_chain(graph, node, made.plan.mode == "destroy"))
+            (f"{objects[0]} is included by {targets}", target_chain(graph, node, made.plan.mode == "destroy"))
         )
     if graph is not None and does(action, "sets_aside"):
         (node,), _ = vertices_meant(graph, [name])

@@ -166,7 +166,7 @@ def _of_change(options: OperationOptions, words: tuple[str, ...], plan_file: str
     because = explainer.causes().get(subject.name)
     goal = [subject.predicate, subject.name, subject.action]
     if because is None:
-        return _document(goal, Fixes(stuck="There is no cause to take away.")), []
+        return _document(goal, Fixes(stuck="There is no cause to remove.")), []
     sets = causes_of(because, explainer.what_was(subject))
     tried = list(_moves(options, plan_file, made, subject))
     attempts = [_attempt(options, plan_file, made, subject, causes) for causes in sets[:MOST_SETS]]
@@ -174,7 +174,9 @@ def _of_change(options: OperationOptions, words: tuple[str, ...], plan_file: str
     limit = f"There are {len(sets) - MOST_SETS} more candidates." if len(sets) > MOST_SETS else ""
     if because.is_guess:
         notes = explainer.worlds.notes if explainer.worlds is not None else []
-        limit = " ".join(filter(None, (*(notes or ["These are candidates: what they were is not on record."]), limit)))
+        limit = " ".join(
+            filter(None, (*(notes or ["These are candidates, because their former values are not on record."]), limit))
+        )
     return _document(goal, Fixes(tuple(tried), limit)), []
 
 
@@ -223,7 +225,7 @@ def _attempt(
             inputs[what.removeprefix("var.")] = before
             defaults += [f"{what} = {value}"] if by_default else []
         elif cause.root.kind == "text":
-            why = "this needs an edit" if cause.before else "its former text is not on record"
+            why = "this needs an edit" if cause.before else "its former content is not on record"
             return Fix(places, False, f"not checked: {why}")
         elif cause.root.kind == "file" and former is not None and _is_recorded(former.tree, what):
             files.add(absolute_path(what.removeprefix("file ")))
@@ -246,7 +248,7 @@ def _attempt(
     if action is not None and action != subject.action:
         return Fix(places, True, f"checked: {how} {words_for(action).is_planned.removeprefix('is ')} instead")
     if defaults:
-        return Fix(places, False, "not checked: its former value is not on record, and the default is not it")
+        return Fix(places, False, "not checked: its former value is not on record, and the default differs from it")
     if action is None:
         return Fix(places, False, f"not checked: planning {how if defaults else 'with it'} failed")
     return Fix(places, False, f"checked: even {how} {words_for(action).is_planned.removeprefix('is ')}")

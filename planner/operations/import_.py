@@ -106,8 +106,8 @@ def _looked_up(loaded: Loaded[OperationOptions], target: ResourceAddress) -> lis
 
 def _managed(target: ResourceAddress) -> list[Diagnostic]:
     detail = (
-        f"The state already has an object for {target}. Forget it first (planner state rm) if another one should take "
-        "its place."
+        f"The state already has an object for {target}. To import a different one, first forget it "
+        "with planner state rm."
     )
     return [error("import.managed", "Resource already managed", detail, address=str(target))]
 
@@ -123,7 +123,7 @@ def _target(loaded: Loaded[OperationOptions], text: str) -> ResourceAddress:
         raise Failure(error("import.address", "Invalid target resource address", detail))
     module = loaded.config.root.descendant(address.path)
     if module is None:
-        detail = f"The configuration calls no module for {address.module}. Write the module block first."
+        detail = f"The configuration does not call {address.module}. Write the module block first."
         raise Failure(error("import.no_module", "Import to non-existent module", detail))
     if address.config.relative not in module.resources:
         where = f"the module {address.module}" if address.path else "the root module"

@@ -187,7 +187,7 @@ def copy_module(source: str, directory: str) -> list[Diagnostic]:
     """Copy a local module into a directory without configuration. Hidden files stay behind."""
     try:
         if any(name != ".terraform" for name in os.listdir(directory)):
-            detail = "-from-module copies a module into an empty directory. Leave the option out."
+            detail = "-from-module copies a module into an empty directory. Remove the option."
             return [error("init.not_empty", "The working directory already contains files", detail)]
         kind = "local" if os.path.isabs(source) else parse_module_source(source).kind
     except SourceError as problem:
@@ -199,7 +199,7 @@ def copy_module(source: str, directory: str) -> list[Diagnostic]:
         return [error("init.from_module", "Module source is not supported", detail)]
     origin = os.path.join(directory, source)
     if not os.path.isdir(origin):
-        detail = f"There is no directory {source}, which -from-module names."
+        detail = f"The directory {source}, named by -from-module, does not exist."
         return [error("init.from_module", "Unreadable module directory", detail)]
     inside = os.path.realpath(directory)
 

@@ -104,10 +104,10 @@ def init_providers(
 ) -> list[Diagnostic]:
     """Select and install the providers of a working directory, and record the selections."""
     if choices.lockfile not in ("", "readonly"):
-        detail = f"-lockfile is readonly or nothing, not {choices.lockfile!r}."
+        detail = f"-lockfile accepts only readonly, not {choices.lockfile!r}."
         return [error("install.lockfile_mode", "Invalid lock file mode", detail)]
     if choices.upgrade and choices.lockfile:
-        detail = "-upgrade makes new selections, which -lockfile=readonly forbids to record. Use one of them."
+        detail = "-upgrade changes the lock file, which -lockfile=readonly does not allow. Use only one of them."
         return [error("install.readonly_upgrade", "Conflicting options", detail)]
     try:
         wanted = requirements(config, state, others, names)
@@ -172,7 +172,7 @@ def _source(net: InstalledConnections, directory: str, plugin_dirs: tuple[str, .
     """The source of packages here. Raises Failure."""
     cache = net.config.cache
     if cache and not os.path.isdir(cache):
-        detail = f"The plugin cache directory {cache} does not exist. Create it, or leave the setting out."
+        detail = f"The plugin cache directory {cache} does not exist. Create it, or remove the setting."
         raise Failure(error("install.no_cache", "Plugin cache cannot be used", detail))
     if plugin_dirs:
         for path in plugin_dirs:
@@ -196,7 +196,7 @@ def _similar(wanted: Iterable[str]) -> list[Diagnostic]:
         warning(
             "install.two_registries",
             "Potential provider misconfiguration",
-            f"Two providers of type {name} are needed, which are probably meant to be one: {', '.join(item)}.",
+            f"The configuration requires several providers of type {name}, probably by mistake: {', '.join(item)}.",
         )
         for name, item in sorted(names.items())
         if len(item) > 1
@@ -219,7 +219,9 @@ def _legacy(wanted: Iterable[str]) -> list[Diagnostic]:
 
 def _readonly(new: Locks, before: Locks) -> list[Diagnostic]:
     if set(new) != set(before):
-        detail = "Other providers are needed than the lock file selects, and -lockfile=readonly forbids to change it."
+        detail = (
+            "The lock file does not match the required providers, and -lockfile=readonly does not allow changing it."
+        )
         return [error("install.readonly", "Provider dependency changes detected", detail)]
     detail = "The selections or checksums changed; they were not recorded because of -lockfile=readonly."
     return [warning("install.readonly", "Provider lock file not updated", detail)]
@@ -316,7 +318,7 @@ def lock_providers(
         write_locks(directory, new)
     except Failure as failure:
         return problems + failure.diagnostics
-    say("\nThe lock file was updated." if changed else "\nThe lock file had everything already.")
+    say("\nThe lock file was updated." if changed else "\nThe lock file is already complete.")
     return problems
 
 

@@ -265,13 +265,13 @@ def state_push(options: StateOptions, data: bytes, force: bool = False) -> list[
     def check(old: State) -> tuple[State, list[str], list[Diagnostic]]:
         refused = ""
         if not force and old.lineage and given.lineage and old.lineage != given.lineage:
-            refused = "It belongs to another history (its lineage differs)."
+            refused = "Its lineage differs, so it belongs to a different state."
         elif not force and given.serial < old.serial:
-            refused = f"Its serial {given.serial} is older than the serial {old.serial} of the present state."
+            refused = f"Its serial {given.serial} is older than the serial {old.serial} of the current state."
         elif not force and old.lineage and given.serial == old.serial and not same_content(old, given):
-            refused = f"The present state has the same serial {old.serial}, but another content."
+            refused = f"The current state has the same serial {old.serial}, but different content."
         if refused:
-            detail = f"{refused} Push with -force to write it all the same; the present state is lost then."
+            detail = f"{refused} Push with -force to write it anyway; the current state is then lost."
             return old, [], [error("state.push_refused", "State refused", detail)]
         return given, ["state"], []
 

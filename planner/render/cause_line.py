@@ -36,20 +36,20 @@ _SEPARATOR = re.compile(r"[^\w.-]")
 KINDS = {
     "drift": "changed outside",
     "as-before": "none of its inputs changed since the last apply",
-    "left-state": "it was applied, and the state does not have it any more",
-    "not-in-state": "it was declared before, and the state does not have it",
+    "left-state": "it was applied before, but is no longer in the state",
+    "not-in-state": "it was declared before, but is not in the state",
     "unignored": "until now ignore_changes kept it as it was",
     "unapplied": "the configuration did not change: the state was changed outside planner",
     "gone": "removed or changed outside",
     "read": "as it was read",
     "function": "a function of the time of the apply",
-    "ephemeral": "opened when it is needed",
+    "ephemeral": "opened only when needed",
     "left-out": "left out of this plan",
     "replace_because_tainted": "tainted",
     "replace_by_request": "-replace",
     "delete_because_no_resource_config": "no longer declared",
     "delete_because_no_module": "its module is no longer declared",
-    "delete_because_no_move_target": "moved to where nothing is declared",
+    "delete_because_no_move_target": "moved to an address that is not declared",
 }
 
 _ASKED = ("replace_by_request", "no-call")
@@ -68,7 +68,7 @@ def because_lines(because: Because, address: str, actions: Mapping[str, str]) ->
     lines = ["because:", *_without_repeats(f"  {words_of(step, actions)}" for step in reversed(because.steps))]
     others = because.roots[1:]
     if others:
-        word = "any of these may be the cause, too" if because.is_guess else "more causes"
+        word = "any of these may also be the cause" if because.is_guess else "more causes"
         lines.append(f"  {word}: {', '.join(words_of(step, actions) for step in others)}")
     return lines
 

@@ -50,17 +50,17 @@ NO_CAUSES = (
 OUTPUT = "output."
 """the beginning of the names of outputs among changes"""
 _THEMSELVES = {
-    "create": "Declared, and not there yet",
+    "create": "Declared, but not created yet",
     "delete_because_no_resource_config": "No longer declared",
     "delete_because_no_module": "Their module is no longer declared",
-    "delete_because_no_move_target": "Moved to where nothing is declared",
+    "delete_because_no_move_target": "Moved to an address that is not declared",
     "replace_because_tainted": "Tainted",
     "replace_by_request": "Named by -replace",
     "everything": "-destroy",
     "delete": "To be destroyed",
     "forget": "To be forgotten",
-    "left-state": "Applied, and not in the state any more",
-    "not-in-state": "Declared before, and not in the state",
+    "left-state": "Applied before, but no longer in the state",
+    "not-in-state": "Declared before, but not in the state",
     "gone": "Removed or changed outside",
     "read_because_config_unknown": "Read during the apply, because a part of the configuration is not known before",
     "read_because_dependency_pending": "Read during the apply, because dependencies change before",

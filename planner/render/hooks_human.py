@@ -133,8 +133,8 @@ class HumanHooks(ProgressHooks):
 
     def stopping(self) -> None:
         self._line(
-            "\nInterrupt received.\nWhat is running may end; the state is saved then. "
-            "A second interrupt ends at once, and data may be lost.\n"
+            "\nInterrupt received.\nWaiting for running operations to finish; then the state is saved. "
+            "A second interrupt exits immediately, and data may be lost.\n"
         )
 
     def log(self, message: str) -> None:

@@ -336,7 +336,7 @@ class JsonHooks(Hooks):
     # ---- the walk
 
     def stopping(self) -> None:
-        self.lines.log("Interrupt received: what is running may end, then the state is saved.")
+        self.lines.log("Interrupt received: waiting for running operations to finish; then the state is saved.")
 
     def log(self, message: str) -> None:
         self.lines.log(message)

@@ -73,7 +73,7 @@ class PlanText:
         everything = [c for c in plan.changes if is_shown(c)]
         changes = [c for c in everything if not self.only or verb_of(c.action) in self.only]
         if everything and not changes:
-            out(f"Changes in this plan: {len(everything)}; none is one of {', '.join(sorted(self.only))}.")
+            out(f"Changes in this plan: {len(everything)}; none of them matches -only={','.join(sorted(self.only))}.")
             return
         outputs = self.outputs()
         drifted = self._drift(bool(changes or outputs))
@@ -91,7 +91,7 @@ class PlanText:
         if changes:
             out()
             if plan.errored:
-                self._say("These actions were planned before a problem stopped the planning:")
+                self._say("Planning failed. The changes planned so far:")
             else:
                 self._say("Planner will perform the following actions:")
             self.bodies(changes)
@@ -201,7 +201,7 @@ class PlanText:
         """The parts that are left for a later plan."""
         if self.plan.deferred:
             self.terminal.out()
-            self._say("Left for a later plan, with all that depends on it:")
+            self._say("Left for a later plan, together with everything that depends on it:")
             for block, argument, place in self.plan.deferred:
                 self.terminal.out(f"  - {block}: {deferral_cause(argument) or f'{argument} at {place}'}")
 
@@ -230,7 +230,7 @@ class PlanText:
         """The words for a change that -target does not name."""
         targets = self.plan.limits.bringing(parse_resource_instance(change.address)) if self.plan.limits.targets else ()
         more = f" and {len(targets) - 1} more" if len(targets) > 1 else ""
-        return f"(comes along with -target={targets[0]}{more})" if targets else ""
+        return f"(included by -target={targets[0]}{more})" if targets else ""
 
     def difference(self, change: ResourceChange, drift: bool = False) -> Diff:
         relevant = self._relevant(change) if drift else EVERYWHERE
@@ -319,7 +319,7 @@ class PlanText:
         self.terminal.out()
         if plan.errored:
             title = self.paint("Planning failed.", "bold", "red")
-            self.terminal.out(f"{title} {self.paint('A problem stopped it before anything was planned.', 'bold')}")
+            self.terminal.out(f"{title} {self.paint('No changes were planned before the first error.', 'bold')}")
             self.terminal.out()
             return
         sentence, remark = DEFERRED if plan.deferred else NOTHING[plan.mode]
@@ -327,7 +327,7 @@ class PlanText:
         self.terminal.out(f"{self.paint('No changes.', 'bold', colour)} {self.paint(sentence, 'bold')}")
         unread = sum(any(row[0] == "recorded_only" for row in change.facts) for change in plan.changes)
         if unread:  # -minimal-refresh
-            remark = f"{_objects(unread)} not read: by the state, nothing about them changes."
+            remark = f"{_objects(unread)} not read: the state matches the configuration."
         if unread or not follows_next():
             self.terminal.out()
             self._say(remark)
@@ -354,7 +354,7 @@ def _meaning(action: str) -> str:
 
 DEFERRED = (
     "The rest is left for a later plan.",
-    "What can be planned now was compared with the real objects, and no differences were found.",
+    "The part that can be planned now matches the real objects.",
 )
 NOTHING = {
     "normal": (
@@ -365,7 +365,10 @@ NOTHING = {
         "Your infrastructure still matches the configuration.",
         "The real objects are still as the last apply left them.",
     ),
-    "destroy": ("No objects need to be destroyed.", "Nothing is managed here, or it was already deleted elsewhere."),
+    "destroy": (
+        "No objects need to be destroyed.",
+        "No objects are managed here, or all of them were already deleted outside planner.",
+    ),
 }
 
 

@@ -117,8 +117,8 @@ class HumanView(View):
             terminal.out(f"\nTo perform exactly these actions, run:\n    planner apply {file(path)}")
             return
         text = (
-            "Note: The plan was not saved with -out, so applying later may do something else when anything changes "
-            "in between."
+            "Note: The plan was not saved with -out, so a later apply may perform different actions if anything "
+            "changes in between."
         )
         terminal.out(wrap(text, width))
 

@@ -19,7 +19,7 @@ MOST_VALUES = 3
 
 def what_if_text(comparison: PlanComparison, actions: Mapping[str, str], paint: Paint) -> str:
     """Each difference with its cause, and both counts. `actions`: of both plans, by name."""
-    lines = differences_lines(comparison, actions, paint) or ["Nothing would be planned otherwise."]
+    lines = differences_lines(comparison, actions, paint) or ["The planned changes would be the same."]
     without, within = Counts.of_plan(comparison.without.plan), Counts.of_plan(comparison.within.plan)
     lines += [
         "",

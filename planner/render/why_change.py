@@ -111,7 +111,7 @@ def _with_lines(document: dict[str, Any]) -> dict[str, Any]:
 
 _OWN = {
     "create": "it is declared and does not exist yet",
-    "gone": "its provider does not find it any more, so it was removed or changed outside",
+    "gone": "its provider no longer finds it, so it was removed or changed outside",
     "delete_because_no_resource_config": "it is no longer declared",
     "delete_because_no_module": "its module is no longer declared",
 }

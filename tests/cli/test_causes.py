@@ -179,7 +179,7 @@ def test_what_if_nothing_is_tried(planner: Run) -> None:
 
 
 def test_nothing_would_be_otherwise(planner: Run) -> None:
-    assert planner("what-if", "-var=image=1.2").out.startswith("Nothing would be planned otherwise.\n")
+    assert planner("what-if", "-var=image=1.2").out.startswith("The planned changes would be the same.\n")
 
 
 def test_the_document_of_a_plan_has_causes_when_asked(planner: Run) -> None:

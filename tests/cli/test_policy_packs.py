@@ -359,7 +359,7 @@ def test_what_has_expired_is_judged_by_the_time_of_the_apply(
         ({"expires": "2020-01-01"}, "has expired (2020-01-01)"),
         ({"address": "terraform_data.third"}, "matches no finding of this plan"),
         ({"address": "*"}, "matches everything"),
-        ({"code": "prot"}, "names a code that no policy gives"),
+        ({"code": "prot"}, "names a code that does not belong to any policy"),
     ],
 )
 def test_waivers_that_do_nothing_are_findings(folder: Path, planner: Run, waiver: dict[str, str], found: str) -> None:

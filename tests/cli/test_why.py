@@ -57,10 +57,10 @@ def test_depth_and_one_step(planner):
 def test_another_action(planner):
     ran = planner("why", "replace", "terraform_data.a")
     assert ran.code == 1 and "No replace is planned for terraform_data.a" in ran.err
-    assert "use planner why create" in ran.err and "there is no object of it yet" in ran.err
+    assert "use planner why create" in ran.err and "it has no object yet" in ran.err
     ran = planner("why", "-not", "replace", "terraform_data.a")
     head, _, _ = ran.out.partition("\n")
-    assert (ran.code, head) == (0, "terraform_data.a is created, not replaced: there is no object of it yet")
+    assert (ran.code, head) == (0, "terraform_data.a is created, not replaced: it has no object yet")
     ran = planner("why", "-not", "-full", "replace", "terraform_data.a")
     assert ran.code == 0 and "would need replaced(terraform_data.a)" in ran.out
     assert planner("why", "-not", "create", "terraform_data.a").code == 1

@@ -205,7 +205,7 @@ def test_decisions_that_say_it_all(work: Path) -> None:
 
 LACKING = {
     "no-op": ["input, output differ"],
-    "create": ["there is an object of it already"],
+    "create": ["it already has an object"],
     "delete": ["it is still declared (main.tf:1)", "-destroy was not given"],
     "forget": ["it is still declared (main.tf:1)", "-destroy was not given"],
     "read": ["it is not a data source"],

@@ -374,7 +374,10 @@ def test_dependencies_that_are_missing_or_of_another_version() -> None:
     near = '[dependencies."acme.base"]\nsource = "../acme.base"\nversion = "~> {version}"\n'
     loaded(*base, *pack("acme.a", "", near.format(version="1.0")))
     (alone,) = refused(*pack("acme.a", "", near.format(version="1.0")))
-    assert "which is not here. It is not in acme.base; one from elsewhere is named in .planner/policy.toml" in alone
+    assert (
+        "which is not installed. acme.base does not contain it. List a pack from another source in .planner/policy.toml"
+        in alone
+    )
     said = refused(*base, *pack("acme.a", "", near.format(version="2.0")))
     assert said[0].endswith("acme.a imports from acme.base ~> 2.0, and 1.0.0 is here.")
     far = '[dependencies."acme.base"]\nsource = "git::https://example.com/base.git?ref=v1"\n'

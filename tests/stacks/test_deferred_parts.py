@@ -96,7 +96,7 @@ def test_what_a_deferred_part_gives_is_waited_for(parts: Stack) -> None:
     assert "component.b is deferred: some of component.a is deferred." in text
     assert "d: Plan: 1 to add, 0 to change, 0 to destroy; 1 deferred; parts of component.a deferred." in text
     assert parts.run("query", 'component_changes("component.a", "defer", N)').split()[-1] == "1"
-    assert "is made from component.a, of which some is deferred, and its v is not known yet" in parts.run(
+    assert "is made from component.a, which is partly deferred, and its v is not known yet" in parts.run(
         "why", "deferred", "component.b"
     )
     assert "d: 3 added, 0 changed, 0 destroyed." in parts.run("apply", "-auto-approve")
@@ -132,7 +132,7 @@ def test_depends_on_waits_for_all_of_it_in_child_stacks_too(parts: Stack) -> Non
     found = {"component.a": "plan", "component.b": "defer", "stack.s.component.c": "defer"}
     assert parts.plan() == {"d": found}
     text = parts.run("why", "deferred", "component.b")
-    assert "component.b depends on component.a, of which some is deferred" in text
+    assert "component.b depends on component.a, which is partly deferred" in text
     parts.run("apply", "-auto-approve")
     assert "no changes." in parts.run("plan")
 

@@ -388,7 +388,7 @@ def minimal_refresh(it: Place) -> None:
     it.apply()
     fill(it.world, thing("a", size=5), thing("b", note="drift"))
     before = it.called("ReadResource")
-    assert "2 objects were not read: by the state, nothing about them changes." in it.run("plan", "-minimal-refresh")
+    assert "2 objects were not read: the state matches the configuration." in it.run("plan", "-minimal-refresh")
     assert it.called("ReadResource") == before
     why = it.run("why", "-minimal-refresh", "probe_thing.b")
     assert "as far as the state records it" in why and "-minimal-refresh reads only objects" in why

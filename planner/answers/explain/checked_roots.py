@@ -1,4 +1,4 @@
-"""The root causes that interventions confirm: of all that a change leads back to, those that make a difference."""
+"""Root causes of a change that interventions confirm: undoing them makes a difference."""
 
 from __future__ import annotations
 

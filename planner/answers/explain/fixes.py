@@ -40,7 +40,7 @@ def unknown_fixes(explainer: Explainer, text: str) -> Fixes:
     known."""
     base, goals = explainer.unknown_facts(text)
     search = _Unknown(base, goals[0])
-    stuck = "It rests on no reference, and on no object that could be applied first."
+    stuck = "It does not depend on a reference or on an object that can be applied first."
     return Fixes.of(smallest_sets(search.proof_without, order, most_proofs=proofs_for(len(base))), stuck)
 
 
@@ -142,7 +142,7 @@ def _owner(value: Any) -> str:
 def denial_fixes(finding: Finding, plain: PlainProofs, explainer: Explainer) -> Fixes:
     """Fixes after which a policy has no finding about an object: values to change or to set."""
     search = _Denial(finding, plain, Culprits(plain, explainer))
-    stuck = "It rests on no value of the plan."
+    stuck = "It does not depend on a value of the plan."
     smallest = smallest_sets(search.proof_without, order, most_proofs=proofs_for(len(plain.facts)))
     fixes = Fixes.of(evolve(smallest, sets=tuple(map(search.with_former_values, smallest.sets))), stuck)
     actions = dict.fromkeys(place.key for places in smallest.sets for place in places if place.kind == "action")

@@ -418,24 +418,24 @@ def _identity_chain(prover: Prover, row: tuple[Any, ...]) -> dict[str, Any]:
 
 
 _LACKS = {
-    "exists": "there is no object of it yet",
-    "desired": "nothing declares it, or everything is destroyed",
-    "changed": "nothing about it differs from its configuration",
+    "exists": "it has no object yet",
+    "desired": "it is not declared, or everything is destroyed",
+    "changed": "it does not differ from its configuration",
     "data_source": "it is not a data source",
-    "read_later": "all that it reads by is known, and nothing that it waits for changes: it is read while planning",
+    "read_later": "its arguments are known and none of its dependencies change, so it is read during planning",
     "tainted": "it is not tainted",
     "replace_requested": "-replace does not name it",
-    "triggered": "nothing that its replace_triggered_by names changes",
+    "triggered": "no object in its replace_triggered_by changes",
     "write_only_replace": "no write-only argument requires replacement",
     "orphaned": "it is still declared",
     "destroy_requested": "-destroy was not given",
     "kept_by_configuration": "lifecycle.destroy is not false",
     "kept_by_state": "lifecycle.destroy was not false when it was last applied",
-    "removal": "no removed block lets its object live",
+    "removal": "no removed block keeps its object",
     "output_differs": "its value does not differ",
 }
 _NOT = {
-    "exists": "there is an object of it already",
+    "exists": "it already has an object",
     "desired": "the configuration declares it",
     "data_source": "it is a data source, which is read and never created",
     "replaced": "it is replaced",

@@ -181,7 +181,7 @@ def gather(files: Files) -> Packs:
         for other in pack.manifest.dependencies.values():
             found = packs.get(other.name)
             if found is None and not problems:
-                detail = f"{pack.name} imports from {other.name}, which is not here."
+                detail = f"{pack.name} imports from {other.name}, which is not installed."
                 if not other.source.startswith(("./", "../")):
                     detail += (
                         f" Name it in .planner/policy.toml with the source {other.source}: only packs listed there are "
@@ -189,10 +189,12 @@ def gather(files: Files) -> Packs:
                     )
                 else:
                     beside = os.path.normpath(os.path.join(pack.folder, other.source))
-                    detail += f" It is not in {beside}; one from elsewhere is named in .planner/policy.toml, too."
+                    detail += f" {beside} does not contain it. List a pack from another source in .planner/policy.toml."
                 problems.append(error("policy.dependency", "Missing pack", detail, other.span))
             elif found is not None and other.version and not allowed(other.version, found.manifest.version):
-                detail = f"{pack.name} imports from {other.name} {other.version}, and {found.manifest.version} is here."
+                detail = (
+                    f"{pack.name} imports from {other.name} {other.version}, but {found.manifest.version} is installed."
+                )
                 problems.append(error("policy.dependency", "Wrong pack version", detail, other.span))
     problems += _codes_of_two(packs.values())
     if problems:

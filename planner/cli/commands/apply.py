@@ -77,7 +77,7 @@ def _apply(arguments: Arguments, terminal: Terminal, mode: Mode) -> int:
     if path is None and arguments["json"] and not arguments["auto-approve"]:
         raise UsageError("Approval is required", "With -json, apply needs a plan file or -auto-approve.")
     if path is None and arguments.get("require-signature"):
-        detail = "Save a plan (plan -out=FILE), let it be signed (sign FILE -key=KEY), and apply it (apply FILE)."
+        detail = "Save a plan (plan -out=FILE), have it signed (sign FILE -key=KEY), and apply it (apply FILE)."
         raise UsageError("Only saved plans are signed", detail)
     view = open_view(arguments, terminal)
     if path is not None and (saved := saved_run(path)) is not None:

@@ -75,7 +75,7 @@ def init(arguments: Arguments, terminal: Terminal) -> int:
     success = "planner has been successfully initialized!"
     view.say(f"\n{terminal.paint(success, 'bold', 'green')}", success)
     if not terminal.in_automation:
-        next_step = "The next step is usually `planner plan`, which shows what has to be done."
+        next_step = "The next step is usually `planner plan`, which shows the changes to make."
         view.say(f"\n{next_step}", next_step)
     return 0
 

@@ -40,13 +40,13 @@ _PLAIN = frozenset(
      "compact-warnings", "consolidate-warnings", "consolidate-errors", "concise", "deprecation", "state", "explain")
 )  # fmt: skip
 
-"""flags with which a plan may be kept: the other flags change the output or add inputs"""
+"""flags with which a plan may be cached: all others change the output or add inputs"""
 
 _ANEW = ("PLANNER_PLAN_ANEW", "PLANNER_NO_CACHE")
 
 LARGE = 1 << 18
 
-"""bytes of configuration, from which on a plan takes long enough that keeping it is worth while"""
+"""bytes of configuration above which a plan is cached"""
 
 
 @command(
@@ -101,7 +101,7 @@ def plan(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def _may_be_kept(arguments: Arguments) -> bool:
-    """Whether it is worth while to look for a plan that is kept, or to keep this one."""
+    """Whether to look for a cached plan, and to cache this one."""
     if not arguments.given <= _PLAIN or any(os.environ.get(name, "") not in ("", "0") for name in _ANEW):
         return False
     total = 0
@@ -162,4 +162,4 @@ def _run(arguments: Arguments, terminal: Terminal, calls: Making, review: Review
 
 def _not_saved(path: str) -> str:
     former = f" The existing file {path} is unchanged." if os.path.lexists(path) else ""
-    return f"\nThe plan was not saved to {path}, because policies deny it or could not judge it.{former}"
+    return f"\nThe plan was not saved to {path}, because a policy denies it or cannot judge it.{former}"

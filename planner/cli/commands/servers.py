@@ -36,7 +36,7 @@ TOKEN = "PLANNER_MCP_TOKEN"
 
 @command(
     "[options]",
-    f"""Answers questions of assistants about the configurations below this directory, over the Model Context
+    f"""Answers questions from assistants about the configurations below this directory, over the Model Context
 Protocol: plans with their causes, why and why not, what if, queries, drift, policies, parts of the graph. Nothing is
 changed.
 

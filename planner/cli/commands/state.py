@@ -141,7 +141,7 @@ def tell(
     result = instances(shown.state, [wanted])
     if result != [wanted]:
         detail = f"{wanted} matches several instances: {', '.join(result)}."
-        return view.finish([error("state.not_an_instance", "Not a single resource instance", detail)])
+        return view.finish([error("state.not_an_instance", "Address of several instances", detail)])
     lookup = SchemaLookup(shown.schemas)
     text = StateText(lookup.resource_schema, lookup.decode, terminal, show_sensitive)
     for resource, instance in shown.state.instances():
@@ -237,7 +237,7 @@ def state_replace_provider(arguments: Arguments, terminal: Terminal) -> int:
 @command("", "Prints the state of the selected workspace in the format of state files.", VARIABLES)
 def state_pull(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when the state cannot be read."""
-    arguments.no_words("state pull takes no words; use -chdir=DIR before the command.")
+    arguments.no_words("state pull takes no arguments; use -chdir=DIR before the command.")
     data, diagnostics = state_calls(States, arguments).pull_state()
     if data:
         terminal.stdout.write(data.decode("utf-8", "surrogateescape"))
@@ -332,11 +332,11 @@ def _adopt(arguments: Arguments, terminal: Terminal) -> int:
     view = open_view(arguments, terminal)
     adopted, problems = plan_calls(States, arguments).adopt_journals(view.hooks)
     lines = [f"{address}: added to the state" for address in adopted.added]
-    lines += [f"{address}: does not exist any more" for address in adopted.gone]
+    lines += [f"{address}: no longer exists" for address in adopted.gone]
     if not lines and not any(problem.is_error for problem in problems):
-        lines = ["No object was added to the state. The journals are settled: they count no more."]
+        lines = ["No object was added to the state. The journals no longer count as part of the state."]
         if not adopted.saved:
-            lines = ["No journal has an object that the state does not have."]
+            lines = ["The state already contains all objects of the journals."]
     for line in lines:
         view.say(line, line, type="state_journal", added=list(adopted.added), gone=list(adopted.gone))
     return view.finish(problems)

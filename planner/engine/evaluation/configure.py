@@ -118,7 +118,7 @@ class ConfiguredProviders:
                 )
             else:
                 detail = (
-                    f"{wanted_by} is managed through {address}{format_key(key)}, which is not there any more. Keep the "
+                    f"{wanted_by} is managed through {address}{format_key(key)}, which no longer exists. Keep the "
                     "provider configuration, and its for_each key, until everything that it manages is destroyed or "
                     "forgotten."
                 )

@@ -35,7 +35,7 @@ def check_output(path: str, mode: str) -> list[Diagnostic]:
         detail = "-generate-config-out works with an ordinary plan, neither with -destroy nor with -refresh-only."
         return [error("plan.generate_mode", "This kind of plan cannot generate configuration", detail)]
     if path_exists(path):
-        detail = f"{path} exists already. Name a new file, or move the one that is there away."
+        detail = f"{path} exists already. Name a new file, or move the existing file."
         return [error("plan.generate_exists", "File for generated configuration already exists", detail)]
     return []
 

@@ -449,7 +449,7 @@ def blocked_warning(results: MoveResults) -> list[Diagnostic]:
         return []
     lines = "".join(f"\n  - {at} could not move to {to}" for at, to in results.blocked)
     detail = (
-        f"Some objects of the state were to move to addresses where others already are:{lines}\n\nThey keep their "
+        f"Some objects could not be moved, because their new addresses are already in use:{lines}\n\nThey keep their "
         "addresses and will be destroyed if nothing declares them there. To keep them, resolve the conflict with the "
         "state commands first."
     )

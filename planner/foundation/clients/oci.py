@@ -40,7 +40,7 @@ class OciLogin:
 
 @frozen
 class OciSettings:
-    """`blocks`: pairs of the beginning of a repository's address and the arguments of its block; `helper`: the name of
+    """`blocks`: pairs of a prefix of repository addresses and the arguments of its block; `helper`: the name of
     the credential helper for all others; `files`: Docker-style files (None: those of the usual places)."""
 
     blocks: tuple[tuple[str, Mapping[str, str]], ...] = field(default=(), repr=False)

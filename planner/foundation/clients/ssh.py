@@ -62,7 +62,7 @@ class Proxy:
 
 @frozen(eq=False)
 class Agent:
-    """The agent's socket, and the key to try first: a file of the key, or the key's comment."""
+    """The agent's socket, and the key to try first: its file, or its comment."""
 
     path: str
     identity: str

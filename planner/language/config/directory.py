@@ -1,4 +1,4 @@
-"""Which files of a directory make up a module."""
+"""The files of a directory that make up a module."""
 
 from __future__ import annotations
 

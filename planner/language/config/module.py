@@ -70,7 +70,7 @@ class ModuleBuilder:
         for file in normal:
             for entries, span in file.settings.required_providers:
                 if first is not None:
-                    detail = f"A module has one required_providers block; there is one at {first}."
+                    detail = f"A module has one required_providers block; another is declared at {first}."
                     title = "Duplicate required providers configuration"
                     problems.error("duplicate_required_providers", title, detail, span)
                     continue
@@ -91,9 +91,7 @@ class ModuleBuilder:
             self._once(module.providers, provider.key, provider, "provider configuration", problems, needs_alias)
         for name, body, span in file.settings.provider_metas:
             if name in module.provider_metas:
-                detail = (
-                    f"A module has one provider_meta block for a provider; there is one at {self.meta_spans[name]}."
-                )
+                detail = f"A provider_meta block of this provider is declared at {self.meta_spans[name]}."
                 problems.error("duplicate_provider_meta", "Duplicate provider_meta block", detail, span)
             module.provider_metas[name] = body
             self.meta_spans[name] = span
@@ -122,13 +120,13 @@ class ModuleBuilder:
     def _add_backends(self, file: FileContent, problems: Problems) -> None:
         for backend in file.settings.backends:
             if self.backend is not None:
-                detail = f"A module has one backend; there is one at {self.backend.span}."
+                detail = f"A module has one backend; another is declared at {self.backend.span}."
                 problems.error("duplicate_backend", "Duplicate backend configuration", detail, backend.span)
                 continue
             self.backend = backend
         for cloud in file.settings.clouds:
             if self.cloud is not None:
-                detail = f"A module has one cloud block; there is one at {self.cloud.span}."
+                detail = f"A module has one cloud block; another is declared at {self.cloud.span}."
                 problems.error("duplicate_cloud", "Duplicate cloud configurations", detail, cloud.span)
                 continue
             self.cloud = cloud
@@ -223,7 +221,7 @@ class ModuleBuilder:
     def _override_backends(self, file: FileContent, problems: Problems) -> None:
         for kind, items in (("backend", file.settings.backends), ("cloud", file.settings.clouds)):
             if len(items) > 1:
-                detail = f"An override file has at most one {kind} block; there is one at {items[0].span}."
+                detail = f"An override file has at most one {kind} block; another is declared at {items[0].span}."
                 title = "Duplicate backend configuration" if kind == "backend" else "Duplicate cloud configurations"
                 problems.error(f"duplicate_{kind}", title, detail, items[1].span)
             elif items and kind == "backend":

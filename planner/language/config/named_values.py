@@ -113,7 +113,7 @@ def _check_variable_name(name: str, span: Span, problems: Problems) -> None:
     if not valid_identifier(name):
         problems.error("invalid_name", "Invalid variable name", BAD_NAME, span)
     if name in MODULE_ARGUMENTS or name in MODULE_BLOCKS:
-        detail = f'"{name}" has a meaning of its own in module blocks, so no variable can be named so.'
+        detail = f'"{name}" is an argument or a block of module blocks, so it is not a valid name for a variable.'
         problems.error("reserved_name", "Invalid variable name", detail, span)
 
 
@@ -258,7 +258,7 @@ def check_rule(block: Block, override: bool, problems: Problems) -> CheckRule | 
         return None
     expr = expr_of(condition, problems)
     if not variables(expr.node):
-        detail = "The condition refers to nothing, so it would always be the same: let it test some object."
+        detail = "The condition has no references, so its result never changes: refer to at least one object."
         problems.error("constant_condition", f"Invalid {block.type} expression", detail, expr.span)
     return CheckRule(expr, expr_of(message, problems) if message else None, block.header_span)
 

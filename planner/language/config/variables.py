@@ -242,7 +242,7 @@ def given_values(given: RawVariables) -> Given:
         if raw is not None:
             return raw.value(variable.verbatim, problems)
         if variable.default is None:
-            detail = f"var.{variable.name} has no default, but must be known when modules are loaded: give it a value."
+            detail = f"var.{variable.name} has no default, but must be known when modules are loaded: set its value."
             problems.error("missing_variable", "No value for required variable", detail, variable.span)
         return variable.default
 
@@ -267,7 +267,7 @@ def root_variables(
         problems.extend(evolve(d, detail=f"{d.detail}\n\nIt was given by {raw.source}.") if raw else d for d in mine)
         if raw is None or value is None or mine.has_errors:
             if variable.default is None:
-                detail = f"The variable {name} has no default: give it a value with -var, -var-file or TF_VAR_{name}."
+                detail = f"The variable {name} has no default: set it with -var, -var-file or TF_VAR_{name}."
                 problems.error("missing_variable", "No value for required variable", detail, variable.span)
                 values[name] = RootVariable(Unknown(variable.constraint.type), None, "default", variable.span)
             else:
@@ -352,13 +352,13 @@ def check_plan_variables(
         origin: Origin = raw.origin if raw else "default"
         if name in planned:
             if now is not None and not (raw and raw.is_computed) and not same_value(now, planned[name]):
-                detail = f"The value now given for {name} is not the one that the plan was made with."
+                detail = f"The value of {name} differs from its value in the plan."
                 problems.error("plan_variable_mismatch", "Mismatch between input and plan variable value", detail)
                 continue
             now, origin = planned[name], "plan"
         if now is None:
             if variable.default is None:
-                detail = f"The variable {name} has no default and is not in the plan: give it a value."
+                detail = f"The variable {name} has no default and is not in the plan: set its value."
                 problems.error("missing_variable", "No value for required variable", detail, variable.span)
                 continue
             values[name] = RootVariable(with_declared_marks(variable.default, variable), None, "default", variable.span)

@@ -227,7 +227,7 @@ class _RuleReader:
             detail = "An import is written import acme.tags as t, and its names are then t.NAME."
             return error("rules.syntax", "Syntax error in an import", detail, Span(self.source, start, end))
         if text.startswith("/*", start):
-            detail = "A comment that begins with /* ends with */, and this one has no end."
+            detail = "This comment begins with /* and has no closing */."
             return error("rules.syntax", "Unfinished comment", detail, Span(self.source, start, start + 2))
         if word in ("=", "!=", "<", "<=", ">", ">=") and "IN" in expected and kind not in expected:
             negation = max(n for n in range(number) if self.tokens[n][1] == "not")

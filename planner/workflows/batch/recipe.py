@@ -64,7 +64,7 @@ class RecipeSource:
 @frozen
 class Recipe:
     """`environment` for all that is run for the unit; `auth` a program that prints more of it; `seconds` that one
-    command may take (0: any number); `arguments` as -var and -var-file of a command line; `refusals` (in the shape of
+    command may take (0: no limit); `arguments` as -var and -var-file of a command line; `refusals` (in the shape of
     `validate -json`) why it cannot be run; `keeps`: it is not destroyed; `lock_file`: the unit's own, which is kept up
     to date with that of its working directory."""
 

@@ -230,7 +230,7 @@ class Flow:
             value, _ = unmark(self.evaluate(source.key, scope))
             key = Wild.ALL if isinstance(value, Unknown) else _instance_key(value)
             if key not in known and Wild.ALL not in known:
-                detail = f"{source.name} has no instance with the key {key!r}: for_each does not give it."
+                detail = f"{source.name} has no instance with the key {key!r}: its for_each does not contain the key."
                 raise Failure(error("stack.provider_key", "No such provider configuration", detail, source.span))
             if Wild.ALL in known:
                 key = Wild.ALL

@@ -160,8 +160,8 @@ def _set_lock(descriptor: int, kind: str) -> None:
 
 
 class FileLock:
-    """The lock on one state file. While it is held, `descriptor` is open on the file: reading it through another
-    descriptor of the same process could drop the lock when that one is closed."""
+    """The lock on one state file. While the lock is held, `descriptor` is open. The file must be read through it:
+    closing another descriptor of the file in the same process could release the lock."""
 
     def __init__(self, path: str) -> None:
         self.path = path

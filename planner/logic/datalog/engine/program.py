@@ -153,8 +153,8 @@ UNSEEN = Look()
 class CompiledRules(NamedTuple):
     """The program as code: `source` defines the functions f0, f1... and the index builders x0, x1... `reads` are the
     numbers of the predicates that each predicate, by number, depends on directly; `looks` has the use of inputs'
-    columns by the rules, by name of the input; `uses` are the built-in functions (module, name) that it needs
-    loaded."""
+    columns by the rules, by name of the input; `uses` are the built-in functions (module, name) that must
+    be loaded."""
 
     source: str
     steps: list[CompiledStratum]

@@ -1,5 +1,5 @@
-"""Stores for archives of bundles on their way: with the work itself, in a directory that both sides see, or in a
-service that keeps states (the documents next to them).
+"""Stores that transfer archives of bundles: together with the work, in a shared directory, or next to the states in a
+backend.
 
 A string names the store, and is sent to the other side: `scheduler` (with the work), a directory (`/mnt/bundles`), or
 a type of backend with its settings (`s3:bucket=b,key=fleet/bundles,region=eu-central-1`). It never contains

@@ -219,7 +219,7 @@ def _part(body: Body, form: Form, label: str, span: Span, header: Span, problems
         if same and block.type in _REPEATED:
             name = f"{name}{AGAIN}{same}"
         elif entry and (not inner.many or same):
-            detail = f"There is one at {entry[0].header} already."
+            detail = f"The block is already declared at {entry[0].header}."
             problems.error("duplicate_block", f"Duplicate block {block.type}", detail, block.header_span)
             continue
         entry.append(_part(block.body, inner, name, block.span, block.header_span, problems))
@@ -246,7 +246,7 @@ def _locals(block: Block, before: list[DocumentBlock], problems: Problems) -> Do
     attributes, wrong = block.body.just_attributes()
     problems.extend(wrong)
     if before:
-        detail = f"There is one at {before[0].header} already."
+        detail = f"The block is already declared at {before[0].header}."
         problems.error("duplicate_block", "Duplicate block locals", detail, block.header_span)
     return DocumentBlock("", block.span, _exprs(attributes, problems), {}, block.header_span)
 

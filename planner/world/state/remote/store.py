@@ -319,8 +319,8 @@ class RemoteStore:
             return list(unreadable.diagnostics)
         except Newer as newer:
             detail = (
-                f"{newer.text}. The state in {self.place} is not the one that was read, so something else has written "
-                "it since. It was not replaced."
+                f"{newer.text}. The state in {self.place} has changed since it was read: something else has written "
+                "it. It was not replaced."
             )
             return [error(NEWER, "Failed to save state", detail)]
         except ServiceError as refused_write:

@@ -463,8 +463,8 @@ class TfeStore(RemoteStore):
         except ServiceError as problem:
             return [error(READ, "Error loading state", problem.text)]
         detail = (
-            f"Plans and applies of the workspace {self.client.name} run at {self.client.organization.host}, which only "
-            "plan, apply and destroy can do. Nothing was changed. Set the execution mode of the workspace to "
+            f"The workspace {self.client.name} runs its plans and applies at {self.client.organization.host}, so only "
+            "plan, apply and destroy are available. Nothing was changed. Set the execution mode of the workspace to "
             '"local", or set TF_FORCE_LOCAL_BACKEND=1, to plan on this machine.'
         )
         return [error(REMOTE_RUNS, "Remote runs are not supported", detail)]
