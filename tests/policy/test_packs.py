@@ -379,7 +379,7 @@ def test_dependencies_that_are_missing_or_of_another_version() -> None:
         in alone
     )
     said = refused(*base, *pack("acme.a", "", near.format(version="2.0")))
-    assert said[0].endswith("acme.a imports from acme.base ~> 2.0, and 1.0.0 is here.")
+    assert said[0].endswith("acme.a imports from acme.base ~> 2.0, but 1.0.0 is installed.")
     far = '[dependencies."acme.base"]\nsource = "git::https://example.com/base.git?ref=v1"\n'
     assert "with the source git::https://example.com/base.git?ref=v1" in refused(*pack("acme.a", "", far))[0]
 
