@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -19,7 +20,8 @@ def framed(message: Any) -> bytes:
 
 
 HELLO = framed({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"capabilities": {}}})
-GOODBYE = framed({"jsonrpc": "2.0", "id": 2, "method": "shutdown"}) + framed({"jsonrpc": "2.0", "method": "exit"})
+SHUTDOWN = framed({"jsonrpc": "2.0", "id": 2, "method": "shutdown"})
+GOODBYE = SHUTDOWN + framed({"jsonrpc": "2.0", "method": "exit"})
 
 
 @pytest.mark.parametrize(
@@ -44,8 +46,12 @@ def test_messages_that_are_none(junk: bytes) -> None:
 
 def test_the_exit_code_says_whether_the_editor_said_goodbye() -> None:
     command = [sys.executable, "-m", "planner", "language-server"]
-    ended = subprocess.run(command, input=HELLO + GOODBYE, capture_output=True, timeout=60)
+    late = framed({"jsonrpc": "2.0", "id": 3, "method": "workspace/symbol", "params": {"query": ""}})
+    cancel = framed({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": 9}})
+    said = HELLO + cancel + SHUTDOWN + late + GOODBYE.removeprefix(SHUTDOWN)
+    ended = subprocess.run(command, input=said, capture_output=True, timeout=60)
     assert (ended.returncode, ended.stderr) == (0, b"")
+    assert b'"id": 3, "error": {"code": -32600' in ended.stdout
     ended = subprocess.run(command, input=HELLO + framed({"jsonrpc": "2.0", "method": "exit"}), capture_output=True)
     assert ended.returncode == 1
 
@@ -79,6 +85,33 @@ def test_requests_without_a_document_are_refused(editor: Editor, folder: Path) -
     editor.notify("$/nothing", {})
     assert document.ask("hover", "locals| ") is None or True
     assert document.problems() == []
+
+
+def test_a_pipe_does_not_hold_the_server_up(editor: Editor, folder: Path) -> None:
+    os.mkfifo(folder / "pipe.tf")
+    document = editor.open(folder / "main.tf", 'variable "a" {}\n')
+    assert document.messages() == ["Failed to read file\npipe.tf: Not a regular file."]
+    assert len(document.ask("references", '"|a', context={"includeDeclaration": True})) == 1
+
+
+@pytest.mark.parametrize("uri", ["untitled:main.tf", "git:/x/main.tf?y", "file://host/x/main.tf", "file:///x/%00y.tf"])
+def test_a_document_that_is_not_a_file_is_a_module_of_its_own(editor: Editor, uri: str) -> None:
+    text = 'variable "a" {}\noutput "a" {\n  value = [var.a, var.b]\n}\n'
+    item = {"uri": uri, "languageId": "terraform", "version": 1, "text": text}
+    editor.notify("textDocument/didOpen", {"textDocument": item})
+    assert [problem["code"] for problem in editor.wait(uri, bool)] == ["plan.undeclared_variable"]
+    place = {"textDocument": {"uri": uri}, "position": {"line": 0, "character": 10}}
+    assert [*editor.request("textDocument/rename", place | {"newName": "c"})["changes"]] == [uri]
+    assert editor.request("textDocument/hover", place)
+    editor.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
+
+
+def test_a_selection_in_a_deep_text_is_answered(editor: Editor, folder: Path) -> None:
+    document = editor.open(folder / "main.tf", f"locals {{\n  a = {'1+' * 2000}1\n}}\n")
+    around, *_ = document.ask("selectionRange", positions=[document.at("a = |1")])
+    while "parent" in around:
+        around = around["parent"]
+    assert around["range"]["end"] == {"line": 3, "character": 0}
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -176,3 +177,19 @@ def test_the_range_of_a_name(editor: Editor, tree: Path) -> None:
     assert text_at(main.ask("prepareRename", "module.one.|id"), ROOT) == "id"
     with pytest.raises(LspError):
         main.ask("prepareRename", "|locals")
+
+
+def test_folders_are_added_and_removed(editor: Editor, folder: Path, tmp_path: Path) -> None:
+    document = editor.open(folder / "main.tf", 'variable "size" {}\n')
+    source = os.path.relpath(folder, tmp_path)
+    (tmp_path / "main.tf").write_text(f'module "x" {{\n  source = "{source}"\n  size   = 1\n}}\n')
+    other = [{"uri": tmp_path.as_uri(), "name": "other"}]
+    for added, removed, count in (([], [], 1), (other, [], 2), ([], other, 1)):
+        editor.notify("workspace/didChangeWorkspaceFolders", {"event": {"added": added, "removed": removed}})
+        assert len(document.ask("references", '"|size', context={"includeDeclaration": True})) == count
+
+
+def test_edits_have_the_line_ends_of_their_file(editor: Editor, folder: Path) -> None:
+    document = editor.open(folder / "main.tf", 'resource "terraform_data" "a" {\r\n}\r\n')
+    text = applied(document.ask("rename", '"|a"', newName="b"), folder)["main.tf"]
+    assert "moved" in text and "\n" not in text.replace("\r\n", "")

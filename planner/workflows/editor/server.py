@@ -56,6 +56,16 @@ def _initialize(params: lsp.InitializeParams) -> None:
     plans.mode = mode if mode in ("offline", "full", "off") else "offline"
 
 
+@server.feature(lsp.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)
+async def _folders(params: lsp.DidChangeWorkspaceFoldersParams) -> None:
+    removed = {path_of(folder.uri) for folder in params.event.removed}
+    added = [path_of(folder.uri) for folder in params.event.added]
+    kept = [folder for folder in workspace.folders if folder not in removed]
+    workspace.folders = list(dict.fromkeys((*kept, *added)))
+    _look_again()
+    schedule.in_background(_scan())
+
+
 @server.feature(lsp.INITIALIZED)
 async def _initialized(params: lsp.InitializedParams) -> None:
     capabilities = server.protocol.client_capabilities.workspace
@@ -124,6 +134,11 @@ async def _did_close(params: lsp.DidCloseTextDocumentParams) -> None:
 
 @server.feature(lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES)
 async def _watched(params: lsp.DidChangeWatchedFilesParams) -> None:
+    _look_again()
+
+
+def _look_again() -> None:
+    """Files have changed outside the editor, or the folders: check what is open again."""
     checking.forget()
     workspace.look_again()
     for path in list(workspace.opened.documents):

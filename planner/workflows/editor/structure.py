@@ -42,6 +42,8 @@ _NAMESPACES = frozenset(
 )
 _TYPE_WORDS = frozenset(("string", "number", "bool", "any", "list", "set", "map", "object", "tuple", "optional"))
 _COMMENTS = re.compile(r"(?:^[ \t]*(?:#|//)[^\n]*\n?){2,}|/\*.*?\*/", re.M | re.S)
+_MOST_AROUND = 100
+"""ranges in a selection: each is nested in the JSON of the one within it"""
 _MARKS = re.compile(r"[#/]")
 
 
@@ -95,7 +97,8 @@ def selection(body: Any, document: TextDocument, offset: int) -> Json:
     """The ranges around an offset, the innermost first."""
     around = [(n.start, n.end) for n in nodes(body) if n.start <= offset <= n.end]
     result: Json | None = None
-    for start, end in sorted({(0, len(document.text)), *around}, key=lambda r: r[0] - r[1]):
+    ranges = sorted({(0, len(document.text)), *around}, key=lambda r: r[0] - r[1])
+    for start, end in ranges[:1] + ranges[1:][-_MOST_AROUND:]:
         here: Json = {"range": document.range(start, end)}
         if result is not None:
             here["parent"] = result

@@ -10,7 +10,8 @@ from functools import cached_property, lru_cache
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
-from planner.foundation.support.disk import Entry, TreeEntry
+from planner.foundation.support.digests import sha256_of
+from planner.foundation.support.disk import Entry, TreeEntry, read_whole, view
 from planner.foundation.vocabulary.span import Span
 
 Json = dict[str, Any]
@@ -83,12 +84,17 @@ def document_of(text: str) -> TextDocument:
 
 
 def path_of(uri: str) -> str:
-    """The absolute path of a document; the URI itself for one that is not a file."""
+    """The absolute path of a document; for one that is not a file here, a path in a directory of its own, which does
+    not exist."""
     try:
         parts = urlsplit(uri)
     except ValueError:
-        return uri
-    return os.path.normpath(unquote(parts.path)) if parts.scheme == "file" and parts.path.startswith("/") else uri
+        parts = urlsplit("")
+    path = unquote(parts.path)
+    if parts.scheme == "file" and parts.netloc in ("", "localhost") and path.startswith("/") and "\0" not in path:
+        return os.path.normpath(path)
+    own = sha256_of(uri.encode("utf-8", "surrogatepass"))
+    return f"/{own}/{path.replace(chr(0), '/').replace(':', '/').rpartition('/')[2]}"
 
 
 def uri_of(path: str) -> str:
@@ -138,8 +144,8 @@ class OpenTexts:
         document = self.documents.get(path)
         if document is not None:
             return document.text.encode("utf-8", "surrogatepass")
-        with open(path, "rb") as file:
-            return file.read()
+        with view(None):
+            return read_whole(path)
 
     def document(self, path: str) -> TextDocument:
         """A file as the editor has it, else as the disk has it. Raises OSError and ValueError."""
@@ -194,5 +200,7 @@ def workspace_edit(opened: OpenTexts, edits: Mapping[str, Iterable[tuple[int, in
 
 
 def _text_edits(document: TextDocument, edits: Iterable[tuple[int, int, str]]) -> Iterator[Json]:
+    newline = "\r\n" if "\r\n" in document.text else "\n"
     for start, end, text in sorted(set(edits)):
-        yield {"range": document.range(start, end), "newText": text}
+        new = text.replace("\r\n", "\n").replace("\n", newline)
+        yield {"range": document.range(start, end), "newText": new}

@@ -92,6 +92,9 @@ class EditorServer(LanguageServer):
             return
         number = message.get("id")
         number = number if isinstance(number, int | str) and "method" in message else None
+        if self.protocol._shutdown and number is not None:
+            self._refuse("The server is shut down.", lsp.ErrorCodes.InvalidRequest, number)
+            return
         try:
             self.protocol.handle_message(self.protocol.structure_message(message))
         except JsonRpcException as problem:
@@ -115,7 +118,9 @@ class EditorServer(LanguageServer):
 
 
 def _is_failure(record: logging.LogRecord) -> bool:
-    """Whether a report of the package is about more than a request that is refused."""
+    """Whether a report of the package is about more than a request that is refused, or answered before its cancel."""
+    if record.getMessage().startswith("Cancel notification for unknown message"):
+        return False
     refused = record.exc_info is not None and isinstance(record.exc_info[1], JsonRpcException)
     return not refused or record.getMessage() == "invalid message"
 
