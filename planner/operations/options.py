@@ -208,7 +208,7 @@ def refusal(required: Iterable[Requirement]) -> Failure:
     """The failure of an apply without a saved plan, where approvals are demanded."""
     sources = ", ".join(one.source for one in required)
     detail = (
-        f"{sources} demands signed plans: save one (plan -out=FILE), let it be signed (planner sign FILE -key=KEY), "
+        f"{sources} requires signed plans: save a plan (plan -out=FILE), have it signed (planner sign FILE -key=KEY), "
         "and apply it (apply FILE)."
     )
     return Failure(error("signature.unsaved_plan", "Approved plan required", detail))

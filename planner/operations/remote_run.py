@@ -50,12 +50,12 @@ _GIVEN = frozenset(("command line", "named file", "environment"))
 _ENDED_WELL = frozenset(("confirmed", "apply_queued", "applying", "applied"))
 _QUIET = frozenset(("pending", "plan_queued", "planning", "planned", "applying", "apply_queued", "confirmed", SAVED))
 _UNFIT = {
-    "applied": "it was applied already",
+    "applied": "it is already applied",
     "applying": "it is being applied",
     "apply_queued": "it is being applied",
     "confirmed": "it is being applied",
     "canceled": "it was cancelled",
-    "discarded": "it was discarded: by a user, or since another run was applied first",
+    "discarded": "it was discarded by a user, or because another run was applied first",
     "errored": "its plan failed",
     "planned_and_finished": "it has no changes",
     "policy_override": "it failed policies, which someone with the permission has to override first",
@@ -183,7 +183,7 @@ def _store(loaded: Loaded[OperationOptions], diagnostics: Diagnostics) -> tuple[
     opened = open_backend(loaded, diagnostics)
     diagnostics.check()
     if not isinstance(opened.store, TfeStore):
-        detail = "The file names a run on a server, and the configuration has no cloud block that leads there."
+        detail = "The file names a run on a server, but the configuration has no cloud block for that server."
         raise Failure(error("remote.saved", "Saved plan of a remote run", detail))
     return opened, opened.store
 
@@ -282,7 +282,7 @@ def _saved_run(store: TfeStore, saved: SavedRun, options: OperationOptions) -> S
     run = ServerRun(client.organization.api, saved.run_id, f"{_page(store)}/runs/{saved.run_id}", _check(options))
     workspace = run.related("workspace")
     if workspace and workspace[0] != client.ensure():
-        detail = f"The run {saved.run_id} is of another workspace than {client.organization.name}/{client.name}."
+        detail = f"The run {saved.run_id} does not belong to the workspace {client.organization.name}/{client.name}."
         raise Failure(error("remote.saved", "Saved plan of another workspace", detail))
     return run
 

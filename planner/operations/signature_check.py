@@ -96,7 +96,7 @@ def _missing(requirement: Requirement, path: str, count: int, reasons: list[str]
     there = f"{count} of them {'is' if count == 1 else 'are'} valid" if several else "none is valid"
     listed = "".join(f"\n  - {reason}" for reason in dict.fromkeys(reasons))
     files = ", ".join(requirement.keys)
-    detail = f"{requirement.source} demands {wanted} by the keys in {files}; {there}.{listed}"
+    detail = f"{requirement.source} requires {wanted} by the keys in {files}; {there}.{listed}"
     if not reasons:
         detail += f" There are no signatures in {path}{ENDING}: planner sign {path} -key=FILE makes one."
     return error("signature.missing", "The plan is not approved", detail)

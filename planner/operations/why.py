@@ -130,7 +130,9 @@ def _why_forced(
         steps_text = "; ".join(f"{step.text} ({', '.join(map(place, step.sources))})" for step in chain)
         raise Failure(
             error(
-                "why.not_forced", "Nothing forces it", f"It is created before it is destroyed by itself: {steps_text}."
+                "why.not_forced",
+                "Nothing forces it",
+                f"It is created before it is destroyed, but not because of other objects: {steps_text}.",
             )
         )
     proof, problems = _proved(target_graph, text, False)

@@ -35,7 +35,7 @@ def workspaces(options: StateOptions, creates: bool = False) -> tuple[list[str],
         summary, verb = "Error loading workspaces", "Listing workspaces failed"
         if creates:
             summary, verb = "Error getting existing workspaces", "Failed listing workspaces"
-        detail = f'{verb}: workspaces not supported\n\nThe backend "{backend.type}" keeps one state only.'
+        detail = f'{verb}: workspaces not supported\n\nThe backend "{backend.type}" supports only one state.'
         return [], current, [*problems, error("workspace.unsupported", summary, detail)]
     try:
         return backend.workspaces(), current, problems
@@ -110,7 +110,7 @@ def workspace_delete(options: StateOptions, name: str, force: bool = False) -> l
         )
         return [*problems, error("workspace.kept", "Workspace is not empty", detail)]
     if left:
-        detail = f'Workspace "{name}" was not empty. These objects still exist, and nothing manages them:{names_left}'
+        detail = f'Workspace "{name}" was not empty. These objects still exist, but are no longer managed:{names_left}'
         problems = [*problems, warning("workspace.not_empty", "Objects remain unmanaged", detail)]
     try:
         backend.delete_workspace(name)
@@ -155,7 +155,7 @@ def _create(options: StateOptions, name: str) -> list[Diagnostic]:
         begins_with, item = _state_in(options)
         problems = [*problems, *item]
         if begins_with is None and not has_errors(item):
-            detail = f"There is no state file {options.state_path}. Nothing was created."
+            detail = f"The state file {options.state_path} does not exist. Nothing was created."
             problems = [*problems, error("workspace.no_state", "No state to copy", detail)]
         if has_errors(problems):
             return problems

@@ -528,7 +528,7 @@ def test_a_plan_that_invokes_is_applied_once(world: World) -> None:
     world.plan(f"-invoke={A}")
     assert world.apply("it.plan").code == 0 and world.calls() == ["invoke x"]
     ran = world.apply("it.plan")
-    assert ran.code == 1 and world.calls() == [] and "The plan cannot be applied any more" in ran.err
+    assert ran.code == 1 and world.calls() == [] and "The plan can no longer be applied" in ran.err
 
 
 def test_reports_count_invocations(world: World) -> None:

@@ -138,7 +138,7 @@ def test_what_names_nothing_is_an_error(fleet: Path, words: list[str], said: str
 def test_an_address_that_a_unit_does_not_have(fleet: Path) -> None:
     ran = batch(fleet, "plan", "-json", "-replace=a:terraform_data.twoo")
     assert ran.code == 1 and ran.outcomes == {"a": "failed", "b": "changes", "c": "changes"}
-    assert "names nothing" in ran.unit("a")["diagnostics"][0]["detail"]
+    assert "matches no object" in ran.unit("a")["diagnostics"][0]["detail"]
 
 
 def test_plans_that_destroy_go_backwards(tmp_path: Path) -> None:

@@ -87,7 +87,7 @@ def test_what_is_signed(world: World) -> None:
 def test_thresholds_and_keys(world: World) -> None:
     world.sign("alice")
     world.sign("alice")  # twice is not two
-    assert "demands 2 signatures" in world.refusal("alice", "bob", number=2)
+    assert "requires 2 signatures" in world.refusal("alice", "bob", number=2)
     assert "by none of these keys" in world.refusal("bob")
     world.sign("eve")
     assert "1 of them is valid" in world.refusal("alice", "bob", number=2)
@@ -134,11 +134,11 @@ def test_an_organisation_demands_it(world: World, monkeypatch: pytest.MonkeyPatc
     (world.folder / "rc").write_text('signatures {\n  keys = ["alice.pub"]\n}\n')
     monkeypatch.setenv("TF_CLI_CONFIG_FILE", str(world.folder / "rc"))
     applied = apply(OperationOptions(), "p", Hooks())
-    assert applied.state is None and "the organisation demands a signature" in applied.diagnostics[0].detail
+    assert applied.state is None and "the organisation requires a signature" in applied.diagnostics[0].detail
     planned = plan(OperationOptions(), Hooks(), to_apply=True)
     applied = apply(OperationOptions(), planned, Hooks())
     release(planned)
-    assert applied.state is None and "demands signed plans" in applied.diagnostics[0].detail
+    assert applied.state is None and "requires signed plans" in applied.diagnostics[0].detail
     world.sign("alice")
     assert apply(OperationOptions(), "p", Hooks()).state is not None
 

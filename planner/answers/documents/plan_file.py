@@ -358,18 +358,18 @@ def stale(plan: Plan, current: State | None) -> list[Diagnostic]:
     if before.lineage == current.lineage and before.serial == current.serial:
         return []
     what = (
-        f"it was made from serial {before.serial}, and the stored state has serial {current.serial} by now"
+        f"it was made from serial {before.serial}, and the stored state now has serial {current.serial}"
         if before.lineage == current.lineage
         else "the stored state has another history (lineage)"
         if before.lineage
-        else f"it was made before there was a state, and the stored state has serial {current.serial} by now"
+        else f"it was made before there was a state, and the stored state now has serial {current.serial}"
     )
     if before.lineage in ("", current.lineage) and _was_applied(plan, current):
         detail = (
             f"The stored state (serial {current.serial}) already has all changes of this plan. There is nothing to do."
         )
         return [error("plan_file.applied", "Saved plan already applied", detail)]
-    detail = f"The plan cannot be applied any more: {what}. Make the plan again."
+    detail = f"The plan can no longer be applied: {what}. Make the plan again."
     return [error("plan_file.stale", "Saved plan is stale", detail)]
 
 

@@ -133,7 +133,7 @@ def _one(
     if known is not None and known.source != use.source:
         known = None
     if known is not None and use.version and not allowed(use.version, known.version):
-        detail = f'{use.name} is locked in version {known.version}, and "{use.version}" is wanted. '
+        detail = f'{use.name} is locked in version {known.version}, but "{use.version}" is required. '
         detail += "Choose again with: planner policy update"
         raise Failure(error("policy.lock", "Wrong pack version", detail, use.span))
     if known is not None and (place / MANIFEST).is_file() and _is_as_locked(place, known):
@@ -167,16 +167,15 @@ def _check_pack(use: PackUse, folder: Path) -> Locked:
     result = folder_hash(folder)
     path = folder / MANIFEST
     if not path.is_file():
-        detail = f"There is no {MANIFEST} in what {use.source} gives. Name a directory in it with //DIRECTORY."
+        detail = f"{use.source} does not contain {MANIFEST}. Name a directory in it with //DIRECTORY."
         raise Failure(error("policy.install", "Not a pack", detail, use.span))
     manifest = read_manifest(f"{use.name}/{MANIFEST}", read_text(path))
     if manifest.name != use.name:
-        detail = f"{use.source} gives the pack {manifest.name}, and {use.name} is wanted."
+        detail = f"{use.source} contains the pack {manifest.name}, not {use.name}."
         raise Failure(error("policy.install", "Another pack", detail, use.span))
     if use.version and not allowed(use.version, manifest.version):
-        detail = (
-            f'{use.source} gives version {manifest.version or "(none)"} of {use.name}, and "{use.version}" is wanted.'
-        )
+        has = f"{use.source} contains version {manifest.version or '(none)'} of {use.name}"
+        detail = f'{has}, but "{use.version}" is required.'
         raise Failure(error("policy.install", "Wrong pack version", detail, use.span))
     return Locked(use.source, manifest.version, result)
 

@@ -338,10 +338,8 @@ def _parameters(configs: Iterable[PolicyConfig], packs: Packs) -> Settings:
                     problems.append(error(CODE, "Unknown parameter", detail, place))
                 elif kept is not None and key not in settable[use.name]:
                     where = places.get((use.name, key), kept.span)
-                    detail = (
-                        f"{use.name} is a pack of the organisation, whose policy file ({where}) does not let anybody "
-                    )
-                    detail += f"set {key}: it would have to name it in settable."
+                    detail = f"The policy file of the organisation ({where}) fixes the parameters of {use.name}: "
+                    detail += f"add {key} to settable there."
                     problems.append(error("policy.final", "Parameter is set by the organisation", detail, place))
                 else:
                     before = len(config.file.problems)

@@ -79,7 +79,7 @@ def invoke_requested(walk: ApplyWork, decl: ResourceDecl, config_address: str) -
         module = walk.context.module(parse_module(invocation.module))
         expansion = module.resource(decl.key).expansion if module is not None else None
         if module is None or expansion is None or invocation.key not in expansion.instances:
-            detail = f"The plan invokes {invocation.address}, but the configuration does not declare it any more."
+            detail = f"The plan invokes {invocation.address}, but the configuration no longer declares it."
             return [*problems, error("apply.undeclared_instance", "Action not declared", detail)]
         try:
             action = instance_of(walk, module, decl, invocation.key, expansion.instances[invocation.key])

@@ -325,7 +325,7 @@ class ApplyWalk(ApplyWork):
                 self._expand(module, decl)
             repetition = objects.expansion.instances.get(address.key) if objects.expansion is not None else None
         if decl is None or module is None or repetition is None:
-            detail = f"The plan has changes of {address}, but the configuration does not declare it any more."
+            detail = f"The plan has changes of {address}, but the configuration no longer declares it."
             raise Failure(error("apply.undeclared_instance", "Resource instance not declared", detail))
         key = self.providers.key_of(module, decl, repetition, str(address))
         it = self._instance(node, address, change, key, module, decl, repetition)

@@ -242,7 +242,7 @@ class ConfigurationWalk(ValueWalk):
             self.providers.close_all()
         problems = [*result.diagnostics, *left_open]
         if result.on_cycle:
-            detail = f"These wait for one another: {', '.join(result.on_cycle)}."
+            detail = f"These objects depend on each other: {', '.join(result.on_cycle)}."
             problems.append(error("plan.cycle", "Cycle", detail))
         return [*problems, interrupted] if result.stopped else problems
 

@@ -228,7 +228,7 @@ def check_imports(config: Config) -> list[Diagnostic]:
 
 
 def _without_config(address: str, decl: ImportDecl | None, hint: str = "") -> Diagnostic:
-    detail = f"{address} is to be imported, but nothing declares it: write a resource block for it.{hint}"
+    detail = f"{address} is named by an import block, but is not declared: write a resource block for it.{hint}"
     summary = "Configuration for import target does not exist"
     return error("plan.import_without_config", summary, detail, decl.span if decl else None)
 

@@ -336,7 +336,7 @@ def unmatched(walk: PlanWork) -> list[Diagnostic]:
             continue
         known = {row[0] for relation in ("walked", "unexpanded") for row in derived[relation]}
         hit = nearest(text, _names(address, map(parse_resource_instance, known)), 3)
-        detail = f"{option(name, text)} names nothing: neither the configuration nor the state has such an object."
+        detail = f"{option(name, text)} matches no object in the configuration or the state."
         if hit:
             detail += f" Did you mean {option(name, hit)}?"
         problems.append(warning("plan.unmatched_address", "Address matches nothing", detail))

@@ -66,9 +66,9 @@ def _converted(merged: VariableDecl, over: VariableDecl, given: frozenset[str], 
         return convert(merged.default, merged.constraint.written)
     except ConversionError as problem:
         if "type" in given and "default" not in given:
-            detail = f"The default does not fit the type that the override file gives: {problem}."
+            detail = f"The default does not match the type in the override file: {problem}."
         else:
-            detail = f"The default that the override file gives does not fit the type: {problem}."
+            detail = f"The default in the override file does not match the type: {problem}."
         problems.error("default_does_not_fit", "Invalid default value for variable", detail, over.span)
         return merged.default
 

@@ -181,7 +181,7 @@ def _add_file(
         declarations, _ = body.partial_content(_DECLARATIONS)
         for block in declarations.blocks:
             name = block.labels[0].value
-            detail = f"This file gives values only: declare {name} in a .tf file, and write {name} = ... here."
+            detail = f"This file only sets values: declare {name} in a .tf file, and write {name} = ... here."
             where = Span(block.source, block.start, block.type_end)
             mine.error("declaration_in_values", "Variable declaration in .tfvars file", detail, where)
     problems.extend(mine)
@@ -326,7 +326,7 @@ def undeclared_values(declared: Mapping[str, VariableDecl], given: RawVariables)
         if in_files <= 2:
             where = raw.span.filename if raw.span else ""
             hint = did_you_mean(name, declared) or f' To use it, add variable "{name}" {{}} to the configuration.'
-            detail = f"{where} gives a value to {name}, but the root module declares no such variable.{hint}"
+            detail = f"{where} sets {name}, but the root module does not declare this variable.{hint}"
             problems.warning("undeclared_value", "Value for undeclared variable", detail)
     if in_files > 2:
         detail = f"{in_files - 2} more values in files are for variables that are not declared."

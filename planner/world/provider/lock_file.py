@@ -191,8 +191,8 @@ def upgraded(locks: Locks) -> tuple[dict[str, Lock], list[Diagnostic]]:
     if not changed:
         return upgraded_locks, []
     detail = (
-        f"The lock file has selections from another registry, which were taken over:{''.join(changed)}\n\nThe versions "
-        "stay; the checksums do not, because packages of the two registries differ."
+        f"Lock file entries of another registry were copied:{''.join(changed)}\n\nThe versions are the same. The "
+        "checksums were not copied, because packages of the two registries differ."
     )
     return upgraded_locks, [warning("lock.upgraded", "Dependency lock file entries updated", detail)]
 

@@ -367,7 +367,7 @@ def remove_info(state_path: str) -> list[Diagnostic]:
 
 
 def _given_up(path: str) -> Diagnostic:
-    detail = f"The wait for the lock on {path}, which another process holds, was interrupted. Nothing was done."
+    detail = f"Waiting for the lock on {path} was interrupted. Another process holds the lock. Nothing was done."
     return error("state.lock_interrupted", "Error acquiring the state lock", detail)
 
 

@@ -104,7 +104,7 @@ def test_a_saved_plan(place: Path, planner: Any) -> None:
     applied = planner("apply", "saved")
     assert applied.code == 0 and "Apply complete!" in applied.out and note["run_id"] in applied.out
     again = planner("apply", "saved")
-    assert again.code == 1 and "it was applied already" in " ".join(again.err.split())
+    assert again.code == 1 and "it is already applied" in " ".join(again.err.split())
     for change, problem in (
         ({"hostname": "other.test"}, "Saved plan of another server"),
         ({"run_id": "run-none"}, "cannot be followed"),
@@ -118,7 +118,7 @@ def test_a_saved_plan(place: Path, planner: Any) -> None:
     (place / "main.tf").write_text(text.replace("it-runs-there", "another-there"))
     assert planner("init", "-input=false", "-reconfigure").code == 0
     ran = planner("apply", "saved")
-    assert ran.code == 1 and "is of another workspace than org/another-there" in " ".join(ran.err.split())
+    assert ran.code == 1 and "does not belong to the workspace org/another-there" in " ".join(ran.err.split())
     (place / "main.tf").write_text("")
     assert planner("init", "-input=false", "-reconfigure").code == 0
     ran = planner("show", "saved")

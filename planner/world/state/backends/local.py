@@ -169,7 +169,7 @@ class StateStore:
         if backup is None or not backup.resources:
             return []
         detail = (
-            f"{self.read_path} has no content, so nothing counts as existing. Its backup {self.backup_path} has "
+            f"{self.read_path} is empty, so planner assumes that no objects exist. Its backup {self.backup_path} has "
             f"{sum(1 for _ in backup.instances())} objects: if the file was emptied by mistake, put the backup in its "
             "place."
         )
