@@ -155,3 +155,14 @@ def test_lenses_show_what_the_plan_does_and_why(tmp_path: Path) -> None:
     assert _lenses(document) == {}
     assert editor.close() == 0
     assert not (tmp_path / ".terraform.tfstate.lock.info").exists()
+
+
+def test_constants_and_keys_are_not_extracted(editor: Editor, folder: Path) -> None:
+    text = 'variable "v" {\n  type    = string\n  default = "d"\n}\n\nmodule "m" {\n  source = "./m"\n}\n\n'
+    text += 'output "o" {\n  value       = { key = "w" }\n  sensitive   = true\n  description = "x"\n}\n'
+    (folder / "m").mkdir()
+    (folder / "m" / "main.tf").touch()
+    document = editor.open(folder / "main.tf", text)
+    for part in ("= |string|", '|"d"|', '|"./m"|', "|key|", "|true|", "sou|rce|"):
+        assert not _actions(document, part), part
+    assert "Extract to local.value" in _actions(document, '|"w"|')

@@ -193,3 +193,14 @@ def test_edits_have_the_line_ends_of_their_file(editor: Editor, folder: Path) ->
     document = editor.open(folder / "main.tf", 'resource "terraform_data" "a" {\r\n}\r\n')
     text = applied(document.ask("rename", '"|a"', newName="b"), folder)["main.tf"]
     assert "moved" in text and "\n" not in text.replace("\r\n", "")
+
+
+def test_outputs_after_any_key_are_references(editor: Editor, folder: Path) -> None:
+    (folder / "m").mkdir()
+    (folder / "m" / "main.tf").write_text('output "id" {\n  value = 1\n}\n')
+    text = 'module "m" {\n  source   = "./m"\n  for_each = toset(["a"])\n}\n\n'
+    text += 'locals {\n  k = "a"\n  a = module.m[local.k].id\n}\n'
+    document = editor.open(folder / "main.tf", text + 'output "b" {\n  value = module.m[*].id\n}\n')
+    after = applied(editor.open(folder / "m" / "main.tf").ask("rename", '"|id"', newName="key"), folder)["main.tf"]
+    assert "module.m[local.k].key" in after and "module.m[*].key" in after
+    assert _references(document, "module.m[local.k].|id", folder) == ["main.tf"] * 2

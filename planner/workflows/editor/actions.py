@@ -8,20 +8,23 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from planner.foundation.values.types import DYNAMIC, constraint_text
+from planner.language.config.named_values import MODULE_ARGUMENTS, MODULE_BLOCKS
 from planner.language.syntax.body import Attribute, Block, variables
-from planner.language.syntax.nodes import Element, Literal, SyntaxNode
+from planner.language.syntax.nodes import Element, Literal, ObjectItem, SyntaxNode
 from planner.workflows.editor.completion import MODES, schema_of
 from planner.workflows.editor.cursor import BlockHeader
 from planner.workflows.editor.hover import ModelOf
 from planner.workflows.editor.model import Model
 from planner.workflows.editor.navigation import DeclaredObject, declarations, resolved
-from planner.workflows.editor.structure import nodes
-from planner.workflows.editor.symbols import NameUse
+from planner.workflows.editor.symbols import NameUse, nodes
 from planner.workflows.editor.texts import Json, workspace_edit
 from planner.workflows.editor.workspace import Workspace
 
 _HINT = re.compile(r'Did you mean "([^"\n]+)"\?')
 _LAST_NAME = re.compile(r'[\w-]+(?="?\Z)')
+_FIXED = ("depends_on", "provider", "providers")
+_FIXED_IN = {"module": ("source", "version"), "output": ("sensitive", "ephemeral", "deprecated")}
+"""arguments whose values are constants"""
 Edits = dict[str, list[tuple[int, int, str]]]
 
 
@@ -75,6 +78,8 @@ class _Actions:
             return
         kind, _, name = target.key.partition(".")
         if target.directory != self.directory and "/.terraform/" in target.directory:
+            return
+        if kind == "var" and (name in MODULE_ARGUMENTS or name in MODULE_BLOCKS):
             return
         if kind == "var":
             type = self._type(around) if target.directory == self.directory else "any"
@@ -193,13 +198,15 @@ class _Actions:
         chosen = [n for n in around if (n.start, n.end) == (start, end) and not isinstance(n, Attribute | Block)]
         attributes = [node for node in around if isinstance(node, Attribute)]
         blocks = [node for node in around if isinstance(node, Block)]
-        if not chosen or not attributes or not blocks or self.path.endswith(".json"):
+        if not chosen or not attributes or not blocks or self.path.endswith((".json", ".hcl")):
             return
         node = chosen[-1]
         roots = {getattr(one, "root", None) or getattr(one, "name", "") for one in variables(node)}
         if roots & {"each", "count", "self"} or any(isinstance(one, Element) for one in nodes(node)):
             return
-        if not _is_free(node, attributes[-1]):
+        if not _is_free(node, attributes[-1]) or not _takes_references(blocks, attributes[-1].name):
+            return
+        if any(one.bare and one.key is node for one in around if isinstance(one, ObjectItem)):
             return
         source = self.document.text[start:end]
         name = self._free_name(attributes[-1].name)
@@ -223,6 +230,14 @@ class _Actions:
         while f"local.{name}" in known or f"var.{name}" in known:
             name, number = f"{wanted}_{number}", number + 1
         return name
+
+
+def _takes_references(blocks: list[Block], name: str) -> bool:
+    """Whether an argument may refer to local values and variables."""
+    outer, inner = blocks[0].type, blocks[-1].type
+    if outer in ("variable", "terraform", "moved", "removed", "import") or inner == "lifecycle":
+        return inner == "validation"
+    return name not in _FIXED and name not in _FIXED_IN.get(outer, ())
 
 
 def _is_free(node: SyntaxNode, attribute: Attribute) -> bool:

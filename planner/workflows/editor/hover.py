@@ -19,8 +19,7 @@ from planner.workflows.editor.completion import MODES, attribute_detail, schema_
 from planner.workflows.editor.cursor import BlockHeader, place_at
 from planner.workflows.editor.model import Model
 from planner.workflows.editor.navigation import DeclaredObject, target_at
-from planner.workflows.editor.structure import nodes
-from planner.workflows.editor.symbols import RESOURCES
+from planner.workflows.editor.symbols import RESOURCES, nodes
 from planner.workflows.editor.texts import Json, TextDocument
 from planner.workflows.editor.workspace import Workspace
 

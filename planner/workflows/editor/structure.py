@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from planner.language.syntax.body import PARTS, Attribute, Block, NativeBody
+from planner.language.syntax.body import Attribute, Block
 from planner.language.syntax.nodes import (
     Call,
     For,
@@ -14,14 +14,12 @@ from planner.language.syntax.nodes import (
     Literal,
     Object,
     ObjectItem,
-    SyntaxNode,
     Template,
-    TemplateFor,
     Traversal,
     Tuple,
     Variable,
 )
-from planner.workflows.editor.symbols import label_range
+from planner.workflows.editor.symbols import label_range, nodes
 from planner.workflows.editor.texts import Json, TextDocument
 
 TOKENS = (
@@ -45,35 +43,6 @@ _COMMENTS = re.compile(r"(?:^[ \t]*(?:#|//)[^\n]*\n?){2,}|/\*.*?\*/", re.M | re.
 _MOST_AROUND = 100
 """ranges in a selection: each is nested in the JSON of the one within it"""
 _MARKS = re.compile(r"[#/]")
-
-
-def nodes(part: Any) -> Iterator[Any]:
-    """All attributes, blocks and expressions in a part of a file, outer ones first."""
-    stack = [part]
-    while stack:
-        node = stack.pop()
-        if node is None:
-            continue
-        if isinstance(node, tuple | list):
-            stack += reversed(node)
-            continue
-        cls = node.__class__
-        if cls is not NativeBody and not isinstance(node, SyntaxNode):
-            continue  # a body in JSON: what its members are only a schema decides
-        if cls is not NativeBody:
-            yield node
-        if cls is NativeBody:
-            stack += sorted([*node.attributes.values(), *node.blocks], key=lambda one: -one.start)
-        elif cls in PARTS:
-            stack += [getattr(node, name) for name in PARTS[cls]]
-        elif isinstance(node, Attribute):
-            stack.append(node.expr)
-        elif cls is For:
-            stack += [node.condition, node.value_expr, node.key_expr, node.collection]
-        elif cls is TemplateFor:
-            stack += [node.body, node.collection]
-        elif cls.__name__ == "Relative":
-            stack.append(node.source)
 
 
 def folding(body: Any, document: TextDocument) -> list[Json]:

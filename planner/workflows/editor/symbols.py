@@ -10,8 +10,30 @@ from typing import Any
 from planner.foundation.vocabulary.diagnostic import Failure
 from planner.foundation.vocabulary.records import field, frozen
 from planner.language.config.references import BadReference, Ref, parse_reference
-from planner.language.syntax.body import Attribute, Block, Body, BodySchema, ExpectedBlock, Label, variables
-from planner.language.syntax.nodes import Expression, GetAttr, Literal, Traversal, Variable
+from planner.language.syntax.body import (
+    PARTS,
+    Attribute,
+    Block,
+    Body,
+    BodySchema,
+    ExpectedBlock,
+    Label,
+    NativeBody,
+    variables,
+)
+from planner.language.syntax.nodes import (
+    Expression,
+    For,
+    GetAttr,
+    Index,
+    Literal,
+    Relative,
+    Splat,
+    SyntaxNode,
+    TemplateFor,
+    Traversal,
+    Variable,
+)
 
 BLOCKS: dict[str, tuple[str, ...]] = {
     "resource": ("type", "name"),
@@ -201,11 +223,55 @@ def _providers(attribute: Attribute, text: str) -> Iterator[NameUse]:
 
 
 def _in_expression(part: Any, text: str, is_history: bool) -> Iterator[NameUse]:
-    for node in variables(part):
-        if isinstance(node, Traversal):
-            for key, start, end in mentions_of(node):
-                if text[start:end] == key.rpartition(".")[2]:  # also of JSON, where a string may have escapes
-                    yield NameUse(key, start, end, is_history)
+    hits = [node for node in variables(part) if isinstance(node, Traversal)]
+    uses = [use for node in hits for use in mentions_of(node)]
+    for key, start, end in (*uses, *_outputs(part, {id(node) for node in hits})):
+        if text[start:end] == key.rpartition(".")[2]:  # also of JSON, where a string may have escapes
+            yield NameUse(key, start, end, is_history)
+
+
+def _outputs(part: Any, free: set[int]) -> Iterator[tuple[str, int, int]]:
+    """The outputs of calls after a key that is not a literal, or a splat: `module.a[each.key].out`."""
+    for node in nodes(part):
+        source, rest = None, node
+        if isinstance(node, Splat):
+            source, rest = node.source, node.each
+        elif isinstance(node, Relative) and isinstance(node.source, Index):
+            source = node.source.collection
+        if not isinstance(source, Traversal) or source.root != "module" or id(source) not in free:
+            continue
+        call, step = source.steps[0], rest.steps[0] if isinstance(rest, Relative) else None
+        if len(source.steps) == 1 and isinstance(call, GetAttr) and isinstance(step, GetAttr):
+            yield f"module.{call.name}.{step.name}", step.start + 1, step.end
+
+
+def nodes(part: Any) -> Iterator[Any]:
+    """All attributes, blocks and expressions in a part of a file, outer ones first."""
+    stack = [part]
+    while stack:
+        node = stack.pop()
+        if node is None:
+            continue
+        if isinstance(node, tuple | list):
+            stack += reversed(node)
+            continue
+        cls = node.__class__
+        if cls is not NativeBody and not isinstance(node, SyntaxNode):
+            continue  # a body in JSON: what its members are only a schema decides
+        if cls is not NativeBody:
+            yield node
+        if cls is NativeBody:
+            stack += sorted([*node.attributes.values(), *node.blocks], key=lambda one: -one.start)
+        elif cls in PARTS:
+            stack += [getattr(node, name) for name in PARTS[cls]]
+        elif isinstance(node, Attribute):
+            stack.append(node.expr)
+        elif cls is For:
+            stack += [node.condition, node.value_expr, node.key_expr, node.collection]
+        elif cls is TemplateFor:
+            stack += [node.body, node.collection]
+        elif cls.__name__ == "Relative":
+            stack.append(node.source)
 
 
 def mentions_of(node: Traversal) -> Iterator[tuple[str, int, int]]:
