@@ -15,8 +15,10 @@ import re
 import secrets
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from io import StringIO
+from socket import SHUT_RDWR
 from threading import BoundedSemaphore, Condition, Event, Thread
 from typing import TYPE_CHECKING, Any
 
@@ -83,6 +85,7 @@ class _LivePage:
     def __init__(self, calls_of: Callable[[], Questions], kinds: tuple[str, ...]) -> None:
         self._calls_of, self._kinds = calls_of, kinds
         self._making = Making.of_command()
+        self.title = f"Plan of {os.path.basename(os.path.realpath('.'))}"  # now: the directory may disappear
         self._calls: Questions | None = None
         self._made: MadePlan[Any] | None = None
         self._snapshots: dict[int, tuple[str, MadePlan[Any]]] = {}
@@ -139,12 +142,11 @@ class _LivePage:
         problems += [one for one in more if one not in problems]
         if explored is None:
             return
-        title = f"Plan of {os.path.basename(os.path.realpath('.'))}"
-        page = page_of_plan(explored, title, "planner why -full")
-        self._hide = hiding(made.plan)
+        page = page_of_plan(explored, self.title, "planner why -full")
+        former, self._hide = self._hide, hiding(made.plan)
         difference = None
         if self._made is not None:
-            difference = _hidden_document(_rows(compared(self._made, made)), self._hide)
+            difference = _hidden_document(_rows(compared(self._made, made)), _both(former, self._hide))
         version = self.state["version"] + 1
         self._calls, self._made, self.document = calls, made, {**page_json(page), "version": version}
         self._publish(version=version, difference=difference)
@@ -154,10 +156,10 @@ class _LivePage:
             self.state = {**self.state, **state}
             self.changed.notify_all()
 
-    def next_state(self, known: Body | None) -> Body:
-        """The state as soon as it is not the known one, or after a while."""
+    def next_state(self, known: Body | None, is_over: Callable[[], bool]) -> Body:
+        """The state as soon as it is not the known one or `is_over`, or after a while."""
         with self.changed:
-            self.changed.wait_for(lambda: self.state is not known, BEAT)
+            self.changed.wait_for(lambda: self.state is not known or is_over(), BEAT)
             return self.state
 
     # ------------------------------------------------------------ questions
@@ -173,7 +175,7 @@ class _LivePage:
                 results.append({"text": "", "problems": "\n".join(map(_line, failure.diagnostics))})
             except UsageError as problem:
                 results.append({"text": "", "problems": f"{problem}. {problem.detail}".rstrip()})
-            except (KeyError, TypeError, ValueError):
+            except (KeyError, TypeError, ValueError, OverflowError):
                 results.append({"text": "", "problems": "The question is not valid."})
             except Exception as problem:
                 results.append({"text": "", "problems": _line(defect(problem))})
@@ -344,17 +346,30 @@ class _LiveServer(ThreadingHTTPServer):
         self.hosts = {f"127.0.0.1:{self.server_port}", f"localhost:{self.server_port}"}
         self.address = f"http://127.0.0.1:{self.server_port}/{self.token}/"
         self.room = BoundedSemaphore(MOST_REQUESTS)
+        self.waiting: dict[Any, None] = {}
+        """connections without a complete request, and streams of events; the oldest is first"""
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        if not self.room.acquire(blocking=False):
+        """Answer in a thread. If there is no room, the oldest waiting connection ends: slow clients block none."""
+        is_free = self.room.acquire(blocking=False)
+        if not is_free and (oldest := next(iter(self.waiting), None)) is not None:
+            self.waiting.pop(oldest, None)
+            with suppress(OSError):
+                oldest.shutdown(SHUT_RDWR)
+            with self.live.changed:
+                self.live.changed.notify_all()
+            is_free = self.room.acquire(timeout=1)
+        if not is_free:
             self.shutdown_request(request)
             return
+        self.waiting[request] = None
         super().process_request(request, client_address)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         try:
             super().process_request_thread(request, client_address)
         finally:
+            self.waiting.pop(request, None)
             self.room.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
@@ -405,6 +420,7 @@ class _LiveHandler(BaseHTTPRequestHandler):
         if not isinstance(body, dict):
             self.send_error(400)
             return
+        self.server.waiting.pop(self.connection, None)
         self._json(live.answer(lambda: work[route](body)))
 
     def _route(self, is_writing: bool = False) -> str | None:
@@ -420,14 +436,15 @@ class _LiveHandler(BaseHTTPRequestHandler):
         if not is_own or not slash or not hmac.compare_digest(token.encode(), self.server.token.encode()):
             self.send_error(403)
             return None
+        if not is_writing and route != "events":
+            self.server.waiting.pop(self.connection, None)
         return route
 
     def _page(self) -> str:
         live = self.server.live
         with live.changed:
             live.changed.wait_for(lambda: live.document is not None or not live.state["planning"])
-        title = f"Plan of {os.path.basename(os.path.realpath('.'))}"
-        return document_html(live.document or empty_document(title), is_live=True)
+        return document_html(live.document or empty_document(live.title), is_live=True)
 
     def _events(self) -> None:
         """The state now, and each time that it changes, until the browser has gone."""
@@ -435,7 +452,7 @@ class _LiveHandler(BaseHTTPRequestHandler):
         self._headers("text/event-stream")
         sent: Body | None = None
         while True:
-            state = self.server.live.next_state(sent)
+            state = self.server.live.next_state(sent, lambda: self.connection not in self.server.waiting)
             text = b": beat\n\n" if state is sent else b"data: " + dumps(state).strip() + b"\n\n"
             sent = state
             try:

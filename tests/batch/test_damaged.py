@@ -139,3 +139,5 @@ def test_a_saved_plan_that_was_cut_off_is_no_word_for_units(fleet: Path) -> None
 def test_what_the_machine_refuses_is_no_mistake_of_planner(number: int) -> None:
     told = defect(OSError(number, os.strerror(number), "/x"))
     assert told.detail == f"/x: {os.strerror(number)}." and "Internal" not in told.summary
+    removed = defect(FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT)))  # as os.getcwd raises it
+    assert removed.summary == "The working directory does not exist"

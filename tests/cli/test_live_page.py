@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
@@ -145,6 +146,7 @@ def test_questions(served: Served) -> None:
     assert (
         "not valid" in served.ask("question")["problems"]
         and "not valid" in served.ask("compare", one="x", other=0)["problems"]
+        and "not valid" in served.ask("compare", one=float("inf"), other=0)["problems"]
     )
     assert "secret" in json.dumps(served.get("variables")) and "hunter2" not in json.dumps(served.get("variables"))
     tried = served.ask("what-if", variables={"size": "3"})
@@ -153,6 +155,19 @@ def test_questions(served: Served) -> None:
     assert "number is required" in served.ask("what-if", variables={"size": "many"})["problems"]
     hidden = served.ask("what-if", variables={"secret": "hunter3"})
     assert "hunter" not in json.dumps(hidden) and "hunter2" not in json.dumps(served.get("plan"))
+
+
+def test_slow_clients_and_streams_do_not_block_others(served: Served) -> None:
+    at = f"GET {served.token}events HTTP/1.1\r\nHost: {served.host}\r\n\r\n".encode()
+    for text in (b"GET / HT", at):
+        clients = [socket.create_connection(("127.0.0.1", served.port)) for _ in range(30)]
+        for client in clients:
+            with suppress(OSError):
+                client.sendall(text)
+        assert served.status("GET", served.token) == 200
+        for client in clients:
+            client.close()
+    served.events = served.connected("GET", f"{served.token}events")  # the oldest streams ended
 
 
 def test_the_page_follows_the_files(served: Served) -> None:

@@ -165,6 +165,9 @@ def defect(problem: Exception, address: str = "") -> Diagnostic:
     if isinstance(problem, RecursionError) and not debugging:
         detail = "Something in the configuration or in the state is nested deeper than planner can follow."
         return error("cli.too_deep", "Nested too deeply", detail, address=address)
+    if isinstance(problem, FileNotFoundError) and problem.filename is None and not debugging:  # of os.getcwd
+        detail = "The working directory was removed. If it was made again, enter it again, and start planner there."
+        return error("cli.no_directory", "The working directory does not exist", detail, address=address)
     if isinstance(problem, OSError) and problem.errno in _REFUSED and not debugging:
         where = f"{problem.filename}: " if problem.filename is not None else ""
         detail = f"{where}{problem.strerror or problem}."

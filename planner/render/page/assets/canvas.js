@@ -43,10 +43,13 @@ class Drawing {
   begin() {
     this.fit();
     if (this.eye.k >= LEGIBLE) return;
-    const { scene } = this, [x, y, w, h] = scene.around(scene.order[0]?.filter(thing => thing >= 0) || []) || scene.area(scene.order[0]?.[0] ?? -1);
+    const { scene } = this, first = (scene.order[0]?.length ? scene.order[0] : [-1]).map(thing => scene.area(thing));
+    const x = Math.min(...first.map(area => area[0])), y = Math.min(...first.map(area => area[1]));
+    const w = Math.max(...first.map(area => area[0] + area[2])) - x, h = Math.max(...first.map(area => area[1] + area[3])) - y;
     const all = scene.rect[0], room = (whole, seen, at) => whole < seen ? (whole - seen) / 2 : Math.max(0, Math.min(at, whole - seen));
     const k = LEGIBLE, width = this.width / k, height = this.height / k, { isDown } = scene.boxes[0];
-    this.eye = { k, x: room(all.w, width, isDown ? x + w / 2 - width / 2 : x - PAD), y: room(all.h, height, isDown ? y - HEAD : y + h / 2 - height / 2) };
+    const from = (at, whole, seen) => whole > seen ? at - PAD : at + whole / 2 - seen / 2; // the middle, or the beginning of what has no room
+    this.eye = { k, x: room(all.w, width, isDown ? from(x, w, width) : x - PAD), y: room(all.h, height, isDown ? y - HEAD : from(y, h, height)) };
     this.redraw(true);
   }
   zoom(factor, x = this.width / 2, y = this.height / 2) {

@@ -11,6 +11,7 @@ async function request(route, body) {
 /** Show the state of planning: what is wrong, or what the last change of files has changed. */
 function showState(state) {
   const isBroken = /^Error/m.test(state.problems);
+  if (isBroken && state.problems !== $("problems").textContent) say(`The plan cannot be made. ${state.problems.match(/^Error.*/m)[0]}`);
   $("state").textContent = state.planning ? "Planning\u2026" : isBroken ? "The plan cannot be made. The page shows the last good plan." : `Live: planned ${state.at}.`;
   $("problems").hidden = !state.problems;
   $("problems").textContent = state.problems;
