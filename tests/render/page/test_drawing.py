@@ -260,3 +260,5 @@ def test_a_narrow_window(tmp_path: Path) -> None:
         assert tab.evaluate("document.documentElement.scrollWidth") <= 400
         tops = [tab.locator(one).bounding_box()["y"] for one in ("#tools", "#graph", "#details", "#side")]
         assert tops == sorted(tops) and tops[1] < 400
+    with opened(written(tmp_path, large(300, 0)), width=400, height=800) as tab:  # it begins at its left edge
+        assert tab.evaluate("drawing.eye.x + drawing.width / drawing.eye.k < scene.rect[0].w && drawing.eye.x < 20")
