@@ -34,7 +34,7 @@ from planner.world.provider.interface import Provider
 from planner.world.provider.registry import start_provider
 from planner.world.state.workspace import data_directory
 
-_VALUE_OF = re.compile(r"\bvar\.([\w-]+)|gives a value to ([\w-]+)")
+_VALUE_OF = re.compile(r"\bvar\.([\w-]+)| sets ([\w-]+), but")
 
 
 class Model:
