@@ -280,7 +280,7 @@ def test_a_copy_of_a_missing_state_creates_nothing(planner, here):
     before = names(planner)
     ran = planner("workspace", "new", "-state=missing.tfstate", "copy")
     assert ran.code == 1
-    assert "no state file missing.tfstate" in ran.err
+    assert "state file missing.tfstate does not exist" in ran.err
     assert names(planner) == before
     (here / "broken.tfstate").write_text("{")
     assert planner("workspace", "new", "-state=broken.tfstate", "copy").code == 1

@@ -100,7 +100,7 @@ def test_when_something_else_goes_on_the_next_command_names_what_the_journal_has
     text = one.good(OURS, "apply", "-auto-approve")
     assert "terraform_data.made[0]: Creating" not in text
     assert "No journal exists" in one.good(OURS, "state", "journal")
-    assert "No journal has an object" in one.good(OURS, "state", "journal", "-adopt")
+    assert "already contains all objects" in one.good(OURS, "state", "journal", "-adopt")
 
 
 def test_adopting_writes_a_journal_that_counts_for_other_programs(machines: tuple[Place, Place]) -> None:
