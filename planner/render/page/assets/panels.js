@@ -128,6 +128,7 @@ function reasonLines(edge) {
 /** Fill a list with some of what there is, and a button for the rest. With `nameOf` by module. */
 function some(list, all, item, first, nameOf = null) {
   const lines = those => nameOf ? byModule(those, nameOf, item) : those.map(item);
+  if (all.length <= first + 2) first = all.length; // a button for two lines saves nothing
   list.replaceChildren(...lines(all.slice(0, first)));
   if (all.length > first) list.append(el("li", {}, button(`Show all ${all.length}`, () => {
     const at = list.children.length - 1;
