@@ -31,7 +31,7 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure
 from planner.foundation.vocabulary.provider_address import parse_provider_configuration
 from planner.language.config.variables import RootVariable
 from planner.language.expressions.evaluate import try_evaluate
-from planner.language.functions.filesystem import located
+from planner.language.functions.file_names import located
 from planner.language.syntax.body import variables as mentions
 from planner.language.syntax.nodes import Call
 from planner.logic.model.plan import Plan

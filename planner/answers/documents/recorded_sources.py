@@ -26,7 +26,7 @@ from planner.foundation.vocabulary.span import Source
 from planner.language.config.model import Config, ModuleConfig, ModulePath, ResourceDecl
 from planner.language.config.references import Ref, parse_reference
 from planner.language.config.sources import without_secrets
-from planner.language.functions.filesystem import HASHES, shown_reads
+from planner.language.functions.file_names import HASHES, shown_reads
 from planner.language.syntax.body import Attribute, Block, NativeBody, function_calls, variables
 from planner.language.syntax.files import load_text
 from planner.language.syntax.lexer import BRACKETS, tokenize

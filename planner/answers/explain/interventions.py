@@ -35,7 +35,7 @@ from planner.language.config.references import Ref, parse_reference
 from planner.language.config.variables import RootVariable
 from planner.language.expressions.decode import decode_block
 from planner.language.expressions.evaluate import try_evaluate
-from planner.language.functions.filesystem import HASHES, located, shown_reads
+from planner.language.functions.file_names import HASHES, located, shown_reads
 from planner.language.syntax.body import Block, NativeBody
 from planner.language.syntax.nodes import Expression
 from planner.logic.model.plan import ResourceChange

@@ -34,7 +34,7 @@ from planner.foundation.vocabulary.span import Source, Span
 from planner.language.config.model import Config, ModuleConfig
 from planner.language.config.variables import RootVariable
 from planner.language.functions import lookup
-from planner.language.functions.filesystem import located
+from planner.language.functions.file_names import located
 from planner.language.syntax.body import function_calls, variables
 from planner.language.syntax.chains import Chain, chains
 from planner.language.syntax.nodes import Call, Expression, GetAttr, GetIndex, Literal, Object, Parens, Traversal, Tuple
