@@ -94,7 +94,7 @@ def test_a_sensitive_object_does_not_show_its_names(
 @pytest.mark.parametrize(
     ("files", "words", "argument"),
     [
-        ({"terraform.tfvars": "imagee = 1\n"}, 'no such variable. Did you mean "image"?', ""),
+        ({"terraform.tfvars": "imagee = 1\n"}, 'does not declare this variable. Did you mean "image"?', ""),
         ({"terraform.tfvars": "other = 1\n"}, 'To use it, add variable "other" {} to the configuration.', ""),
         ({"terraform.tfvars": "image = x\n"}, 'For a string, write double quotes: "x".', ""),
         ({}, 'declares no variable imagee. Did you mean "image"?', "-var=imagee=x"),
