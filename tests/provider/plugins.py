@@ -46,14 +46,14 @@ def write_plugin(folder: Path, protocol: int = 6, name: str = "test", is_alone: 
     command = f'PYTHONPATH="{ROOT}" exec "{sys.executable}" "{server}" {protocol}'
     if not is_alone:
         client = SERVER.with_name("plugin_client.py")
-        command = f'exec "{sys.executable}" -I -S "{client}" "{_forks()}" {server.stem} {protocol}'
+        command = f'exec "{sys.executable}" -I -S "{client}" "{forks()}" {server.stem} {protocol}'
     program.write_text(f"#!/bin/sh\n{command}\n")
     program.chmod(0o755)
     return program
 
 
 @cache
-def _forks() -> str:
+def forks() -> str:
     """The socket of the process that forks plugins, one for all tests of a worker."""
     folder = tempfile.mkdtemp(prefix="plugins-")
     path = f"{folder}/socket"

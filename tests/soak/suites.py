@@ -32,7 +32,7 @@ import subprocess
 import sys
 import tempfile
 import tomllib
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -44,7 +44,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from bench.measure import Cost
 from bench.measure import run as measured
-from provider.plugins import SERVER, _forks
+from provider.plugins import SERVER, forks
 
 from planner.language.syntax.body import Block, NativeBody
 from planner.language.syntax.files import load_text
@@ -104,7 +104,6 @@ class Tally:
     """by cause"""
     seconds: dict[str, list[float]] = Factory(lambda: {"planner": [0.0, 0.0], "tofu": [0.0, 0.0]})
     """of wall and CPU time, of all steps that both made"""
-    steps: Counter[str] = Factory(Counter)
 
 
 class Program:
@@ -260,7 +259,7 @@ def write_fitted(folder: Path, root: Path) -> dict[str, str]:
         own.mkdir(exist_ok=True)
         program = own / f"terraform-provider-{source.rpartition('/')[2]}"
         program.write_text(
-            f'#!/bin/sh\nFITTED_SCHEMA="{folder}/schema.json" exec "{sys.executable}" -I -S "{client}" "{_forks()}" '
+            f'#!/bin/sh\nFITTED_SCHEMA="{folder}/schema.json" exec "{sys.executable}" -I -S "{client}" "{forks()}" '
             "fitted_server 6\n"
         )
         program.chmod(0o755)
@@ -367,7 +366,6 @@ def add(tally: Tally, suite: Suite, case: str, ours: Outcome, theirs: Outcome) -
     """Note a case: whether both did the same, and what it took."""
     tally.cases += 1
     for name in ours.seconds.keys() & theirs.seconds.keys():
-        tally.steps[name] += 1
         for program, outcome in (("planner", ours), ("tofu", theirs)):
             tally.seconds[program][0] += outcome.seconds[name][0]
             tally.seconds[program][1] += outcome.seconds[name][1]
@@ -440,6 +438,11 @@ def compare_commands(suite: Suite, programs: Sequence[Program], tally: Tally, sc
         report = scratch / f"{program.name}.xml"
         words = [word.replace("{report}", str(report)) for word in suite.command]
         variables = {"TERRAFORM": program.binary, "PATH": f"{environment}/bin:{os.environ['PATH']}"}
+        if "TF_CLI_CONFIG_FILE" not in os.environ:  # providers come from their registry: once, not for each test
+            plugins = scratch / f"{program.name}-plugins"
+            plugins.mkdir()
+            variables["TF_PLUGIN_CACHE_DIR"] = str(plugins)
+            variables["TF_PLUGIN_CACHE_MAY_BREAK_DEPENDENCY_LOCK_FILE"] = "true"
         cost, _ = measured(["env", *(f"{n}={v}" for n, v in variables.items()), *words], program.checkout, 6 * 3600.0)
         outcome.seconds["command"] = (cost.wall, cost.cpu)
         text = report.read_text() if report.exists() else ""
@@ -460,16 +463,18 @@ def compare_commands(suite: Suite, programs: Sequence[Program], tally: Tally, sc
 
 def check_out(suite: Suite, sources: str, target: Path) -> None:
     """The files of a suite's commit."""
+    commit = suite.commit
     if sources:
         clone = Path(sources, suite.repository.replace("/", "+"), "repo")
     else:
         clone = target.with_name(f"{target.name}.git")
         address = f"https://github.com/{suite.repository}"
         subprocess.run(["git", "init", "-q", "--bare", clone], check=True)
-        subprocess.run(["git", "-C", clone, "fetch", "-q", "--depth", "1", address, suite.commit], check=True)
+        subprocess.run(["git", "-C", clone, "fetch", "-q", "--depth", "1", address, commit], check=True)
+        commit = "FETCH_HEAD"
     target.mkdir(parents=True)
     files = subprocess.run(
-        ["git", "-C", clone, "ls-tree", "-rz", suite.commit, "--", *suite.paths], stdout=subprocess.PIPE, check=True
+        ["git", "-C", clone, "ls-tree", "-rz", commit, "--", *suite.paths], stdout=subprocess.PIPE, check=True
     ).stdout
     wanted = [
         (meta.split(), os.fsdecode(path)) for meta, _, path in (x.partition(b"\t") for x in files.split(b"\0")[:-1])
