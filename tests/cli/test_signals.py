@@ -170,7 +170,7 @@ def test_an_interrupt_ends_the_wait_for_the_lock(tmp_path: Path, command: tuple[
     try:
         process = Process(tmp_path, *command[:2], "-lock-timeout=60s", *command[2:])
         if command[0] != "state":
-            process.read_until("Acquiring state lock that ")
+            process.read_until("Acquiring state lock, held by ")
             assert "OperationTypeTest" in process.read_until("\n")
         else:
             time.sleep(2)

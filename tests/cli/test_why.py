@@ -330,15 +330,12 @@ def test_an_order_of_a_rule_is_no_reference(planner, work: Path):
     (rules / "own.dl").write_text(order, encoding="utf-8")
     ran = planner("why", "terraform_data.a", "terraform_data.alone")
     assert ran.code == 0 and "refers to" not in ran.out
-    assert "a rule of yours orders terraform_data.alone before terraform_data.a [" in ran.out
+    assert "a rule of yours orders terraform_data.alone before terraform_data.a\n" in ran.out
     assert "alone goes first [house.order, .planner/rules/own.dl:2]" in ran.out
     (rules / "own.dl").write_text(order.replace("alone", "b"), encoding="utf-8")
     cycle = " ".join(planner("plan").err.split())
-    assert (
-        "a rule of yours orders terraform_data.b before terraform_data.a: alone goes first [house.order]"
-        " .planner/rules/own.dl:2 " in cycle.replace("b goes", "alone goes")
-    )
-    removal = "remove the rule of yours that orders terraform_data.b before terraform_data.a"
+    assert "terraform_data.a needs terraform_data.b (.planner/rules/own.dl:2)" in cycle
+    removal = "the rule of yours that orders terraform_data.b before terraform_data.a"
     assert f"{removal} (house.order; .planner/rules/own.dl:2)" in cycle
 
 

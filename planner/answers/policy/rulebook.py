@@ -42,6 +42,8 @@ PROGRAMS: tuple[str, ...] = (
     "stacks",
     "deployments",
     "renewal",
+    "renames",
+    "postponed",
     "discover",
 )
 """The rules that are evaluated together, by name. Programs share column types and files; the rules of a shared file are
