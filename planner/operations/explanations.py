@@ -199,15 +199,14 @@ def explainer_of(made: MadePlan[Unstored]) -> Explainer:
 
 def _locked(made: MadePlan[Unstored]) -> dict[str, tuple[str, Span]]:
     """The provider versions that the lock file selects, with their places in it."""
-    directory = made.loaded.options.directory
-    if not os.path.lexists(os.path.join(directory, ".terraform.lock.hcl")):  # so nothing of locking is loaded
-        return {}
     from planner.operations.input_record import locked_versions
-    from planner.world.provider.lock_file import NAME
 
+    directory = made.loaded.options.directory
     versions = locked_versions(directory)
     if not versions:
         return {}
+    from planner.world.provider.lock_file import NAME
+
     source = Source(NAME, read_text(os.path.join(directory, NAME)))
     places: dict[str, tuple[str, Span]] = {}
     for address, version in versions.items():

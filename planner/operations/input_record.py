@@ -327,6 +327,8 @@ def relative_name(path: str, directory: str) -> str:
 
 def locked_versions(directory: str) -> dict[str, str]:
     """The versions that the lock file selects."""
+    if not os.path.lexists(os.path.join(directory, ".terraform.lock.hcl")):  # so nothing of locking is loaded
+        return {}
     from planner.world.provider.lock_file import read_locks
 
     try:

@@ -31,9 +31,9 @@ KINDS = {
 }
 
 
-def body(told: Mapping[str, Any], is_object: bool = True) -> Any:
+def body(described: Mapping[str, Any], is_object: bool = True) -> Any:
     """The block that a BODY describes; one of an object has an ID."""
-    attributes = dict(told.get("attributes", {}))
+    attributes = dict(described.get("attributes", {}))
     made = [attribute("id", optional="id" in attributes, computed=True)] if is_object else []
     for name, kind in sorted(attributes.items()):
         if name != "id" or not is_object:
@@ -42,7 +42,7 @@ def body(told: Mapping[str, Any], is_object: bool = True) -> Any:
             )
     blocks = [
         M.NestedBlock(type_name=name, nesting=2, block=body(inner, is_object=False))
-        for name, inner in sorted(told.get("blocks", {}).items())
+        for name, inner in sorted(described.get("blocks", {}).items())
     ]
     return M.Block(attributes=made, block_types=blocks)
 
@@ -52,7 +52,7 @@ SCHEMA = M.SchemaAnswer(
     provider=M.Schema(block=body(FIT["provider"], is_object=False)),
     server_capabilities=M.ServerCapabilities(get_provider_schema_optional=True),
     **{
-        field: {type: M.Schema(block=body(told)) for type, told in sorted(FIT[kind].items())}
+        field: {type: M.Schema(block=body(described)) for type, described in sorted(FIT[kind].items())}
         for kind, field in KINDS.items()
     },
 )

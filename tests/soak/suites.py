@@ -80,15 +80,15 @@ class Suite:
     needs: tuple[str, ...] = ()
 
     @classmethod
-    def read(cls, told: Mapping[str, Any]) -> Suite:
-        lists = {name: tuple(told[name]) for name in ("paths", "skipped", "command", "needs") if name in told}
-        return cls(**{**told, **lists})
+    def read(cls, entry: Mapping[str, Any]) -> Suite:
+        lists = {name: tuple(entry[name]) for name in ("paths", "skipped", "command", "needs") if name in entry}
+        return cls(**{**entry, **lists})
 
 
 @define
 class Outcome:
-    """What one program did in one place: an entry for each step, comparable with that of another program, and the
-    seconds (of wall and CPU time) that the steps took."""
+    """The steps of one program in one place: a result of each, comparable with that of another program, and the seconds
+    (of wall and CPU time) that it took."""
 
     steps: dict[str, Any] = Factory(dict)
     seconds: dict[str, tuple[float, float]] = Factory(dict)
@@ -157,7 +157,7 @@ def modules_of(root: Path) -> Iterator[Path]:
 
 def fit(root: Path) -> tuple[dict[str, Any], set[str]]:
     """The schema that the configuration in a directory expects, and the addresses of its providers."""
-    told: dict[str, Any] = {"provider": {}, "resources": {}, "data": {}, "ephemeral": {}}
+    schema: dict[str, Any] = {"provider": {}, "resources": {}, "data": {}, "ephemeral": {}}
     sources, mentioned, texts = dict[str, str](), set[str](), []
     kinds = {"resource": "resources", "data": "data", "ephemeral": "ephemeral"}
     for file in (f for folder in modules_of(root) for f in configuration_files(folder)):
@@ -171,16 +171,16 @@ def fit(root: Path) -> tuple[dict[str, Any], set[str]]:
             for block in body.blocks:
                 labels = [label.value for label in block.labels]
                 if block.type in kinds and labels:
-                    _gather(told[kinds[block.type]].setdefault(labels[0], {}), block)
+                    _gather(schema[kinds[block.type]].setdefault(labels[0], {}), block)
                 elif block.type == "terraform":
                     for inner in block.body.blocks if isinstance(block.body, NativeBody) else ():
                         if inner.type == "required_providers" and isinstance(inner.body, NativeBody):
                             mentioned.update(inner.body.attributes)
                 elif block.type == "provider" and labels:
                     mentioned.add(labels[0])
-                    _gather(told["provider"], block)
+                    _gather(schema["provider"], block)
         elif file.name.endswith(JSON):
-            _gather_json(told, mentioned, kinds, data)
+            _gather_json(schema, mentioned, kinds, data)
     for file in test_files(root):
         texts.append(file.read_text(errors="replace"))
         mentioned.update(re.findall(r'^provider "([\w-]+)"', texts[-1], re.M))
@@ -188,19 +188,19 @@ def fit(root: Path) -> tuple[dict[str, Any], set[str]]:
         for is_data, kind, steps in re.findall(r"\b(data\.)?([a-z]\w*)\.[\w-]+((?:\[[^\]]*\]|\.[\w*-]+)+)", text):
             path = re.findall(r"\.([A-Za-z_][\w-]*)", re.sub(r"\[[^\]]*\]", "", steps))
             for table in ("data",) if is_data else ("resources", "ephemeral"):
-                if kind in told[table] and path:
-                    _mention(told[table][kind], path)
-    types = {name for table in kinds.values() for name in told[table]}
+                if kind in schema[table] and path:
+                    _mention(schema[table][kind], path)
+    types = {name for table in kinds.values() for name in schema[table]}
     mentioned |= {name.partition("_")[0] for name in types} | set(sources)
     needed = {sources.get(name, f"hashicorp/{name}") for name in mentioned} - {"hashicorp/terraform"}
-    return told, {source for source in needed if not source.startswith("terraform.io/")}
+    return schema, {source for source in needed if not source.startswith("terraform.io/")}
 
 
-def _mention(told: dict[str, Any], path: list[str]) -> None:
+def _mention(schema: dict[str, Any], path: list[str]) -> None:
     """Add the attribute that a reference reads, if no argument or block has its name."""
-    blocks = told.get("blocks", {})
+    blocks = schema.get("blocks", {})
     if path[0] not in blocks:
-        told.setdefault("attributes", {}).setdefault(path[0], "computed")
+        schema.setdefault("attributes", {}).setdefault(path[0], "computed")
     elif path[1:]:
         _mention(blocks[path[0]], path[1:])
 
@@ -208,26 +208,26 @@ def _mention(told: dict[str, Any], path: list[str]) -> None:
 _META = {"count", "for_each", "depends_on", "provider", "lifecycle", "provisioner", "connection", "alias", "version"}
 
 
-def _gather(told: dict[str, Any], block: Block, is_object: bool = True) -> None:
+def _gather(schema: dict[str, Any], block: Block, is_object: bool = True) -> None:
     """Add the arguments and blocks of a block to a BODY."""
     body: Any = block.body
     skipped = _META if is_object else set()
     for name in body.attributes:
         if name not in skipped:
-            told.setdefault("attributes", {})[name] = "optional"
+            schema.setdefault("attributes", {})[name] = "optional"
     for inner in body.blocks:
         if inner.type in skipped:
             continue
         if inner.type == "dynamic":
             for content in (b for b in inner.body.blocks if b.type == "content"):
-                _gather(told.setdefault("blocks", {}).setdefault(inner.labels[0].value, {}), content, False)
+                _gather(schema.setdefault("blocks", {}).setdefault(inner.labels[0].value, {}), content, False)
         else:
-            _gather(told.setdefault("blocks", {}).setdefault(inner.type, {}), inner, False)
-    for name in told.get("blocks", {}):
-        told.get("attributes", {}).pop(name, None)
+            _gather(schema.setdefault("blocks", {}).setdefault(inner.type, {}), inner, False)
+    for name in schema.get("blocks", {}):
+        schema.get("attributes", {}).pop(name, None)
 
 
-def _gather_json(told: dict[str, Any], mentioned: set[str], kinds: Mapping[str, str], data: bytes) -> None:
+def _gather_json(schema: dict[str, Any], mentioned: set[str], kinds: Mapping[str, str], data: bytes) -> None:
     try:
         document = json.loads(data)
     except ValueError:
@@ -235,17 +235,17 @@ def _gather_json(told: dict[str, Any], mentioned: set[str], kinds: Mapping[str, 
     for section, table in kinds.items():
         types = document.get(section) if isinstance(document, dict) else None
         for kind, objects in types.items() if isinstance(types, dict) else ():
-            told[table].setdefault(kind, {})
+            schema[table].setdefault(kind, {})
             for one in objects.values() if isinstance(objects, dict) else ():
                 for name in one if isinstance(one, dict) else ():
                     if name not in _META:
-                        told[table][kind].setdefault("attributes", {})[name] = "optional"
+                        schema[table][kind].setdefault("attributes", {})[name] = "optional"
     providers = document.get("provider") if isinstance(document, dict) else None
     for name, settings in providers.items() if isinstance(providers, dict) else ():
         mentioned.add(name)
         for argument in settings if isinstance(settings, dict) else ():
             if argument not in _META:
-                told["provider"].setdefault("attributes", {})[argument] = "optional"
+                schema["provider"].setdefault("attributes", {})[argument] = "optional"
 
 
 def write_fitted(folder: Path, root: Path) -> dict[str, str]:
@@ -282,13 +282,13 @@ def masked(value: Any) -> Any:
 
 
 def planned(document: Mapping[str, Any]) -> Any:
-    """What a plan does, of its JSON."""
+    """The changes of a plan, from its JSON."""
     keys = ("resource_changes", "output_changes", "resource_drift", "checks", "deferred_changes", "errored", "complete")
     return masked({key: document.get(key) for key in keys})
 
 
 def stored(document: Mapping[str, Any]) -> Any:
-    """What a state has, of its JSON."""
+    """The content of a state, from its JSON."""
     return masked(document.get("values"))
 
 

@@ -31,8 +31,6 @@ from planner.foundation.vocabulary.provider_address import parse_provider_config
 from planner.foundation.vocabulary.records import evolve
 from planner.foundation.vocabulary.release import COMPATIBLE_VERSION
 from planner.language.config.model import Config
-from planner.logic.datalog.engine.evaluate import evaluate
-from planner.logic.datalog.engine.fact_base import FactBuilder
 from planner.logic.model.check_results import checks_json, plan_groups
 from planner.logic.model.plan import Importing, Invocation, OutputChange, Plan, ResourceChange
 from planner.logic.programs.actions import does, words
@@ -201,7 +199,7 @@ class _PlanWriter:
         ]
         left += [(block, "deferred_prereq") for block in plan.deferred_dependents]
         imported = {block for block, argument, _ in plan.deferred if argument.startswith("import.")}
-        shown = _shown_actions([block for block, _ in left], recorded)
+        shown = _shown_actions([block for block, _ in left], recorded) if left else {}
         for block, reason in left:
             address = parse_address(block)
             if not isinstance(address, ResourceAddress):
@@ -319,6 +317,9 @@ _ARGUMENTS = dict.fromkeys(("count", "for_each"), "instance_count_unknown") | di
 def _shown_actions(waiting: Iterable[str], recorded: Mapping[str, list[ResourceState]]) -> dict[str, str]:
     """The actions of the objects of resources that wait for a later plan, and of resources without objects.
     `recorded`: what the state has of each."""
+    from planner.logic.datalog.engine.evaluate import evaluate
+    from planner.logic.datalog.engine.fact_base import FactBuilder
+
     facts = FactBuilder()
     for block in waiting:
         facts.add("waiting_block", block)

@@ -128,8 +128,8 @@ def _present(name: str, value: Any) -> dict[str, Any]:
     return {name: value} if value else {}
 
 
-# Schemas of providers from the ecosystem's JSON form, as planner.answers.documents.json_schemas writes it: enough to
-# show plans and states by. Of identities only the versions are read, and functions are left out.
+# Schemas of providers from the JSON form that is written above: enough to show plans and states by. Of identities only
+# the versions are read, and functions are left out.
 
 
 def provider_schema(data: Mapping[str, Any]) -> ProviderSchema:

@@ -14,7 +14,7 @@ from itertools import pairwise, takewhile, zip_longest
 from typing import Any, Protocol
 
 from planner.answers.explain.changed_inputs import ChangedInput, ChangedInputs
-from planner.answers.explain.checked_roots import CheckedRoots
+from planner.answers.explain.checked_roots import CheckedRoots, wholes
 from planner.foundation.vocabulary.records import evolve, frozen
 from planner.foundation.vocabulary.span import Span
 from planner.logic.datalog.engine.fact_base import FactBase
@@ -289,8 +289,7 @@ class _Chains:
 
     def _instance(self, name: str) -> str | None:
         """The changed object that a name is of, or of a value of; None for others."""
-        ends = (at for at in range(len(name), 0, -1) if at == len(name) or name[at] in ".[")
-        return next((name[:at] for at in ends if name[:at] in self._resources), None)
+        return next((whole for whole in wholes(name) if whole in self._resources), None)
 
     def _may_be_known_later(self, name: str, chain: Sequence[str]) -> bool:
         """Whether a chain goes on from an unknown value with a known one, beside one that is not known either."""
@@ -465,8 +464,7 @@ class _Worlds:
 
     def owner(self, name: str) -> int | None:
         """The world of an object, or of a value of one; None for others."""
-        ends = (at for at in range(len(name), 0, -1) if at == len(name) or name[at] in ".[")
-        return next((self._owners[name[:at]] for at in ends if name[:at] in self._owners), None)
+        return next((self._owners[whole] for whole in wholes(name) if whole in self._owners), None)
 
     def name(self, name: str, number: int) -> str:
         """A name in the relations together."""

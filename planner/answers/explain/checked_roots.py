@@ -230,8 +230,8 @@ class CheckedRoots:
 
     def _object_of(self, value: str) -> ChangedInput | None:
         """The input that the instance which has a value is for others."""
-        ends = (at for at in range(len(value) - 1, 0, -1) if value[at] in ".[")
-        return next((owner for at in ends if (owner := self._owner(value[:at])) is not None), None)
+        owners = (self._owner(whole) for whole in wholes(value) if whole != value)
+        return next((owner for owner in owners if owner is not None), None)
 
     def ways(self, name: str, is_forced: bool) -> Iterator[list[str]]:
         """The ways into a change, of values that were tried: from a part of the change, one that forces its replacement
@@ -262,10 +262,7 @@ class CheckedRoots:
             is_end = owner is not None and not f"{at}.".startswith((f"{name}.", f"{name}["))
             unit = self._unit(at) if at in self._leaves and not is_end else None
             if (is_end and _is_met(owner, units)) or (unit is not None and any(covers(one, unit) for one in units)):
-                steps = [at]
-                while before[steps[-1]]:
-                    steps.append(before[steps[-1]])
-                yield steps[::-1]
+                yield _steps_to(at, before)
             for step in () if is_end else self._further.get(at, ()):
                 if step not in before:
                     before[step] = at
@@ -284,10 +281,7 @@ class CheckedRoots:
         while waiting:
             at = waiting.popleft()
             if at in roots and at != name:
-                path = [at]
-                while before[path[-1]] != name:
-                    path.append(before[path[-1]])
-                return path[::-1]
+                return _steps_to(at, before)[1:]
             is_replaced = is_forced and (before[at] == "" or before[at] in self._steps.renewed)
             forced = self._steps.forces.get(at, ()) if is_replaced else ()
             steps = forced or self._further.get(at, ())
@@ -298,6 +292,19 @@ class CheckedRoots:
                     before[step] = at
                     waiting.append(step)
         return []
+
+
+def wholes(name: str) -> Iterator[str]:
+    """The names that a name may be a value of, itself first: `a.b[0]`, `a.b`, `a`."""
+    return (name[:at] for at in range(len(name), 0, -1) if at == len(name) or name[at] in ".[")
+
+
+def _steps_to(end: str, before: Mapping[str, str]) -> list[str]:
+    """The steps from where a search began, which has none before it, to an end."""
+    steps = [end]
+    while before[steps[-1]]:
+        steps.append(before[steps[-1]])
+    return steps[::-1]
 
 
 def _is_met(owner: ChangedInput | None, units: ChangedInputs) -> bool:

@@ -480,9 +480,12 @@ def _asked_pause(answer: HttpResponse) -> float:
 
 def _is_refused(problem: Exception) -> bool:
     """Whether nothing is there to answer: the connection is refused, or the name does not exist."""
-    if isinstance(problem, socket.gaierror):
-        return problem.errno != socket.EAI_AGAIN
-    return isinstance(problem, ConnectionRefusedError)
+    return is_unknown_host(problem) or isinstance(problem, ConnectionRefusedError)
+
+
+def is_unknown_host(problem: object) -> bool:
+    """Whether no host has the name; a resolver that only failed for now is another matter."""
+    return isinstance(problem, socket.gaierror) and problem.errno != socket.EAI_AGAIN
 
 
 def _is_final(problem: BaseException) -> bool:

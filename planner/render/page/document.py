@@ -27,10 +27,10 @@ import base64
 import re
 import zlib
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import isqrt
 from operator import itemgetter
-from typing import Any
+from typing import Any, TypeVar
 
 from planner.foundation.support.exact_json import dumps
 from planner.foundation.vocabulary.records import evolve, field, frozen
@@ -45,6 +45,7 @@ CLIPPED = 200
 MOST_TEXT = 300_000
 """characters of all texts from which on they are compressed"""
 
+T = TypeVar("T")
 Place = tuple[str, str]
 """the location of an item, and its line"""
 
@@ -345,14 +346,18 @@ def together(items: Sequence[PageNode], boxes: Boxes) -> tuple[list[PageNode], d
     return [evolve(item, box=at[item.name]) if item.name in at else item for item in items], made
 
 
+def _parts(members: list[T]) -> Iterator[tuple[int, list[T]]]:
+    """The parts of members that are too many for one box, with their beginnings; none of fewer."""
+    count = len(members)
+    if count > MOST_TOGETHER:
+        size = -(-count // min(PARTS, isqrt(count) + 1))
+        for begin in range(0, count, size):
+            yield begin, members[begin : begin + size]
+
+
 def _divide_boxes(children: list[str], parent: str, boxes: dict[str, tuple[str, str]]) -> None:
     """Put boxes that are too many for one into boxes in it, in the order of their names."""
-    count = len(children)
-    if count <= MOST_TOGETHER:
-        return
-    size = -(-count // min(PARTS, isqrt(count) + 1))
-    for begin in range(0, count, size):
-        part = children[begin : begin + size]
+    for begin, part in _parts(children):
         name = f"{parent or 'modules'}, {begin + 1} to {begin + len(part)}"
         boxes[name] = (parent, f"{boxes[part[0]][1]} \u2013 {boxes[part[-1]][1]}")
         boxes.update((child, (name, boxes[child][1])) for child in part)
@@ -361,12 +366,7 @@ def _divide_boxes(children: list[str], parent: str, boxes: dict[str, tuple[str, 
 
 def _divide(members: list[PageNode], box: str, boxes: dict[str, tuple[str, str]], at: dict[str, str]) -> None:
     """Put nodes that are too many for a box into boxes in it, in the order of their names."""
-    count = len(members)
-    if count <= MOST_TOGETHER:
-        return
-    size = -(-count // min(PARTS, isqrt(count) + 1))
-    for begin in range(0, count, size):
-        part = members[begin : begin + size]
+    for begin, part in _parts(members):
         first, last = (_TYPE.sub("", item.label.partition(" (")[0], 1).lstrip(".") for item in (part[0], part[-1]))
         name = f"{box}, {begin + 1} to {begin + len(part)}"
         boxes[name] = (box, f"{first} \u2013 {last}")

@@ -11,7 +11,6 @@ from __future__ import annotations
 import http.client
 import json
 import os
-import socket
 import ssl
 import string
 import time
@@ -25,7 +24,7 @@ from urllib.parse import quote, unquote, urljoin, urlsplit
 
 from planner.foundation.clients.cli_config import CliConfig
 from planner.foundation.clients.host_tokens import HostTokens
-from planner.foundation.clients.http import BoundedResponse, trust_the_system, user_agent
+from planner.foundation.clients.http import BoundedResponse, is_unknown_host, trust_the_system, user_agent
 from planner.foundation.support.trace import note
 from planner.foundation.vocabulary.diagnostic import InstallError, ServiceError
 from planner.foundation.vocabulary.records import field, frozen
@@ -326,9 +325,8 @@ def _may_pass(status: int) -> bool:
 
 def _is_final(problem: Exception) -> bool:
     reason = getattr(problem, "reason", problem)
-    if isinstance(reason, socket.gaierror):
-        return reason.errno != socket.EAI_AGAIN  # there is no host of this name
-    return isinstance(reason, ssl.SSLCertVerificationError) or isinstance(problem, PermissionError | IsADirectoryError)
+    is_rejected = isinstance(reason, ssl.SSLCertVerificationError) or is_unknown_host(reason)
+    return is_rejected or isinstance(problem, PermissionError | IsADirectoryError)
 
 
 def _reason(problem: Exception) -> str:

@@ -186,10 +186,9 @@ def check_test_providers(root: ModuleConfig, files: Iterable[TestFile]) -> list[
     problems = Problems()
     for file in files:
         types = _types_of_providers(root, file)
-        own = _types_in(root)
         for run in (run for run in file.runs if run.module is None):
             for inner, outer in run.providers:
-                wanted = own.get(inner.name) or root.provider_source(inner.name)
+                wanted = root.provider_source(inner.name)
                 given = types.get(outer.name, wanted)
                 if given != wanted:
                     detail = f"{outer} is {provider_display(given)} in {file.name}, but {inner} is "
