@@ -204,3 +204,27 @@ def test_outputs_after_any_key_are_references(editor: Editor, folder: Path) -> N
     after = applied(editor.open(folder / "m" / "main.tf").ask("rename", '"|id"', newName="key"), folder)["main.tf"]
     assert "module.m[local.k].key" in after and "module.m[*].key" in after
     assert _references(document, "module.m[local.k].|id", folder) == ["main.tf"] * 2
+
+
+@pytest.mark.parametrize("repeated", ["  for_each = local.all\n", ""], ids=["repeated", "single"])
+@pytest.mark.parametrize(
+    "use",
+    [
+        "[for v in module.m : v.{}]",
+        "{{ for k, v in module.m : v.{} => k if v.{} != null }}",
+        "[for v in values(module.m) : v.{}]",
+        "values(module.m)[*].{}",
+        '"%{{ for v in module.m }}${{v.{}}}%{{ endfor }}"',
+        "[for v in module.m : [for w in [v] : v.{}]]",
+    ],
+    ids=["for", "object", "values", "splat", "template", "nested"],
+)
+def test_outputs_of_instances_are_references(editor: Editor, folder: Path, repeated: str, use: str) -> None:
+    other = "[for v in local.all : [v.out, [for w in module.m : [for w in local.all : w.out]]]]"
+    call = f'module "m" {{\n{repeated}  source = "./m"\n}}\n\n'
+    text = f"{call}locals {{\n  a = {use.format('out', 'out')}\n  b = {other}\n}}\n"
+    (folder / "main.tf").write_text(text)
+    output = editor.open(folder / "m" / "m.tf", 'output "out" {\n  value = 1\n}\n')
+    after = applied(output.ask("rename", '"o|ut"', newName="new"), folder)
+    expected = text.replace(use.format("out", "out"), use.format("new", "new"))
+    assert after.get("main.tf") == (expected if repeated else None)

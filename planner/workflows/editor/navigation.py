@@ -50,7 +50,9 @@ def resolved(workspace: Workspace, directory: str, key: str) -> DeclaredObject |
     """The object that a key means: an output or an argument of a call belongs to the called module."""
     kind, _, rest = key.partition(".")
     call, _, name = rest.partition(".")
-    if kind == "argument" or (kind == "module" and name):
+    if kind == "instances" and call not in workspace.module(directory).repeated:
+        return None
+    if kind in ("argument", "instances") or (kind == "module" and name):
         below = workspace.module_directory(directory, call)
         return (
             DeclaredObject(below, f"{'var' if kind == 'argument' else 'output'}.{name}") if below is not None else None
@@ -69,8 +71,13 @@ def mentions(workspace: Workspace, target: DeclaredObject) -> Iterator[tuple[str
     kind, _, name = target.key.partition(".")
     if kind in ("var", "output"):
         for directory, call in workspace.callers(target.directory):
-            key = f"argument.{call}.{name}" if kind == "var" else f"module.{call}.{name}"
-            yield from workspace.module(directory).mentions.get(key, ())
+            module = workspace.module(directory)
+            if kind == "var":
+                yield from module.mentions.get(f"argument.{call}.{name}", ())
+                continue
+            yield from module.mentions.get(f"module.{call}.{name}", ())
+            if call in module.repeated:
+                yield from module.mentions.get(f"instances.{call}.{name}", ())
 
 
 def _locations(workspace: Workspace, ranges: Iterable[tuple[str, int, int]]) -> list[Json]:

@@ -1,6 +1,7 @@
 """Declarations and references of one configuration file, by key: `var.a`, `local.a`, `output.a`, `module.a`,
-`module.a.out` (an output of a call), `argument.a.b` (an argument of a call), `provider.aws.west`, and the keys of
-resources (`aws_vpc.a`, `data.aws_ami.b`)."""
+`module.a.out` (an output of a call), `instances.a.out` (an output of each instance of a call, if it is repeated),
+`argument.a.b` (an argument of a call), `provider.aws.west`, and the keys of resources (`aws_vpc.a`,
+`data.aws_ami.b`)."""
 
 from __future__ import annotations
 
@@ -22,6 +23,7 @@ from planner.language.syntax.body import (
     variables,
 )
 from planner.language.syntax.nodes import (
+    Call,
     Expression,
     For,
     GetAttr,
@@ -94,11 +96,13 @@ class NameUse:
 
 @frozen(eq=False)
 class FileSymbols:
-    """The declarations and references of a file in source order; `sources` are those of its module calls."""
+    """The declarations and references of a file in source order; `sources` are those of its module calls, `repeated`
+    the calls with count or for_each."""
 
     symbols: tuple[DeclaredName, ...] = ()
     mentions: tuple[NameUse, ...] = ()
     sources: dict[str, str] = field(factory=dict)
+    repeated: frozenset[str] = frozenset()
 
     def at(self, offset: int) -> DeclaredName | NameUse | None:
         """The declaration or the reference whose name is at an offset."""
@@ -123,16 +127,19 @@ def symbols_of(body: Body, text: str, is_values: bool = False) -> FileSymbols:
     symbols: list[DeclaredName] = []
     mentions: list[NameUse] = []
     sources: dict[str, str] = {}
+    repeated: set[str] = set()
     for block in content.blocks:
         symbols += _declarations(block, text)
         mentions += _mentioned(block, text)
         if block.type == "module":
-            source = attributes_of(block.body).get("source")
-            text_of = literal(source.literal) if source is not None else ""
-            sources[block.labels[0].value] = text_of
+            arguments, name = attributes_of(block.body), block.labels[0].value
+            source = arguments.get("source")
+            sources[name] = literal(source.literal) if source is not None else ""
+            if "for_each" in arguments or "count" in arguments:
+                repeated.add(name)
     for attribute in rest.just_attributes()[0].values():
         mentions += _in_expression(attribute, text, False)
-    return FileSymbols(tuple(symbols), tuple(sorted(mentions, key=lambda m: (m.start, -m.end))), sources)
+    return FileSymbols(tuple(symbols), tuple(sorted(mentions, key=lambda m: (m.start, -m.end))), sources, frozenset(repeated))
 
 
 def literal(node: Expression) -> str:
@@ -231,18 +238,34 @@ def _in_expression(part: Any, text: str, is_history: bool) -> Iterator[NameUse]:
 
 
 def _outputs(part: Any, free: set[int]) -> Iterator[tuple[str, int, int]]:
-    """The outputs of calls after a key that is not a literal, or a splat: `module.a[each.key].out`."""
+    """The outputs of calls after a key that is not a literal, or a splat: `module.a[each.key].out`; and those of the
+    instances of a call: `[for v in module.a : v.out]`."""
     for node in nodes(part):
-        source, rest = None, node
+        steps: list[Any] = []
+        call = None
         if isinstance(node, Splat):
-            source, rest = node.source, node.each
+            call, steps = _call_of(node.source, free), [node.each]
         elif isinstance(node, Relative) and isinstance(node.source, Index):
-            source = node.source.collection
-        if not isinstance(source, Traversal) or source.root != "module" or id(source) not in free:
-            continue
-        call, step = source.steps[0], rest.steps[0] if isinstance(rest, Relative) else None
-        if len(source.steps) == 1 and isinstance(call, GetAttr) and isinstance(step, GetAttr):
-            yield f"module.{call.name}.{step.name}", step.start + 1, step.end
+            call, steps = _call_of(node.source.collection, free), [node]
+        elif isinstance(node, For | TemplateFor) and (name := _call_of(node.collection, free)):
+            inside = (node.body,) if isinstance(node, TemplateFor) else (node.key_expr, node.value_expr, node.condition)
+            uses = (one for one in variables(inside) if isinstance(one, Traversal))  # type: ignore[arg-type]
+            for use in uses:
+                if use.root == node.value and isinstance(step := use.steps[0], GetAttr):
+                    yield f"instances.{name}.{step.name}", step.start + 1, step.end
+        for one in steps if call else ():
+            if isinstance(one, Relative) and isinstance(step := one.steps[0], GetAttr):
+                is_map = isinstance(node, Splat) and isinstance(node.source, Call)
+                yield f"{'instances' if is_map else 'module'}.{call}.{step.name}", step.start + 1, step.end
+
+
+def _call_of(node: Any, free: set[int]) -> str:
+    """The module call whose instances an expression has: `module.a` or `values(module.a)`; "" for another one."""
+    if isinstance(node, Call) and node.name.removeprefix("core::") == "values" and len(node.arguments) == 1:
+        node = node.arguments[0]
+    if isinstance(node, Traversal) and node.root == "module" and id(node) in free and len(node.steps) == 1:
+        return node.steps[0].name if isinstance(node.steps[0], GetAttr) else ""
+    return ""
 
 
 def nodes(part: Any) -> Iterator[Any]:

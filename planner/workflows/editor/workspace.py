@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 
 from planner.foundation.support.disk import view
 from planner.foundation.vocabulary.diagnostic import Failure
@@ -68,6 +69,11 @@ class ModuleSymbols:
     def sources(self) -> dict[str, str]:
         """The sources of its module calls, by name."""
         return {name: source for file in self.files.values() for name, source in file.sources.items()}
+
+    @cached_property
+    def repeated(self) -> frozenset[str]:
+        """The module calls with count or for_each."""
+        return frozenset().union(*(file.repeated for file in self.files.values()))
 
 
 class Workspace:
