@@ -105,8 +105,8 @@ class _Actions:
                 return constraint_text(decl.constraint.type) if decl is not None else "string"
             schema = schema_of(model, blocks)
             attribute = schema.attributes.get(name) if schema is not None else None
-            if attribute is not None and attribute.type != DYNAMIC:
-                return constraint_text(attribute.type)
+            if attribute is not None:
+                return "any" if attribute.type == DYNAMIC else constraint_text(attribute.type)
         return "string"
 
     def _append(self, target: DeclaredObject, name: str, block: str) -> Edits:

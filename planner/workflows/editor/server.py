@@ -52,8 +52,10 @@ def _initialize(params: lsp.InitializeParams) -> None:
     uris = [folder.uri for folder in params.workspace_folders or ()] or [params.root_uri or ""]
     workspace.folders = [path_of(uri) for uri in uris if uri]
     options = params.initialization_options
-    mode = options.get("plan") if isinstance(options, dict) else None
+    options = options if isinstance(options, dict) else {}
+    mode = options.get("plan")
     plans.mode = mode if mode in ("offline", "full", "off") else "offline"
+    server.shows_results = options.get("showsResults") is not True
 
 
 @server.feature(lsp.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)
@@ -179,7 +181,7 @@ def _lenses(params: lsp.CodeLensParams) -> Any:
 def _why(uri: str, key: str = "") -> str:
     """The planned actions of a block and their causes, as Markdown; the editor shows them, too."""
     text = plans.markdown(workspace.directory_of(path_of(uri)), key) or f"The last plan does nothing with {key}."
-    server.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Info, text))
+    server.show_result(lsp.MessageType.Info, text)
     return text
 
 
@@ -357,5 +359,5 @@ def _run_case(uri: str, name: str = "") -> Json:
     """Run a case of an open file, or all of them: {"passed": bool, "text": the result of each}."""
     passed, text = rule_answers.ran(path_of(uri), workspace.opened.texts, name)
     kind = lsp.MessageType.Info if passed else lsp.MessageType.Warning
-    server.window_show_message(lsp.ShowMessageParams(kind, text))
+    server.show_result(kind, text)
     return {"passed": passed, "text": text}

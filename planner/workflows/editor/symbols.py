@@ -139,7 +139,8 @@ def symbols_of(body: Body, text: str, is_values: bool = False) -> FileSymbols:
                 repeated.add(name)
     for attribute in rest.just_attributes()[0].values():
         mentions += _in_expression(attribute, text, False)
-    return FileSymbols(tuple(symbols), tuple(sorted(mentions, key=lambda m: (m.start, -m.end))), sources, frozenset(repeated))
+    mentions.sort(key=lambda mention: (mention.start, -mention.end))
+    return FileSymbols(tuple(symbols), tuple(mentions), sources, frozenset(repeated))
 
 
 def literal(node: Expression) -> str:

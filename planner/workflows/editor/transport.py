@@ -50,6 +50,13 @@ class EditorServer(LanguageServer):
         super().__init__(
             "planner", RELEASE, text_document_sync_kind=lsp.TextDocumentSyncKind.Incremental, protocol_cls=_Protocol
         )
+        self.shows_results = True
+        """False if the editor shows the results of commands itself"""
+
+    def show_result(self, kind: lsp.MessageType, text: str) -> None:
+        """Show the result of a command as a message, unless the editor does."""
+        if self.shows_results:
+            self.window_show_message(lsp.ShowMessageParams(kind, text))
 
     def report_server_error(self, error: Exception, source: Any) -> None:
         """A request is answered with its error; the log has those that are failures of this program."""

@@ -21,7 +21,7 @@ const FILES = {
   "variables.tf": 'variable "size" {\n  type    = number\n  default = 1\n}\n',
   "prod.tfvars": "size = 2\n",
   "net.tftest.hcl": 'run "a" {\n  command = plan\n}\n',
-  "policy.dl": '/// big(addr): a resource. Example: big("a.b")\n.decl big(addr: instance)\n\n@name("big")\nbig(A) :- change(A, _, _).\n',
+  "policy.dl": '/// big(addr): a resource. Example: big("a.b")\n.decl big(addr: instance)\n\n@name("big")\nbig(A) :- change(A, _, _, _, _, _).\n',
   "policy.case": '.case "nothing"\n.want none big.\n',
   "terraform.tfstate": '{"version": 4, "terraform_version": "1.12.6", "serial": 1, "lineage": "a", "outputs": {}, "resources": []}\n',
 };
@@ -36,6 +36,7 @@ function prepare() {
   const settings = {
     "planner.path": planner,
     "security.workspace.trust.enabled": false,
+    "files.autoSave": "off",
     "extensions.autoCheckUpdates": false,
     "telemetry.telemetryLevel": "off",
     "workbench.startupEditor": "none",

@@ -84,6 +84,8 @@ const TESTS = {
     assert.ok(action, actions.map((one) => one.title).join());
     assert.ok(await vscode.workspace.applyEdit(action.edit));
     await until("no diagnostic", () => messages(document).length === 0);
+    assert.match((await open("variables.tf")).getText(), /variable "weight" \{\n  type = any\n\}/);
+    await vscode.commands.executeCommand("workbench.action.files.revert");
     await replace(document, "var.weight", "var.size");
   },
   async "rename reaches the other files"() {
