@@ -1,6 +1,6 @@
 """Random refactorings of random configurations: the plan stays empty, and what is taken back is as it was.
 
-    python tests/soak/refactorings.py [-number 200] [-seed 0]
+    python tests/soak/refactorings.py [-number 200] [-seed 0] [-verbose]
 
 A configuration of random_changes.py is applied, and one to three refactorings follow each other. Each has to leave a
 plan without changes, or write nothing at all; then all are taken back, and every file has its former bytes.
@@ -34,13 +34,15 @@ from planner.foundation.vocabulary.diagnostic import Failure
 from planner.operations.options import OperationOptions
 from planner.operations.plan import plan
 from planner.workflows.editor import refactoring
+from planner.workflows.editor.extraction import extract_module
+from planner.workflows.editor.inlining import inline_module
 
 FLAGS = (DESTROY, *OPERATION, *STATE, *VARIABLES)
 _KEYED = re.compile(r'((?:module\.\w+|terraform_data\.\w+))\["([^"]+)"\]$')
 Texts = dict[str, bytes]
 
 
-def run_one(seed: int, kinds: Counter[str]) -> list[str]:
+def run_one(seed: int, kinds: Counter[str], verbose: bool = False) -> list[str]:
     """The mistakes of one configuration, in words. `kinds` counts the refactorings, and those that were refused."""
     rendered = Changes(seed, plugin=False).render(())
     for name, text in rendered.files.items():
@@ -63,6 +65,8 @@ def run_one(seed: int, kinds: Counter[str]) -> list[str]:
             result = made()
         except Failure as failure:
             kinds[f"{kind}: {failure.diagnostics[0].summary}"] += 1
+            if verbose:
+                print(seed, words, *(f"{one.summary}: {one.detail}" for one in failure.diagnostics), sep="\n  ")
             continue
         refactoring.write(options, result, words)
         kinds[kind] += 1
@@ -87,8 +91,22 @@ def choose(random: Random, options: OperationOptions) -> tuple[str, list[str], C
     keyed = sorted(filter(_KEYED.match, addresses(options)))
     counted = [one for one in resources if f"{one}[0]" in addresses(options)]
     kind = random.choice(
-        ["mv", "mv", "name", *(["key", "key"] if keyed else []), *(["count", "count"] if counted else [])]
+        [
+            "mv",
+            "name",
+            "extract",
+            "extract",
+            *(["inline"] * 2 if others else []),
+            *(["key"] if keyed else []),
+            *(["count"] if counted else []),
+        ]
     )
+    if kind == "inline":
+        of = random.choice(others)
+        return kind, ["inline-module", of], lambda: inline_module(options, of)
+    if kind == "extract":
+        chosen = random.sample(resources + others, min(random.randint(1, 3), len(resources + others)))
+        return kind, ["extract-module", *chosen, new], lambda: extract_module(options, chosen, f"modules/{new}")
     if kind == "key":
         of = random.choice(keyed)
         return kind, ["rename-key", of, new], lambda: refactoring.rename_key(options, of, new)
@@ -132,6 +150,7 @@ def run() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("-number", type=int, default=200)
     parser.add_argument("-seed", type=int, default=0)
+    parser.add_argument("-verbose", action="store_true", help="print why refactorings were refused")
     arguments = parser.parse_args()
     isolate()
     kinds: Counter[str] = Counter()
@@ -140,7 +159,7 @@ def run() -> int:
     while sum(number for kind, number in kinds.items() if ":" not in kind) < arguments.number:
         with tempfile.TemporaryDirectory() as folder:
             os.chdir(folder)
-            problems += run_one(seed, kinds)
+            problems += run_one(seed, kinds, arguments.verbose)
             os.chdir("/")
         seed += 1
     for kind, number in sorted(kinds.items()):

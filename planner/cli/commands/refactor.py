@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from planner.api.making import Making
@@ -78,6 +78,55 @@ def refactor_count_to_for_each(arguments: Arguments, terminal: Terminal) -> int:
 
 
 @command(
+    "-to=DIR ADDR...",
+    """Moves resources, data sources, module calls and local values of one module into a new module in the directory
+DIR, and calls it. Local values that only these use come along. The new module gets variables for what it needs,
+outputs for what is used of it, and requirements of providers; resources get moved blocks.
+
+The edits are written only if the plan with them is the plan without them. `planner refactor undo` takes them back.
+
+  planner refactor extract-module aws_vpc.main aws_subnet.a -to=modules/network""",
+    (
+        Flag("to", "string", "The directory of the new module.", value="DIR"),
+        Flag("name", "string", "The name of the call (default: that of the directory).", value="NAME"),
+        *_FLAGS,
+    ),
+)
+def refactor_extract_module(arguments: Arguments, terminal: Terminal) -> int:
+    """0 when the files are written, 1 on errors, and when the plan would change."""
+    from planner.workflows.editor.extraction import extract_module
+
+    if not arguments.words or not arguments["to"]:
+        raise UsageError("Missing argument", "Name objects, and a new directory with -to=DIR.")
+    to, name = arguments["to"], arguments["name"] or ""
+    words = [f"-to={to}", *([f"-name={name}"] if name else [])]
+    return _carry_out(
+        arguments, terminal, lambda calls: extract_module(calls.options, arguments.words, to, name), words
+    )
+
+
+@command(
+    "[options] module.NAME",
+    """Replaces the call of a local module by the blocks of the module: arguments and outputs take the place of
+variables and outputs, names that are taken get the name of the module in front, and resources get moved blocks. The
+files of the module are removed, unless it has tests. A module that is called elsewhere, or with count or for_each, is
+refused.
+
+The edits are written only if the plan with them is the plan without them. `planner refactor undo` takes them back.
+
+  planner refactor inline-module module.network""",
+    _FLAGS,
+)
+def refactor_inline_module(arguments: Arguments, terminal: Terminal) -> int:
+    """0 when the files are written, 1 on errors, and when the plan would change."""
+    from planner.workflows.editor.inlining import inline_module
+
+    if len(arguments.words) != 1:
+        raise UsageError("Wrong number of arguments", "Name one module call.")
+    return _carry_out(arguments, terminal, lambda calls: inline_module(calls.options, arguments.words[0]))
+
+
+@command(
     "",
     """Takes the last refactoring back: its files get their former content, byte for byte. Nothing is done if one of
 them was changed since.""",
@@ -100,7 +149,12 @@ def _two_words(arguments: Arguments, what: str) -> tuple[str, str]:
     return arguments.words[0], arguments.words[1]
 
 
-def _carry_out(arguments: Arguments, terminal: Terminal, refactoring: Callable[[Making], Refactoring]) -> int:
+def _carry_out(
+    arguments: Arguments,
+    terminal: Terminal,
+    refactoring: Callable[[Making], Refactoring],
+    flags: Sequence[str] = (),
+) -> int:
     from planner.workflows.editor.refactoring import write
 
     calls = plan_calls(Making, arguments, needs_configuration=True)
@@ -111,10 +165,10 @@ def _carry_out(arguments: Arguments, terminal: Terminal, refactoring: Callable[[
     if made.unread:
         names = ", ".join(map(os.path.relpath, made.unread))
         terminal.out(f"The plan does not check the edits in: {names}")
-    number = f"{len(made.texts)} file{'s' if len(made.texts) != 1 else ''}"
+    number = f"{len(made.shown)} file{'s' if len(made.shown) != 1 else ''}"
     if arguments["dry-run"]:
         terminal.out(f"The plan does not change. {number} would be written.")
         return 0
-    write(calls.options, made, [arguments.command.partition(" ")[2], *arguments.words])
+    write(calls.options, made, [arguments.command.partition(" ")[2], *arguments.words, *flags])
     terminal.out(f"The plan does not change. {number} written; planner refactor undo takes it back.")
     return 0

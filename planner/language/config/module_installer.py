@@ -6,6 +6,7 @@ import os
 import posixpath
 from collections.abc import Callable, Iterable
 
+from planner.foundation.support.disk import is_directory
 from planner.foundation.vocabulary.diagnostic import Diagnostic
 from planner.foundation.vocabulary.nearest import nearest
 from planner.language.config.directory import (
@@ -156,7 +157,7 @@ class ModuleRecorder:
         return ""
 
     def _is_dir(self, directory: str) -> bool:
-        return os.path.isdir(os.path.join(self.root_dir, directory))
+        return is_directory(os.path.join(self.root_dir, directory))
 
     def _similar(self, directory: str) -> str:
         above, name = posixpath.split(directory)

@@ -10,7 +10,8 @@ import difflib
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from planner.engine.walk.hooks import Hooks
@@ -23,14 +24,18 @@ from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.foundation.vocabulary.records import evolve, frozen
 from planner.foundation.vocabulary.span import Source
 from planner.language.config.directory import manifest_path, manifest_text, read_manifest
+from planner.language.config.load import load_tree
 from planner.language.config.model import Expr
+from planner.language.config.module_installer import ModuleRecorder
 from planner.language.syntax.nodes import Expression
 from planner.logic.model.plan import Plan
+from planner.operations.load import begin
 from planner.operations.options import OperationOptions
 from planner.operations.plan import MadePlan, plan
 from planner.workflows.editor.key_edits import for_each_edits, refusal, rename_key_edits
 from planner.workflows.editor.model import Model
 from planner.workflows.editor.navigation import DeclaredObject, Edits, check_renamable, declarations, rename_edits
+from planner.workflows.editor.pieces import with_edits
 from planner.workflows.editor.texts import TextDocument, uri_of
 from planner.workflows.editor.workspace import Workspace, kind_of
 from planner.world.state.workspace import data_directory
@@ -42,22 +47,29 @@ _MOST_KEPT = 20
 
 @frozen(eq=False)
 class Refactoring:
-    """Edits that were tried: the new text of each file, by its path, and the former one."""
+    """Edits that were tried: the new text of each file, by its path, and the former one; None where there is none."""
 
-    texts: dict[str, str]
-    former: dict[str, str]
+    texts: dict[str, str | None]
+    former: dict[str, str | None]
     moved: tuple[tuple[str, str], ...] = ()
     """the objects with another address: (former, present)"""
     unread: tuple[str, ...] = ()
     """the files that the plan does not read, such as tests and those of other root modules"""
 
+    @property
+    def shown(self) -> list[str]:
+        """The files, without the record of installed modules."""
+        return sorted(path for path in self.texts if not path.endswith("modules.json"))
+
     def diff(self) -> str:
         """The edits as a unified diff, with paths relative to the working directory."""
         lines: list[str] = []
-        for path in sorted(self.texts):
+        for path in self.shown:
             name = os.path.relpath(path)
-            before, after = (text.splitlines(keepends=True) for text in (self.former[path], self.texts[path]))
-            lines += difflib.unified_diff(before, after, name, name)
+            pair = (self.former[path], self.texts[path])
+            before, after = ((text or "").splitlines(keepends=True) for text in pair)
+            old, new = (name if text is not None else os.devnull for text in pair)
+            lines += difflib.unified_diff(before, after, old, new)
         return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
 
 
@@ -66,8 +78,8 @@ class Refactoring:
 
 def move(options: OperationOptions, old: str, new: str) -> Refactoring:
     """Rename a resource, module call, variable, local value or output. Raises Failure."""
-    workspace = _workspace(options)
-    target, module = _target(workspace, options.directory, old)
+    workspace = workspace_of(options)
+    target, module = target_of(workspace, options.directory, old)
     name, other = new, ""
     if "." in new:
         other, _, name = new.rpartition(".")
@@ -76,9 +88,15 @@ def move(options: OperationOptions, old: str, new: str) -> Refactoring:
     check_renamable(workspace, target)
     if name == target.key.rpartition(".")[2]:
         raise refusal(f"{old} has that name already.")
-    manifest = _manifest(options, target, name) if target.key.startswith("module.") else None
-    back = _FormerAddresses(module, [(target.key, f"{target.key.rpartition('.')[0]}.{name}")])
-    return _check(workspace, options, rename_edits(workspace, target, name), back, more=manifest)
+    calls = [(old.rpartition(".")[2], name)] if target.key.startswith("module.") else []
+    back = FormerAddresses(module, [(target.key, f"{target.key.rpartition('.')[0]}.{name}")])
+    return check(
+        workspace,
+        options,
+        rename_edits(workspace, target, name),
+        back,
+        calls=renamed_calls(options, target.directory, calls),
+    )
 
 
 def rename_key(options: OperationOptions, address: str, new: str) -> Refactoring:
@@ -92,18 +110,18 @@ def rename_key(options: OperationOptions, address: str, new: str) -> Refactoring
         old = None
     if not isinstance(old, str):
         raise refusal(f"{match[2]} is not a valid key.")
-    workspace = _workspace(options)
-    target, module = _target(workspace, options.directory, match[1])
+    workspace = workspace_of(options)
+    target, module = target_of(workspace, options.directory, match[1])
     if new == old:
         raise refusal(f"{address} has that key already.")
-    back = _FormerAddresses(module, [(target.key + format_key(old), target.key + format_key(new))])
-    return _check(workspace, options, rename_key_edits(workspace, target, old, new), back)
+    back = FormerAddresses(module, [(target.key + format_key(old), target.key + format_key(new))])
+    return check(workspace, options, rename_key_edits(workspace, target, old, new), back)
 
 
 def count_to_for_each(options: OperationOptions, address: str) -> Refactoring:
     """Turn the count of a resource or module into a for_each. Raises Failure."""
-    workspace = _workspace(options)
-    target, module = _target(workspace, options.directory, address)
+    workspace = workspace_of(options)
+    target, module = target_of(workspace, options.directory, address)
     check_renamable(workspace, target)
     before = _plan(options)
 
@@ -113,7 +131,7 @@ def count_to_for_each(options: OperationOptions, address: str) -> Refactoring:
 
     edits, names = for_each_edits(workspace, target, _instances(before.plan, module, target.key), elements_of)
     moves = [(f"{target.key}[{number}]", target.key + format_key(name)) for number, name in enumerate(names)]
-    return _check(workspace, options, edits, _FormerAddresses(module, moves), before)
+    return check(workspace, options, edits, FormerAddresses(module, moves), before)
 
 
 def _strings(workspace: Workspace, directory: str, path: str, node: Expression) -> list[str] | None:
@@ -125,32 +143,42 @@ def _strings(workspace: Workspace, directory: str, path: str, node: Expression) 
     return items if is_list else None
 
 
-def _manifest(options: OperationOptions, target: DeclaredObject, name: str) -> dict[str, str]:
-    """The file with the installed modules after a call is renamed, by its path; nothing where none are installed."""
+def renamed_calls(options: OperationOptions, directory: str, moves: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """The new keys of installed modules by the former ones, when calls in a directory are renamed: `moves` are the
+    paths of the calls from there, with dots. Keys that stay are left out."""
     root = os.path.abspath(options.directory)
     records, _ = read_manifest(root, data_directory(os.environ))
-    folders = {key: os.path.normpath(os.path.join(root, record.directory)) for key, record in records.items()}
-    old = target.key.partition(".")[2]
+    result = {}
+    for key in records:
+        names = key.split(".") if key else []
+        for depth in range(len(names)):
+            above = records.get(".".join(names[:depth]))
+            folder = os.path.normpath(os.path.join(root, above.directory)) if above is not None else root
+            for old, new in moves:
+                end = depth + old.count(".") + 1
+                if folder == directory and ".".join(names[depth:end]) == old:
+                    result[key] = ".".join([*names[:depth], new, *names[end:]])
+    return result
 
-    def renamed_path(key: str) -> str:
-        names = key.split(".")
-        above = (".".join(names[:depth]) for depth in range(len(names)))
-        return ".".join(
-            name if one == old and folders.get(outer, root) == target.directory else one
-            for one, outer in zip(names, above, strict=True)
-        )
 
-    changed = {key: renamed_path(key) for key in records}
-    if changed == {key: key for key in records}:
+def _manifest(options: OperationOptions, renamed: dict[str, str]) -> dict[str, str | None]:
+    """The file with the installed modules as an init would write it, by its path; nothing where it stays."""
+    root, data = os.path.abspath(options.directory), data_directory(os.environ)
+    records, _ = read_manifest(root, data)
+    known = {renamed.get(key, key): evolve(one, key=renamed.get(key, key)) for key, one in records.items()}
+    recorder = ModuleRecorder(known, root, None)
+    begun, _ = begin(options)
+    load_tree(root, variables=begun.given, workspace=begun.workspace, locate=recorder.locate)
+    if recorder.manifest == records or (not records and len(recorder.manifest) == 1):
         return {}
-    moved = {new: evolve(records[key], key=new) for key, new in changed.items()}
-    return {manifest_path(root, data_directory(os.environ)): manifest_text(moved).decode()}
+    return {manifest_path(root, data): manifest_text(recorder.manifest).decode()}
 
 
 # ---------------------------------------------------------------- what is meant
 
 
-def _workspace(options: OperationOptions) -> Workspace:
+def workspace_of(options: OperationOptions) -> Workspace:
+    """The files of the repository that the root module is in."""
     workspace = Workspace()
     folder = root = os.path.abspath(options.directory)
     while not os.path.exists(os.path.join(folder, ".git")) and os.path.dirname(folder) != folder:
@@ -162,7 +190,7 @@ def _workspace(options: OperationOptions) -> Workspace:
     return workspace
 
 
-def _target(workspace: Workspace, directory: str, address: str) -> tuple[DeclaredObject, str]:
+def target_of(workspace: Workspace, directory: str, address: str) -> tuple[DeclaredObject, str]:
     """The object that an address names, and the address of its module with a dot. Raises Failure."""
     here, module, rest = os.path.abspath(directory), "", address
     while (match := re.match(r"module\.([\w-]+)\.(?=.)", rest)) is not None:
@@ -187,7 +215,7 @@ _MODULES = rf"(?:{MODULE_STEP})*"
 """a pattern for the modules that an object is in"""
 
 
-class _FormerAddresses:
+class FormerAddresses:
     """Gives the former address of an object: `moves` are (former, present) as seen from a module."""
 
     def __init__(self, module: str, moves: Iterable[tuple[str, str]]) -> None:
@@ -204,18 +232,21 @@ class _FormerAddresses:
 # ---------------------------------------------------------------- the check
 
 
-def _check(
+def check(
     workspace: Workspace,
     options: OperationOptions,
     edits: Edits,
     back: Callable[[str], str],
     before: MadePlan[Any] | None = None,
-    more: dict[str, str] | None = None,
+    more: Mapping[str, str | None] | None = None,
+    calls: dict[str, str] | None = None,
+    gone: re.Pattern[str] | None = None,
 ) -> Refactoring:
-    """The edits and `more` texts of files, if the plan with them is the plan without them. `back`: the former address
-    of an object that is planned. Raises Failure."""
-    texts = dict(more or {})
-    former = {path: read_whole(path).decode() for path in texts}
+    """The edits, and `more` files that are made or (None) removed, if the plan with them is the plan without them.
+    `back`: the former address of an object that is planned; `calls`: the new keys of installed modules by the former
+    ones; `gone`: names of checks that there are no more. Raises Failure."""
+    texts: dict[str, str | None] = dict(more or {})
+    former: dict[str, str | None] = {path: _text(path) for path in texts}
     installed = os.path.join(os.path.abspath(options.directory), data_directory(os.environ), "")
     for path, changes in edits.items():
         if path.startswith(installed) or "/.terraform/" in path:
@@ -223,17 +254,24 @@ def _check(
         text = former[path] = workspace.document(path).text
         if read_whole(path) != text.encode():
             raise refusal(f"{os.path.relpath(path)} is not plain UTF-8 text.")
-        texts[path] = _edited(text, changes)
+        if path not in texts:
+            texts[path] = with_edits(text, changes)
     before = before if before is not None else _plan(options)
-    for path, text in _with_links(texts, before).items():
-        workspace.opened.put(uri_of(path), TextDocument(text))
+    for path, new in _with_links(texts, before).items():
+        workspace.opened.put(uri_of(path), TextDocument(new or ""))
     try:
+        with view(workspace.overlay()):
+            listed = _manifest(options, calls or {}) if calls is not None else {}
+        for path, new in listed.items():
+            former[path], texts[path] = _text(path), new
+            workspace.opened.put(uri_of(path), TextDocument(new or ""))
         with view(workspace.overlay()):
             after = _plan(options)
     except Failure as failure:
         why = refusal("With the edits, no plan can be made. Nothing was written.")
         raise Failure([*why.diagnostics, *failure.diagnostics]) from None
     differences = dict(_differences(before.plan, after.plan, back))
+    differences = {name: detail for name, detail in differences.items() if gone is None or not gone.match(name)}
     if differences:
         if unsteady := dict(_differences(before.plan, _plan(options).plan, str)):
             raise refusal(f"Plans without the edits differ, too: in {', '.join(unsteady)}. Nothing was written.")
@@ -241,7 +279,7 @@ def _check(
     pending = {(c.previous_address, c.address) for c in before.plan.changes}
     moves = ((c.previous_address, c.address) for c in after.plan.changes if c.previous_address not in ("", c.address))
     moved = tuple(dict.fromkeys(move for move in moves if move not in pending))
-    known = {*map(os.path.realpath, (*_files(after), *(more or ())))}
+    known = {*map(os.path.realpath, (*_files(before), *_files(after), *listed, *(more or ())))}
     unread = (path for path in texts if os.path.realpath(path) not in known and kind_of(path) != "values")
     return Refactoring(texts, former, moved, tuple(sorted(unread)))
 
@@ -250,21 +288,14 @@ def _files(made: MadePlan[Any]) -> Iterator[str]:
     return map(os.path.abspath, made.loaded.config.files)
 
 
-def _with_links(texts: dict[str, str], made: MadePlan[Any]) -> dict[str, str]:
+def _with_links(texts: Mapping[str, str | None], made: MadePlan[Any]) -> dict[str, str | None]:
     """The texts by all the paths by which a plan reads them. Raises Failure if one file gets different texts."""
-    by_file: dict[str, str] = {}
+    by_file: dict[str, str | None] = {}
     for path, text in texts.items():
         if by_file.setdefault(os.path.realpath(path), text) != text:
             raise refusal(f"{os.path.relpath(path)} is a link to another file that would be edited in a different way.")
     links = {path: by_file[real] for path in _files(made) if (real := os.path.realpath(path)) in by_file}
     return {**links, **texts}
-
-
-def _edited(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
-    newline = "\r\n" if "\r\n" in text else "\n"
-    for start, end, new in sorted(set(edits), reverse=True):
-        text = text[:start] + new.replace("\n", newline) + text[end:]
-    return text
 
 
 def _plan(options: OperationOptions) -> MadePlan[Any]:
@@ -306,7 +337,7 @@ def _actions(made: Plan, back: Callable[[str], str]) -> dict[str, tuple[str, str
 def write(options: OperationOptions, made: Refactoring, words: Sequence[str]) -> None:
     """Write the files, after what they were is kept. Raises Failure."""
     for name, text in made.former.items():
-        if _content(name) != text.encode():
+        if _content(name) != _bytes(text):
             raise refusal(f"{os.path.relpath(name)} was changed meanwhile. Nothing was written.")
     path = _record_path(options)
     entry = {
@@ -314,16 +345,16 @@ def write(options: OperationOptions, made: Refactoring, words: Sequence[str]) ->
         "files": [
             {
                 "path": os.path.relpath(name, os.path.abspath(options.directory)),
-                "before": base64.b64encode(made.former[name].encode()).decode(),
-                "after": sha256_of(made.texts[name].encode()),
+                "before": _base64(_bytes(made.former[name])),
+                "after": _digest(_bytes(made.texts[name])),
             }
             for name in sorted(made.texts)
         ],
     }
     kept = _record(path)
-    files = [(name, text.encode(), made.former[name].encode()) for name, text in made.texts.items()]
+    new_first = sorted(made.texts, key=lambda name: made.texts[name] is None)
+    files = [(name, _bytes(made.texts[name]), _bytes(made.former[name])) for name in new_first]
     try:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
         _replace_all([(path, _record_data([*kept, entry][-_MOST_KEPT:]), _record_data(kept)), *files])
     except OSError as problem:
         raise _unwritten(problem) from None
@@ -333,18 +364,30 @@ def _unwritten(problem: OSError) -> Failure:
     return refusal(f"{problem.filename}: {problem.strerror or problem}. All files have their former content.")
 
 
-def _replace_all(files: Iterable[tuple[str, bytes, bytes]]) -> None:
-    """Replace files (path, new content, former content): all of them, or none. Raises OSError."""
+def _replace_all(files: Iterable[tuple[str, bytes | None, bytes | None]]) -> None:
+    """Replace files (path, new content, former content; None: no such file): all of them, or none. Raises OSError."""
     begun = []
     try:
         for name, data, former in files:
             begun.append((name, former))
-            replace_file(name, data, 0o600)
+            _put(name, data, 0o600 if name.endswith(_RECORD) else 0o666)
     except BaseException:
         for name, former in reversed(begun):
-            if _content(name) not in (former, None):
-                replace_file(name, former)
+            if _content(name) != former:
+                _put(name, former)
         raise
+
+
+def _put(name: str, data: bytes | None, mode: int = 0o666) -> None:
+    """Replace or remove a file; directories come and go with their only file. Raises OSError."""
+    if data is not None:
+        os.makedirs(os.path.dirname(name), exist_ok=True)
+        replace_file(name, data, mode)
+        return
+    with suppress(FileNotFoundError):
+        os.remove(name)
+    with suppress(OSError):
+        os.removedirs(os.path.dirname(name))
 
 
 def _content(path: str) -> bytes | None:
@@ -353,6 +396,28 @@ def _content(path: str) -> bytes | None:
         return read_whole(path)
     except (OSError, ValueError):
         return None
+
+
+def _text(path: str) -> str | None:
+    """The content of a file that is going to be made or removed, None where there is none. Raises Failure."""
+    try:
+        return read_whole(path).decode()
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError):
+        raise refusal(f"{os.path.relpath(path)} cannot be read, or is not plain UTF-8 text.") from None
+
+
+def _bytes(text: str | None) -> bytes | None:
+    return text.encode() if text is not None else None
+
+
+def _base64(data: bytes | None) -> str | None:
+    return base64.b64encode(data).decode() if data is not None else None
+
+
+def _digest(data: bytes | None) -> str:
+    return sha256_of(data) if data is not None else ""
 
 
 def undo(options: OperationOptions) -> tuple[list[str], list[str]]:
@@ -367,8 +432,8 @@ def undo(options: OperationOptions) -> tuple[list[str], list[str]]:
     files = []
     for one in entry["files"]:
         name = os.path.normpath(os.path.join(folder, one["path"]))
-        now, before = _content(name), base64.b64decode(one["before"])
-        if now is None or (now != before and sha256_of(now) != one["after"]):
+        now, before = _content(name), base64.b64decode(one["before"]) if one["before"] is not None else None
+        if now != before and _digest(now) != one["after"]:
             raise refusal(f"{one['path']} was changed after the refactoring; nothing was taken back.")
         files.append((name, before, now))
     try:
@@ -389,7 +454,7 @@ def _record(path: str) -> list[dict[str, Any]]:
         texts = [text for entry in entries for text in entry["command"]]
         for one in (one for entry in entries for one in entry["files"]):
             texts += one["path"], one["after"]
-            base64.b64decode(one["before"], validate=True)
+            base64.b64decode(one["before"] or "", validate=True)
         if not isinstance(entries, list) or not all(isinstance(text, str) for text in texts):
             raise ValueError(path)
     except FileNotFoundError:

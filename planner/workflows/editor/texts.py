@@ -159,9 +159,14 @@ class Overlay:
 
     def __init__(self, opened: OpenTexts) -> None:
         self._opened = opened
-        self._folders: dict[str, list[str]] = {}
+        self._folders: dict[str, dict[str, bool]] = {}
+        """the names of open files, and (True) of the directories that only they are in, by directory"""
         for path in list(opened.documents):
-            self._folders.setdefault(os.path.dirname(path), []).append(os.path.basename(path))
+            above, name = os.path.split(path)
+            self._folders.setdefault(above, {})[name] = False
+            while not os.path.isdir(above) and (parts := os.path.split(above))[1]:
+                self._folders.setdefault(parts[0], {})[parts[1]] = True
+                above = parts[0]
 
     def read(self, name: str) -> bytes:
         """The content of a file. Raises OSError."""
@@ -170,7 +175,7 @@ class Overlay:
     def entries(self, directory: str) -> Iterable[Entry]:
         """The files and directories in a directory, with those that are open and not saved yet. Raises OSError."""
         path = os.path.normpath(f"/{directory}")
-        more = self._folders.get(path, ())
+        more = self._folders.get(path, {})
         try:
             with os.scandir(path) as entries:
                 known: list[Entry] = list(entries)
@@ -179,7 +184,7 @@ class Overlay:
                 raise
             known = []
         names = {entry.name for entry in known}
-        return [*known, *(TreeEntry(name, False) for name in more if name not in names)]
+        return [*known, *(TreeEntry(name, is_folder) for name, is_folder in more.items() if name not in names)]
 
 
 # Results in the terms of the protocol.

@@ -1,0 +1,381 @@
+"""`extract-module`: blocks become a child module, with variables for what they need and outputs for what is used of
+them."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from planner.foundation.values.types import DYNAMIC, constraint_text
+from planner.foundation.vocabulary.address import quote, valid_identifier
+from planner.language.config.directory import is_module
+from planner.language.config.named_values import MODULE_ARGUMENTS, MODULE_BLOCKS
+from planner.language.syntax.body import Attribute, Block
+from planner.language.syntax.format import format_text
+from planner.language.syntax.nodes import Call
+from planner.operations.options import OperationOptions
+from planner.workflows.editor.key_edits import refusal
+from planner.workflows.editor.model import Model
+from planner.workflows.editor.navigation import DeclaredObject, Edits, mentions, moved_text
+from planner.workflows.editor.pieces import (
+    Changes,
+    Piece,
+    Use,
+    cut_text,
+    free_name,
+    module_uses,
+    piece_of,
+    plain_name,
+    removal,
+    source_text,
+    uses_in,
+    whole_lines,
+)
+from planner.workflows.editor.refactoring import (
+    FormerAddresses,
+    Refactoring,
+    check,
+    renamed_calls,
+    target_of,
+    workspace_of,
+)
+from planner.workflows.editor.symbols import attributes_of, nodes
+from planner.workflows.editor.workspace import Workspace
+
+_MOVABLE = ("resource", "data", "module", "locals")
+_COPIED = ("type", "description", "sensitive", "ephemeral")
+"""arguments of a variable that its namesake in the new module gets, too"""
+_UNTYPED = ("string", "number", "bool")
+"""types of values that are stated although the source has no type; others would be converted"""
+
+
+def extract_module(options: OperationOptions, addresses: Sequence[str], to: str, name: str = "") -> Refactoring:
+    """Move blocks of one module into a new module in a directory. Raises Failure."""
+    workspace = workspace_of(options)
+    targets = [target_of(workspace, options.directory, address) for address in addresses]
+    directory, module = targets[0][0].directory, targets[0][1]
+    if any(prefix != module for _, prefix in targets):
+        raise refusal("The addresses belong to different modules: name objects of one.")
+    made = _Extraction(workspace, directory, [target.key for target, _ in targets], os.path.abspath(to), name)
+    calls = [(old[7:], new.replace("module.", "")) for old, new in made.moves() if old.startswith("module.")]
+    back = FormerAddresses(module, made.moves())
+    keys = renamed_calls(options, directory, calls)
+    return check(workspace, options, made.edits(), back, more=made.files(), calls=keys)
+
+
+class _Extraction:
+    def __init__(self, workspace: Workspace, directory: str, keys: Sequence[str], to: str, name: str) -> None:
+        self.workspace, self.directory, self.to = workspace, directory, to
+        self.symbols = workspace.module(directory).symbols
+        self.name = self._call_name(name)
+        self.pieces = {key: piece_of(workspace, DeclaredObject(directory, key)) for key in dict.fromkeys(keys)}
+        for piece in self.pieces.values():
+            self._check_movable(piece)
+        if all(key.startswith("local.") for key in self.pieces):
+            raise refusal("Name at least one resource, data source or module call: local values alone make no module.")
+        self.first = next(piece for key, piece in self.pieces.items() if not key.startswith("local."))
+        self._add_locals()
+        self.model = Model(workspace, directory)
+        self.variables: dict[str, tuple[str, str]] = {}
+        """name to (source of the argument, the whole block in the new module)"""
+        self.outputs: dict[str, str] = {}
+        """name to the source of the value"""
+        self.inner: dict[str, Changes] = {}
+        """edits of the pieces, by file"""
+        self.providers: dict[str, set[str]] = {}
+        """the aliases by local name; "" for the configuration without one"""
+        self._names: dict[tuple[str, ...], str] = {}
+        for piece in self.in_order():
+            self._bring(piece)
+        self.outer = self._outside()
+
+    def _call_name(self, name: str) -> str:
+        """Raises Failure for a directory or a name that is taken."""
+        where = os.path.relpath(self.to)
+        if is_module(self.to):
+            raise refusal(f"{where} has configuration files already: name a new directory.")
+        if os.path.exists(self.to) and not os.path.isdir(self.to):
+            raise refusal(f"{where} is not a directory.")
+        if not self.workspace.is_inside(os.path.join(self.to, "main.tf")):
+            raise refusal(f"{where} is outside of the repository.")
+        name = name or os.path.basename(self.to)
+        if not valid_identifier(name):
+            raise refusal(f'"{name}" is not a valid name of a module: choose one with -name=NAME.')
+        if f"module.{name}" in self.symbols or self.workspace.module(self.directory).mentions.get(f"module.{name}"):
+            raise refusal(f"module.{name} is already declared or mentioned: choose another name with -name=NAME.")
+        return name
+
+    def _check_movable(self, piece: Piece) -> None:
+        if piece.holder.type not in _MOVABLE:
+            raise refusal(f"{piece.key} cannot be in the new module: name resources, data sources, modules and locals.")
+        text = self.workspace.document(piece.path).text
+        if piece.holder.type == "module":
+            source = attributes_of(piece.holder.body).get("source")
+            if (
+                source is not None
+                and source_text(text, source.expr)[1:2] == "."
+                and "${" in source_text(text, source.expr)
+            ):
+                raise refusal(f"The source of {piece.key} is computed.")
+
+    def _add_locals(self) -> None:
+        """Take the local values along that only the pieces use."""
+        waiting = list(self.pieces.values())
+        while waiting:
+            for key in sorted({use.key for use in uses_in(waiting.pop()) if use.ref.kind == "local"}):
+                target = DeclaredObject(self.directory, key)
+                everywhere = mentions(self.workspace, target)
+                is_declared = key not in self.pieces and len(self.symbols.get(key, ())) == 1
+                if is_declared and all(self._holder(path, use.start) is not None for path, use in everywhere):
+                    self.pieces[key] = piece_of(self.workspace, target)
+                    waiting = list(self.pieces.values())
+
+    def _holder(self, path: str, offset: int) -> Piece | None:
+        """The piece that a place is in."""
+        return next((p for p in self.pieces.values() if p.path == path and p.node.start <= offset < p.node.end), None)
+
+    def in_order(self) -> list[Piece]:
+        """The pieces as they are in the files."""
+        return sorted(self.pieces.values(), key=lambda piece: (piece.path, piece.start))
+
+    def moves(self) -> list[tuple[str, str]]:
+        """The objects with their former and present addresses."""
+        return [(key, f"module.{self.name}.{key}") for key in self.pieces if not key.startswith("local.")]
+
+    # ---------------------------------------------------------------- what comes in
+
+    def _bring(self, piece: Piece) -> None:
+        """The edits of a piece, with the variables and providers that it needs."""
+        changes = self.inner.setdefault(piece.path, [])
+        wholes = {use.key for use in uses_in(piece) if not use.attribute and use.role == "value"}
+        for use in uses_in(piece):
+            if use.ref.kind == "path" and use.ref.name == "module":
+                if not self.workspace.callers(self.directory):
+                    changes.append((use.node.start, use.end(1), "path.root"))
+                else:
+                    name = self._variable(("path.module", ""), "module_path", "path.module", "string")
+                    changes.append((use.node.start, use.end(1), f"var.{name}"))
+            if use.key in self.pieces or use.key not in self.symbols:
+                continue
+            if use.role in ("replace_triggered_by", "actions"):
+                detail = f"{piece.key} names {use.key} in {use.role}, which only takes objects of its own module."
+                raise refusal(f"{detail} Name {use.key}, too.")
+            steps = use.base + (1 if use.attribute and use.role == "value" and use.key not in wholes else 0)
+            source = self.workspace.document(piece.path).text[use.node.start : use.end(steps)]
+            name = self._variable_for(use, source, steps == use.base)
+            changes.append((use.node.start, use.end(steps), f"var.{name}"))
+        self._bring_source(piece, changes)
+        self._bring_providers(piece)
+
+    def _variable_for(self, use: Use, source: str, is_whole: bool) -> str:
+        """The variable for a value of the module around."""
+        text = self._type(use, is_whole)
+        wanted = plain_name(use, is_whole)
+        copied = ""
+        if use.ref.kind == "var":
+            copied = "".join(self._arguments_of(use.key))
+        if not copied:
+            copied = f"  type = {text}\n" + ("  ephemeral = true\n" if use.ref.mode == "ephemeral" else "")
+        return self._variable((use.key, "" if is_whole else use.attribute), wanted, source, text, copied)
+
+    def _variable(self, of: tuple[str, str], wanted: str, source: str, type: str, content: str = "") -> str:
+        if of not in self._names:
+            name = free_name(wanted, (*self.variables, *MODULE_ARGUMENTS, *MODULE_BLOCKS))
+            block = f"variable {quote(name)} {{\n{content or f'  type = {type}' + chr(10)}}}\n"
+            self._names[of] = name
+            self.variables[name] = source, block
+        return self._names[of]
+
+    def _arguments_of(self, key: str) -> Iterator[str]:
+        """The arguments of a variable's block that its namesake gets."""
+        for path, symbol in self.symbols[key]:
+            if path.endswith(".json"):
+                continue
+            text = self.workspace.document(path).text
+            for node in nodes(self.workspace.body(path)[0]):
+                if isinstance(node, Block) and node.start == symbol.start:
+                    inner = attributes_of(node.body)
+                    yield from (
+                        f"  {text[inner[one].start : inner[one].end].rstrip()}\n" for one in _COPIED if one in inner
+                    )
+
+    def _type(self, use: Use, is_whole: bool) -> str:
+        """The type of a value as far as it is known without reading objects."""
+        ref = use.ref
+        if ref.kind == "local":
+            local = self.model.root.locals.get(ref.name)
+            value = self.model.value(local.expr, use.key) if local is not None else None
+            names = {"str": "string", "bool": "bool", "int": "number", "float": "number", "Decimal": "number"}
+            return names.get(value.__class__.__name__, "any")
+        if ref.kind == "resource" and not is_whole:
+            decl = self.model.root.resources.get(use.key)
+            schema = self.model.schema(ref.mode, ref.type, decl.provider_name if decl is not None else "")
+            attribute = schema.attributes.get(use.attribute) if schema is not None else None
+            if attribute is not None and attribute.nested is None and attribute.type != DYNAMIC:
+                return constraint_text(attribute.type)
+        return "any"
+
+    def _bring_source(self, piece: Piece, changes: Changes) -> None:
+        """The source of a call of a local module, seen from the new directory."""
+        if piece.holder.type != "module":
+            return
+        below = self.workspace.module_directory(self.directory, piece.key.partition(".")[2])
+        source = attributes_of(piece.holder.body).get("source")
+        text = self.workspace.document(piece.path).text
+        if source is not None and below is not None and source_text(text, source.expr).startswith(('"./', '"../')):
+            changes.append((source.expr.start, source.expr.end, quote(relative_source(self.to, below))))
+
+    def _bring_providers(self, piece: Piece) -> None:
+        block = piece.holder
+        if piece.key.startswith("local."):
+            pass
+        elif block.type == "module":
+            passed = self.model.root.calls.get(piece.key.partition(".")[2])
+            for _, outer in passed.providers if passed is not None else ():
+                self.providers.setdefault(outer.name, set()).add(outer.alias or "")
+            if passed is not None and not passed.providers:
+                for name in self.model.root.required_providers:
+                    self.providers.setdefault(name, set()).add("")
+        else:
+            decl = self.model.root.resources.get(piece.key)
+            if decl is not None:
+                self.providers.setdefault(decl.provider_name, set()).add(
+                    (decl.provider.alias if decl.provider else "") or ""
+                )
+                if decl.provider is not None and decl.provider.key is not None:
+                    raise refusal(f"{piece.key} chooses a provider configuration by a key, which cannot be passed on.")
+        for node in nodes(piece.node):
+            if isinstance(node, Call) and node.name.startswith("provider::"):
+                self.providers.setdefault(node.name.split("::")[1], set())
+
+    # ---------------------------------------------------------------- what goes out
+
+    def _outside(self) -> Edits:
+        """The edits of the references that stay."""
+        edits: Edits = {}
+        staying = [
+            (path, use)
+            for path, use in module_uses(self.workspace, self.directory, self.pieces)
+            if use.key in self.pieces and self._holder(path, use.node.start) is None
+        ]
+        wholes = {use.key for _, use in staying if not use.attribute and use.role == "value"}
+        for path, use in staying:
+            if use.role == "history":
+                continue
+            if use.role == "address":
+                at = use.node.start
+                edits.setdefault(path, []).append((at, at, f"module.{self.name}."))
+                continue
+            if use.role in ("replace_triggered_by", "actions"):
+                detail = (
+                    f"{use.key} is named in {use.role} of a block that stays, which only takes objects of its module."
+                )
+                raise refusal(f"{detail} Name that block, too.")
+            steps = use.base + (1 if use.attribute and use.role == "value" and use.key not in wholes else 0)
+            source = self.workspace.document(path).text[use.node.start : use.end(steps)]
+            of = (use.key, "" if steps == use.base else use.attribute)
+            if ("out", *of) not in self._names:
+                name = free_name(plain_name(use, steps == use.base), self.outputs)
+                self._names["out", *of] = name
+                ephemeral = "  ephemeral = true\n" if use.ref.mode == "ephemeral" else ""
+                self.outputs[name] = f"output {quote(name)} {{\n  value = {source}\n{ephemeral}}}\n"
+            output = self._names["out", *of]
+            edits.setdefault(path, []).append((use.node.start, use.end(steps), f"module.{self.name}.{output}"))
+        return edits
+
+    # ---------------------------------------------------------------- the texts
+
+    def edits(self) -> Edits:
+        """The edits of the files of the module around."""
+        edits = {path: list(changes) for path, changes in self.outer.items()}
+        for piece in self.in_order():
+            text = self.workspace.document(piece.path).text
+            start, end = self._range(piece)
+            if piece is self.first:
+                gap = "\n" if text[end:].strip() and not re.match(r"[ \t]*\r?\n", text[end:]) else ""
+                edits.setdefault(piece.path, []).append((start, end, self._call() + gap))
+            else:
+                edits.setdefault(piece.path, []).append(removal(text, start, end))
+        return edits
+
+    def _range(self, piece: Piece) -> tuple[int, int]:
+        """The lines that a piece leaves: those of the locals block, if nothing else is in it."""
+        if piece.key.startswith("local.") and piece.holder is not piece.node:
+            inside = attributes_of(piece.holder.body)
+            if all(f"local.{name}" in self.pieces for name in inside):
+                return whole_lines(self.workspace.document(piece.path).text, piece.holder.start, piece.holder.end)
+        return piece.start, piece.end
+
+    def _call(self) -> str:
+        lines = [f"module {quote(self.name)} {{\n  source = {quote(relative_source(self.directory, self.to))}\n"]
+        if any(alias for aliases in self.providers.values() for alias in aliases):
+            lines.append("\n  providers = {\n")
+            for name, aliases in sorted(self.providers.items()):
+                lines += (f"    {one} = {one}\n" for one in sorted(f"{name}.{a}" if a else name for a in aliases)
+                          if one != "terraform")  # fmt: skip
+            lines.append("  }\n")
+        if self.variables:
+            lines.append("\n")
+        lines += (f"  {name} = {source}\n" for name, (source, _) in self.variables.items())
+        moved = [moved_text(old, new) for old, new in self.moves() if not old.startswith("data.")]
+        return format_text("".join([*lines, "}"])) + "".join(moved) + "\n"
+
+    def files(self) -> dict[str, str]:
+        """The files of the new module by path."""
+        texts = {piece.path: self.workspace.document(piece.path).text for piece in self.pieces.values()}
+        locals_, blocks = [], []
+        for piece in self.in_order():
+            changes = self.inner.get(piece.path, [])
+            if isinstance(piece.node, Attribute):
+                text = cut_text(texts[piece.path], *self._attribute_lines(piece), changes)
+                locals_.append(text if text.endswith("\n") else text + "\n")
+            else:
+                text = cut_text(texts[piece.path], piece.start, piece.end, changes)
+                blocks.append(text if text.endswith("\n") else text + "\n")
+        newline = "\r\n" if all("\r\n" in text for text in texts.values()) else "\n"
+        if locals_:
+            blocks.insert(0, "".join([f"locals {{{newline}", *locals_, f"}}{newline}"]))
+        parts = {
+            "main.tf": newline.join(blocks),
+            "variables.tf": self._file_text((block for _, block in self.variables.values()), newline),
+            "outputs.tf": self._file_text(self.outputs.values(), newline),
+            "versions.tf": self._file_text(self._requirements(), newline),
+        }
+        return {os.path.join(self.to, name): text for name, text in parts.items() if text}
+
+    def _attribute_lines(self, piece: Piece) -> tuple[int, int]:
+        """The lines of a local value; only its own text where others are in the same line."""
+        text = self.workspace.document(piece.path).text
+        start, end = whole_lines(text, piece.node.start, piece.node.end)
+        if start <= piece.holder.start:
+            return piece.node.start, piece.node.end
+        return start, end
+
+    @staticmethod
+    def _file_text(blocks: Iterable[str], newline: str) -> str:
+        return "\n".join(map(format_text, blocks)).replace("\r\n", "\n").replace("\n", newline)
+
+    def _requirements(self) -> Iterator[str]:
+        """The block with the providers that the module needs, if any."""
+        entries = []
+        for name, aliases in sorted(self.providers.items()):
+            required = self.model.root.required_providers.get(name)
+            named = sorted(alias for alias in aliases if alias)
+            if name == "terraform" or (required is None and not named):
+                continue
+            source = required.source if required is not None else self.model.root.provider_source(name)
+            entry = [f"      source = {quote(source.removeprefix('registry.opentofu.org/'))}\n"]
+            if required is not None and required.version:
+                entry.append(f"      version = {quote(required.version)}\n")
+            if named:
+                entry.append(f"      configuration_aliases = [{', '.join(f'{name}.{alias}' for alias in named)}]\n")
+            entries.append(f"    {name} = {{\n{''.join(entry)}    }}\n")
+        if entries:
+            yield f"terraform {{\n  required_providers {{\n{''.join(entries)}  }}\n}}\n"
+
+
+def relative_source(directory: str, to: str) -> str:
+    """The source of a local module, seen from a directory."""
+    path = os.path.relpath(to, directory)
+    return path if path.startswith("../") or path == ".." else f"./{path}"

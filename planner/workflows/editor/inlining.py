@@ -1,0 +1,421 @@
+"""`inline-module`: the blocks of a local module take the place of its call."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+
+from planner.foundation.values.types import BOOL, NUMBER, STRING, SetType
+from planner.foundation.vocabulary.address import quote
+from planner.language.config.directory import module_files
+from planner.language.config.model import ProviderRef, VariableDecl
+from planner.language.syntax.body import Attribute, Block, NativeBody
+from planner.language.syntax.format import format_text
+from planner.language.syntax.nodes import Expression, Literal, Template, Traversal
+from planner.operations.options import OperationOptions
+from planner.workflows.editor.extraction import relative_source
+from planner.workflows.editor.key_edits import refusal
+from planner.workflows.editor.model import Model
+from planner.workflows.editor.navigation import DeclaredObject, Edits, moved_text
+from planner.workflows.editor.pieces import (
+    Changes,
+    Use,
+    cut_text,
+    free_name,
+    module_uses,
+    native_body,
+    piece_of,
+    removal,
+    source_text,
+    uses,
+    whole_lines,
+    with_edits,
+)
+from planner.workflows.editor.refactoring import (
+    FormerAddresses,
+    Refactoring,
+    check,
+    renamed_calls,
+    target_of,
+    workspace_of,
+)
+from planner.workflows.editor.symbols import RESOURCES, attributes_of, nodes
+from planner.workflows.editor.workspace import Workspace, kind_of
+
+_REFERENCE = re.compile(r'[A-Za-z_][\w-]*(?:\.[A-Za-z_][\w-]*|\[(?:\d+|"[^"\\$%]*")\])*\Z')
+_REMOVED = ("variable", "output", "terraform")
+"""blocks of the module that have no place in the module around"""
+
+
+def inline_module(options: OperationOptions, address: str) -> Refactoring:
+    """Replace the call of a local module by its blocks. Raises Failure."""
+    workspace = workspace_of(options)
+    target, module = target_of(workspace, options.directory, address)
+    if not target.key.startswith("module."):
+        raise refusal(f"{address} is not a call of a module.")
+    made = _Inlining(workspace, target.directory, target.key.partition(".")[2])
+    edits = made.edits()
+    calls = [(old[7:].replace("module.", ""), new[7:]) for old, new in made.moves if new.startswith("module.")]
+    gone = re.compile(rf".*checks of {re.escape(module)}module\.{made.name}\.(var|output)\.")
+    keys = renamed_calls(options, target.directory, calls)
+    back = FormerAddresses(module, made.moves)
+    return check(workspace, options, edits, back, more=made.removed_files(), calls=keys, gone=gone)
+
+
+class _Inlining:
+    def __init__(self, workspace: Workspace, directory: str, name: str) -> None:
+        self.workspace, self.directory, self.name = workspace, directory, name
+        self.call = piece_of(workspace, DeclaredObject(directory, f"module.{name}"))
+        self.text = workspace.document(self.call.path).text
+        self.below = self._module_directory()
+        self.outer, self.inner = Model(workspace, directory), Model(workspace, self.below)
+        if self.inner.root.providers:
+            raise refusal(f"module.{name} configures providers, which only a root module should: move these blocks.")
+        self.paths = self._files()
+        self.bodies = {path: native_body(workspace, path) for path in self.paths}
+        self.names = self._new_names()
+        self.locals: dict[str, str] = {}
+        """new local values: their sources by name"""
+        self.required: list[str] = []
+        """entries of required_providers that the module around lacks"""
+        self._taken = {*workspace.module(directory).symbols, *self.names.values()}
+        self.changes: dict[str, Changes] = {path: [] for path in self.paths}
+        self.configurations = self._configurations()
+        self.values = {name: self._argument(decl) for name, decl in self.inner.root.variables.items()}
+        for path, body in self.bodies.items():
+            self._rewrite(path, body)
+        self.outputs: dict[str, str] = {}
+
+    def _module_directory(self) -> str:
+        """Raises Failure for a call that cannot be inlined."""
+        arguments = attributes_of(self.call.holder.body)
+        for one in ("count", "for_each", "depends_on"):
+            if one in arguments:
+                raise refusal(f"module.{self.name} has {one}: its blocks alone cannot have that.")
+        if isinstance(self.call.holder.body, NativeBody) and self.call.holder.body.blocks:
+            raise refusal(f"module.{self.name} has a block {self.call.holder.body.blocks[0].type}.")
+        source = self.workspace.module(self.directory).sources.get(self.name, "")
+        if not source.startswith(("./", "../")):
+            raise refusal(f"module.{self.name} is not a local module: its source does not begin with ./ or ../.")
+        below = os.path.normpath(os.path.join(self.directory, source))
+        others = [call for call in self.workspace.callers(below) if call != (self.directory, self.name)]
+        if others:
+            where, other = others[0]
+            place = os.path.relpath(where, self.directory)
+            raise refusal(f"{os.path.relpath(below)} is also called by module.{other} in {place}: its blocks would be "
+                          "there twice.")  # fmt: skip
+        return below
+
+    def _files(self) -> list[str]:
+        """The files of the module, main.tf first. Raises Failure for those that cannot be put into one text."""
+        try:
+            files = module_files(self.below)
+        except OSError as problem:
+            raise refusal(f"{os.path.relpath(self.below)}: {problem.strerror or problem}.") from None
+        if files.override:
+            raise refusal(f"module.{self.name} has an override file, {files.override[0]}.")
+        names = sorted(files.normal, key=lambda name: (not name.startswith("main."), name))
+        return [os.path.join(self.below, name) for name in names]
+
+    def _new_names(self) -> dict[str, str]:
+        """The keys of what the module declares in the module around, where names may be taken."""
+        taken = {*self.workspace.module(self.directory).symbols} - {f"module.{self.name}"}
+        result: dict[str, str] = {}
+        for key, places in self.workspace.module(self.below).symbols.items():
+            if places[0][1].block in (*RESOURCES, "module", "local", "check") and places[0][0] in self.paths:
+                head, _, label = key.rpartition(".")
+                new = key
+                if key in taken:
+                    known = (one.rpartition(".")[2] for one in taken if one.rpartition(".")[0] == head)
+                    new = f"{head}.{free_name(f'{self.name}_{label}', known)}"
+                result[key] = new
+                taken.add(new)
+        return result
+
+    @property
+    def moves(self) -> list[tuple[str, str]]:
+        """The objects with their former and present addresses."""
+        return [(f"module.{self.name}.{o}", n) for o, n in self.names.items() if not o.startswith("local.")]
+
+    # ---------------------------------------------------------------- what comes in
+
+    def _local(self, wanted: str, source: str) -> str:
+        """A new local value with this source."""
+        names = (key[6:] for key in self._taken if key.startswith("local."))
+        name = free_name(wanted, names)
+        self._taken.add(f"local.{name}")
+        self.locals[name] = source
+        return f"local.{name}"
+
+    def _argument(self, decl: VariableDecl) -> str:
+        """The expression that takes the place of a variable."""
+        given = attributes_of(self.call.holder.body).get(decl.name)
+        if given is not None:
+            node, source = given.expr, source_text(self.text, given.expr)
+        else:
+            node, source = self._default(decl)
+        is_plain = isinstance(node, Literal) and "\n" not in source and not source.startswith("<<")
+        new = self._converted(decl, node, source)
+        hits = [use for body in self.bodies.values() for use in uses(body) if use.key == f"var.{decl.name}"]
+        hits = [use for use in hits if use.block.type != "validation"]
+        in_template = self._template_parts()
+        if not hits or _REFERENCE.match(new):
+            return new
+        if is_plain and new == source and not any(id(use.node) in in_template for use in hits):
+            return new
+        return self._local(decl.name, new)
+
+    def _default(self, decl: VariableDecl) -> tuple[Expression, str]:
+        """The default of a variable, as it is written."""
+        for path, body in self.bodies.items():
+            for block in body.blocks:
+                if block.type == "variable" and block.labels[0].value == decl.name:
+                    attribute = attributes_of(block.body).get("default")
+                    if attribute is not None:
+                        return attribute.expr, source_text(self.workspace.document(path).text, attribute.expr)
+        raise refusal(f"module.{self.name} lacks the argument {decl.name}.")
+
+    def _converted(self, decl: VariableDecl, node: Expression, source: str) -> str:
+        """The expression with the conversions that the declaration of the variable would do."""
+        wanted = decl.constraint.type
+        classes: dict[object, tuple[type, str]] = {
+            STRING: (str, "tostring"),
+            BOOL: (bool, "tobool"),
+            NUMBER: (int, "tonumber"),
+        }
+        parent = self.outer.root.variables.get(source[4:]) if source.startswith("var.") else None
+        if isinstance(wanted, SetType) and (parent is None or parent.constraint.type != wanted):
+            source = f"toset({source})"
+        elif isinstance(node, Literal) and wanted in classes and source != "null":
+            cls, function = classes[wanted]
+            is_number = not isinstance(node.value, (str, bool))
+            if not isinstance(node.value, cls) and not (wanted == NUMBER and is_number):
+                source = f"{function}({source})"
+        if decl.sensitive and (parent is None or not parent.sensitive):
+            source = f"sensitive({source})"
+        return source
+
+    def _template_parts(self) -> set[int]:
+        """The references within strings."""
+        return {
+            id(part)
+            for body in self.bodies.values()
+            for node in nodes(body)
+            if isinstance(node, Template)
+            for part in nodes(node)
+            if isinstance(part, Traversal)
+        }
+
+    def _rewrite(self, path: str, body: NativeBody) -> None:
+        """The edits of a file of the module."""
+        text, changes = self.workspace.document(path).text, self.changes[path]
+        for symbol in self.workspace.symbols(path).symbols:
+            new = self.names.get(symbol.key, symbol.key)
+            if new != symbol.key:
+                changes.append((symbol.name_start, symbol.name_end, new.rpartition(".")[2]))
+        for block in body.blocks:
+            if block.type in RESOURCES:
+                self._choose_provider(block, changes)
+            elif block.type == "module":
+                self._relocate(text, block, changes)
+        for use in uses(body):
+            if use.role == "history":
+                changes.append((use.node.start, use.node.start, f"module.{self.name}."))
+            elif use.ref.kind == "var" and use.ref.name in self.values:
+                changes.append((use.node.start, use.end(1), self.values[use.ref.name]))
+            elif use.ref.kind == "path" and use.ref.name == "module":
+                changes.append(self._path(text, use))
+            elif (new := self.names.get(use.key, use.key)) != use.key:
+                step = use.node.steps[use.base - 1]
+                changes.append((step.start + 1, step.end, new.rpartition(".")[2]))
+
+    def _path(self, text: str, use: Use) -> tuple[int, int, str]:
+        """The directory of the module as text, in the place of path.module."""
+        start, end = use.node.start, use.end(1)
+        inside = os.path.relpath(self.below, self.directory)
+        if not self.workspace.callers(self.directory):
+            is_part = text[:start].rstrip().endswith("${") and text[end:].lstrip().startswith("}")
+            if is_part and id(use.node) in self._template_parts():
+                return text.rindex("${", 0, start), text.index("}", end) + 1, inside
+            return start, end, quote(inside)
+        return start, end, f'"${{path.module}}/{inside}"'
+
+    def _relocate(self, text: str, block: Block, changes: Changes) -> None:
+        """The source of a call of a local module, seen from the directory around; and its providers."""
+        arguments = attributes_of(block.body)
+        source, passed = arguments.get("source"), arguments.get("providers")
+        if source is not None and source_text(text, source.expr).startswith(('"./', '"../')):
+            below = self.workspace.module_directory(self.below, block.labels[0].value)
+            if below is not None:
+                changes.append((source.expr.start, source.expr.end, quote(relative_source(self.directory, below))))
+        decl = self.inner.root.calls.get(block.labels[0].value)
+        if passed is None:
+            if any(new != name and not alias for (name, alias), new in self.configurations.items()):
+                raise refusal(f"module.{self.name} passes other providers on to module.{block.labels[0].value}.")
+        elif decl is not None:
+            pairs = [
+                f"{inner} = {self.configurations.get((o.name, o.alias or ''), str(o))}" for inner, o in decl.providers
+            ]
+            changes.append((passed.expr.start, passed.expr.end, "{ " + ", ".join(pairs) + " }"))
+
+    # ---------------------------------------------------------------- providers
+
+    def _configurations(self) -> dict[tuple[str, str], str]:
+        """The provider configurations of the module around by those of the module (local name and alias). Raises
+        Failure where a name means different providers."""
+        call = self.outer.root.calls[self.name]
+        passed = {(inner.name, inner.alias or ""): str(outer) for inner, outer in call.providers}
+        for inner, outer in call.providers:
+            if outer.key is not None or inner.key is not None:
+                raise refusal(f"module.{self.name} gets a provider configuration that a key chooses.")
+        used: set[tuple[str, str]] = {(name, "") for name in self.inner.root.required_providers}
+        used |= {
+            (d.provider_name, (d.provider.alias if d.provider else "") or "")
+            for d in self.inner.root.resources.values()
+        }
+        result = {}
+        for name, alias in sorted(used):
+            result[name, alias] = passed.get((name, alias)) or self._namesake(name)
+        return result
+
+    def _namesake(self, name: str) -> str:
+        """The local name of a provider in the module around."""
+        source = self.inner.root.provider_source(name)
+        root = self.outer.root
+        if root.provider_source(name) == source:
+            return name
+        for one, required in root.required_providers.items():
+            if required.source == source:
+                return one
+        used = {decl.provider_name for decl in root.resources.values()} | {*root.required_providers}
+        if name in used:
+            raise refusal(f"The provider {name} is {source} in module.{self.name} and another one around it.")
+        required = self.inner.root.required_providers[name]
+        version = f"      version = {quote(required.version)}\n" if required.version else ""
+        self.required.append(f"    {name} = {{\n      source = {quote(source)}\n{version}    }}\n")
+        return name
+
+    def _choose_provider(self, block: Block, changes: Changes) -> None:
+        """The provider argument of a resource, where the module around has another configuration for it."""
+        given = attributes_of(block.body).get("provider")
+        own = block.labels[0].value.partition("_")[0]
+        decl = self.inner.root.resources.get(self._key(block))
+        ref = decl.provider if decl is not None and decl.provider is not None else ProviderRef(own)
+        new = self.configurations.get((ref.name, ref.alias or ""), str(ref))
+        if given is not None and new != str(ref):
+            changes.append((given.expr.start, given.expr.end, new))
+        elif given is None and new != own and isinstance(block.body, NativeBody):
+            changes.append((block.body.start + 1, block.body.start + 1, f"\n  provider = {new}"))
+
+    @staticmethod
+    def _key(block: Block) -> str:
+        prefix = "" if block.type == "resource" else f"{block.type}."
+        return prefix + ".".join(label.value for label in block.labels)
+
+    # ---------------------------------------------------------------- the module around
+
+    def edits(self) -> Edits:
+        """The edits of the module around."""
+        edits: Edits = {}
+        for path, use in module_uses(self.workspace, self.directory, [f"module.{self.name}"]):
+            if use.key != f"module.{self.name}":
+                continue
+            if use.role == "history":
+                self._drop_contrary(path, use, edits)
+            else:
+                edits.setdefault(path, []).append(self._replacement(use))
+        self._require(edits)
+        edits.setdefault(self.call.path, []).append((self.call.start, self.call.end, self._inlined()))
+        return edits
+
+    def _replacement(self, use: Use) -> tuple[int, int, str]:
+        """The edit of a mention of the module."""
+        steps, start = use.node.steps, use.node.start
+        if use.role == "address":
+            length = 4 if len(steps) > 1 and getattr(steps[1], "name", "") in ("data", "module", "ephemeral") else 3
+            key = ".".join(getattr(step, "name", "") for step in steps[1 : length if length < 4 else 4])
+            if key.startswith("module."):
+                length, key = 3, ".".join(key.split(".")[:2])
+            if key not in self.names:
+                raise refusal(f"A block names {use.node.root}.{use.ref.name} by its address, such as override_module.")
+            return start, use.end(length), self.names[key]
+        if use.role == "depends_on":
+            if use.attribute and self._output(use.attribute) in self.names.values():
+                return start, use.node.end, self._output(use.attribute)
+            keys = [new for old, new in self.names.items() if not old.startswith(("local.", "check."))]
+            return start, use.node.end, ", ".join(keys)
+        if use.attribute:
+            return start, use.end(2), self._output(use.attribute)
+        if use.ref.kind == "module" and len(steps) == 1:
+            pairs = "".join(f"    {one} = {self._output(one)}\n" for one in self.inner.root.outputs)
+            return start, use.end(1), self._local(self.name, f"{{\n{pairs}  }}")
+        raise refusal(f"A reference to module.{self.name} cannot be rewritten.")
+
+    def _output(self, name: str) -> str:
+        """The expression that takes the place of an output."""
+        if name not in self.outputs:
+            path, block, value = self._output_block(name)
+            arguments = attributes_of(block.body)
+            if "depends_on" in arguments:
+                raise refusal(f"output.{name} of module.{self.name} has depends_on.")
+            text = self.workspace.document(path).text
+            source = cut_text(text, value.expr.start, value.expr.end, self.changes[path])
+            decl = self.inner.root.outputs[name]
+            if decl.sensitive:
+                source = f"sensitive({source})"
+            self.outputs[name] = source if _REFERENCE.match(source) else self._local(name, source)
+        return self.outputs[name]
+
+    def _output_block(self, name: str) -> tuple[str, Block, Attribute]:
+        for path, body in self.bodies.items():
+            for block in body.blocks:
+                if block.type == "output" and block.labels[0].value == name:
+                    return path, block, attributes_of(block.body)["value"]
+        raise refusal(f"module.{self.name} has no output {name}.")
+
+    def _drop_contrary(self, path: str, use: Use, edits: Edits) -> None:
+        """Remove a moved block that leads from the present address of an object to the former one."""
+        text = self.workspace.document(path).text
+        arguments = attributes_of(use.block.body)
+        pair = tuple(source_text(text, arguments[one].expr) for one in ("to", "from") if one in arguments)
+        if pair in self.moves and "to" in arguments and arguments["to"].expr is use.node:
+            edits.setdefault(path, []).append(removal(text, *whole_lines(text, use.block.start, use.block.end)))
+
+    def _require(self, edits: Edits) -> None:
+        """Insert requirements of providers into the block that has some."""
+        for path in self.workspace.module(self.directory).files if self.required else ():
+            if kind_of(path) != "configuration" or path.endswith(".json"):
+                continue
+            text = self.workspace.document(path).text
+            for terraform in (one for one in native_body(self.workspace, path).blocks if one.type == "terraform"):
+                for inner in getattr(terraform.body, "blocks", ()):
+                    at = text.rfind("\n", 0, inner.end - 1) + 1
+                    if inner.type == "required_providers" and not text[at : inner.end - 1].strip():
+                        edits.setdefault(path, []).append((at, at, "".join(self.required)))
+                        self.required = []
+                        return
+
+    def _inlined(self) -> str:
+        """The blocks of the module in the place of its call."""
+        parts = []
+        for path, body in self.bodies.items():
+            text = self.workspace.document(path).text
+            cuts = [removal(text, *whole_lines(text, b.start, b.end)) for b in body.blocks if b.type in _REMOVED]
+            inside = [one for one in self.changes[path] if not any(s <= one[0] and one[1] <= e for s, e, _ in cuts)]
+            parts.append(with_edits(text, [*inside, *cuts]).replace("\r\n", "\n").strip("\n"))
+        if self.locals:
+            lines = "".join(f"  {name} = {source}\n" for name, source in self.locals.items())
+            parts.insert(0, format_text(f"locals {{\n{lines}}}"))
+        if self.required:
+            parts.append(format_text(f"terraform {{\n  required_providers {{\n{''.join(self.required)}  }}\n}}"))
+        moved = [moved_text(old, new).strip() for old, new in self._moved()]
+        return "\n\n".join([*(part for part in parts if part.strip()), *moved]) + "\n"
+
+    def _moved(self) -> Iterator[tuple[str, str]]:
+        return (move for move in self.moves if not move[1].startswith(("data.", "ephemeral.", "action.", "check.")))
+
+    def removed_files(self) -> dict[str, None]:
+        """The files of the module, which have no use any more; none where tests remain for them."""
+        has_tests = any(kind_of(path) == "test" for path in self.workspace.module(self.below).files)
+        return {} if has_tests else dict.fromkeys(self.paths)

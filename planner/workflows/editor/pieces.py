@@ -1,0 +1,235 @@
+"""Pieces of configuration files that refactorings move: declarations with their comments, and their references."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+
+from planner.foundation.vocabulary.address import valid_identifier
+from planner.foundation.vocabulary.records import frozen
+from planner.language.config.references import BadReference, Ref, parse_reference
+from planner.language.syntax.body import Attribute, Block, NativeBody, variables
+from planner.language.syntax.nodes import Expression, GetAttr, Traversal
+from planner.workflows.editor.key_edits import refusal
+from planner.workflows.editor.navigation import DeclaredObject, declarations
+from planner.workflows.editor.symbols import FILE, RESOURCES
+from planner.workflows.editor.workspace import Workspace, kind_of
+
+Changes = list[tuple[int, int, str]]
+"""new texts of ranges of a text, with offsets in code points"""
+_COMMON = frozenset(("this", "main", "default", "example", "it"))
+"""names of resources without a meaning of their own"""
+
+
+@frozen(eq=False)
+class Piece:
+    """A declaration: [start, end) are the whole lines that it takes with the comments above."""
+
+    key: str
+    path: str
+    node: Block | Attribute
+    holder: Block
+    """the block itself, or the locals block around a local value"""
+    start: int
+    end: int
+
+
+def native_body(workspace: Workspace, path: str) -> NativeBody:
+    """The content of a file. Raises Failure for one that cannot be edited."""
+    try:
+        body, text = workspace.body(path)
+        is_plain = text == workspace.document(path).text
+    except (OSError, ValueError):
+        body, is_plain = None, False
+    if not isinstance(body, NativeBody) or not is_plain:
+        raise refusal(
+            f"{os.path.relpath(path)} cannot be edited: it is not a file of the native syntax in plain UTF-8."
+        )
+    return body
+
+
+def piece_of(workspace: Workspace, target: DeclaredObject) -> Piece:
+    """The declaration of an object. Raises Failure for one in several places, or in a file that cannot be edited."""
+    places = declarations(workspace, target)
+    if len(places) != 1:
+        how = "in several places" if places else "nowhere"
+        raise refusal(f"{target.key} is declared {how} in {os.path.relpath(target.directory)}.")
+    path, symbol = places[0]
+    if "/.terraform/" in path or not workspace.is_inside(path):
+        raise refusal(f"{target.key} is declared in {path}, which is an installed module or outside the repository.")
+    text = workspace.document(path).text
+    for block in native_body(workspace, path).partial_content(FILE)[0].blocks:
+        if block.start == symbol.start:
+            return Piece(target.key, path, block, block, *whole_lines(text, block.start, block.end))
+        if block.start < symbol.start < block.end and isinstance(block.body, NativeBody):
+            attribute = block.body.attributes[symbol.name]
+            if len(block.body.attributes) == 1:  # the block goes with its last value
+                return Piece(target.key, path, attribute, block, *whole_lines(text, block.start, block.end))
+            return Piece(target.key, path, attribute, block, *whole_lines(text, attribute.start, attribute.end))
+    raise refusal(f"The declaration of {target.key} cannot be read.")
+
+
+def whole_lines(text: str, start: int, end: int) -> tuple[int, int]:
+    """The lines of a range, with the comments directly above them."""
+    begin = text.rfind("\n", 0, start) + 1
+    while begin:
+        above = text.rfind("\n", 0, begin - 1) + 1
+        line = text[above:begin].strip()
+        if line.endswith("*/") and not line.startswith(("#", "//")):
+            opened = text.rfind("/*", 0, begin)
+            above = text.rfind("\n", 0, opened) + 1
+            if opened < 0 or text[above:opened].strip():
+                break
+        elif not line.startswith(("#", "//")):
+            break
+        begin = above
+    stop = text.find("\n", max(start, end - 1) if text[end - 1 : end] == "\n" else end)
+    return begin, len(text) if stop < 0 else stop + 1
+
+
+def removal(text: str, start: int, end: int) -> tuple[int, int, str]:
+    """The edit that removes whole lines, with the blank lines that would then follow a blank line or the beginning."""
+    before = text[:start]
+    if not before.strip() or before.replace("\r", "").endswith(("\n\n", "{\n")):
+        blank = re.compile(r"(?:[ \t]*\r?\n)+").match(text, end)
+        end = blank.end() if blank is not None else end
+    elif not text[end:].strip():
+        start, end = len(before.rstrip()), len(text)
+        return start, end, "\n"
+    return start, end, ""
+
+
+def with_edits(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
+    """The text after the edits; their new lines end as those of the text."""
+    newline = "\r\n" if "\r\n" in text else "\n"
+    for start, end, new in sorted(set(edits), reverse=True):
+        text = text[:start] + new.replace("\r\n", "\n").replace("\n", newline) + text[end:]
+    return text
+
+
+def cut_text(text: str, start: int, end: int, edits: Changes) -> str:
+    """A range of a text after the edits in it."""
+    inside = [(one - start, other - start, new) for one, other, new in edits if start <= one and other <= end]
+    return with_edits(text[start:end], inside)
+
+
+# ---------------------------------------------------------------- references
+
+
+@frozen(eq=False)
+class Use:
+    """A reference, and its role: value, depends_on, replace_triggered_by, actions, address (of a block that names an
+    object by its address), history (of moved and removed blocks)."""
+
+    node: Traversal
+    ref: Ref
+    role: str
+    block: Block
+
+    @property
+    def key(self) -> str:
+        """The key of the declared object that is meant."""
+        if self.ref.kind == "resource":
+            return self.ref.name
+        return f"{'module' if self.ref.kind == 'output' else self.ref.kind}.{self.ref.name}"
+
+    def end(self, steps: int) -> int:
+        """The offset behind so many steps of the reference."""
+        return self.node.steps[steps - 1].end
+
+    @property
+    def base(self) -> int:
+        """The number of steps that name the object as a whole."""
+        is_long = self.ref.kind == "resource" and (self.ref.mode != "managed" or self.node.root == "resource")
+        return 2 if is_long else 1
+
+    @property
+    def attribute(self) -> str:
+        """The name of the attribute or output that follows the name of the object, "" for none."""
+        steps = self.node.steps[self.base : self.base + 1]
+        is_whole = self.ref.kind not in ("resource", "output")
+        return steps[0].name if steps and not is_whole and isinstance(steps[0], GetAttr) else ""
+
+
+_ROLES = {"depends_on": "depends_on", "replace_triggered_by": "replace_triggered_by", "ignore_changes": ""}
+_ADDRESSES = {"import": ("to",), "plan_options": ("target", "replace", "exclude")}
+_PROVIDERS = ("provider", "providers")
+
+
+def uses(body: NativeBody, outer: Block | None = None, role: str = "value") -> Iterator[Use]:
+    """The references of a body to declared objects; not those of a test's runs of other modules."""
+    for attribute in body.attributes.values():
+        own = _ROLES.get(attribute.name, role)
+        block = outer.type if outer is not None else ""
+        if attribute.name in _ADDRESSES.get(block, ()) or (
+            block.startswith("override_") and attribute.name == "target"
+        ):
+            own = "address"
+        elif block == "action_trigger" and attribute.name == "actions":
+            own = "actions"
+        elif attribute.name in _PROVIDERS and block in (*RESOURCES, "module", "run", "import"):
+            own = ""
+        if own:
+            for node in variables(attribute.expr):
+                ref = parse_reference(node)
+                if isinstance(node, Traversal) and not isinstance(ref, BadReference) and outer is not None:
+                    yield Use(node, ref, own, outer)
+    for block_ in body.blocks:
+        if isinstance(block_.body, NativeBody) and not (block_.type == "run" and _is_elsewhere(block_.body)):
+            yield from uses(block_.body, block_, "history" if block_.type in ("moved", "removed") else role)
+
+
+def uses_in(piece: Piece) -> Iterator[Use]:
+    """The references of a declaration."""
+    if isinstance(piece.node, Block):
+        if isinstance(piece.node.body, NativeBody):
+            yield from uses(piece.node.body, piece.node)
+    else:
+        for node in variables(piece.node.expr):
+            ref = parse_reference(node)
+            if isinstance(node, Traversal) and not isinstance(ref, BadReference):
+                yield Use(node, ref, "value", piece.holder)
+
+
+def _is_elsewhere(body: NativeBody) -> bool:
+    return any(block.type == "module" for block in body.blocks)
+
+
+def module_uses(workspace: Workspace, directory: str, keys: Iterable[str]) -> Iterator[tuple[str, Use]]:
+    """The references in the files of a module, with its tests. Raises Failure if a file in JSON syntax mentions one of
+    these objects."""
+    wanted = frozenset(keys)
+    for path, file in workspace.module(directory).files.items():
+        if path.endswith(".json"):
+            if wanted & {mention.key for mention in file.mentions}:
+                raise refusal(f"{os.path.relpath(path)} is written in JSON and refers to what would move.")
+        elif kind_of(path) != "values" and (not wanted or wanted & {mention.key for mention in file.mentions}):
+            for use in uses(native_body(workspace, path)):
+                yield path, use
+
+
+def plain_name(use: Use, is_whole: bool) -> str:
+    """A name for the value of a reference: of a variable or an output."""
+    ref = use.ref
+    if ref.kind == "output" and not is_whole:
+        return use.attribute
+    label = ref.label or ref.name
+    if ref.kind == "resource" and label in _COMMON:
+        label = ref.type.partition("_")[2] or ref.type
+    return label if is_whole or not use.attribute else f"{label}_{use.attribute}"
+
+
+def free_name(wanted: str, taken: Iterable[str]) -> str:
+    """A valid name that is not taken: the wanted one, else with a number."""
+    known = frozenset(taken)
+    base = wanted if valid_identifier(wanted) else "_" + re.sub(r"[^\w-]", "_", wanted)
+    name, number = base, 2
+    while name in known:
+        name, number = f"{base}_{number}", number + 1
+    return name
+
+
+def source_text(text: str, node: Expression) -> str:
+    """An expression as it is written."""
+    return text[node.start : node.end]
