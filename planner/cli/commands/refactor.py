@@ -78,17 +78,17 @@ def refactor_count_to_for_each(arguments: Arguments, terminal: Terminal) -> int:
 
 
 @command(
-    "-to=DIR ADDR...",
+    "-to=DIR ADDRESS...",
     """Moves resources, data sources, module calls and local values of one module into a new module in the directory
 DIR, and calls it. Local values that only these use come along. The new module gets variables for what it needs,
 outputs for what is used of it, and requirements of providers; resources get moved blocks.
 
 The edits are written only if the plan with them is the plan without them. `planner refactor undo` takes them back.
 
-  planner refactor extract-module aws_vpc.main aws_subnet.a -to=modules/network""",
+  planner refactor extract-module aws_vpc.main aws_subnet.a -to=modules/net""",
     (
         Flag("to", "string", "The directory of the new module.", value="DIR"),
-        Flag("name", "string", "The name of the call (default: that of the directory).", value="NAME"),
+        Flag("name", "string", "The name of the call (default: the last part of DIR).", value="NAME"),
         *_FLAGS,
     ),
 )
@@ -114,7 +114,7 @@ refused.
 
 The edits are written only if the plan with them is the plan without them. `planner refactor undo` takes them back.
 
-  planner refactor inline-module module.network""",
+  planner refactor inline-module module.net""",
     _FLAGS,
 )
 def refactor_inline_module(arguments: Arguments, terminal: Terminal) -> int:
@@ -165,7 +165,7 @@ def _carry_out(
     if made.unread:
         names = ", ".join(map(os.path.relpath, made.unread))
         terminal.out(f"The plan does not check the edits in: {names}")
-    number = f"{len(made.shown)} file{'s' if len(made.shown) != 1 else ''}"
+    number = f"{len(made.shown_paths)} file{'s' if len(made.shown_paths) != 1 else ''}"
     if arguments["dry-run"]:
         terminal.out(f"The plan does not change. {number} would be written.")
         return 0

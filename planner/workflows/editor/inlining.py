@@ -156,7 +156,7 @@ class _Inlining:
         else:
             node, source = self._default(decl)
         is_plain = isinstance(node, Literal) and "\n" not in source and not source.startswith("<<")
-        new = self._converted(decl, node, source)
+        new = self._conversion(decl, node, source)
         hits = [use for body in self.bodies.values() for use in uses(body) if use.key == f"var.{decl.name}"]
         hits = [use for use in hits if use.block.type != "validation"]
         in_template = self._template_parts()
@@ -176,7 +176,7 @@ class _Inlining:
                         return attribute.expr, source_text(self.workspace.document(path).text, attribute.expr)
         raise refusal(f"module.{self.name} lacks the argument {decl.name}.")
 
-    def _converted(self, decl: VariableDecl, node: Expression, source: str) -> str:
+    def _conversion(self, decl: VariableDecl, node: Expression, source: str) -> str:
         """The expression with the conversions that the declaration of the variable would do."""
         wanted = decl.constraint.type
         classes: dict[object, tuple[type, str]] = {
@@ -326,7 +326,7 @@ class _Inlining:
             else:
                 edits.setdefault(path, []).append(self._replacement(use))
         self._require(edits)
-        edits.setdefault(self.call.path, []).append((self.call.start, self.call.end, self._inlined()))
+        edits.setdefault(self.call.path, []).append((self.call.start, self.call.end, self._block_texts()))
         return edits
 
     def _replacement(self, use: Use) -> tuple[int, int, str]:
@@ -396,7 +396,7 @@ class _Inlining:
                         self.required = []
                         return
 
-    def _inlined(self) -> str:
+    def _block_texts(self) -> str:
         """The blocks of the module in the place of its call."""
         parts = []
         for path, body in self.bodies.items():
@@ -409,10 +409,10 @@ class _Inlining:
             parts.insert(0, format_text(f"locals {{\n{lines}}}"))
         if self.required:
             parts.append(format_text(f"terraform {{\n  required_providers {{\n{''.join(self.required)}  }}\n}}"))
-        moved = [moved_text(old, new).strip() for old, new in self._moved()]
+        moved = [moved_text(old, new).strip() for old, new in self._history()]
         return "\n\n".join([*(part for part in parts if part.strip()), *moved]) + "\n"
 
-    def _moved(self) -> Iterator[tuple[str, str]]:
+    def _history(self) -> Iterator[tuple[str, str]]:
         return (move for move in self.moves if not move[1].startswith(("data.", "ephemeral.", "action.", "check.")))
 
     def removed_files(self) -> dict[str, None]:

@@ -57,14 +57,14 @@ class Refactoring:
     """the files that the plan does not read, such as tests and those of other root modules"""
 
     @property
-    def shown(self) -> list[str]:
+    def shown_paths(self) -> list[str]:
         """The files, without the record of installed modules."""
         return sorted(path for path in self.texts if not path.endswith("modules.json"))
 
     def diff(self) -> str:
         """The edits as a unified diff, with paths relative to the working directory."""
         lines: list[str] = []
-        for path in self.shown:
+        for path in self.shown_paths:
             name = os.path.relpath(path)
             pair = (self.former[path], self.texts[path])
             before, after = ((text or "").splitlines(keepends=True) for text in pair)
