@@ -37,6 +37,9 @@ class Editor:
         self.versions: dict[str, int] = {}
         self.received: list[Any] = []
         self.errors: list[Any] = []
+        self.chosen = ""
+        """the button that is pressed where the server asks"""
+        self.edits: list[Any] = []
         folders = [{"uri": folder.as_uri(), "name": folder.name}]
         params = {"processId": None, "rootUri": folder.as_uri(), "workspaceFolders": folders, "capabilities": {}}
         self.capabilities = self.request("initialize", params | (more or {}))["capabilities"]
@@ -63,6 +66,9 @@ class Editor:
                     raise LspError(message["error"]["code"], message["error"]["message"])
                 return message["result"]
 
+    def _answer(self, number: Any, result: Any) -> None:
+        self.send(json.dumps({"jsonrpc": "2.0", "id": number, "result": result}).encode())
+
     def receive(self, patience: float = PATIENCE) -> Any:
         end = time.monotonic() + patience
         while True:
@@ -88,6 +94,12 @@ class Editor:
         if message.get("method") == "textDocument/publishDiagnostics":
             self.diagnostics[message["params"]["uri"]] = message["params"]["diagnostics"]
             self.versions[message["params"]["uri"]] = message["params"].get("version", 0)
+        if message.get("method") == "window/showMessageRequest":
+            chosen = [item for item in message["params"]["actions"] if item["title"] == self.chosen]
+            self._answer(message["id"], chosen[0] if chosen else None)
+        if message.get("method") == "workspace/applyEdit":
+            self.edits.append(message["params"]["edit"])
+            self._answer(message["id"], {"applied": True})
         if message.get("id") is None and "error" in message:
             self.errors.append(message["error"])
         return message

@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from editor.client import Document, Editor, applied
 
 
@@ -166,3 +168,106 @@ def test_constants_and_keys_are_not_extracted(editor: Editor, folder: Path) -> N
     for part in ("= |string|", '|"d"|', '|"./m"|', "|key|", "|true|", "sou|rce|"):
         assert not _actions(document, part), part
     assert "Extract to local.value" in _actions(document, '|"w"|')
+
+
+@pytest.mark.parametrize(
+    ("count", "key", "moves"),
+    [
+        ("length(local.names)", "local.names[count.index]", [("[0]", '["x"]'), ("[1]", '["y"]')]),
+        ("2", "count.index", [("[0]", '["0"]'), ("[1]", '["1"]')]),
+    ],
+    ids=["list", "number"],
+)
+def test_count_becomes_for_each(
+    editor: Editor, folder: Path, count: str, key: str, moves: list[tuple[str, str]]
+) -> None:
+    block = f'resource "terraform_data" "a" {{\n  count = {count}\n  input = {key}\n}}\n'
+    text = f'locals {{\n  names = ["x", "y"]\n}}\n\n{block}'
+    document = editor.open(folder / "main.tf", text)
+    actions = _actions(document, 'data" "|a"')
+    after = applied(actions["Turn count into for_each, with moved blocks"]["edit"], folder)["main.tf"]
+    assert "for_each = toset(" in after and "count" not in after
+    for old, new in moves:
+        assert f"from = terraform_data.a{old}\n  to   = terraform_data.a{new}" in after
+    assert not any(title.startswith("Turn") for title in _actions(document, "names = |["))
+
+
+def test_values_without_a_variable_declare_it_with_their_type(editor: Editor, folder: Path) -> None:
+    (folder / "main.tf").touch()
+    document = editor.open(folder / "a.auto.tfvars", 'a = "x"\nb = 1\nc = [1]\nd = true\n')
+    for name, kind in {"a": "string", "b": "number", "c": "any", "d": "bool"}.items():
+        action = _actions(document, f"|{name} =")[f'Declare variable "{name}"']
+        assert f'variable "{name}" {{\n  type = {kind}\n}}' in applied(action["edit"], folder)["main.tf"]
+
+
+def test_blocks_are_extracted_to_a_module(editor: Editor, folder: Path) -> None:
+    block = 'resource "terraform_data" "net" {\n  input = var.range\n}\n'
+    rest = 'output "o" {\n  value = terraform_data.net.output\n}\n'
+    document = editor.open(folder / "main.tf", f'variable "range" {{\n  type = string\n}}\n\n{block}\n{rest}')
+    action = _actions(document, f"|{block}|")["Extract to module modules/net"]
+    after = applied(action["edit"], folder)
+    assert 'source = "./modules/net"' in after["main.tf"] and "value = module.net." in after["main.tf"]
+    assert "to   = module.net.terraform_data.net" in after["main.tf"]
+    assert block in after["modules/net/main.tf"] and 'variable "range"' in "".join(after.values())
+    assert not any("module" in title for title in _actions(document, f"|{rest}|"))
+
+
+def _planned(tmp_path: Path, text: str, more: dict[str, Any]) -> tuple[Editor, Document]:
+    """An editor with a file that has a plan."""
+    capabilities = {"workspace": {"codeLens": {"refreshSupport": True}, **more}}
+    editor = Editor(tmp_path, more={"capabilities": capabilities})
+    document = editor.open(tmp_path / "main.tf", text)
+    while not any(message.get("method") == "workspace/codeLens/refresh" for message in editor.received):
+        editor.receive()
+    return editor, document
+
+
+REPLACED = """\
+variable "size" {
+  default = 1
+}
+
+resource "terraform_data" "a" {
+  triggers_replace = var.size
+}
+"""
+RULE = 'deny("no_replace", A, "no") :- action(A, "delete-then-create").\n'
+CREATES = {"workspaceEdit": {"documentChanges": True, "resourceOperations": ["create"]}}
+
+
+def _applied_with(tmp_path: Path, text: str) -> str:
+    """The text with another size, after an apply of the first one and with a policy."""
+    (tmp_path / "main.tf").write_text(text)
+    subprocess.run(
+        [sys.executable, "-m", "planner", "apply", "-auto-approve"], cwd=tmp_path, check=True, capture_output=True
+    )
+    (tmp_path / ".planner" / "policies").mkdir(parents=True)
+    (tmp_path / ".planner" / "policies" / "a.dl").write_text(RULE)
+    return text.replace("default = 1", "default = 2")
+
+
+def test_a_denial_is_waived(tmp_path: Path) -> None:
+    text = _applied_with(tmp_path, REPLACED)
+    editor, document = _planned(tmp_path, text, CREATES)
+    assert _lenses(document)[4] == "-/+ 1: var.size 1 -> 2; denied by no_replace"
+    action = _actions(document, 'data" "|a"')["Waive policy no_replace for terraform_data.a for 30 days"]
+    created, edit = action["edit"]["documentChanges"]
+    file = tmp_path / ".planner" / "waivers.toml"
+    assert created == {"kind": "create", "uri": file.as_uri()} and edit["textDocument"]["uri"] == file.as_uri()
+    file.write_text(edit["edits"][0]["newText"])
+    assert editor.close() == 0
+    plan = subprocess.run([sys.executable, "-m", "planner", "plan"], cwd=tmp_path, capture_output=True, text=True)
+    assert plan.returncode == 0 and "1 waived" in plan.stdout, plan.stdout + plan.stderr
+
+
+def test_a_change_is_avoided(tmp_path: Path) -> None:
+    text = _applied_with(tmp_path, REPLACED)
+    editor, document = _planned(tmp_path, text, CREATES)
+    title = "Find what avoids the change of terraform_data.a (planner why -fix)"
+    command = _actions(document, 'data" "|a"')[title]["command"]
+    editor.chosen = "Do 1"
+    params = {"command": command["command"], "arguments": command["arguments"]}
+    (fix,) = editor.request("workspace/executeCommand", params)
+    assert fix["text"].startswith("set var.size back to 1 (main.tf:2)")
+    assert applied(editor.edits[-1], tmp_path)["main.tf"] == REPLACED
+    assert editor.close() == 0

@@ -8,23 +8,32 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from planner.foundation.values.types import DYNAMIC, constraint_text
+from planner.foundation.values.value import NULL
+from planner.foundation.vocabulary.diagnostic import Failure
+from planner.foundation.vocabulary.span import Source
+from planner.language.config.model import Expr
 from planner.language.config.named_values import MODULE_ARGUMENTS, MODULE_BLOCKS
 from planner.language.syntax.body import Attribute, Block, variables
-from planner.language.syntax.nodes import Element, Literal, ObjectItem, SyntaxNode
+from planner.language.syntax.nodes import Element, Literal, ObjectItem, SyntaxNode, Template, Wrap
 from planner.workflows.editor.completion import MODES, schema_of
 from planner.workflows.editor.cursor import BlockHeader
 from planner.workflows.editor.hover import ModelOf
+from planner.workflows.editor.key_edits import for_each_edits, strings
 from planner.workflows.editor.model import Model
 from planner.workflows.editor.navigation import DeclaredObject, declarations, resolved
-from planner.workflows.editor.symbols import NameUse, nodes
+from planner.workflows.editor.symbols import NameUse, attributes_of, nodes
 from planner.workflows.editor.texts import Json, workspace_edit
-from planner.workflows.editor.workspace import Workspace
+from planner.workflows.editor.workspace import Workspace, kind_of
 
 _HINT = re.compile(r'Did you mean "([^"\n]+)"\?')
 _LAST_NAME = re.compile(r'[\w-]+(?="?\Z)')
 _FIXED = ("depends_on", "provider", "providers")
 _FIXED_IN = {"module": ("source", "version"), "output": ("sensitive", "ephemeral", "deprecated")}
 """arguments whose values are constants"""
+_MOVABLE = ("resource", "data", "module", "local")
+"""the kinds of declarations that a module may be made of"""
+_MOST_MOVED = 100
+"""moved blocks that a code action writes"""
 Edits = dict[str, list[tuple[int, int, str]]]
 
 
@@ -42,8 +51,10 @@ def code_actions(
             result += maker.declare(mention, around)
     if blocks:
         result += maker.completed(blocks)
+        result += maker.keyed(blocks, around, start)
     if end > start:
         result += maker.extracted(around, start, end)
+        result += maker.extracted_module(start, end)
     return result
 
 
@@ -94,7 +105,9 @@ class _Actions:
             yield self._action(f'Declare local value "{name}"', self._local(name, "null"))
 
     def _type(self, around: list[Any]) -> str:
-        """The type of the argument whose whole value an expression is."""
+        """The type of the argument whose whole value an expression is; in a file with values, that of the value."""
+        if kind_of(self.path) == "values":
+            return _type_of(around[-1].expr) if around and isinstance(around[-1], Attribute) else "any"
         blocks = [BlockHeader(n.type, tuple(label.value for label in n.labels)) for n in around if isinstance(n, Block)]
         attributes = [node for node in around if isinstance(node, Attribute)]
         if blocks and attributes and around[-1] is attributes[-1].expr:
@@ -189,6 +202,29 @@ class _Actions:
             f'Require provider "{name}"', self._append(DeclaredObject(self.directory, ""), "versions", whole)
         )
 
+    # ---------------------------------------------------------------- count
+
+    def keyed(self, blocks: list[Block], around: list[Any], start: int) -> Iterator[Json]:
+        """A count as for_each, with moved blocks, where the number of instances is known."""
+        block = blocks[0]
+        count = attributes_of(block.body).get("count")
+        is_there = start <= block.header_end or count in around
+        if count is None or not is_there or block.type not in ("resource", "module") or self.path.endswith(".json"):
+            return
+        if variables(count) and self.workspace.callers(self.directory):
+            return  # its callers decide
+        model, source = self.model_of(self.path), Source(os.path.basename(self.path), self.document.text)
+        number = model.value(Expr(count.expr, source), "count")
+        labels = ".".join(label.value for label in block.labels)
+        target = DeclaredObject(self.directory, f"module.{labels}" if block.type == "module" else labels)
+        if not isinstance(number, int) or isinstance(number, bool) or number > _MOST_MOVED:
+            return
+        try:
+            edits, _ = for_each_edits(self.workspace, target, number, lambda _, node: strings(model, node, source))
+        except Failure:
+            return
+        yield self._action("Turn count into for_each, with moved blocks", edits, "refactor.rewrite")
+
     # ---------------------------------------------------------------- extraction
 
     def extracted(self, around: list[Any], start: int, end: int) -> Iterator[Json]:
@@ -214,15 +250,29 @@ class _Actions:
         edits.setdefault(self.path, []).append((start, end, f"local.{name}"))
         yield self._action(f"Extract to local.{name}", edits, "refactor.extract")
         if not roots:
-            type = "string"
-            if isinstance(node, Literal) and not isinstance(node.value, str):
-                type = "bool" if isinstance(node.value, bool) else "number"
-            elif not isinstance(node, Literal):
-                type = "any"
-            block = f'variable "{name}" {{\n  type    = {type}\n  default = {source}\n}}\n'
+            block = f'variable "{name}" {{\n  type    = {_type_of(node)}\n  default = {source}\n}}\n'
             edits = self._append(DeclaredObject(self.directory, ""), "variables", block)
             edits.setdefault(self.path, []).append((start, end, f"var.{name}"))
             yield self._action(f"Extract to var.{name}", edits, "refactor.extract")
+
+    def extracted_module(self, start: int, end: int) -> Iterator[Json]:
+        """The selected blocks as a new module below this one."""
+        inside = [one for one in self.workspace.symbols(self.path).symbols if start <= one.start and one.end <= end]
+        keys = [one.key for one in inside if one.block in _MOVABLE]
+        name = next((one.name for one in inside if one.key in keys and one.block != "local"), "")
+        if not name or self.path.endswith(".json"):
+            return
+        from planner.workflows.editor.extraction import extraction_edits
+
+        base = os.path.join(self.directory, "modules", name)
+        places = (base + more for more in ("", *(f"_{number}" for number in range(2, 10))))
+        to = next((place for place in places if not os.path.exists(place)), base)
+        try:
+            edits = extraction_edits(self.workspace, self.directory, keys, to)
+        except Failure:
+            return  # what cannot be moved is not offered
+        title = f"Extract to module {os.path.relpath(to, self.directory)}"
+        yield self._action(title, edits, "refactor.extract")
 
     def _free_name(self, wanted: str) -> str:
         known = self.workspace.module(self.directory).symbols
@@ -230,6 +280,15 @@ class _Actions:
         while f"local.{name}" in known or f"var.{name}" in known:
             name, number = f"{wanted}_{number}", number + 1
         return name
+
+
+def _type_of(node: Any) -> str:
+    """The type of a variable with the value of an expression."""
+    if not isinstance(node, Literal):
+        return "string" if isinstance(node, Template | Wrap) else "any"
+    if isinstance(node.value, str):
+        return "string"
+    return "bool" if isinstance(node.value, bool) else "any" if node.value is NULL else "number"
 
 
 def _takes_references(blocks: list[Block], name: str) -> bool:

@@ -64,6 +64,12 @@ def extract_module(options: OperationOptions, addresses: Sequence[str], to: str,
     return check(workspace, options, made.edits(), back, more=made.files(), calls=keys)
 
 
+def extraction_edits(workspace: Workspace, directory: str, keys: Sequence[str], to: str) -> Edits:
+    """The edits that move blocks into a new module, for an editor: not tried by a plan. Raises Failure."""
+    made = _Extraction(workspace, directory, keys, to, "")
+    return {**made.edits(), **{path: [(0, 0, text)] for path, text in made.files().items()}}
+
+
 class _Extraction:
     def __init__(self, workspace: Workspace, directory: str, keys: Sequence[str], to: str, name: str) -> None:
         self.workspace, self.directory, self.to = workspace, directory, to

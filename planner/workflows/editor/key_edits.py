@@ -6,8 +6,12 @@ import re
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
+from planner.foundation.values.paths import parts
+from planner.foundation.values.value import unmark_deep
 from planner.foundation.vocabulary.address import format_key, quote, valid_identifier
 from planner.foundation.vocabulary.diagnostic import Failure, error
+from planner.foundation.vocabulary.span import Source
+from planner.language.config.model import Expr
 from planner.language.syntax.body import Attribute, Block, variables
 from planner.language.syntax.nodes import (
     Call,
@@ -23,6 +27,7 @@ from planner.language.syntax.nodes import (
     Variable,
     Wrap,
 )
+from planner.workflows.editor.model import Model
 from planner.workflows.editor.navigation import DeclaredObject, Edits, after_block, declarations, mentions, moved_text
 from planner.workflows.editor.symbols import FILE, attributes_of
 from planner.workflows.editor.workspace import Workspace, kind_of
@@ -190,6 +195,14 @@ def for_each_edits(
     if block.type in ("resource", "module"):
         edits[path].append(after_block(document, block.end, "".join(_moved_blocks(target.key, names))))
     return edits, names
+
+
+def strings(model: Model, node: Expression, source: Source) -> list[str] | None:
+    """The elements of a list of different strings that variables and local values give; None for others."""
+    value = model.value(Expr(node, source), "count")
+    items = [item for _, item in parts(unmark_deep(value)[0])] if value is not None else []
+    is_list = items and all(isinstance(item, str) for item in items) and len(set(items)) == len(items)
+    return items if is_list else None
 
 
 def length_of(node: Expression) -> Expression | None:

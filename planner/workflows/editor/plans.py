@@ -116,6 +116,27 @@ class Plans:
                     hit.append((change, review))
         return hit
 
+    def findings(self, directory: str, key: str) -> list[tuple[str, Json]]:
+        """The denials and warnings of policies about the objects of a block, each with the root module of the plan."""
+        return [
+            (root, finding)
+            for root, review in sorted(self._reviews.items())
+            for finding in review.get("policies", {}).get("findings", ())
+            if finding.get("kind") in ("deny", "warn")
+            and _key(finding["address"]) == key
+            and _directory(root, finding) == directory
+        ]
+
+    def avoidable(self, directory: str, key: str) -> list[tuple[str, str]]:
+        """The objects of a block that are updated, replaced or destroyed: (root module, address)."""
+        return [
+            (root, change["address"])
+            for root, review in sorted(self._reviews.items())
+            for change in _entries(review)
+            if change["key"] == key and _directory(root, change) == directory and "type" in change
+            if change["verb"] in ("update", "replace", "delete")
+        ]
+
     def summary(self, directory: str, key: str) -> str:
         """The planned actions of a block in one line, with the causes: `+ 3, ~ 1: var.size 1 -> 2`. The plan is one of
         the saved files, which the line mentions while a file of configuration is edited."""
@@ -143,7 +164,9 @@ class Plans:
             return ""
         counts = _counts(Counter(change["verb"] for change, _ in changes))
         more = f" (+ {len(causes) - 1} more)" if len(causes) > 1 else ""
-        return f"{counts}: {_cause(causes[0])}{more}" if causes else counts
+        line = f"{counts}: {_cause(causes[0])}{more}" if causes else counts
+        denied = dict.fromkeys(one["code"] for _, one in self.findings(directory, key) if one["kind"] == "deny")
+        return f"{line}; denied by {', '.join(denied)}" if denied else line
 
     def _causes_named(self, directory: str, key: str) -> Iterator[Json]:
         review = self._reviews.get(directory)
@@ -164,6 +187,7 @@ class Plans:
                     [f"{word} `{_cause(cause)}`{place}", *(f"- `{hop}`" for hop in cause.get("hops", ())[:_MOST_HOPS])]
                 )
             )
+        parts += [f"**{f['kind']}** `{f['code']}`: {f['message']}" for _, f in self.findings(directory, key)]
         if len(changes) <= 3:
             for change, _ in changes:
                 forced = [one for one in change.get("attributes", ()) if one.get("forces_replacement")]
@@ -191,12 +215,17 @@ class Plans:
 
 def _entries(review: Json) -> Iterator[Json]:
     for change in review.get("changes", ()):
-        yield {**change, "key": _MODULES.sub("", _KEYS.sub("", change["address"]))}
+        yield {**change, "key": _key(change["address"])}
     for output in review.get("outputs", ()):
         if output.get("action") != "no-op":
             key = f"output.{output['name']}"
             verb = output.get("action", "update")
             yield {"verb": verb, "address": key, "key": key, "causes": output.get("causes", ())}
+
+
+def _key(address: str) -> str:
+    """The key of the block that declares an object."""
+    return _MODULES.sub("", _KEYS.sub("", address))
 
 
 def _directory(root: str, change: Json) -> str:

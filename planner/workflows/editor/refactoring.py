@@ -17,22 +17,19 @@ from typing import Any
 from planner.engine.walk.hooks import Hooks
 from planner.foundation.support.digests import sha256_of
 from planner.foundation.support.disk import read_whole, replace_file, view
-from planner.foundation.values.paths import parts
-from planner.foundation.values.value import unmark_deep
 from planner.foundation.vocabulary.address import MODULE_STEP, AddressError, format_key, scan_traversal
 from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.foundation.vocabulary.records import evolve, frozen
 from planner.foundation.vocabulary.span import Source
 from planner.language.config.directory import manifest_path, manifest_text, read_manifest
 from planner.language.config.load import load_tree
-from planner.language.config.model import Expr
 from planner.language.config.module_installer import ModuleRecorder
 from planner.language.syntax.nodes import Expression
 from planner.logic.model.plan import Plan
 from planner.operations.load import begin
 from planner.operations.options import OperationOptions
 from planner.operations.plan import MadePlan, plan
-from planner.workflows.editor.key_edits import for_each_edits, refusal, rename_key_edits
+from planner.workflows.editor.key_edits import for_each_edits, refusal, rename_key_edits, strings
 from planner.workflows.editor.model import Model
 from planner.workflows.editor.navigation import DeclaredObject, Edits, check_renamable, declarations, rename_edits
 from planner.workflows.editor.pieces import with_edits
@@ -135,12 +132,7 @@ def count_to_for_each(options: OperationOptions, address: str) -> Refactoring:
 
 
 def _strings(workspace: Workspace, directory: str, path: str, node: Expression) -> list[str] | None:
-    """The elements of a list of different strings that variables and local values give; None for others."""
-    source = Source(os.path.basename(path), workspace.document(path).text)
-    value = Model(workspace, directory).value(Expr(node, source), "count")
-    items = [item for _, item in parts(unmark_deep(value)[0])] if value is not None else []
-    is_list = items and all(isinstance(item, str) for item in items) and len(set(items)) == len(items)
-    return items if is_list else None
+    return strings(Model(workspace, directory), node, Source(os.path.basename(path), workspace.document(path).text))
 
 
 def renamed_calls(options: OperationOptions, directory: str, moves: Iterable[tuple[str, str]]) -> dict[str, str]:

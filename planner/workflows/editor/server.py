@@ -19,6 +19,7 @@ from planner.language.config import load as config_load
 from planner.language.syntax.format import format_file
 from planner.workflows.editor import actions, completion, hover, navigation, rule_answers, structure
 from planner.workflows.editor.checking import Checking
+from planner.workflows.editor.plan_actions import FIX, fixes, plan_actions
 from planner.workflows.editor.plans import WHY, Plans
 from planner.workflows.editor.schedule import DELAY, CheckSchedule
 from planner.workflows.editor.texts import Json, TextDocument, path_of
@@ -56,6 +57,9 @@ def _initialize(params: lsp.InitializeParams) -> None:
     mode = options.get("plan")
     plans.mode = mode if mode in ("offline", "full", "off") else "offline"
     server.shows_results = options.get("showsResults") is not True
+    edits = params.capabilities.workspace.workspace_edit if params.capabilities.workspace is not None else None
+    if edits is not None and edits.document_changes:
+        workspace.opened.can_create = lsp.ResourceOperationKind.Create in (edits.resource_operations or ())
 
 
 @server.feature(lsp.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)
@@ -185,6 +189,24 @@ def _why(uri: str, key: str = "") -> str:
     return text
 
 
+@server.command(FIX)
+async def _fix(root: str, address: str) -> list[Json]:
+    """The edits that avoid the change of an object; the editor shows them, and makes the chosen ones."""
+    result = await fixes(workspace, plans, root, address)
+    lines = [fix["text"] for fix in result]
+    text = f"To avoid the change of {address}: {'; or '.join(lines)}" if lines else f"Nothing avoids it: {address}."
+    chances = {f"Do {number}": fix["edit"] for number, fix in enumerate(result, 1) if "edit" in fix}
+    items = [lsp.MessageActionItem(title) for title in chances]
+    request = lsp.ShowMessageRequestParams(lsp.MessageType.Info, text, items)
+    choice = await server.window_show_message_request_async(request) if items else None
+    if choice is not None and choice.title in chances:
+        edit = server.protocol._converter.structure(chances[choice.title], lsp.WorkspaceEdit)
+        await server.workspace_apply_edit_async(lsp.ApplyWorkspaceEditParams(edit))
+    elif not items:
+        server.show_result(lsp.MessageType.Info, text)
+    return result
+
+
 # ---------------------------------------------------------------- requests
 
 
@@ -257,7 +279,13 @@ def _inlay_hints(params: lsp.InlayHintParams) -> Any:
 
 @server.feature(
     lsp.TEXT_DOCUMENT_CODE_ACTION,
-    lsp.CodeActionOptions(code_action_kinds=[lsp.CodeActionKind.QuickFix, lsp.CodeActionKind.RefactorExtract]),
+    lsp.CodeActionOptions(
+        code_action_kinds=[
+            lsp.CodeActionKind.QuickFix,
+            lsp.CodeActionKind.RefactorExtract,
+            lsp.CodeActionKind.RefactorRewrite,
+        ]
+    ),
 )
 def _code_actions(params: lsp.CodeActionParams) -> Any:
     path, document = _document_of(params)
@@ -265,7 +293,8 @@ def _code_actions(params: lsp.CodeActionParams) -> Any:
         return []
     start, end = sorted((document.at(params.range.start), document.at(params.range.end)))
     problems = params.context.diagnostics
-    return actions.code_actions(workspace, checking.model, path, start, end, problems)
+    planned = plan_actions(plans, path, workspace.symbols(path).symbols, start)
+    return [*actions.code_actions(workspace, checking.model, path, start, end, problems), *planned]
 
 
 @server.feature(lsp.TEXT_DOCUMENT_DEFINITION)

@@ -114,6 +114,8 @@ class OpenTexts:
         self.documents: dict[str, TextDocument] = {}
         self.uris: dict[str, str] = {}
         self.revision = 0
+        self.can_create = False
+        """whether an edit may create a file in the editor"""
 
     def put(self, uri: str, document: TextDocument) -> str:
         """Open or replace a document; returns its path."""
@@ -197,11 +199,18 @@ def location(uri: str, document: TextDocument, start: int, end: int) -> Json:
 
 def workspace_edit(opened: OpenTexts, edits: Mapping[str, Iterable[tuple[int, int, str]]]) -> Json:
     """Edits of files, by path: (start, end, new text) with offsets in code points. Raises OSError and ValueError."""
-    changes = {}
+    changes: dict[str, list[Json]] = {}
+    created: list[str] = []
     for path in sorted(edits):
-        document = opened.document(path) if path in opened.documents or os.path.exists(path) else TextDocument("")
+        is_there = path in opened.documents or os.path.exists(path)
+        document = opened.document(path) if is_there else TextDocument("")
         changes[opened.uri(path)] = list(_text_edits(document, edits[path]))
-    return {"changes": changes}
+        created += [] if is_there else [opened.uri(path)]
+    if not created or not opened.can_create:
+        return {"changes": changes}
+    files: list[Json] = [{"kind": "create", "uri": uri} for uri in created]
+    more = ({"textDocument": {"uri": uri, "version": None}, "edits": one} for uri, one in changes.items())
+    return {"documentChanges": [*files, *more]}
 
 
 def _text_edits(document: TextDocument, edits: Iterable[tuple[int, int, str]]) -> Iterator[Json]:
