@@ -38,7 +38,7 @@ KINDS = {
     "as-before": "none of its inputs changed since the last apply",
     "left-state": "it was applied before, but is no longer in the state",
     "not-in-state": "it was declared before, but is not in the state",
-    "unignored": "until now ignore_changes kept it as it was",
+    "unignored": "ignore_changes ignored it until now",
     "unapplied": "the configuration did not change: the state was changed outside planner",
     "gone": "removed or changed outside",
     "read": "as it was read",

@@ -479,9 +479,10 @@ def test_why(world: World) -> None:
     assert "a trigger of probe_thing.r names action.probe_note.a for after_create" in " ".join(shown.split())
     assert "main.tf" in shown
     followed = " ".join(shown.split())
-    assert f"If {A} fails: probe_thing.r stays as it was changed, and is not tainted: main.tf:" in followed
+    assert f"If {A} fails: probe_thing.r keeps its change and is not tainted: main.tf:" in followed
     assert (
-        "an error is reported, and later actions of probe_thing.r and what depends on probe_thing.r are not" in followed
+        "an error is reported; later actions of probe_thing.r, and everything that depends on probe_thing.r, are"
+        in followed
     )
     ran = world.run("why", "-not", "invoke", "action.probe_note.b")
     assert ran.code == 0 and "update" in ran.out

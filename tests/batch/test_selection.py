@@ -155,7 +155,7 @@ def test_rules_of_users_order_units(fleet: Path) -> None:
     write(fleet, {".planner/batch-rules/order.dl": 'order_before("web", "net").\n', "web/main.tf": unit()})
     graph = batch(fleet, "graph", "-json").json
     assert ["net", "web"] in graph["edges"]
-    assert "a rule of yours orders web before net" in batch(fleet, "why", "net", "web").out
+    assert "one of your rules orders web before net" in batch(fleet, "why", "net", "web").out
     assert batch(fleet, "why", "-not", "web", "net").code == 0
     assert "can run before" in batch(fleet, "why", "web", "net").errors
     dot = batch(fleet, "graph").out

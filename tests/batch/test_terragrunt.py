@@ -95,7 +95,7 @@ def test_units_and_edges_are_those_of_the_files(repository: Path) -> None:
     ran = batch(repository, "why", "live/c", "live/a")
     assert "dependency.a\n" in ran.out
     assert 'live/b/terragrunt.hcl:7: dependency "a" {' in ran.out
-    assert "the block dependencies of live/c names live/b" in ran.out
+    assert "the dependencies block of live/c names live/b" in ran.out
 
 
 def test_a_plan_has_unknown_values_and_no_mocks_and_apply_has_outputs(repository: Path) -> None:

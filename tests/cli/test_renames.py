@@ -314,7 +314,7 @@ def test_what_is_written_by_hand_is_shown_with_the_remark(renamed, planner):
     ran = planner("suggest")
     assert ran.code == 0
     assert "    moved {\n      from = terraform_data.old\n      to   = terraform_data.new\n    }\n" in ran.out
-    assert "With a moved block in main.tf nothing happens to it." in ran.out
+    assert "With a moved block in main.tf it stays unchanged." in ran.out
 
 
 def test_a_saved_plan_has_the_same_advice_and_writes_nothing(renamed, planner):

@@ -223,8 +223,8 @@ def test_an_object_that_stays(applied: Path, planner: Run) -> None:
     (applied / "data.txt").write_text("two")
     said = planner("why", "terraform_data.stays").out
     assert said.startswith(
-        "terraform_data.stays does not change: terraform_data.file.id, which terraform_data.stays.input is made of, "
-        "stays as it is, though terraform_data.file is updated in place"
+        "terraform_data.stays does not change: terraform_data.stays.input depends on terraform_data.file.id, "
+        "which stays the same, although terraform_data.file is updated in place"
     )
 
 

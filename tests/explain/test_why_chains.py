@@ -107,11 +107,11 @@ resource "terraform_data" "a" {
 ACTIONS = {
     "text": (
         'resource "terraform_data" "a" { input = "new" }',
-        ['terraform_data.a.input changes from "old" to "new", as it is written in the configuration'],
+        ['terraform_data.a.input changes from "old" to "new", as written in the configuration'],
     ),
     "default of a variable": (
         'variable "v" { default = "new" }\nresource "terraform_data" "a" { input = "${var.v}d" }',
-        ['terraform_data.a.input changes from "old" to "newd"; it refers to var.v', 'var.v is "new" now (default)'],
+        ['terraform_data.a.input changes from "old" to "newd"; it refers to var.v', 'var.v is now "new" (default)'],
     ),
     "text of a local": (
         'locals { v = "new" }\nresource "terraform_data" "a" { input = "${local.v}d" }',
@@ -135,7 +135,7 @@ ACTIONS = {
         "{ input = jsonencode({ o = terraform_data.o.input }) }",
         [
             'terraform_data.a.input changes from "old" to "{\\"o\\":\\"o2\\"}"; it refers to terraform_data.o.input',
-            'terraform_data.o.input changes from "o1" to "o2", as it is written in the configuration',
+            'terraform_data.o.input changes from "o1" to "o2", as written in the configuration',
         ],
     ),
 }
@@ -161,7 +161,7 @@ def test_an_instance_that_goes(work: Path) -> None:
         "terraform_data.c[1] is created or destroyed (delete), and terraform_data.c with it",
         "the planned action of terraform_data.c[1] is delete (delete_because_count_index): "
         "terraform_data.c has 1 instance now and had 2",
-        "terraform_data.c has 1 instance now and had 2, as it is written in the configuration",
+        "terraform_data.c has 1 instance now and had 2, as written in the configuration",
     ]
 
 
@@ -174,7 +174,7 @@ def test_a_trigger_is_followed(work: Path) -> None:
     assert reasons(found) == [
         "terraform_data.a is replaced (replace_by_triggers): its replace_triggered_by names terraform_data.r",
         "terraform_data.r is updated in place: input differs",
-        'terraform_data.r.input changes from "1" to "2", as it is written in the configuration',
+        'terraform_data.r.input changes from "1" to "2", as written in the configuration',
     ]
 
 
@@ -277,7 +277,7 @@ IN_M = ["module.m[0].var.v refers to local.nest.a[0], which is not known yet", *
 OUT = ["module.m[0].out refers to module.m[0].var.v, which is not known yet", *IN_M]
 CAUSES = {
     "terraform_data.a.id": A,
-    "local.now": ["local.now calls timestamp, whose result differs from call to call: it is called while applying"],
+    "local.now": ["local.now calls timestamp, which returns a different result each time and is called while applying"],
     "local.nest.a[0]": NEST,
     "local.nest": ["local.nest.a[0], a part of local.nest, is not known yet", *NEST],
     "module.m[0].out": OUT,
@@ -332,7 +332,7 @@ def test_what_a_target_leaves_out(work: Path) -> None:
     found = reasons(explain_text(text, "-target=terraform_data.b").unknown("local.l"))
     assert found == [
         "local.l refers to terraform_data.a, which is not known yet",
-        "-target or -exclude keeps terraform_data.a out of this plan, and it does not exist yet",
+        "-target or -exclude leaves terraform_data.a out of this plan, and it does not exist yet",
     ]
 
 
@@ -348,7 +348,7 @@ output "o" { value = data.terraform_remote_state.r.outputs }
     explained = explain_text(text)
     read = [
         "data.terraform_remote_state.r is read while applying (read_because_config_unknown): "
-        "config is not known before",
+        "config is not known before the apply",
         "data.terraform_remote_state.r.config refers to terraform_data.p.output, which is not known yet",
         DECIDED.format("terraform_data.p.output", "terraform_data.p"),
         CREATED.format("terraform_data.p"),

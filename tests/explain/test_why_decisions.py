@@ -77,8 +77,8 @@ def test_chains_of_replacements_end_in_outputs(outputs: Explainer) -> None:
 def test_why_an_output_comes_stays_or_goes(outputs: Explainer) -> None:
     words = {
         "fresh": "the state has no value of output.fresh yet",
-        "same": "output.same is as the state has it",
-        "gone": "the configuration does not have output.gone any more",
+        "same": "output.same is the same as in the state",
+        "gone": "the configuration no longer has output.gone",
     }
     for name, reason in words.items():
         assert reason in reasons(outputs.action(f"output.{name}"))

@@ -52,7 +52,7 @@ def test_a_cause_has_the_value_before_and_after(world, planner):
 def test_why_drift_names_the_attributes(world, planner):
     world(size=7, tags={"t": "two", "u": "same"})
     out = planner("why", "drift", "test_thing.a").out
-    assert "size was 1, and is 7 now" in out and 'tags["t"] was "one", and is "two" now' in out
+    assert "size was 1 and is now 7" in out and 'tags["t"] was "one" and is now "two"' in out
     assert "main.tf:9" in out and "main.tf:10" in out and "same" not in out.replace('u = "same"', "")
 
 
@@ -71,4 +71,4 @@ def test_what_is_sensitive_is_not_shown(world, planner, tmp_path: Path):
     for words in (("why", "drift", "test_thing.a"), ("why", "output.t"), ("plan", "-json", "-explain=line"), ("plan",)):
         ran = planner(*words)
         assert ran.code == 0 and "SECRET" not in ran.out + ran.err, words
-    assert "token was (sensitive value), and is (sensitive value) now" in planner("why", "drift", "test_thing.a").out
+    assert "token was (sensitive value) and is now (sensitive value)" in planner("why", "drift", "test_thing.a").out

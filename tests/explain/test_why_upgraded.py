@@ -58,7 +58,7 @@ def test_the_versions_are_named(planner):
     LOCK.write_text(LOCKED % "1.1.0")
     assert roots(planner) == [UPGRADED]
     out = planner("why", "test_thing.a").out
-    assert "the version of provider example.com/test/test was 1.0.0 when it was last applied, and is 1.1.0 now" in out
+    assert "the version of provider example.com/test/test was 1.0.0 at the last apply and is now 1.1.0" in out
     assert "<- provider example.com/test/test 1.0.0 -> 1.1.0 (.terraform.lock.hcl:2)" in out
 
 

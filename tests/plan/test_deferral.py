@@ -68,7 +68,8 @@ def test_imports_that_are_not_known(folder: Path, planner: Planner) -> None:
     assert first["resource_change"]["change"]["importing"] == {"unknown": True}
     why = planner("why", "deferred", "terraform_data.b").out
     assert (
-        "what terraform_data.b is imported by is not known yet: import.id refers to terraform_data.a: main.tf:8" in why
+        "the object to import into terraform_data.b is not known yet: import.id refers to terraform_data.a: main.tf:8"
+        in why
     )
     assert planner("apply", "p").code == 0
     assert "deferred" not in planned(planner)

@@ -262,42 +262,44 @@ WHY_DEFERRED: dict[str, tuple[str, str, str]] = {
     "by its provider's configuration": (
         'provider "probe" {\n  region = terraform_data.t.id\n}\n' + THING,
         "probe_thing.r",
-        "the provider of probe_thing.r answers that its configuration is not known: region of "
-        'provider["example.com/test/probe"] refers to terraform_data.t: main.tf:7: region = terraform_data.t.id',
+        "the provider of probe_thing.r cannot plan it yet: region of "
+        'provider["example.com/test/probe"] is unknown because it refers to terraform_data.t: main.tf:7: region = '
+        "terraform_data.t.id",
     ),
     "by its own": (
         'resource "probe_thing" "r" {\n  name = "defercfg-a"\n  note = terraform_data.t.id\n}\n',
         "probe_thing.r",
-        "its provider does not plan probe_thing.r before note is known, which refers to terraform_data.t: main.tf:8:",
+        "the provider cannot plan probe_thing.r until note is known, and note refers to terraform_data.t: main.tf:8:",
     ),
     "without a value": (
         'resource "probe_thing" "r" {\n  name = "defercfg-a"\n}\n',
         "probe_thing.r",
-        "its provider answers that the configuration of probe_thing.r is not known well enough: main.tf:6:",
+        "the provider cannot plan probe_thing.r yet: too much of its configuration is unknown: main.tf:6:",
     ),
     "by the provider": (
         'provider "probe" {\n  defer = true\n}\n' + THING,
         "probe_thing.r",
-        "the provider of probe_thing.r answers that its own configuration is not known well enough: main.tf:9:",
+        "the provider of probe_thing.r cannot plan it yet: too much of the provider configuration is unknown: main.tf:",
     ),
     "as a dependent": (
         'resource "probe_thing" "r" {\n  name = "deferpre-a"\n}\n'
         'resource "terraform_data" "d" {\n  input = probe_thing.r.id\n}\n',
         "terraform_data.d",
-        "terraform_data.d depends on probe_thing.r: main.tf:10: input = probe_thing.r.id its provider answers that "
-        "something which probe_thing.r needs does not exist yet: main.tf:6:",
+        "terraform_data.d depends on probe_thing.r: main.tf:10: input = probe_thing.r.id the provider "
+        "cannot plan probe_thing.r yet: something that probe_thing.r needs does not exist: main.tf:6:",
     ),
     "as a data source": (
         'data "probe_lookup" "r" {\n  name = "defer-a"\n}\n',
         "data.probe_lookup.r",
-        "its provider answers that something which data.probe_lookup.r needs does not exist yet: main.tf:6:",
+        "the provider cannot plan data.probe_lookup.r yet: something that data.probe_lookup.r "
+        "needs does not exist: main.tf:6:",
     ),
     "by an action": (
         'action "probe_note" "a" {\n  config {\n    text  = "x"\n    defer = true\n  }\n}\n'
         'resource "probe_thing" "r" {\n  name = "a"\n  lifecycle {\n    action_trigger {\n'
         "      events  = [after_create]\n      actions = [action.probe_note.a]\n    }\n  }\n}\n",
         "probe_thing.r",
-        "probe_thing.r invokes action.probe_note.a, whose provider defers that: absent_prereq: main.tf:12:",
+        "probe_thing.r invokes action.probe_note.a, whose provider defers the invocation: absent_prereq: main.tf:12:",
     ),
 }
 
@@ -376,7 +378,7 @@ def test_the_next_round_of_a_stack_resolves_what_its_provider_deferred(project: 
     (project / "x.tfdeploy.hcl").write_text('deployment "d" {\n  inputs = {}\n}\n')
     run("stacks", "init")
     assert "parts of component.c deferred" in run("stacks", "plan")
-    cause = "of component.c is left for a later round: something that its provider needs does not exist yet"
+    cause = "of component.c is deferred to a later round: something that its provider needs does not exist yet"
     assert cause in run("stacks", "why", "deferred", "component.c")
     assert "2 added" in run("stacks", "apply", "-auto-approve")
     main_file = REQUIRED + 'provider "probe" {}\n'

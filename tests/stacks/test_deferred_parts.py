@@ -96,7 +96,7 @@ def test_what_a_deferred_part_gives_is_waited_for(parts: Stack) -> None:
     assert "component.b is deferred: some of component.a is deferred." in text
     assert "d: Plan: 1 to add, 0 to change, 0 to destroy; 1 deferred; parts of component.a deferred." in text
     assert parts.run("query", 'component_changes("component.a", "defer", N)').split()[-1] == "1"
-    assert "is made from component.a, which is partly deferred, and its v is not known yet" in parts.run(
+    assert "depends on component.a, which is partly deferred, and v of component.b is not known yet" in parts.run(
         "why", "deferred", "component.b"
     )
     assert "d: 3 added, 0 changed, 0 destroyed." in parts.run("apply", "-auto-approve")
@@ -149,7 +149,7 @@ def test_a_plan_with_nothing_but_a_deferred_part_says_so(parts: Stack) -> None:
 def test_why_of_parts_that_are_left(parts: Stack) -> None:
     written(parts, PARTS)
     text = parts.run("why", "deferred", "component.a")
-    assert "terraform_data.more of component.a is left for a later round: it has a for_each at gives/main.tf:7" in text
+    assert "terraform_data.more of component.a is deferred to a later round: its for_each at gives/main.tf:7" in text
     text = " ".join(parts.run("why", "component.a.terraform_data.more", code=1).split())
     assert "is left for a later plan: the for_each of terraform_data.more at gives/main.tf:7" in text
     assert "-exclude" not in text
@@ -161,6 +161,6 @@ def test_why_of_parts_that_are_left(parts: Stack) -> None:
 def test_why_goes_through_the_instances_between(parts: Stack) -> None:
     written(parts, CHAIN)
     text = parts.run("why", "component.b", "component.first")
-    assert "the inputs of component.b lead to component.a" in text
-    assert "the inputs of component.a lead to component.first" in text
+    assert "component.b depends on component.a" in text
+    assert "component.a depends on component.first" in text
     assert "is not made from" in " ".join(parts.run("why", "component.first", "component.b", code=1).split())

@@ -422,11 +422,11 @@ def test_why(stack: Stack) -> None:
     stack.write(LATER, 'deployment "a" { inputs = { name = "a" } }\n')
     stack.run("init")
     text = stack.run("why", "deferred", "component.last")
-    assert "stack.inner[*].component.c, from which component.last is made, is deferred" in text
+    assert "component.last depends on stack.inner[*].component.c, which is deferred" in text
     assert "for_each of component.many reads component.first: x.tfcomponent.hcl:8" in text
     assert "x.tfcomponent.hcl:8: for_each = toset([component.first.id])" in text
     text = stack.run("why", "component.last", "stack.inner[*].component.c")
-    assert "the inputs of component.last lead to stack.inner[*].component.c" in text
+    assert "component.last depends on stack.inner[*].component.c" in text
     assert "x.tfcomponent.hcl:20: depends_on = [stack.inner]" in text
     assert "is not deferred" in stack.run("why", "deferred", "component.first", code=1)
     text = " ".join(stack.run("why", "deferred", "component.firs", code=1).split())
@@ -443,7 +443,7 @@ def test_why_approved(stack: Stack) -> None:
     assert "all checks of calm hold" in stack.run("why", "approved")
     stack.write(TWO, RULES % ("a", "&& context.plan.changes.add == 0 "))
     text = " ".join(stack.run("why", "approved").split())
-    assert "x.tfdeploy.hcl:15,3-8 of here fails" in text
+    assert "x.tfdeploy.hcl:15,3-8 of here: fails" in text
 
 
 def test_parts_of_modules_are_deferred(stack: Stack) -> None:
@@ -558,7 +558,7 @@ def test_a_removed_block_with_keys_that_are_not_known_yet(stack: Stack) -> None:
     deferred = {'component.a["x"]': "defer", 'component.a["y"]': "defer", "component.first": "plan"}
     assert stack.plan() == {"d": deferred}
     text = stack.run("why", "deferred", 'component.a["x"]')
-    assert "a removed block, whose for_each or key is not known yet, may be about" in text
+    assert "a removed block, whose for_each or key is not known yet, may name" in text
     assert "d: 1 added, 0 changed, 2 destroyed." in stack.run("apply", "-auto-approve")
 
 
@@ -597,6 +597,6 @@ def test_a_question_with_one_answer_names_no_deployment(stack: Stack) -> None:
         assert text == stack.run("why", "-deployment=a", *words)
     only_a = ('component.web["a"]', "component.net")
     assert "Which deployment?" in stack.run("why", *only_a, code=1)
-    assert "lead to component.net" in stack.run("why", "-deployment=a", *only_a)
+    assert "depends on component.net" in stack.run("why", "-deployment=a", *only_a)
     assert "is not made from" in " ".join(stack.run("why", "component.net", 'component.web["x"]', code=1).split())
     assert "Which deployment?" in stack.run("why", "deferred", "component.net", code=1)

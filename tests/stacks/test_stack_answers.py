@@ -210,7 +210,7 @@ def test_what_policies_cannot_decide_is_not_approved_by_checks(stack: Stack) -> 
     assert judged(stack)["a"][0] == ("undecided", "id", "component.net")
     text = stack.run("apply", "-input=false", code=1)
     assert "Undecided policy id" in text and stack.states() == {}
-    assert "policies cannot decide about the plan of a" in stack.run("why", "approved")
+    assert "policies are undecided about the plan of a" in stack.run("why", "approved")
     shutil.rmtree(folder)
     assert "all checks of r hold" in stack.run("why", "approved")
     stack.run("apply", "-input=false")

@@ -1,1 +1,1 @@
-"""Explanations of a plan: facts about the sources of values and actions, and proofs."""
+"""Explanations of a plan: proofs, and facts about the sources of values and actions."""

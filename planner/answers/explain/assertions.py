@@ -1,6 +1,5 @@
-"""Causes of failed conditions: each value that a condition mentions, followed from expression to expression to the
-inputs that it comes from: variables and their sources, constants, and values decided by providers or mocked by
-tests."""
+"""Causes of failed conditions: each value in a condition is traced through expressions to its inputs: variables with
+their sources, constants, and values decided by providers or mocked by tests."""
 
 from __future__ import annotations
 
@@ -30,8 +29,8 @@ _COPIES = {("terraform_data", "output"): "input"}
 
 @frozen
 class AssertionCause:
-    """One step: `what` is (or was given) `value`, because of `how`; `span` is the text of the cause. Steps that follow
-    with a greater `depth` are the causes of this one."""
+    """A step: `what` has `value` because of `how`; `span` is the text of the cause. Following steps with a greater
+    `depth` are causes of this one."""
 
     depth: int
     what: str
@@ -43,8 +42,8 @@ class AssertionCause:
 def causes(
     condition: Expr, context: EvaluationContext, given: Mapping[str, RootVariable], outputs: Mapping[str, Value]
 ) -> list[AssertionCause]:
-    """The causes of the values that a condition on a module mentions. `given` are the module's variables, `outputs` the
-    values of its outputs."""
+    """The causes of the values in a condition on a module. `given` are the module's variables, `outputs` the values of
+    its outputs."""
     follower = _Follower(context, given, outputs)
     for node in variables(condition.node):
         place = follower.mentioned(node)
@@ -114,7 +113,7 @@ class _Follower:
                     self.follow(meant, depth + 1)
 
     def _undeclared(self, place: ValueLocation, depth: int) -> None:
-        """Report a value that no expression sets: a default, or an attribute that is decided outside of the
+        """Report a value that no expression sets: a default, or an attribute that is decided outside the
         configuration."""
         if place.kind == "var":
             decl = place.module.config.variables[place.name]

@@ -1,8 +1,6 @@
-"""The causes of all changes of a plan at once: for each the chain of steps to its cause, and all root causes.
-
-`chains_of` reads the relations of rules/plan/because.dl. Among several chains the one without guesses comes first, then
-the shortest, then the first by name.
-"""
+"""The causes of all changes of a plan: for each change the chain of steps to its cause, and all root causes.
+`chains_of` reads the relations of rules/plan/because.dl. Of several chains, one without guesses is preferred, then the
+shortest, then the first by name."""
 
 from __future__ import annotations
 
@@ -41,8 +39,8 @@ _NOTED = ("default", "environment", "input", "plan")
 
 @frozen
 class CauseStep:
-    """One step of a chain: an instance, an output or a value, its kind (rules: leaf; "" within a chain) and its
-    place."""
+    """One step of a chain: an instance, an output or a value, its kind (from the relation `leaf`; "" within a chain)
+    and its place."""
 
     what: str
     kind: str = ""
@@ -61,7 +59,7 @@ class CauseStep:
 
     @property
     def json(self) -> dict[str, Any]:
-        """As documents have it: `what`, `kind`, and the place as in proofs."""
+        """The step in JSON documents: `what`, `kind`, and the place as in proofs."""
         place = {"source": source_json(self.source)} if self.source is not None else {}
         extra: dict[str, Any] = {
             name: text
@@ -82,9 +80,9 @@ class CauseStep:
 
 @frozen
 class Way:
-    """A way into a change. `steps`: from the nearest object that changes, or the root where there is none in between,
-    to a part of the change, or to the change where no part of it is known; `roots`: the roots of the change that come
-    this way, (name, kind)."""
+    """A path into a change. `steps` begin at the nearest changed object, or at the root if there is none in between,
+    and end at a part of the change, or at the change if no part is known. `roots` are the roots of the change on this
+    path, (name, kind)."""
 
     steps: tuple[CauseStep, ...]
     roots: frozenset[tuple[str, str]]
@@ -93,8 +91,8 @@ class Way:
 @frozen
 class Because:
     """`steps`: from the root cause to the step before the change. `roots`: all root causes, beginning with that of the
-    chain. `is_guess`: the former values are not on record, so that the roots are candidates. `is_checked`:
-    interventions confirmed that these are all roots, and each of them makes a difference."""
+    chain. `is_guess`: the former values are not on record, so the roots are only candidates. `is_checked`:
+    interventions confirmed that the roots are complete and that each of them matters."""
 
     steps: tuple[CauseStep, ...]
     roots: tuple[CauseStep, ...]
@@ -107,7 +105,7 @@ class Because:
     """all ways into the change that are known to matter"""
 
     def is_itself(self, name: str) -> bool:
-        """Whether a change has no cause but itself."""
+        """Whether a change has no other cause."""
         return len(self.roots) == 1 and self.roots[0].what == name
 
     @property
@@ -124,8 +122,8 @@ class Because:
 
 @frozen(eq=False)
 class Derivation:
-    """The derivation about changes that are compared with one former world: the relations, the facts, the names of
-    the changes, and the trace that gathered the facts."""
+    """The derivation for changes that are compared with the same former world: relations, facts, the names of the
+    changes, and the trace that collected the facts."""
 
     relations: Mapping[str, Collection[Any]]
     facts: FactBase
@@ -140,32 +138,31 @@ class Checks(Protocol):
     checks: dict[str, ChangedInputs | None]
 
     def unit(self, leaf: str) -> ChangedInput | None:
-        """The input that a root cause is."""
+        """The input of a root cause."""
 
     def input_of(self, change: ResourceChange) -> ChangedInput:
-        """The input that the change of an instance is for others."""
+        """The change of an instance, as an input of other values."""
 
     def describe(self, unit: ChangedInput) -> tuple[str, str, Any, str]:
-        """The name of an input as a root cause, its kind as that, its place, and of a variable the origin of its
-        value."""
+        """An input as a root cause: its name, kind and place, and for a variable the origin of its value."""
 
     def shown_values(self, unit: ChangedInput) -> tuple[str, str]:
-        """The former and the present value of a root variable, as they may be shown."""
+        """The former and the current value of a root variable, as text without secrets."""
 
     def shown_local(self, name: str) -> tuple[str, str]:
-        """The former and the present value of a local value, as they may be shown; empty for others."""
+        """The former and the current value of a local value, as text without secrets; empty for other names."""
 
     def real_name(self, address: str) -> str:
-        """The attribute by which people know an object that was there, with its value; "" where none is known."""
+        """The attribute that identifies a former object for people, with its value; "" if unknown."""
 
     def list_of(self, name: str) -> tuple[str, str, str, Any] | None:
-        """The list or set that a value is, or is in, if it gained or lost elements: its name, the elements that it lost
-        and gained, and the place of the first."""
+        """The list or set around a value (or the value itself), if it gained or lost elements: its name, the lost and
+        gained elements, and the place of the first."""
 
 
 def chains_of(derived: Sequence[Derivation], has_others: bool = False) -> dict[str, Because]:
-    """The causes by name of the change or output. Where changes are compared with several former worlds, `derived`
-    has an entry for each: they differ in what they have of a value. `has_others`: with the chains of all roots."""
+    """The causes, by the name of the change or output. If changes are compared with several former worlds, `derived`
+    has an entry for each. `has_others`: include the chains of all roots."""
     return _Chains(derived, has_others).answers()
 
 
@@ -244,14 +241,14 @@ class _Chains:
             root = roots[whole.index(step)]
             path = self._checked.path(name, {root}, self._unknown) or _to_part(self._ways.chain(name), [root])
             others.append((step, *self._inner(name, path, step, root, number)))
-        # nothing is certain about what should not differ, unless that was found by trying
+        # if a value should not differ, its causes are uncertain unless interventions confirmed them
         if is_checked:
-            # an object that the state lost may have been applied later than the others that are compared with its world
+            # an object that the state lost may have been applied later than other objects of the same former world
             lost = (root for root in roots if self._ways.leaves.get(root) in _LOST)
             is_mixed = len(roots) > 1 and any(self._worlds.of(root, number) != number for root in lost)
             is_guess = is_mixed or self._checked.is_guess(name)
         else:
-            # of several that could not be tried some may not matter
+            # some of several untested causes may not matter
             is_guess = self._ways.is_guess(name) or (confirmed is None and len(steps) > 1) or bool(beside)
             is_guess = is_guess or any(s.kind == "as-before" for s in steps)
         named = {root: (step.what, step.kind) for root, step in zip(roots, whole, strict=True)}
@@ -259,7 +256,7 @@ class _Chains:
         return Because((steps[0], *inner), tuple(steps), is_guess, is_checked, tuple(others), ways)
 
     def _ways_into(self, name: str, number: int, named: Mapping[str, tuple[str, str]]) -> Iterator[Way]:
-        """The ways into a change of which interventions found that they matter, those through alike instances once.
+        """The paths into a change that matter according to interventions; paths through alike instances occur once.
         `named`: the roots of the change."""
         seen, forcing = set(), set[tuple[str, str]]()
         world = self._worlds.of(name, number)
@@ -281,18 +278,18 @@ class _Chains:
             key = tuple(frozenset((step.what, *step.also)) for step in steps)
             if is_forced:
                 forcing |= roots
-            else:  # what only differs counts for the roots that force nothing
+            else:  # differences without replacement count for roots that do not force it
                 roots -= forcing
             if key not in seen and roots:
                 seen.add(key)
                 yield Way(tuple(steps), roots)
 
     def _instance(self, name: str) -> str | None:
-        """The changed object that a name is of, or of a value of; None for others."""
+        """The changed object that a name means, or whose value it means; None for other names."""
         return next((whole for whole in wholes(name) if whole in self._resources), None)
 
     def _may_be_known_later(self, name: str, chain: Sequence[str]) -> bool:
-        """Whether a chain goes on from an unknown value with a known one, beside one that is not known either."""
+        """Whether a chain continues from an unknown value with a known one, although another source is also unknown."""
         for at, step in pairwise((name, *chain)):
             if is_part(step, at):
                 continue
@@ -301,9 +298,9 @@ class _Chains:
         return False
 
     def _inner(self, name: str, chain: Sequence[str], first: CauseStep, root: str, number: int) -> list[CauseStep]:
-        """The steps between a root and a change, without those that are the root."""
+        """The steps between a root and a change, without steps that mean the root."""
         inner: list[CauseStep] = []
-        own, others = "", list[str]()  # the instance that the steps are in, and those in which they are the same
+        own, others = "", list[str]()  # the instance with the steps, and the instances with the same steps
         for at, (before, step) in enumerate(pairwise((name, *chain))):
             if step.startswith(f"{before}["):
                 instance, alike = self._alike(before, chain[at:])
@@ -320,8 +317,8 @@ class _Chains:
         return inner[::-1]
 
     def _alike(self, reader: str, chain: Sequence[str]) -> tuple[str, list[str]]:
-        """The instance in a mentioned whole which a chain goes on with, and the others through which the same steps
-        lead to its end."""
+        """The instance with which a chain continues after a mention of a whole resource, and the other instances
+        through which the same steps lead to its end."""
         match = _FIRST_KEY.match(chain[0][len(reader) :])
         if match is None or not match[2]:
             return "", []
@@ -332,7 +329,7 @@ class _Chains:
         return own, [other for other in others if self._leads_on(other, own, chain)]
 
     def _leads_on(self, other: str, own: str, chain: Sequence[str]) -> bool:
-        """Whether the steps of a chain are in another instance, too, up to one that is in neither."""
+        """Whether another instance has the same steps, up to a step that is in neither instance."""
         for before, step in pairwise(chain):
             if not before.startswith(own):
                 return True
@@ -342,7 +339,7 @@ class _Chains:
         return True
 
     def _step(self, step: str, reader: str, world: int, number: int) -> CauseStep:
-        """A step of a chain, and what it leads to: of several parts that one mention means their whole."""
+        """A step of a chain. If a mention means several parts, the step is their whole."""
         what = plain(step)
         source = self._places[world].of(what)
         if self._worlds.owner(step) is None:
@@ -375,7 +372,8 @@ class _Chains:
         return CauseStep(what, kind, source, *shown)
 
     def _whole_list(self, root: CauseStep, number: int) -> CauseStep:
-        """A root, or the list that it is an element of, with all elements that it gained or lost: that is one edit."""
+        """A root or, if it is an element of a list, the list with all elements that it gained or lost, because that is
+        one edit."""
         lead = "the text of " if root.kind == "text" else ""
         name = root.what.removeprefix(lead)
         known = self._derived[number].trace.list_of(name) if root.kind in _WRITTEN else None
@@ -389,7 +387,7 @@ class _Chains:
         return self._derived[self._worlds.of(leaf, 0)].trace.unit(plain(leaf))
 
     def _missing(self, unit: ChangedInput, value: str) -> str:
-        """The name of a root of a value that no rule leads to."""
+        """The name of a root of a value to which no rule leads."""
         trace = self._derived[0].trace
         name, kind, source, origin = trace.describe(unit)
         if unit.kind == "attribute" and name == f"the text of {plain(value)}"[: len(name)]:
@@ -400,7 +398,7 @@ class _Chains:
 
 
 def _whole_of_both(one: str, other: str) -> str:
-    """The value that two are parts of, or that is both; empty for none."""
+    """The value that contains both, or equals both; empty if there is none."""
     pairs = zip(_STEPS_OF_NAME.findall(one), _STEPS_OF_NAME.findall(other), strict=False)
     return "".join(a for a, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
@@ -410,13 +408,13 @@ _STEPS_OF_NAME = re.compile(r'(?:^|\.)[^.\[]+|\["(?:[^"\\]|\\.)*"\]|\[[^\]"]*\]'
 
 
 def _to_part(chain: list[str], roots: Collection[str]) -> list[str]:
-    """A chain that leads to one of the roots instead of the whole that it is a part of; none for other roots."""
+    """A chain that leads to one of the roots, instead of to its whole; empty for other roots."""
     part = next((root for root in sorted(roots) if chain and is_part(root, plain(chain[-1]))), "")
     return [*chain[:-1], part] if part else []
 
 
 def _resources_of(derived: Sequence[Derivation]) -> dict[str, ChangedInput]:
-    """The inputs that the instances which change are for others, by the names of these."""
+    """The changes of instances as inputs of other values, by instance name."""
     inputs: dict[str, ChangedInput] = {}
     for one in derived:
         for name, change in one.trace.changes.items():
@@ -441,8 +439,8 @@ def plain(name: str) -> str:
 
 
 class _Worlds:
-    """All relations together, and the former world of a name. Values that belong to no object get the number of their
-    world; for an object, or a value of one, the world of the object counts."""
+    """The relations of all worlds together, and the former world of each name. Names of values that do not belong to an
+    object get the number of their world; objects and their values have the world of the object."""
 
     def __init__(self, derived: Sequence[Derivation]) -> None:
         self._owners = {name: number for number, one in enumerate(derived) for name in one.names}
@@ -463,15 +461,15 @@ class _Worlds:
         self.relations = joined
 
     def owner(self, name: str) -> int | None:
-        """The world of an object, or of a value of one; None for others."""
+        """The world of an object or of its value; None for other names."""
         return next((self._owners[whole] for whole in wholes(name) if whole in self._owners), None)
 
     def name(self, name: str, number: int) -> str:
-        """A name in the relations together."""
+        """A name in the joined relations."""
         return name if self._is_single or self.owner(name) is not None else f"{name}{_WORLD}{number}"
 
     def of(self, name: str, number: int) -> int:
-        """The world of a name; `number` where it is that of every object."""
+        """The world of a name; `number` if the name exists in every world."""
         if self._is_single:
             return 0
         mark, owner = name.partition(_WORLD)[2], self.owner(name)
@@ -479,8 +477,7 @@ class _Worlds:
 
 
 def _variables(relations: Mapping[str, Collection[Any]], facts: FactBase) -> dict[str, tuple[str, str, str]]:
-    """The former and present value of each root variable, and the origin of its value where its place does not show
-    it."""
+    """The former and current value of each root variable, and the origin of its value if its place does not show it."""
     before = dict(sorted(relations["former_value"], reverse=True))
     told = {}
     for name, text, origin in facts.relation("root_variable"):
@@ -493,16 +490,17 @@ def _variables(relations: Mapping[str, Collection[Any]], facts: FactBase) -> dic
 
 
 def _note(origin: str, source: Any) -> str:
-    """The origin of a variable's value where its place does not show it: of a sensitive one that is the declaration."""
+    """The origin of a variable's value if its place does not show it, because the place of a sensitive value is its
+    declaration."""
     is_elsewhere = isinstance(source, Span) and source.filename != origin
     return origin if origin in _NOTED or (is_elsewhere and origin) else ""
 
 
 @frozen
 class RootCause:
-    """A root cause with its consequences: (name, action) of each change, the riskiest first. `is_certain`: no change
-    has it as a mere candidate. `parts`: the root causes that are one edit, (name, kind); none for changes that have no
-    cause but themselves."""
+    """A root cause with its consequences: (name, action) of each change, the riskiest first. `is_certain`: it is not
+    merely a candidate for any change. `parts`: the root causes that are one edit, (name, kind); none for changes
+    without another cause."""
 
     root: CauseStep
     changes: tuple[tuple[str, str], ...]
@@ -513,8 +511,8 @@ class RootCause:
 def grouped(
     chains: Mapping[str, Because], actions: Mapping[str, str], risks: Mapping[str, int]
 ) -> tuple[RootCause, ...]:
-    """The changes by their root causes; those that have none but themselves by its kind. A change of several causes is
-    listed with each. `risks`: how early an action comes."""
+    """The changes grouped by root causes; changes without another cause are grouped by kind. A change with several
+    causes is listed under each. `risks`: the position of each action in the order."""
     members: dict[Key, list[str]] = {}
     roots: dict[Key, dict[tuple[str, str], CauseStep]] = {}
     behind_others = {root.what for name, because in chains.items() for root in because.roots if root.what != name}
@@ -539,7 +537,7 @@ def grouped(
 
 
 def _one_root(parts: list[CauseStep]) -> CauseStep:
-    """One root cause for all parts of an edit: at the first of their places, with the values only where there is one
+    """One root cause for all parts of an edit: with the first of their places, and with values only if there is one
     difference."""
     first = min(parts, key=lambda step: _line(step) or ("", 0))
     inner = {(step.what.removeprefix(_whole(step.what)), step.before, step.value) for step in parts}
@@ -564,8 +562,8 @@ _PART = re.compile(
 
 
 def _key(root: CauseStep, crowded: Collection[str]) -> Key:
-    """The key of a group: everything written in one line is one edit, for all instances; so are all parts of a
-    variable where they are many."""
+    """The key of a group: everything on one line is one edit, for all instances; so are all parts of a variable if
+    there are many."""
     if root.kind == "variable" and _whole(root.what) in crowded:
         return (_whole(root.what), root.kind)
     if root.kind in _WRITTEN and root.what:
@@ -589,7 +587,7 @@ def _line(root: CauseStep) -> tuple[str, int] | None:
 
 
 def _in_common(one: str, other: str) -> str:
-    """A name for both of two that only differ in keys."""
+    """A common name for two names that differ only in keys."""
     pairs = zip_longest(_KEY.split(one), _KEY.split(other), fillvalue="")
     return "".join(a if a == b else "[*]" for a, b in pairs)
 
@@ -612,7 +610,7 @@ def _rank(group: RootCause, risks: Mapping[str, int]) -> tuple[int, int, str, st
 
 
 class _Ways:
-    """The next step towards the nearest leaf, for everything that has one."""
+    """The next step towards the nearest leaf, for every name with a leaf."""
 
     def __init__(self, relations: Mapping[str, Collection[Any]]) -> None:
         self.leaves: dict[str, str] = {}
@@ -660,8 +658,8 @@ class _Ways:
         return name in self._guesses
 
     def chain(self, name: str) -> list[str]:
-        """The steps between a change and its nearest root, from the change on, the root included; of a replacement,
-        also of one that renews a value, by what forces it."""
+        """The steps from a change to its nearest root, including the root. For a replacement, also one that renews a
+        value, the steps follow the causes that force it."""
         steps = [name]
         while (at := steps[-1]) in self._next:
             after = self._next[at]
@@ -675,7 +673,7 @@ class _Ways:
         return steps[1:]
 
     def roots(self, name: str) -> list[str]:
-        """All leaves behind a name, that of its chain first; none where it is one itself, but for itself."""
+        """All leaves behind a name, that of its chain first; for a leaf, only itself."""
         nearest = self.chain(name)
         if not nearest and name not in self.leaves:
             return []
@@ -707,7 +705,7 @@ class _Ways:
         return ""
 
     def _leaves_behind(self, name: str) -> frozenset[str]:
-        """The leaves behind a name. Computed once; in a cycle, for which there is no such order, each time anew."""
+        """The leaves behind a name. Cached, except within cycles, where the order matters."""
         stack = [(name, False)]
         open_ones: set[str] = set()
         while stack:
@@ -745,7 +743,7 @@ class _Ways:
 
 
 class FactLocations:
-    """The locations of objects that facts are about: the source of the first fact whose first column names them."""
+    """The locations of the subjects of facts: the source of the first fact whose first column names the subject."""
 
     _ASKING: Mapping[str, tuple[str, ...]] = {
         "replace_by_request": ("replace_requested",),
@@ -779,7 +777,8 @@ class FactLocations:
                         self._sources[row[column]] = source
 
     def of_leaf(self, what: str, kind: str, reader: str) -> Any:
-        """The place of a root cause: of a file where `reader` reads it, of an action the option that requests it."""
+        """The place of a root cause: for a file the place where `reader` reads it, for an action the option that
+        requests it."""
         if reader:
             return self._facts.source("refers_value", (reader, what))
         for predicate in self._ASKING.get(kind, ()):
@@ -789,5 +788,5 @@ class FactLocations:
         return self.of(what)
 
     def of(self, what: str) -> Any:
-        """The place, None when it is not known."""
+        """The place; None if it is not known."""
         return self._sources.get(what)

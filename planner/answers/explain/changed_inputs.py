@@ -18,9 +18,9 @@ RESOURCES = ("instances", "object", "renewed")
 
 class ChangedInput(NamedTuple):
     """An input that changed: a part of a root `variable`, a `file`, the text of an expression (`local`, `output`,
-    `argument` of a module call or its default, `repetition`, `attribute`), or of a resource: which `instances` it has,
-    what its `object`s are, and the attributes that are `renewed` because objects are replaced, which an update would
-    leave. `name`: within its module."""
+    `argument` of a module call or its default, `repetition`, `attribute`), or of a resource: its `instances`, its
+    `object`s, and the attributes that are `renewed` only because objects are replaced. `name`: the name within its
+    module."""
 
     kind: str
     module: ModulePath
@@ -32,7 +32,7 @@ ChangedInputs: TypeAlias = frozenset[ChangedInput]
 
 
 def describe(unit: ChangedInput, config: Config) -> tuple[str, str, Span | None]:
-    """The name of an input as a root cause, its kind as that, and its place."""
+    """An input as a root cause: its name, kind and place."""
     if unit.kind == "variable":
         return place_name(f"var.{unit.name}", unit.path), "variable", None
     if unit.kind == "file":
@@ -65,14 +65,15 @@ def describe(unit: ChangedInput, config: Config) -> tuple[str, str, Span | None]
 
 
 def changed_resource(change: ResourceChange) -> ChangedInput:
-    """The input that the change of an instance is for others."""
+    """The change of an instance, as an input of other values."""
     comes_or_goes = change.mode != "data" and Null in (change.before.__class__, change.after.__class__)
     key = format_resource("", change.mode, change.type, change.name)
     return ChangedInput("instances" if comes_or_goes else "object", parse_module(change.module).path, key)
 
 
 def unit_of(place: ValueLocation) -> ChangedInput | None:
-    """The input that the value at a place is itself, or its expression; None for what is not written down."""
+    """The input for the value at a place or for its expression; None if the value is not written in the
+    configuration."""
     path, name = place.module.config.path, place.name
     if place.kind == "var":
         return (
@@ -91,7 +92,7 @@ def unit_of(place: ValueLocation) -> ChangedInput | None:
 
 
 def covers(one: ChangedInput, other: ChangedInput) -> bool:
-    """Whether two inputs are the same, or one is a part of the other."""
+    """Whether two inputs are equal, or one is a part of the other."""
     if one.kind == other.kind == "repetition":
         return one.module == other.module and (one.name.startswith(other.name) or other.name.startswith(one.name))
     if one[:3] != other[:3]:

@@ -1,4 +1,4 @@
-"""Root causes of a change that interventions confirm: undoing them makes a difference."""
+"""Root causes of a change that interventions confirm: undoing them affects the change."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _INPUTS = ("variable", "text", "file")
 
 
 class Steps(Protocol):
-    """Relations of rules/plan/because.dl. `further`: the steps behind each name; `leaves`: where they end, with their
-    kinds; `forces`: of these steps those that would replace an instance by themselves; `besides`: the values by which
-    an instance that is created would change otherwise; `renewed`: the values that are
-    not known since their instance is replaced, `perhaps_renewed` those of which that is not decided; `doubtful`: the
-    values whose causes may not be all."""
+    """Relations of rules/plan/because.dl. `further`: the next steps from each name; `leaves`: the final steps, with
+    their kinds; `forces`: the steps that alone would replace an instance; `besides`: the values by which a created
+    instance would change if it existed; `renewed`: the values that are unknown because their instance is replaced,
+    `perhaps_renewed`: those for which this is uncertain; `doubtful`: the values whose known causes may be
+    incomplete."""
 
     further: dict[str, list[str]]
     leaves: dict[str, str]
@@ -32,9 +32,8 @@ class Steps(Protocol):
 
 
 class CheckedRoots:
-    """`checks`: the inputs that matter to values of changes; `unit`: the input that a leaf is; `owner`: the resource of
-    an instance, for names of instances; `instances`: those of a resource; `name_of`: the name of an input of a value as
-    a leaf."""
+    """`checks`: the inputs that matter to values of changes; `unit`: the input of a leaf; `owner`: the resource of an
+    instance name; `instances`: the instances of a resource; `name_of`: the name of an input as a leaf."""
 
     def __init__(
         self,
@@ -55,17 +54,17 @@ class CheckedRoots:
         """those through which the roots of what others have of an instance were found, besides"""
 
     def roots(self, name: str) -> frozenset[str] | None:
-        """The confirmed roots of a change; None where they cannot all be confirmed."""
+        """The confirmed roots of a change; None if they cannot all be confirmed."""
         return self._behind(name, False, for_others=False)
 
     def of_value(self, value: str) -> Collection[str]:
-        """The confirmed roots of a value; none where they cannot all be confirmed."""
+        """The confirmed roots of a value; empty if they cannot all be confirmed."""
         units = self._checks.get(value)
         return (self._behind_value(value, units) if units else None) or ()
 
     def _behind(self, name: str, only_replaced: bool, for_others: bool = True) -> frozenset[str] | None:
-        """The confirmed roots of a change. `only_replaced`: of that it is a replacement; `for_others`: of what others
-        have of it."""
+        """The confirmed roots of a change. `only_replaced`: the roots of its being a replacement; `for_others`: the
+        roots of the values that others read from it."""
         key = name, only_replaced, for_others
         if key not in self._known:
             self._known[key] = frozenset()  # in a cycle
@@ -73,7 +72,7 @@ class CheckedRoots:
         return self._known[key]
 
     def is_guess(self, name: str) -> bool:
-        """Whether confirmed roots were found through something of which there are only candidates."""
+        """Whether the path to confirmed roots contains mere candidates."""
         seen, waiting = {name}, [name]
         for at in waiting:
             besides = self._met_besides.get(at, set()) if at != name else set()
@@ -115,7 +114,7 @@ class CheckedRoots:
                     met.setdefault(name, set()).add(step)
                     is_checked = True
                 elif self._owner(step) is not None:
-                    # not through a value that was not tried, unless the provider decides it
+                    # not through an untested value, unless the provider decides it
                     is_own = at != name and self._object_of(at) == self._owner(step)
                     behind = self._behind(step, is_own and at in self._steps.renewed) if at == name or is_own else None
                     met.setdefault(name, set()).update((step, *([at] if self._is_noted(at) else [])))
@@ -123,7 +122,7 @@ class CheckedRoots:
                 elif step not in seen:
                     seen.add(step)
                     waiting.append(step)
-                    # what a value is made of that was not tried
+                    # the sources of an untested value
                     behind = None if at != name and step in self._leaves else [step] if step in self._leaves else []
                 if behind is None:
                     return None
@@ -131,7 +130,7 @@ class CheckedRoots:
         return frozenset(roots) if is_checked else None
 
     def _behind_value(self, value: str, units: ChangedInputs) -> set[str] | None:
-        """The roots of a value: the leaves that are inputs which matter, and the roots of objects that do."""
+        """The roots of a value: leaves whose inputs matter, and the roots of objects that matter."""
         if not units and value in self._leaves:
             return {value}
         roots: set[str] = set()
@@ -145,7 +144,7 @@ class CheckedRoots:
             if of_value is None:
                 return None
             through.add(at)
-            # what is configured anew hides from others that it was changed outside
+            # a new configured value hides a change made outside planner from other values
             roots |= of_value - ({at} if inner and self._leaves.get(at) == "drift" else set())
         for leaf in leaves:
             unit = self._unit(leaf)
@@ -178,7 +177,7 @@ class CheckedRoots:
         return roots | {self._leaf_or_name(unit, value) for unit in missing}
 
     def _parts(self, leaf: str, unit: ChangedInput | None, fitting: Collection[ChangedInput], value: str) -> set[str]:
-        """The names of the keys of a variable that matter, where a leaf is about more than these; else the leaf."""
+        """The names of the keys of a variable that matter, if the leaf also covers other keys; otherwise the leaf."""
         if unit is None or unit.kind != "variable" or not fitting:
             return {leaf}
         deeper = [one.path[len(unit.path) :] for one in fitting]
@@ -187,7 +186,7 @@ class CheckedRoots:
         return {self._name_of(one, value) for one in fitting}
 
     def _leaf_or_name(self, unit: ChangedInput, value: str) -> str:
-        """The name of an input as a root: of the only leaf behind the value that is about it, if there is one."""
+        """The name of an input as a root: that of its only leaf behind the value, if there is exactly one."""
         seen, waiting = {value}, [value]
         while waiting:
             for step in self._further.get(waiting.pop(), ()):
@@ -196,13 +195,13 @@ class CheckedRoots:
                     waiting.append(step)
         leaves = [leaf for leaf in seen if self._leaves.get(leaf) in _INPUTS]
         if unit.kind not in ("variable", "file", "repetition"):
-            return self._name_of(unit, value)  # a leaf may be another part of the same text
+            return self._name_of(unit, value)  # the leaf may be another part of the same text
         known = [leaf for leaf in leaves if (of := self._unit(leaf)) is not None and covers(of, unit)]
         return known[0] if len(known) == 1 else self._name_of(unit, value)
 
     def _nearest(self, value: str, units: ChangedInputs) -> tuple[set[str], dict[str, bool], set[str], set[str]]:
-        """The leaves behind a value; the instances, each with whether only its replacement counts; the known values of
-        these; and all steps. Not what is behind them."""
+        """The nearest leaves behind a value; the nearest instances, each with whether only its replacement counts; the
+        known values of these; and all steps. Nothing beyond these is included."""
         leaves, values, seen = set(), set(), {value}
         objects: dict[str, bool] = {}
         waiting = deque([value])
@@ -229,13 +228,13 @@ class CheckedRoots:
         return _is_met(self._owner(instance), units)
 
     def _object_of(self, value: str) -> ChangedInput | None:
-        """The input that the instance which has a value is for others."""
+        """The change of the instance of a value, as an input of other values."""
         owners = (self._owner(whole) for whole in wholes(value) if whole != value)
         return next((owner for owner in owners if owner is not None), None)
 
     def ways(self, name: str, is_forced: bool) -> Iterator[list[str]]:
-        """The ways into a change, of values that were tried: from a part of the change, one that forces its replacement
-        or one that only differs, the steps to each changed object that matters to the part, or to a root that does."""
+        """The paths into a change through tested values: from a part of the change (one that forces the replacement, or
+        one that only differs), the steps to each changed object or root that matters to that part."""
         inside = (f"{name}.", f"{name}[")
         forced = self._steps.forces.get(name, ())
         others = [part for part in self._further.get(name, ()) if part not in forced]
@@ -249,7 +248,7 @@ class CheckedRoots:
                 yield [part]
 
     def behind_way(self, value: str, instance: str) -> Collection[str] | None:
-        """The confirmed roots of what a way uses of an object; None where they cannot all be confirmed."""
+        """The confirmed roots of the values that a path uses of an object; None if they cannot all be confirmed."""
         units = self._checks.get(value)
         return self._behind_value(value, units) if units else self._behind(instance, value in self._steps.renewed)
 
@@ -269,9 +268,9 @@ class CheckedRoots:
                     waiting.append(step)
 
     def path(self, name: str, roots: Collection[str], unknown: Collection[str] = ()) -> list[str]:
-        """The steps from a change to the nearest of its roots, the root included, by what forces replacements where
-        such a chain leads there; none where no chain does. `unknown`: values of which the chain shows, if it can, why
-        they are not known."""
+        """The steps from a change to the nearest of its roots, including the root, preferably over causes that force
+        replacements; empty if no chain leads there. `unknown`: values for which the chain should show why they are
+        unknown."""
         steps = self._path(name, roots, True, unknown) if unknown else []
         return steps or self._path(name, roots, True, ()) or self._path(name, roots, False, ())
 
@@ -295,12 +294,12 @@ class CheckedRoots:
 
 
 def wholes(name: str) -> Iterator[str]:
-    """The names that a name may be a value of, itself first: `a.b[0]`, `a.b`, `a`."""
+    """The names whose value a name may mean, itself first: `a.b[0]`, `a.b`, `a`."""
     return (name[:at] for at in range(len(name), 0, -1) if at == len(name) or name[at] in ".[")
 
 
 def _steps_to(end: str, before: Mapping[str, str]) -> list[str]:
-    """The steps from where a search began, which has none before it, to an end."""
+    """The steps from the start of a search, which has no predecessor, to an end."""
     steps = [end]
     while before[steps[-1]]:
         steps.append(before[steps[-1]])
@@ -313,10 +312,10 @@ def _is_met(owner: ChangedInput | None, units: ChangedInputs) -> bool:
 
 
 def _is_among(unit: ChangedInput, names: Collection[str]) -> bool:
-    """Whether one of the names is of an object of a resource, or in it."""
+    """Whether one of the names means an object of a resource, or a value in one."""
     return any(f".{unit.name}{end}" in f".{name}." for name in names for end in ".[")
 
 
 def _as_object(unit: ChangedInput) -> ChangedInput:
-    """The input that an object is, for what its replacement renews."""
+    """The input for an object, given the input for values that its replacement renews."""
     return unit._replace(kind="object") if unit.kind == "renewed" else unit

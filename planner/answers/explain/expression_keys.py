@@ -1,4 +1,5 @@
-"""Whether an expression is at its place in another version of a text. Layout, comments and parentheses do not count."""
+"""Whether another version of a text has the same expression at the same place. Layout, comments and parentheses do not
+count."""
 
 from __future__ import annotations
 
@@ -15,15 +16,15 @@ _FIELDS: dict[type, tuple[str, ...]] = {}
 
 
 class _Keys(dict[int, int]):
-    """Keys by identity. `former`: the former spelling of a reference."""
+    """Keys by identity. `former`: returns the former spelling of a reference."""
 
     former: Callable[[Traversal], Traversal] | None = None
 
 
 def expression_keys(node: Expression, former: Callable[[Traversal], Traversal] | None = None) -> dict[int, int]:
     """Keys of an expression and of all expressions inside, by their identities: equal for equal expressions at equal
-    positions in the whole. None where it is nested too deeply. For one process: they are hashes. `former`: the former
-    spelling of a reference, for which it counts."""
+    positions in the whole. Empty if it is nested too deeply. They are hashes, valid only in this process. `former`:
+    returns the former spelling of a reference, which is used for comparison."""
     keys = _Keys()
     keys.former = former
     try:
@@ -78,7 +79,7 @@ def _part(value: Any, path: tuple[Any, ...], keys: _Keys) -> Any:
 
 
 def item_name(item: SyntaxNode, at: int) -> Any:
-    """The name of an item among others: its key, where that is written out, else its number."""
+    """The name of an item among others: its key if that is a literal, otherwise its number."""
     if item.__class__ is ObjectItem and item.key.__class__ is Literal:
         return repr(item.key.value)
     return at

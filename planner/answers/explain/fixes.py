@@ -1,8 +1,7 @@
 """Fixes that remove an unknown value, a denial or a change: the smallest sets of places to edit.
 
-Sets for values and denials are found by deriving again (planner.logic.graph.fixes). For a change they are its
-root causes, as rules/plan/because.dl derives them: all that are certain together, of candidates any one; planning
-again checks them.
+Sets for values and denials are found by deriving again (planner.logic.graph.fixes). For a change they are its root
+causes from rules/plan/because.dl: all certain ones together, or any one of the candidates. Planning again checks them.
 """
 
 from __future__ import annotations
@@ -36,8 +35,7 @@ from planner.logic.programs.rule_programs import product_program
 
 
 def unknown_fixes(explainer: Explainer, text: str) -> Fixes:
-    """Fixes that make a value known: references to remove, or objects to apply first. Raises Failure when it is
-    known."""
+    """Fixes that make a value known: references to remove, or objects to apply first. Raises Failure if it is known."""
     base, goals = explainer.unknown_facts(text)
     search = _Unknown(base, goals[0])
     stuck = "It does not depend on a reference or on an object that can be applied first."
@@ -45,7 +43,7 @@ def unknown_fixes(explainer: Explainer, text: str) -> Fixes:
 
 
 class _Unknown:
-    """Derivations of one unknown value. A value is known when all causes of its being unknown are removed."""
+    """Derivations of one unknown value. A value is known if all causes for its being unknown are removed."""
 
     def __init__(self, base: FactBase, goal: str) -> None:
         self.base, self.goal = base, goal
@@ -96,7 +94,7 @@ class _Unknown:
         return set(self._places(proof)) if proof is not None else None
 
     def _is_known(self, value: str, unknown: set[Any], gone: Mapping[str, set[Row]]) -> bool:
-        """Whether all that the value was unknown because of is gone, and there was something."""
+        """Whether the value had causes for being unknown, all of which were removed."""
         held = self.supports.get(value, {})
         was = [
             (p, row)
@@ -118,7 +116,7 @@ class _Unknown:
         waiting = [proof]
         while waiting:
             at = waiting.pop()
-            if at.predicate == "explained":  # why something happens to the object is another question
+            if at.predicate == "explained":  # the cause of the object's action is another question
                 continue
             if at.rule is None and at.row:
                 place = self.supports.get(str(at.row[0]), {}).get((at.predicate, at.row))
@@ -152,8 +150,8 @@ def denial_fixes(finding: Finding, plain: PlainProofs, explainer: Explainer) -> 
 
 
 class _Denial:
-    """Derivations of one finding's code and address, whatever its message. Removed values are absent; missing ones have
-    some value."""
+    """Derivations of one finding's code and address, whatever its message. Removed values are absent; missing values
+    have an arbitrary value."""
 
     def __init__(self, finding: Finding, plain: PlainProofs, culprits: Culprits) -> None:
         self.finding, self.plain, self.culprits = finding, plain, culprits
@@ -190,7 +188,7 @@ class _Denial:
         return FixLocation("variable" if name.startswith("var.") else "value", name, f"another value of {what}", source)
 
     def with_former_values(self, places: tuple[FixLocation, ...]) -> tuple[FixLocation, ...]:
-        """The places, with the values that are in the state where the finding would not hold with these."""
+        """The places, with the values in the state if the finding would not hold with these."""
         culprits = {place: sorted(self.of_place[place], key=lambda c: c.what) for place in places}
         changed = [culprit for place in places for culprit in culprits[place]]
         if any(c.is_missing or c.is_action or c.is_secret for c in changed):
@@ -214,7 +212,8 @@ class _Denial:
         return evolve(place, text=f"set {place.key}{back} to {text}{copied}")
 
     def _former(self, address: str) -> dict[tuple[str, str], Any]:
-        """The values of an object in the state that are not sensitive, as policies read them, by address and path."""
+        """The values of an object in the state that are not sensitive, in the form that policies read, by address and
+        path."""
         rows = ValueRows(structure=False)
         for change in self.culprits.explainer.plan.changes:
             if change_name(change) == address:
@@ -227,8 +226,8 @@ class _Denial:
 
 @frozen
 class Cause:
-    """A root cause of a change as a place, and its former value, where that is known: for a variable its value as an
-    expression; True for an option that was not there."""
+    """A root cause of a change as a place, and its former value if known: for a variable its value as an expression;
+    True for a new option."""
 
     root: Root
     place: FixLocation
@@ -236,7 +235,7 @@ class Cause:
 
 
 def causes_of(because: Because, relations: Mapping[str, Collection[Any]]) -> list[tuple[Cause, ...]]:
-    """Sets of causes: all that are certain together, and options alone before; of candidates each by itself."""
+    """Sets of causes: first single options, then all certain causes together; or each candidate separately."""
     known = [*sorted(relations["planned_change"], reverse=True), *sorted(relations["former_value"], reverse=True)]
     before = {str(row[0]): str(row[1]) for row in known}
     causes = sorted((_cause(root, before) for root in because.roots), key=lambda cause: order(cause.place))
@@ -288,7 +287,7 @@ def _cause(root: Root, before: Mapping[str, str]) -> Cause:
 
 
 def _set_back(what: str, before: str, value: str) -> str:
-    """The instruction that makes a value the former one."""
+    """The instruction to restore a former value."""
     last = _LAST_KEY.fullmatch(what) if what.count(".") > 1 or what.endswith("]") else None
     if last is not None and "nothing" in (before, value):
         key, whole = last[2] or last[3], last[1]

@@ -1,4 +1,4 @@
-"""Former names of objects that have moved since they were last applied."""
+"""Former names of objects that were moved since they were last applied."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from planner.logic.model.plan import ResourceChange
 
 
 def former_addresses(changes: Iterable[ResourceChange], recorded: Mapping[str, str]) -> dict[str, str]:
-    """The former addresses of a plan's instances that have moved, by the present ones. `recorded`: those of objects of
-    the state that had moved before."""
+    """The former addresses of a plan's moved instances, by current address. `recorded`: the former addresses of objects
+    that were moved earlier."""
     present = {c.previous_address: c.address for c in changes if not c.deposed and c.previous_address}
     pairs = {present.get(address, address): was for address, was in recorded.items()}
     return {now: was for was, now in present.items() if was not in recorded} | pairs
@@ -29,7 +29,7 @@ def former_addresses(changes: Iterable[ResourceChange], recorded: Mapping[str, s
 
 @frozen(eq=False)
 class FormerNames:
-    """The former addresses of instances, resources (without a key) and module instances, by the present ones."""
+    """The former addresses of instances, resources (without a key) and module instances, by current address."""
 
     _names: dict[str, str] = field(factory=dict)
     _paths: dict[ModulePath, ModulePath] = field(factory=dict)
@@ -37,8 +37,7 @@ class FormerNames:
 
     @classmethod
     def of(cls, changes: Iterable[ResourceChange], recorded: Mapping[str, str]) -> FormerNames:
-        """The former names of a plan's objects that have moved. `recorded`: those of objects of the state that had
-        moved before."""
+        """The former names of a plan's moved objects. `recorded`: those of objects that were moved earlier."""
         names: dict[str, str] = {}
         paths: dict[ModulePath, ModulePath] = {}
         for address, former in former_addresses(changes, recorded).items():
@@ -54,7 +53,7 @@ class FormerNames:
 
     @property
     def has_any(self) -> bool:
-        """Whether anything has moved."""
+        """Whether anything was moved."""
         return bool(self._names)
 
     def path(self, path: ModulePath) -> ModulePath:
@@ -63,7 +62,7 @@ class FormerNames:
         return (*self._paths[path[:known]], *path[known:]) if known else path
 
     def is_former(self, address: str) -> bool:
-        """Whether something has moved from an address."""
+        """Whether something was moved from an address."""
         return address in self._names.values()
 
     def module(self, address: str) -> ModuleAddress:
@@ -83,8 +82,8 @@ class FormerNames:
         return here
 
     def reference(self, module: str, node: Traversal) -> Traversal:
-        """A reference in a module instance with the name that the resource or module call had then; the same where it
-        had no other one there."""
+        """A reference in a module instance with the former name of the resource or module call; unchanged if the name
+        is the same."""
         ref = parse_reference(node) if self._names else None
         if not isinstance(ref, Ref):
             return node

@@ -1,9 +1,6 @@
-"""The former world: the configuration, the values of variables and the files that a plan is compared with, evaluated by
-the same engine over the objects that the state has.
-
-It is what objects were last applied with, as the record beside the state has it, or a former version that git has.
-Values that are not known there (a sensitive value, a file of which only a digest was kept) are not known here, either.
-"""
+"""The former world: the configuration, variables and files with which a plan is compared, evaluated by the same engine
+over the objects in the state. It comes from the record of the last apply next to the state, or from a former commit in
+git. Values that are missing there (a sensitive value, a file with only a digest) are unknown here."""
 
 from __future__ import annotations
 
@@ -56,16 +53,16 @@ class FormerWorldsOf(Protocol):
     """whether values that are not on record count as unchanged"""
 
     def doubt(self) -> None:
-        """Take these for unknown."""
+        """Treat these values as unknown."""
 
     def of(self, change: ResourceChange | OutputChange | None) -> FormerWorld | None:
-        """None where nothing is known of it. None for the latest."""
+        """The former world of a change; None if nothing is known of it. Without a change, the latest one."""
 
 
 class FormerWorld:
-    """Questions about what is at a place of the plan, and was. `names`: what moved; `tree`: the former files;
-    `providers`: the former versions by source address; `lost`: the modules of which there is no former version;
-    `later`: the attributes of which it is not known what they were ("": all), by former addresses."""
+    """Compares the places of a plan with their former values. `names`: the moved objects; `tree`: the former files;
+    `providers`: the former versions by source address; `lost`: the modules without a former version; `later`: the
+    attributes with unknown former values ("": all), by former address."""
 
     is_whole = False
     """whether all that was declared was applied"""
@@ -96,8 +93,8 @@ class FormerWorld:
         self._keys: dict[tuple[int, str | None], tuple[Expression, dict[int, int]]] = {}
 
     def place(self, place: ValueLocation, exists: bool = True) -> ValueLocation | None:
-        """The former place of a value; None where its module instance did not exist, or without `exists` no instance of
-        the module."""
+        """The former place of a value; None if its module instance did not exist (without `exists`: if the module had
+        no instance)."""
         name, key = place.name, place.key
         if place.kind in ("resource", "resources", "each"):
             address, name, key = self.names.resource(place.module.text, name, key)
@@ -110,8 +107,7 @@ class FormerWorld:
         return place._replace(module=module, name=name, key=key) if module is not None else None
 
     def _module(self, address: ModuleAddress, exists: bool) -> ModuleInstance | None:
-        """A module instance; one whose repetition is not known where the keys of its call are not, or it need not
-        exist."""
+        """A module instance. Its repetition is unknown if the keys of its call are unknown, or if it need not exist."""
         here: ModuleInstance | None = self.context.root
         for name, key in address.steps:
             if here is None or name not in here.config.children:
@@ -129,7 +125,7 @@ class FormerWorld:
         return here
 
     def value(self, place: ValueLocation) -> tuple[Value, bool]:
-        """The former value at a place of the plan (None: there was none), and whether it is known what it was."""
+        """The former value at a place of the plan (None: no value), and whether it is known."""
         with view(self.tree):
             was = self.place(place)
             if was is None:
@@ -142,7 +138,7 @@ class FormerWorld:
         return parts[0][1], is_wholly_known(parts[0][1])
 
     def lacks(self, module: ModuleInstance) -> bool:
-        """Whether there is no former version of a module, or of one around it."""
+        """Whether a module, or one that contains it, has no former version."""
         path = self.names.module(module.text).path
         return any(path[: len(lost)] == lost for lost in self.lost)
 
@@ -152,7 +148,8 @@ class FormerWorld:
         return join(str(address), former_name) in self.created
 
     def is_later(self, module: ModuleInstance, name: str, attribute: str = "") -> bool:
-        """Whether later applies changed the objects of a resource, or an attribute: what it was is not known."""
+        """Whether later applies changed the objects of a resource, or an attribute, so that the former value is not
+        known."""
         address, former_name, _ = self.names.resource(module.text, name, None)
         instances = self.later.get(join(str(address), former_name), {}).values()
         return any(not attribute or attribute in names or "" in names for names in instances)
@@ -164,11 +161,11 @@ class FormerWorld:
             return []
 
     def _declares(self, place: ValueLocation) -> bool:
-        """Whether there was a declaration of the object that has the value."""
+        """Whether the object of the value was declared."""
         return self.places.declaration(place) is not None
 
     def status(self, place: ValueLocation, value: Value) -> Status:
-        """Whether the value at a place is what it was; None is for no value there."""
+        """Whether the value at a place is unchanged; a value of None means no value."""
         was, is_known = self.value(place)
         if not is_known:
             return "unknown"
@@ -177,8 +174,8 @@ class FormerWorld:
         return "same" if same_parts(was, value) else "other"
 
     def is_applied(self, place: ValueLocation, state: Value) -> Status:
-        """Whether the value at a place in the state (None: nothing) is what the former expression there gives.
-        Otherwise the state was changed by something else, or never was made of this."""
+        """Whether the value at a place in the state (None: no value) is the result of the former expression. Otherwise
+        something else changed the state, or the expression was never applied."""
         given = self.text(place)
         if given is None or state is None:
             return "same"
@@ -206,7 +203,7 @@ class FormerWorld:
         return any(keys[: len(path)] == path[: len(keys)] for path in paths)
 
     def text(self, place: ValueLocation) -> GivenExpression | None:
-        """The former expression that set the value at a place; None where there was none."""
+        """The former expression that set the value at a place; None if there was none."""
         if place not in self._texts:
             with view(self.tree):
                 was = self.place(place, exists=False)
@@ -233,7 +230,7 @@ class FormerWorld:
         return known[1]
 
     def text_status(self, place: ValueLocation, node: Expression, whole: Expression) -> Status:
-        """Whether an expression was at its present place in the whole one that sets the value at a place."""
+        """Whether an expression is unchanged at its current position within the whole expression of a place."""
         was = self.text(place)
         if was is None:
             return "unknown" if self.lacks(place.module) else "other"
@@ -246,7 +243,7 @@ class FormerWorld:
         return "unknown" if self.is_lost(place) else "other"
 
     def _expressions(self, whole: Expression, module: str | None = None) -> dict[int, int]:
-        """The keys of a former expression; of a present one of a module in its former spelling."""
+        """The keys of a former expression, or of a current expression of a module in its former spelling."""
         known = self._keys.get((id(whole), module))
         if known is None:
             former = partial(self.names.reference, module) if module is not None and self.names.has_any else None
@@ -254,21 +251,21 @@ class FormerWorld:
         return known[1]
 
     def is_same_text(self, module: ModuleInstance, now: Expression, was: Expression) -> bool:
-        """Whether an expression in a module is the former one, but for its layout and the names of what was moved."""
+        """Whether an expression in a module is unchanged, except for its layout and the names of moved objects."""
         keys, before = self._expressions(now, module.text), self._expressions(was)
         return now is was or (bool(keys) and keys[id(now)] == before.get(id(was)))
 
     def new_call(self, module: ModuleInstance) -> ModuleConfig | None:
-        """The outermost module around a place that nothing called; None where all were called."""
+        """The outermost module around a place that was not called before; None if all were called."""
         outer = self.new_call(module.parent) if module.parent is not None else None
-        # of a new key of a moved module only the path has a former name
+        # a new key of a moved module has a former name only in its path
         paths = (self.names.module(module.text).path, self.names.path(module.config.path))
         if self.lacks(module) or any(self.context.config.root.descendant(was) is not None for was in paths):
             return outer
         return outer or module.config
 
     def declaration(self, module: ModuleInstance, name: str) -> ResourceDecl | None:
-        """The former block of a resource; None where there was none."""
+        """The former block of a resource; None if there was none."""
         address, former_name, _ = self.names.resource(module.text, name, None)
         was = self.context.config.root.descendant(address.path)
         return was.resources.get(former_name) if was is not None else None
@@ -304,7 +301,7 @@ class FormerWorld:
         return not self.lacks(place.module) and (was is None or not self._declares(was))
 
     def instances(self, at: RepetitionLocation) -> Collection[InstanceKey] | None:
-        """The keys of the instances that a block was declared with; None where it was not, or they are not known."""
+        """The keys of the instances of a former block; None if it was not declared, or if they are not known."""
         with view(self.tree):
             was = self.place(at.place.whole)
             if was is None or not self._declares(was):
@@ -315,8 +312,8 @@ class FormerWorld:
                 return None
 
     def files(self, evaluate: Callable[[], object]) -> dict[str, Status]:
-        """The files that an evaluation reads, now or with the former files, and those that only match a pattern of one
-        of both; each with whether it is what it was."""
+        """The files that an evaluation reads, with the current or the former files, and files that match a pattern in
+        either; each with whether it is unchanged."""
         with files_used() as now:
             evaluate()
         was = self.files_used(evaluate)
@@ -325,13 +322,13 @@ class FormerWorld:
         return statuses
 
     def files_used(self, evaluate: Callable[[], object]) -> FilesUsed:
-        """The files that an evaluation uses when it finds the former ones."""
+        """The files that an evaluation uses if it finds the former ones."""
         with view(self.tree), files_used() as used:
             evaluate()
         return used
 
     def file_status(self, path: str, before: str = "") -> Status:
-        """Whether a file is what it was, or what the file was that was read before."""
+        """Whether a file is unchanged, or equal to the file `before`, which was read formerly."""
         now = _content(path)
         try:
             with view(self.tree):

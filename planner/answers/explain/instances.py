@@ -1,5 +1,4 @@
-"""The instances that a plan turned out to have, as facts for questions about them: the predicates of
-rules/graph/instances.dl."""
+"""The instances of a plan as facts for queries: the predicates of rules/graph/instances.dl."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ _FILES = ("graph/instances.dl", "graph/own_references.dl", "graph/selected_insta
 
 
 def is_about_instances(predicate: Predicate) -> bool:
-    """Whether a relation speaks of instances that only a walk knows."""
+    """Whether a relation is about instances that only a walk knows."""
     return predicate.span.filename in _FILES and predicate.name != "mentions_itself"
 
 

@@ -1,9 +1,8 @@
-"""Interventions: what a value would be if only some of the inputs that changed since the former world had changed.
-
-An input matters if, in combination with some of the others, the value differs with it and without it. For a value that
-is not known yet, an input matters if it makes any difference; for a new value, if there is none without it. The value
-is evaluated with subsets of the changes, by the same engine. So `length(var.names)` does not depend on a name that was
-replaced by another one, `c ? a : b` on `b` only if c chooses it, and what one of two causes hides is a cause, too.
+"""Interventions: the value that would result if only some of the inputs that changed since the former world had
+changed. An input matters if, in combination with some of the others, the value differs with it and without it. For an
+unknown value, an input matters if it makes any difference; for a new value, if there is no value without it. The same
+engine evaluates the value with subsets of the changes. So `length(var.names)` does not depend on a name that was
+replaced by another, `c ? a : b` depends on `b` only if c selects it, and a cause that another one hides is also found.
 """
 
 from __future__ import annotations
@@ -59,8 +58,8 @@ class UncheckedError(Exception):
 
 
 class Interventions:
-    """The inputs that matter to values of a plan. `places`: of the plan; `given`: its root variables; `changes`: of its
-    objects, and those made outside."""
+    """The inputs that matter to values of a plan. `places`: the places of the plan; `given`: its root variables;
+    `changes`: the changes of its objects, and those made outside planner."""
 
     def __init__(
         self,
@@ -88,7 +87,7 @@ class Interventions:
         """the files that only expressions read which are new, or were edited"""
 
     def matters(self, place: ValueLocation) -> ChangedInputs | None:
-        """The inputs that matter to the value at a place; None where that cannot be decided."""
+        """The inputs that matter to the value at a place; None if that cannot be decided."""
         if place not in self._known:
             try:
                 self._known[place] = self._decide(place)
@@ -97,7 +96,7 @@ class Interventions:
         return self._known[place]
 
     def value_without(self, place: ValueLocation, unit: ChangedInput) -> Value:
-        """The value at a place if an input were what it was; None where that cannot be decided."""
+        """The value at a place if an input had its former value; None if that cannot be decided."""
         try:
             units = frozenset(one for one in self._units_of(place) if one.kind != _UNKNOWN)
             outcome = self._outcome(place, frozenset(one for one in units if not covers(one, unit)), units)
@@ -124,8 +123,8 @@ class Interventions:
 
         none: ChangedInputs = frozenset()
         if place.kind in ("each", "each_call") and _same(outcome(none), now):
-            raise UncheckedError  # the instance comes or goes, which does not show here
-        if outcome(none) is _NOTHING:  # then it does not matter what it is
+            raise UncheckedError  # the instance is created or destroyed, which this value does not show
+        if outcome(none) is _NOTHING:  # then its value does not matter
             return _needed(units, lambda some: outcome(some) not in (_NOTHING, _INVALID))
         if now is _NOTHING or is_wholly_known(now):
             return _needed(units, lambda some: _same(outcome(some), now))
@@ -141,7 +140,7 @@ class Interventions:
         return frozenset(unit for unit in units if any(matters(s, s | {unit}) for s in _subsets(units, unit)))
 
     def _is_enough(self, place: ValueLocation, units: ChangedInputs) -> bool:
-        """Whether taking back all of these inputs takes back the value of an object or output, or makes it known."""
+        """Whether reverting all these inputs reverts the value of an object or output, or makes it known."""
         before, is_known = self.former.value(place) if place.kind in ("resource", "output") else (None, False)
         outcome = self._outcome(place, frozenset(), units) if is_known or place.kind == "output" else _INVALID
         if outcome is _NOTHING:
@@ -151,7 +150,7 @@ class Interventions:
         return is_known and before is not None and _same(outcome, before)
 
     def differs_besides(self, place: ValueLocation) -> bool:
-        """Whether an argument of a new instance has changed inputs other than those of its key, or may have."""
+        """Whether an argument of a new instance has, or may have, changed inputs other than those of its key."""
         try:
             units = self._units_of(place)
             return not units <= self._units_of(ValueLocation(place.module, "each", place.name))
@@ -159,7 +158,7 @@ class Interventions:
             return True
 
     def _former_path(self, path: ModulePath) -> ModulePath:
-        """The path that a module had before it was moved."""
+        """The former path of a moved module."""
         instance = next(iter(self.places.context.instances(path)), None)
         names = self.former.names
         return names.path(path) if instance is None else names.module(instance.text).path
@@ -203,7 +202,7 @@ class Interventions:
         return frozenset(units)
 
     def _declarations(self, place: ValueLocation) -> tuple[Any, Any]:
-        """The present and the former block of a resource."""
+        """The current and the former block of a resource."""
         return place.module.config.resources.get(place.name), self._former_block(place.module, place.name)
 
     def _repetition(self, path: ModulePath, block: str, module: ModuleInstance) -> ChangedInputs:
@@ -230,7 +229,7 @@ class Interventions:
         return block_of(was, self.former.names.resource(module.text, block, None)[1])
 
     def _text(self, unit: ChangedInput, now: Any, was: Any, module: ModuleInstance, block: str = "") -> ChangedInputs:
-        """The inputs of an expression: its text, if it is another, and what it mentions now, and did."""
+        """The inputs of an expression: its text, if it changed, and its current and former mentions."""
         key = (unit.module, unit.kind, unit.name)
         known = self._texts.get(key, frozenset())
         if self.former.lacks(module) or known is None:
@@ -260,8 +259,8 @@ class Interventions:
     def _mentions(
         self, node: Expression, given: Any, module: ModuleInstance, block: str, is_new: bool = False
     ) -> set[ChangedInput]:
-        """The inputs of all that an expression mentions, and of the files that it reads. `is_new`: it was edited; what
-        nothing read before does not count."""
+        """The inputs of everything that an expression mentions, and of the files that it reads. `is_new`: the
+        expression was edited; inputs that were not read before do not count."""
         units: set[ChangedInput] = set()
         mentions, calls = self.former.mentions(node)
         for mention in mentions:
@@ -273,7 +272,8 @@ class Interventions:
         return units
 
     def _is_unread(self, ref: Ref, module: ModuleInstance) -> bool:
-        """Whether a mention is of a variable that is not recorded although it is not sensitive: nothing read it."""
+        """Whether a mention names a variable that is not recorded although it is not sensitive, because nothing read
+        it."""
         was = self.former.context.given.get(ref.name) if ref.kind == "var" and module.parent is None else None
         decl = module.config.variables.get(ref.name)
         return was is not None and decl is not None and not decl.sensitive and not is_wholly_known(was.value)
@@ -308,7 +308,7 @@ class Interventions:
         return frozenset()
 
     def _reads_otherwise(self, module: ModuleInstance, name: str) -> bool:
-        """Whether a data source gave something else now than the state has."""
+        """Whether a data source returned a result that differs from the state."""
         decl = module.config.resources.get(name)
         if decl is None or decl.mode != "data":
             return False
@@ -364,7 +364,7 @@ class Interventions:
         return was is not None and any(map(is_unrecorded, self.former.mentions(was.node)[0]))
 
     def _files(self, node: Expression, given: Any, module: ModuleInstance, is_new: bool) -> ChangedInputs:
-        """The files that an expression reads or lists, as far as they changed."""
+        """The changed files that an expression reads or lists."""
         scope, source = getattr(given, "scope", module.scope), getattr(given, "source", None)
         files = self.former.files(lambda: try_evaluate(node, scope, source))
         unknown = {name for name, status in files.items() if status == "unknown"}
@@ -387,7 +387,7 @@ class Interventions:
     # ---------------------------------------------------------------- mixtures
 
     def _outcome(self, place: ValueLocation, new: ChangedInputs, units: ChangedInputs) -> Any:
-        """The value at a place if only these of the inputs are what they are now."""
+        """The value at a place if only these inputs have their current values."""
         if new == units:
             return self._value_now(place)
         context, tree = self._context(new, units)
@@ -435,7 +435,7 @@ class Interventions:
         return _only(mixed.parts(), mixed.rest)
 
     def _value_in_blocks(self, place: ValueLocation, decl: ResourceDecl | None, scope: ModuleScope) -> Any:
-        """The value that nested blocks give an attribute; of a set the whole. Raises Failure."""
+        """The value of an attribute that nested blocks set; for a set, the whole. Raises Failure."""
         if decl is None:
             return _NOTHING
         schema = self.places.context.schemas.of(place.module.config, decl)
@@ -446,8 +446,7 @@ class Interventions:
         return whole if unmark(whole)[0].__class__ is Set else _part(value, place.path)
 
     def _context(self, new: ChangedInputs, units: ChangedInputs) -> tuple[LazyContext, MixedTree]:
-        """The values of a mixture, and its files: of the inputs, these are new, the others old; all else is as it is
-        now."""
+        """The values and files of a mixture: these inputs are new and the others old; everything else is current."""
         new, old = (frozenset(unit for unit in some if unit.kind != "attribute") for some in (new, units - new))
         key = new, old, frozenset(self._unread)
         if key not in self._contexts:
@@ -472,7 +471,7 @@ class Interventions:
         return evolve(now, value=mixed_value(was.value, now.value, (), chosen))
 
     def _whole(self) -> Config:
-        """The present configuration, with what only the former one declares."""
+        """The current configuration, plus declarations that only the former one has."""
         if self._union is None:
             root = self.places.context.config.root
             self._union = Config(union_of(root, self._was.get(())), {})
@@ -558,8 +557,8 @@ def _texts_in(blocks: Iterable[Block], prefix: str) -> Iterator[tuple[str, Expre
 
 
 def _needed(units: ChangedInputs, is_enough: Callable[[ChangedInputs], bool]) -> ChangedInputs:
-    """The inputs in all sets of them which are enough, and of which none can be left out; of many inputs in two such
-    sets. None where even all are not enough."""
+    """The inputs in all minimal sufficient sets; for many inputs, in two such sets. None if even all inputs do not
+    suffice."""
     if len(units) <= MOST_ENUMERATED:
         sets = (
             frozenset(some) for size in range(len(units) + 1) for some in combinations(sorted(units, key=str), size)
@@ -579,7 +578,7 @@ def _needed(units: ChangedInputs, is_enough: Callable[[ChangedInputs], bool]) ->
 
 
 def _is_open(outcome: Any) -> bool:
-    """Whether an outcome is a value that is not known."""
+    """Whether an outcome is an unknown value."""
     return outcome not in (_NOTHING, _INVALID) and not is_wholly_known(outcome)
 
 
@@ -595,7 +594,7 @@ def _subsets(units: ChangedInputs, without: ChangedInput) -> Iterator[ChangedInp
 
 
 def _presence(place: ValueLocation, module: ModuleInstance) -> Any:
-    """Whether a block has the instance that a place of its repetition is about; its number of instances otherwise."""
+    """Whether a block has the instance of a place in its repetition; for other places, its number of instances."""
     table: Mapping[str, Any] = module.config.calls if place.kind == "each_call" else module.config.resources
     instances = expand(table[place.name], module.scope, str(place)).instances
     return place.path[0][1] in instances if place.path else len(instances)
@@ -610,7 +609,7 @@ def _only(parts: Sequence[tuple[Path, Value]], path: Path) -> Any:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Whether two outcomes are equal; two values that are not known are."""
+    """Whether two outcomes are equal; two unknown values count as equal."""
     if _INVALID in (one, other):
         return False
     if _NOTHING in (one, other) or one.__class__ is bool or one.__class__ is int:

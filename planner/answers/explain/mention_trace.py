@@ -49,8 +49,8 @@ _WITHOUT_VALUES = ("each", "each_call", "resources", "call", "provider")
 
 @frozen
 class OtherSource:
-    """A module that had another source: the words for that, and the directories of a module in it, now and before
-    (empty where that version is not there)."""
+    """A module whose source changed: a description of that, and the current and former directory of a module in it
+    (empty if that version is not available)."""
 
     words: str
     span: Span
@@ -98,7 +98,7 @@ class MentionTrace:
         """the former values at places that are mere copies of another place"""
 
     def value(self, place: ValueLocation) -> list[tuple[ValueLocation, Value]]:
-        """Look up a place; the places that this means, with their values."""
+        """Look up a place. Returns the places that it means, with their values."""
         raise NotImplementedError
 
     def _source(self, place: ValueLocation) -> Any:
@@ -116,23 +116,23 @@ class MentionTrace:
     # ---------------------------------------------------------------- the former world
 
     def unit(self, leaf: str) -> ChangedInput | None:
-        """The input that a root cause is; None for others."""
+        """The input of a root cause; None for other leaves."""
         if leaf.startswith("file "):
             return ChangedInput("file", (), leaf.removeprefix("file "))
         name = leaf.removeprefix("the text of ")
         place = self._places().get(name)
-        if place is not None and place.kind == "resource" and name == leaf:  # an object that is another itself
+        if place is not None and place.kind == "resource" and name == leaf:  # an object that is itself a different one
             return ChangedInput("object", place.module.config.path, place.name)
         return unit_of(place) if place is not None else None
 
     def input_of(self, change: ResourceChange) -> ChangedInput:
-        """The input that the change of an instance is for others."""
+        """The change of an instance, as an input of other values."""
         known = self._interventions
         return known.declared.input_of(change) if known is not None else changed_resource(change)
 
     def describe(self, unit: ChangedInput) -> tuple[str, str, Any, str]:
-        """The name of an input as a root cause, its kind as that, its place, and of a variable the origin of its value.
-        An input in a module whose source changed is described as that source."""
+        """An input as a root cause: its name, kind and place, and for a variable the origin of its value. An input in a
+        module whose source changed is described as that source."""
         module = self.config.root.descendant(unit.module)
         former = self._interventions.former_module(unit.module) if self._interventions is not None else None
         if module is not None and former is not None and unit.kind not in ("variable", "file"):
@@ -146,7 +146,7 @@ class MentionTrace:
         return *describe(unit, self.config), ""
 
     def shown_values(self, unit: ChangedInput) -> tuple[str, str]:
-        """The former and the present value of a part of a root variable, as they may be shown; empty for other
+        """The former and the current value of a part of a root variable, as text without secrets; empty for other
         inputs."""
         if unit.kind != "variable" or self.former is None or unit.name not in self.config.root.variables:
             return "", ""
@@ -158,9 +158,9 @@ class MentionTrace:
         return texts[0] if is_known else "", texts[1]
 
     def list_of(self, name: str) -> tuple[str, str, str, Any] | None:
-        """The list or set whose elements a variable or local value, or a part of it, gained or lost: its name, the
-        elements that it lost and gained, as they may be shown ("nothing" for none), and the place of the first. None
-        where there is no such list."""
+        """The list or set whose elements a variable or local value, or a part of it, gained or lost: its name, the lost
+        and gained elements as text without secrets ("nothing" for none), and the place of the first. None if there is
+        no such list."""
         place = self._places().get(name) or self.places.read(name)
         if place is None or place.kind not in ("var", "local") or self.former is None:
             return None
@@ -181,8 +181,8 @@ class MentionTrace:
         return None
 
     def shown_local(self, name: str) -> tuple[str, str]:
-        """The former and the present value of a local value, or of a variable of a module, as they may be shown; empty
-        for others, and where one is not known."""
+        """The former and the current value of a local value or a module's variable, as text without secrets; empty for
+        other names, and if one is not known."""
         place = self.places.read(name)
         is_inner = place is not None and place.kind == "var" and place.module.parent is not None
         if place is None or not (place.kind == "local" or is_inner) or self.former is None:
@@ -197,7 +197,7 @@ class MentionTrace:
         return ValueLocation(self.places.context.root, "var", unit.name, path=unit.path)
 
     def _variable_source(self, place: ValueLocation) -> tuple[Any, str]:
-        """The place that a root variable, or a part of it, has its value from, and what that is (rules:
+        """The place from which a root variable, or a part of it, has its value, and the kind of that origin (see
         root_variable)."""
         given = self.variables.get(place.name)
         value = next((v for _, v in self.places.found(place)), None)
@@ -211,7 +211,7 @@ class MentionTrace:
             origin = given.span.filename
             source, is_written = self._written.part(given.span, place.path)
             if not is_written and value is not None:
-                origin = "default"  # of an attribute that is optional in the type, and left out at this place
+                origin = "default"  # for an attribute that is optional in the type and omitted at this place
         if hidden:
             source = Unquoted.of(decl.span)
         if origin == "command line":
@@ -236,12 +236,12 @@ class MentionTrace:
                 self.value(ValueLocation(root, "var", unit.name, None, unit.path))
 
     def _inputs(self, place: ValueLocation) -> ChangedInputs | None:
-        """The inputs that matter to the value at a place; None where that is not decided."""
+        """The inputs that matter to the value at a place; None if that is undecided."""
         known = self._trials()
         return known.matters(place) if known is not None else None
 
     def _trials(self) -> Interventions | None:
-        """Interventions on the inputs; None where there is no former world to try them in."""
+        """Interventions on the inputs; None without a former world."""
         if self.former is None or not self.checks_causes:
             return None
         if self._interventions is None:
@@ -250,7 +250,7 @@ class MentionTrace:
         return self._interventions
 
     def _compare(self, place: ValueLocation, value: Value, source: Any) -> None:
-        """Add whether the value is what it was, where that is known, and what it was."""
+        """Add facts about whether the value is unchanged, if that is known, and about its former value."""
         if self.former is None or place.kind in _WITHOUT_VALUES:
             return
         status, text = self.former.status(place, value), str(place)
@@ -266,15 +266,16 @@ class MentionTrace:
                 self._facts.add("recorded_value", text, shown, source=source)
 
     def _text_status(self, place: ValueLocation, node: Expression | None = None) -> Status:
-        """Whether an expression was at its present place in the one that sets the value at a place; without `node`,
-        whether that was unchanged as a whole: if not, its present parts do not show the former value."""
+        """Whether an expression is unchanged at its current position within the expression of a place; without `node`,
+        whether that expression is unchanged as a whole. If not, its current parts do not show the former value."""
         whole = self.places.whole_text(place)
         if self.former is None or whole is None:
             return "unknown"
         return self.former.text_status(place, whole.node if node is None else node, whole.node)
 
     def _repeats_otherwise(self, at: RepetitionLocation) -> bool:
-        """Whether an instance comes or goes because of the repetition of its block, or of a module around it."""
+        """Whether an instance is created or destroyed because of the repetition of its block, or of a module around
+        it."""
         keys = self.former.instances(at) if self.former is not None else None
         if keys is not None:
             return (at.key in keys) != (at.key in at.now)
@@ -283,7 +284,7 @@ class MentionTrace:
         return bool(at.before)
 
     def _other_source(self, place: ValueLocation) -> OtherSource | None:
-        """The change of the source of the outermost module around a place that had another one."""
+        """The changed source of the outermost module around a place whose source differs."""
         if self.former is None:
             return None
         was = self.former.place(place)
@@ -326,8 +327,8 @@ class MentionTrace:
     # ---------------------------------------------------------------- mentions
 
     def _mentions(self, place: ValueLocation, unknown: bool, before: Value = None, after: Value = None) -> bool:
-        """Facts about mentions in the expressions at a place, with `unknown` only those of unknown values; whether
-        there is something of that kind. `before` and `after`: the values, where both are known."""
+        """Add facts about mentions in the expressions at a place, with `unknown` only about unknown values. Returns
+        whether there are any. `before` and `after`: the values, if both are known."""
         status = self._text_status(place)
         found = self.places.origins(place, before if status != "other" else None, status == "same")
         if self.former is None and not unknown and not self._is_constant(place):
@@ -396,15 +397,15 @@ class MentionTrace:
         return some
 
     def _is_constant(self, place: ValueLocation) -> bool:
-        """Whether the value at a place is written there, so that nothing else can have changed it."""
+        """Whether the value at a place is a constant, so that nothing else can have changed it."""
         whole = self.places.whole_text(place)
         return whole is not None and not variables(whole.node) and not any(map(uses_files, function_calls(whole.node)))
 
     def _files(
         self, text: str, given: GivenExpression, calls: Sequence[Call], other: OtherSource | None = None
     ) -> bool:
-        """Facts about the files that an expression reads or finds, now or before; whether there are any. `other`: the
-        module had another source, which had files of its own."""
+        """Add facts about the files that an expression reads or finds, now or before. Returns whether there are any.
+        `other`: the module had another source with its own files."""
         readers = [call for call in calls if uses_files(call) and call.arguments]
         if not readers:
             return False
@@ -471,7 +472,7 @@ def _items_of(value: Value) -> Sequence[Value]:
 
 
 def _join_paths(path: Path, rest: Path) -> Path:
-    """A path joined with one into the value there; for a path of every element, the rest has the key."""
+    """A path followed by a path into its value. If the path means every element, the rest has the key."""
     if rest and ANY in path:
         at = path.index(ANY)
         return (*path[:at], rest[0], *path[at + 1 :], *rest[1:])
@@ -479,7 +480,7 @@ def _join_paths(path: Path, rest: Path) -> Path:
 
 
 def _of_bound(given: GivenExpression, chain: Chain, name: str) -> list[GivenExpression]:
-    """The source of a value that a chain takes from a name of a `for` expression."""
+    """The source of a value that a traversal takes from a variable of a `for` expression."""
     bound = given.bound[name].given
     if bound is None:
         return []
@@ -498,17 +499,17 @@ def _without_keys(change: ResourceChange) -> str:
     return format_resource(module, change.mode, change.type, change.name)
 
 
-# The position of a written part of a value: in a file of values, or in the default of a variable.
+# The position of a literal part of a value: in a file of variables, or in the default of a variable.
 
 
 class WrittenValues:
-    """Reads each text once."""
+    """Finds the positions of literal parts; parses each text once."""
 
     def __init__(self) -> None:
         self._nodes: dict[tuple[str, int], Expression | None] = {}
 
     def part(self, whole: Span, path: Path) -> tuple[Span, bool]:
-        """The text of a part, or the nearest around it; and whether the part may be in there."""
+        """The span of a part or of the nearest enclosing text, and whether the part may be in it."""
         node, at = self._node(whole) if path else None, whole
         for _, key in path:
             while isinstance(node, Parens):

@@ -1,4 +1,4 @@
-"""Mixtures of the present and the former world: values, configurations, objects and files."""
+"""Mixtures of the current and the former world: values, configurations, objects and files."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from planner.language.config.model import ModuleConfig, ResourceDecl
 
 
 def mixed_value(was: Value, now: Value, path: Path, chosen: Collection[Path]) -> Value:
-    """A value with some of its differing parts as they are now, the others as they were."""
+    """A value in which the chosen differing parts are current and the others former."""
     if path in chosen:
         return now
     if not any(one[: len(path)] == path for one in chosen):
@@ -66,7 +66,7 @@ def _mixed_items(
 
 
 def union_of(now: ModuleConfig, was: ModuleConfig | None) -> ModuleConfig:
-    """The present configuration of a module, with what only the former one declares."""
+    """The current configuration of a module, plus declarations that only the former one has."""
     if was is None:
         return now
     tables: dict[str, Any] = {
@@ -78,15 +78,15 @@ def union_of(now: ModuleConfig, was: ModuleConfig | None) -> ModuleConfig:
 
 
 def exchange(tables: dict[str, Any], before: Any, block: str, argument: str) -> None:
-    """Give a block the old text of its repetition."""
+    """Replace the repetition of a block by its former text."""
     table, name = ("calls", block.removeprefix("module.")) if block.startswith("module.") else ("resources", block)
     if before is not None and name in tables[table]:
         tables[table][name] = evolve(tables[table][name], **{argument: getattr(before, argument)})
 
 
 class MixedObjects:
-    """The objects of a plan, but for some resources those of the state (planner.engine.evaluation.context).
-    `has_lost_ones`: one was needed that the state lost."""
+    """The objects of a plan, except that some resources have their objects from the state (an ObjectSource,
+    planner.engine.evaluation.context). `has_lost_ones`: an object was needed that the state lost."""
 
     has_lost_ones = False
 
@@ -104,7 +104,7 @@ class MixedObjects:
         """the keys of a resource in a module instance, which each instance is looked up in"""
 
     def _objects(self, module: ModuleInstance, resource: ResourceDecl, is_old: bool) -> Any:
-        """The instances of a resource in one of the worlds, or in the other where that does not declare it."""
+        """The instances of a resource in one world, or in the other if the first does not declare it."""
         address, former_name, _ = self._was.names.resource(module.text, resource.key, None)
         with view(self._was.tree):
             was = self._was.context.module(address), former_name
@@ -159,8 +159,8 @@ class MixedObjects:
 
 
 class MixedTree:
-    """The former files, but for some the present ones. `is_digested`: whether of a file only digests are used;
-    `is_incomplete`: some content was needed that is not known."""
+    """The former files, except that some are current. `is_digested`: whether only digests of a file are used;
+    `is_incomplete`: unknown content was needed."""
 
     root = "/"
     is_incomplete = False

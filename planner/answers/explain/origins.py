@@ -1,13 +1,12 @@
-"""The part of an expression that a part of its value comes from.
+"""The part of an expression from which a part of its value comes.
 
     { one = var.a, two = var.b }    at .two     var.b
     c ? var.a : var.b               anywhere    the branch that is taken, and c, which decides that
     { for k, v in var.m : k => v }  at .x       var.m at .x
     merge(local.base, var.more)     at .x       the last argument with an x, and those behind it, which may have had one
 
-Where this cannot be derived from the text (other functions, templates) the result is the whole expression: everything
-that it mentions may count.
-"""
+If this cannot be derived from the text (other functions, templates), the result is the whole expression, because
+everything that it mentions may matter."""
 
 from __future__ import annotations
 
@@ -64,10 +63,10 @@ _SECRET = frozenset((SENSITIVE, EPHEMERAL))
 
 
 class GivenExpression(NamedTuple):
-    """The expression that gives the value at a place: `rest` is the path into its value, `scope` has the values of
-    names and `bound` those of the `for` expressions around it. `fresh`: before or after the plan there is nothing at
-    `rest`. `before`: the former value at `rest`, unless the expression is known to have been edited; `same_text`: it is
-    known to have been the same."""
+    """The expression of the value at a place. `rest` is the path into its value, `scope` has the values of names and
+    `bound` those of enclosing `for` expressions. `fresh`: before or after the plan there is no value at `rest`.
+    `before`: the former value at `rest`, unless the expression certainly changed; `same_text`: the expression is
+    certainly unchanged."""
 
     node: Expression
     source: Source
@@ -83,15 +82,15 @@ class GivenExpression(NamedTuple):
         return Span(self.source, self.node.start, self.node.end)
 
     def to(self, node: Expression, rest: Path = (), fresh: bool = False) -> GivenExpression:
-        """Another expression in the same surroundings."""
+        """Another expression with the same scope."""
         return self._replace(node=node, rest=rest, fresh=fresh and bool(rest), before=None)
 
     def into(self, node: Expression, rest: Path, fresh: bool = False) -> GivenExpression:
-        """The expression inside that gives the same part."""
+        """An inner expression with the same part of the value."""
         return self.to(node, rest, fresh)._replace(before=self.before)
 
     def evaluate(self, node: Expression) -> Value:
-        """The value of an expression in these surroundings, without marks at the top."""
+        """The value of an expression in this scope, without marks at the top."""
         return unmark(self._with_marks(node))[0]
 
     def _with_marks(self, node: Expression) -> Value:
@@ -99,8 +98,7 @@ class GivenExpression(NamedTuple):
         return try_evaluate(node, scope, self.source)[0]
 
     def parts(self) -> list[tuple[Path, Value]]:
-        """The values at `rest`, with their paths (see select). Items of objects and tuples beside it are not
-        evaluated."""
+        """The values at `rest`, with their paths (see select). Other items of objects and tuples are not evaluated."""
         node, rest = self.node, self.rest
         while rest and (item := _item(node, rest[0][1])) is not None:
             node, rest = item, rest[1:]
@@ -110,7 +108,7 @@ class GivenExpression(NamedTuple):
 
 
 def _item(node: Expression, key: Any) -> Expression | None:
-    """The expression of the item of an object or a tuple that has a key; None where the text does not show it."""
+    """The expression of the item of an object or tuple with this key; None if the text does not show it."""
     if isinstance(node, Object) and all(item.bare for item in node.items):
         named = (item.value for item in reversed(node.items) if isinstance(item.key, Literal) and item.key.value == key)
         return next(named, None)
@@ -127,7 +125,7 @@ class Bound(NamedTuple):
 
 
 class _LoopScope(Scope):
-    """Names of `for` expressions before those of the module."""
+    """A scope in which names of `for` expressions precede those of the module."""
 
     def __init__(self, outer: ModuleScope, bound: Mapping[str, Bound]) -> None:
         self.outer, self.bound = outer, bound
@@ -146,8 +144,8 @@ class _LoopScope(Scope):
 
 
 def origins(given: GivenExpression) -> list[GivenExpression]:
-    """The expressions that the part comes from, as deep as the text shows. None of them: the text itself decides that
-    there is such a part, or none."""
+    """The expressions from which the part comes, as deep as the text shows. If empty, the text itself decides whether
+    the part exists."""
     places: list[GivenExpression] = []
     waiting = [given]
     while waiting:
@@ -161,7 +159,7 @@ def origins(given: GivenExpression) -> list[GivenExpression]:
 
 
 def _steps(given: GivenExpression) -> list[GivenExpression] | None:
-    """One step down; None where there is none."""
+    """The expressions one step further down; None if there are none."""
     node, rest = given.node, given.rest
     if isinstance(node, (Parens, Wrap)):
         return [given._replace(node=node.expr)]
@@ -238,7 +236,7 @@ def _of_object(given: GivenExpression, node: Object) -> list[GivenExpression] | 
 
 
 def _of_loop(given: GivenExpression, node: For) -> list[GivenExpression] | None:
-    """The result of the round that produces the part, and the source of its key; where the part is new or removed, the
+    """The result of the iteration that produces the part, and the source of its key; for a new or removed part, the
     collection and the condition of the loop."""
     collection = given.evaluate(node.collection)
     if collection.__class__ is Unknown or node.group or (node.condition is not None and node.key_expr is None):
@@ -270,7 +268,7 @@ def _of_loop(given: GivenExpression, node: For) -> list[GivenExpression] | None:
 
 
 def _of_set(given: GivenExpression, argument: Expression) -> GivenExpression:
-    """The element of `toset(...)` that has the key; the argument as a whole, where none has."""
+    """The element of `toset(...)` with the key; the whole argument if there is none."""
     elements = given.evaluate(argument)
     for step, value in parts(elements) if elements.__class__ in (tuple, List) else ():
         if _text(value) == _text(given.rest[0][1]):
@@ -279,7 +277,8 @@ def _of_set(given: GivenExpression, argument: Expression) -> GivenExpression:
 
 
 def _of_merge(given: GivenExpression, node: Call) -> list[GivenExpression] | None:
-    """The last argument that has the key, and those behind it. Of a part that is new or gone any may have had it."""
+    """The last argument with the key, and those after it. For a new or removed part, any argument may have had the
+    key."""
     values = [given.evaluate(argument) for argument in node.arguments]
     if not all(v.__class__ in (dict, Map) for v in values):
         return None
@@ -298,8 +297,8 @@ def _text(key: Value) -> str:
 
 
 def select(value: Value, path: Path) -> list[tuple[Path, Value]]:
-    """The parts of a value that a path means, with their paths: cut short where something is not known, and at sets,
-    whose elements have no names."""
+    """The parts of a value that a path means, with their paths: shortened at unknown values, and at sets, whose
+    elements have no names."""
     values: list[tuple[Path, Value]] = [((), value)]
     for step in path:
         further: list[tuple[Path, Value]] = []
@@ -323,9 +322,9 @@ def path_step(step: Any) -> tuple[str, Any]:
 
 
 def differing(before: Value, after: Value) -> list[tuple[Path, bool]]:
-    """The innermost parts in which two values differ, the first MOST_PARTS of them, each with whether it is only in one
-    of them. Nothing inside a set, or sensitive, is returned. Of a list that became longer it is the whole list, of a
-    shorter one its first former element."""
+    """The innermost parts in which two values differ, the first MOST_PARTS of them, each with whether it exists in only
+    one of them. Parts of sets and sensitive parts are not returned. For a list that became longer the part is the whole
+    list, for a shorter one its first former element."""
     parts: list[tuple[Path, bool]] = []
     for part in _differing(before, after, ()):
         parts.append(part)
@@ -399,8 +398,8 @@ def same_parts(before: Value, after: Value) -> bool:
 
 
 def _is_turned(given: GivenExpression, node: Conditional, taken: bool) -> bool:
-    """Whether the branch that is not taken gives the value from before, and the one that is taken always another: then
-    it was the condition that changed."""
+    """Whether the branch not taken has the former value and the taken one always differs from it, so that the condition
+    must have changed."""
     here, other = (node.then, node.otherwise) if taken else (node.otherwise, node.then)
     if any(chains(here)):
         return False
@@ -411,8 +410,8 @@ def _is_turned(given: GivenExpression, node: Conditional, taken: bool) -> bool:
 
 
 def _is_as_before(given: GivenExpression, node: Conditional, taken: bool) -> bool:
-    """Whether the branch that is not taken always has another value than the one from before: then the condition had
-    the same result as now."""
+    """Whether the branch not taken always differs from the former value, so that the condition had the same result as
+    now."""
     other = node.otherwise if taken else node.then
     if given.before is None or any(chains(other)):
         return False
@@ -421,7 +420,7 @@ def _is_as_before(given: GivenExpression, node: Conditional, taken: bool) -> boo
 
 
 def _part(value: Value, path: Path) -> Value:
-    """The value at a path in a value; None where there is nothing."""
+    """The value at a path in a value; None if there is none."""
     for _, key in path:
         value = next((part for step, part in parts(unmark(value)[0]) if step[1] == key), None)
         if value is None:
@@ -430,7 +429,7 @@ def _part(value: Value, path: Path) -> Value:
 
 
 def _truth(condition: Value) -> bool | None:
-    """The result of a condition; a string is converted. None where it is not known."""
+    """The result of a condition; a string is converted. None if it is not known."""
     if condition.__class__ is bool:
         return bool(condition)
     return {"true": True, "false": False}.get(condition) if condition.__class__ is str else None
@@ -443,8 +442,8 @@ def is_json(given: GivenExpression) -> bool:
 
 
 def within_json(given: GivenExpression, before: Value, after: Value) -> list[GivenExpression]:
-    """The parts of `jsonencode(...)` that differ, according to the texts before and after; else the expression
-    itself."""
+    """The parts of `jsonencode(...)` that differ, according to the former and the current text; otherwise the
+    expression itself."""
     old, new = _decoded(before), _decoded(after)
     if old is None or new is None or given.rest:
         return [given]
@@ -454,8 +453,8 @@ def within_json(given: GivenExpression, before: Value, after: Value) -> list[Giv
 
 
 def shows_text(node: Expression, before: Value) -> bool:
-    """Whether a value from before is the result of a template for some values in the place of its mentions: then
-    nothing shows that the text around them was changed."""
+    """Whether a former value can be the result of a template for some values of its mentions, so that nothing shows a
+    change of the text around them."""
     text = unmark(before)[0]
     if text.__class__ is not str or not isinstance(node, Template):
         return False
@@ -466,7 +465,7 @@ def shows_text(node: Expression, before: Value) -> bool:
 
 
 def _fits(text: str, pieces: Sequence[str | None]) -> bool:
-    """Whether a string consists of the pieces in their order, where None matches any string."""
+    """Whether a string consists of the pieces in this order; None matches any string."""
     between = "".join("\0" if piece is None else piece for piece in pieces).split("\0")
     if len(between) == 1:
         return text == between[0]
@@ -483,7 +482,7 @@ def _fits(text: str, pieces: Sequence[str | None]) -> bool:
 
 
 def _is_mention(node: Expression) -> bool:
-    """Whether an expression is only a mention: of a value, or a file."""
+    """Whether an expression is only a mention of a value or file."""
     return isinstance(node, (Traversal, Variable)) or (isinstance(node, Call) and reads_files((node.name,)))
 
 

@@ -47,7 +47,7 @@ Kind: TypeAlias = Literal["resource", "resources", "local", "var", "output", "ca
 class ValueLocation(NamedTuple):
     """`kind` is the kind of the object `name` in the module instance: a resource instance (with `key`) or all instances
     of a resource, a local, variable or output, a module call, the repetition of a resource or a call (count, for_each
-    or enabled), a provider block. `fresh`: before or after the plan there is nothing at the path."""
+    or enabled), a provider block. `fresh`: before or after the plan there is no value at the path."""
 
     module: ModuleInstance
     kind: Kind
@@ -96,7 +96,7 @@ class ValueLocation(NamedTuple):
 
     @property
     def repeated(self) -> str:
-        """The resource or call that the repetition at the place belongs to."""
+        """The resource or call whose repetition the place means."""
         return join(self.module.text, f"module.{self.name}" if self.kind == "each_call" else self.name)
 
 
@@ -112,7 +112,7 @@ class LocationLookup:
     # ---------------------------------------------------------------- values
 
     def value(self, place: ValueLocation) -> Value:
-        """The value, without the path. None when there is none."""
+        """The value without the path. None if there is none."""
         module, name = place.module, place.name
         try:
             if place.kind == "resource":
@@ -144,15 +144,15 @@ class LocationLookup:
         return self._each[place]
 
     def found(self, place: ValueLocation) -> list[tuple[ValueLocation, Value]]:
-        """The place with the value at it: several for paths with ANY, shorter where something above is not known or a
-        set, none where the path leads nowhere."""
+        """The place with its value: several for paths with ANY; shorter if a value on the path is unknown or a set;
+        none if the path does not exist."""
         value = self.value(place)
         if value is None:
             return []
         return [(place.at(p, place.fresh and p == place.path), v) for p, v in select(value, place.path)]
 
     def named(self, place: ValueLocation) -> ValueLocation:
-        """The place with the steps that its value has: maps are indexed, objects have attributes."""
+        """The place with the kinds of steps of its value: maps have indexes, objects have attributes."""
         value, path = self.value(place), []
         for step in place.path:
             plain = unmark(value)[0] if value is not None else None
@@ -183,24 +183,24 @@ class LocationLookup:
     # ---------------------------------------------------------------- expressions
 
     def given(self, place: ValueLocation) -> GivenExpression | None:
-        """The expression that gives the value at a place, or the first of those that do; None where there is none."""
+        """The expression of the value at a place, or the first of several; None if there is none."""
         base = self._base(place)
         return next(iter(origins(base)), base) if base is not None else None
 
     def origins(
         self, place: ValueLocation, before: Value = None, same_text: bool = False
     ) -> list[GivenExpression] | None:
-        """The expressions that give the value at a place: the part taken, and what decides that it is (see origins).
-        None where there is none. `before` and `same_text`: see Given."""
+        """The expressions of the value at a place: the selected part, and the expressions that select it (see origins).
+        None if there is none. `before` and `same_text`: see Given."""
         base = self._base(place)
         return origins(base._replace(before=before, same_text=same_text)) if base is not None else None
 
     def whole_text(self, place: ValueLocation) -> GivenExpression | None:
-        """The expression as a whole that the value at a place is from; None where there is none."""
+        """The whole expression from which the value at a place comes; None if there is none."""
         return self._base(place)
 
     def _base(self, place: ValueLocation) -> GivenExpression | None:
-        """The argument that gives the value, with the path into it."""
+        """The argument that sets the value, with the path into it."""
         if place not in self._bases:
             self._bases[place] = self._found_base(place)
         return self._bases[place]
@@ -229,7 +229,7 @@ class LocationLookup:
         return GivenExpression(expr.node, expr.source, scope, place.path, place.fresh) if expr is not None else None
 
     def _of_attribute(self, place: ValueLocation) -> GivenExpression | None:
-        """The argument of a resource, at the top or in nested blocks that are written one by one."""
+        """The argument of a resource, at the top or in nested blocks that are not dynamic."""
         decl = place.module.config.resources[place.name]
         body, path = decl.body, place.path
         schema: Any = self.context.schemas.of(place.module.config, decl).block
@@ -259,7 +259,7 @@ class LocationLookup:
         return None
 
     def in_blocks(self, place: ValueLocation) -> list[tuple[Traversal | Variable, Source]]:
-        """Mentions of nested blocks where the place is in them."""
+        """The mentions in nested blocks that contain the place."""
         decl = place.module.config.resources.get(place.name) if place.kind == "resource" else None
         wanted = ".".join(str(key) for kind, key in place.path if kind == "attr")
         if decl is None or not wanted:
@@ -274,7 +274,7 @@ class LocationLookup:
         return mentions
 
     def file_calls_in_blocks(self, place: ValueLocation) -> list[tuple[Call, Source]]:
-        """Calls that read files, in the nested blocks that the place is in."""
+        """The calls that read files in nested blocks that contain the place."""
         decl = place.module.config.resources.get(place.name) if place.kind == "resource" else None
         if decl is None or not place.path:
             return []
@@ -315,7 +315,7 @@ class LocationLookup:
     # ---------------------------------------------------------------- mentions
 
     def meant(self, chain: Chain, given: GivenExpression, inside: ValueLocation) -> ValueLocation | None:
-        """The place that a chain in an expression means; None for names without a place (path, terraform, ...)."""
+        """The place that a traversal in an expression means; None for names without a place (path, terraform, ...)."""
         steps: list[Step] = list(chain.base.steps) if isinstance(chain.base, Traversal) else []
         after: Path = ()
         for index, step in enumerate(chain.suffix):
@@ -397,10 +397,10 @@ class LocationLookup:
                 return ValueLocation(instance, "output", str(rest[0][1]), None, rest[1:], place.fresh and len(rest) > 1)
         return None
 
-    # ---------------------------------------------------------------- what people write
+    # ---------------------------------------------------------------- addresses from users
 
     def read(self, text: str) -> ValueLocation | None:
-        """The place that the user names; None when there is nothing of that name."""
+        """The place that the user names; None if it does not exist."""
         from planner.language.syntax.parse import parse_expression
 
         node, problems = parse_expression(Source("", text))
@@ -443,13 +443,13 @@ def repeatable(place: ValueLocation) -> Repeatable:
 
 
 def repetition(block: Repeatable) -> tuple[str, Expr | None]:
-    """The argument that decides which instances there are, and its expression; for_each where there is none."""
+    """The argument that determines the instances, and its expression; for_each if there is none."""
     name = repetition_argument(block)
     return ("for_each", None) if name == "none" else (name, getattr(block, name))
 
 
 def place_name(name: str, path: tuple[Any, ...]) -> str:
-    """The name of a part of a value. Of objects, too, in brackets where a dot would not do."""
+    """The name of a part of a value. Attributes are in brackets if a dot is not possible."""
     inside = path_text(tuple(("index", key) if not valid_identifier(str(key)) else (kind, key) for kind, key in path))
     return name + (f".{inside}" if inside and inside[0] != "[" else inside)
 
@@ -459,7 +459,7 @@ def _is(steps: list[Step], index: int, name: str) -> bool:
 
 
 def open_parts(value: Value) -> Iterator[Path]:
-    """The paths of unknown parts of a value; a set that is not wholly known is one of them itself."""
+    """The paths of unknown parts of a value; a set that is not completely known is itself such a part."""
     stack: list[tuple[Path, Value]] = [((), value)]
     while stack:
         path, here = stack.pop()
@@ -472,7 +472,7 @@ def open_parts(value: Value) -> Iterator[Path]:
 
 
 def block_name(block: Block) -> str:
-    """The name of the argument that a nested block, or a dynamic one, is for."""
+    """The name of the argument of a nested or dynamic block."""
     return block.labels[0].value if block.type == "dynamic" and block.labels else block.type
 
 

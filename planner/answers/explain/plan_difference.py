@@ -1,4 +1,4 @@
-"""Values of one object that differ between two plans, and the root variables behind them that differ."""
+"""Values of an object that differ between two plans, and the differing root variables that cause this."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from planner.logic.datalog.engine.fact_base import FactBase
 
 @frozen
 class ValueDifference:
-    """A part of an object that has a different value in each of two plans; the values as they may be shown, "" for one
-    that is not known yet."""
+    """A part of an object that has a different value in each of two plans; the values as text without secrets, "" for
+    one that is not known yet."""
 
     what: str
     without: str
@@ -42,7 +42,7 @@ def value_differences(name: str, before: Value, after: Value) -> tuple[ValueDiff
 
 def cause_between(names: Sequence[str], without: Explainer, within: Explainer) -> Because | None:
     """The root variables that differ between two plans, among those that these values depend on in one of them, with
-    the chain to the first; None where there are none."""
+    the chain to the first; None if there are none."""
     chains: dict[str, tuple[CauseStep, ...]] = {}
     for explainer in (within, without):
         trace = explainer.trace()
@@ -79,7 +79,7 @@ def _variable(name: str, without: Explainer, within: Explainer) -> CauseStep | N
 
 
 def _steps(facts: FactBase, starts: Sequence[str], root: str) -> list[CauseStep]:
-    """The shortest way from a root to one of the values that depend on it."""
+    """The shortest path from a root to one of the values that depend on it."""
     further: dict[str, dict[str, Any]] = {}
     for predicate in ("refers_value", "value_part"):
         for row in sorted(facts.relation(predicate)):

@@ -1,7 +1,5 @@
-"""Renames: which destroyed and created objects of a plan look like one, and the moves that would carry them.
-
-The rules of rules/plan/renames.dl decide; this module states the facts, which are about what objects have in common.
-"""
+"""Renames: destroyed and created objects of a plan that look like one object, and the moves for them. The rules of
+rules/plan/renames.dl decide; this module states facts about the similarities of objects."""
 
 from __future__ import annotations
 
@@ -68,13 +66,13 @@ class RenamedObject:
 
 
 def same_objects(plan: Plan) -> tuple[tuple[str, str], ...]:
-    """The objects that a plan destroys and creates anew although nothing that is known of them differs: (old, new),
+    """The objects that a plan destroys and creates again although all their known values are equal: (old, new),
     sorted."""
     return tuple(sorted(_same_values(*_candidates(plan))))
 
 
 def sure_moves(plan: Plan, config: Config) -> tuple[ProposedMove, ...]:
-    """The moves that would carry objects of which nothing that is known differs, each with all that it carries."""
+    """The moves for objects whose known values are all equal, each with all objects that it carries."""
     same = set(same_objects(plan))
     return tuple(move for move in proposed_moves(plan, config) if not same.isdisjoint(move.carried)) if same else ()
 
@@ -91,7 +89,7 @@ def rename_text(objects: Sequence[tuple[str, str]], moves: Sequence[tuple[str, s
 
 
 def proposed_moves(plan: Plan, config: Config, refused: Iterable[tuple[str, str]] = ()) -> tuple[ProposedMove, ...]:
-    """The moves that would carry what looks like one object, sorted. `refused`: objects that are not one."""
+    """The moves for objects that look renamed, sorted. `refused`: pairs that are not the same object."""
     old, new = _candidates(plan)
     if not old:
         return ()
@@ -112,7 +110,7 @@ def proposed_moves(plan: Plan, config: Config, refused: Iterable[tuple[str, str]
 def _same_values(
     old: list[RenamedObject], new: list[RenamedObject], refused: Iterable[tuple[str, str]] = ()
 ) -> list[tuple[str, str]]:
-    """The pairs of objects with the same values: of those that are left when some are settled, more may be alone."""
+    """The pairs of objects with the same values. Settling some pairs may make further pairs unique."""
     settled: list[tuple[str, str]] = []
     while old and new:
         facts = FactBuilder()
@@ -169,7 +167,7 @@ def index_shifts(plan: Plan) -> dict[str, dict[str, str]]:
 
 
 def values_in_common(plan: Plan, pairs: Iterable[tuple[str, str]]) -> tuple[int, int]:
-    """How many values that are known of created objects are the same as in the destroyed ones, and how many differ."""
+    """The numbers of known values of created objects that equal those of the destroyed objects, and that differ."""
     changes = {change.address: change for change in plan.changes if _is_object(change)}
     same = differing = 0
     for old, new in pairs:
@@ -190,7 +188,7 @@ def _add_looks(
     refused: Iterable[tuple[str, str]],
     values_only: bool,
 ) -> None:
-    """Add what the objects look like. `values_only`: but not what may be alike about different values."""
+    """Add the looks of objects. `values_only`: only looks that include the values."""
     masks: dict[str, Counter[frozenset[str]]] = {}
     for item in new:
         masks.setdefault(_kind(item), Counter())[item.unknown] += 1
@@ -214,7 +212,7 @@ def _add_looks(
 
 
 def _candidates(plan: Plan) -> tuple[list[RenamedObject], list[RenamedObject]]:
-    """The destroyed objects that nothing declares, and the created ones, of kinds that occur among both."""
+    """The destroyed objects that are no longer declared, and the created ones, of kinds that occur in both groups."""
     gone = [c for c in plan.changes if _is_object(c) and does(c.action, "removes") and c.reason.startswith("delete_")]
     if not gone:
         return [], []
@@ -270,7 +268,7 @@ def _object(change: ResourceChange, value: Value) -> RenamedObject:
 
 
 def _shape(item: RenamedObject, unknown: frozenset[str]) -> str:
-    """A digest of the values, without those that are not known."""
+    """A digest of the known values."""
     values = [(name, text) for name, text in sorted(item.known.items()) if name not in unknown]
     return sha256_of(repr((_kind(item), sorted(unknown), values)).encode("utf-8", "surrogateescape"))[:24]
 
@@ -317,7 +315,7 @@ def _general_looks(item: RenamedObject, is_single: bool) -> Iterator[tuple[str, 
 
 
 def wholes(address: ResourceAddress) -> Iterator[tuple[str, int, str]]:
-    """All that an instance lies in: (address, height, the rest of its own address), from the inside."""
+    """All wholes that contain an instance, from the inside: (address, height, the rest of its own address)."""
     yield str(address), 0, ""
     yield str(address.resource), 1, format_key(address.key)
     steps, rest = address.module.steps, f".{address.relative}"
@@ -331,7 +329,7 @@ def wholes(address: ResourceAddress) -> Iterator[tuple[str, int, str]]:
 
 
 def declared_at(move: ProposedMove, config: Config) -> Any:
-    """The place of the declaration that a move leads to; None where it is not known."""
+    """The place of the declaration at the destination of a move; None if it is not known."""
     address = parse_resource_instance(move.carried[0][1])
     height = next((height for whole, height, _ in wholes(address) if whole == move.to), 0)
     return _declarations(config, address).get(height + 1 - height % 2)

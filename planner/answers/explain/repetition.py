@@ -1,4 +1,4 @@
-"""The count, for_each or enabled that decides whether an instance exists: of its resource, or a module around it."""
+"""The count, for_each or enabled, of a resource or a module around it, that decides whether an instance exists."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from planner.world.state.model import State
 @frozen(eq=False)
 class RepetitionLocation:
     """The place that decides whether an instance exists. `key`: of the instance, or of the module instance around it;
-    `before`: the keys that the state has, none where the block is not in it."""
+    `before`: the keys in the state, empty if the block is not in it."""
 
     place: ValueLocation
     key: InstanceKey
@@ -31,7 +31,7 @@ class RepetitionLocation:
         return repetition(repeatable(self.place))[0]
 
     def counted(self) -> tuple[str, str]:
-        """How many instances there are, and were."""
+        """The current and the former number of instances."""
         count = len(self.now)
         return f"{count} instance{'s' if count != 1 else ''}", str(len(self.before))
 
@@ -45,8 +45,8 @@ class KnownInstances:
 
     @classmethod
     def of(cls, state: State, previous: State) -> KnownInstances:
-        """Of current objects only. `state` has moved entries where they are now, and what was read while planning;
-        of that counts what the `previous` state has, too."""
+        """The keys of current objects. `state` is the state after moves and reads of this plan; objects that were read
+        count only if the `previous` state has them, too."""
         known, seen = cls(), set()
         read = {(r.address, i.key) for r, i in previous.instances() if r.mode == "data"}
         for resource, instance in state.instances():
@@ -72,9 +72,9 @@ def repeated(
     known: KnownInstances,
     former: Callable[[RepetitionLocation], Collection[InstanceKey] | None],
 ) -> RepetitionLocation | None:
-    """The outermost block whose repetition the coming or going of an instance hangs on. None where nothing repeats it,
-    or where the block is not in the configuration any more. `former`: the keys that a block was declared with, None
-    where they are not known; of an instance of a module the state may have a part."""
+    """The outermost block whose repetition causes the creation or destruction of an instance. None if nothing repeats
+    it, or if the block is no longer configured. `former`: the former keys of a block, None if unknown; the state may
+    have only a part of a module instance."""
     goes = change.after.__class__ is Null
     module: ModuleInstance = context.root
     for name, key in parse_module(change.module).steps:

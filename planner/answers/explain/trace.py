@@ -1,8 +1,7 @@
 """Facts about the sources of planned values and actions: the predicates of rules/plan/values.dl and object.dl.
 
-Facts are gathered from the subject of the question on, through the expressions of the configuration; which of them
-explain something is decided by rules/plan/unknowns.dl and causes.dl. Sensitive values never become facts.
-"""
+Facts are collected from the subject of the question through the expressions of the configuration.
+rules/plan/unknowns.dl and causes.dl decide which of them explain something. Sensitive values never become facts."""
 
 from __future__ import annotations
 
@@ -89,7 +88,7 @@ class Trace(ValueTrace):
         if change.before.__class__ is not Null or change.mode == "data":
             for text, path in sorted(table.items()):
                 self._attribute(ValueLocation(module, "resource", key, change.key, path), name, text)
-        # a new object has what is configured, ignored or not
+        # a new object has the configured values, even ignored ones
         kinds = {row[0] for row in change.facts}
         if "tainted" in kinds or ("ignored_difference" in kinds and does(change.action, "replaces")):
             self._other_arguments(change, ValueLocation(module, "resource", key, change.key))
@@ -100,7 +99,8 @@ class Trace(ValueTrace):
         self._pending(change, name, module, decl)
 
     def _creation(self, former: FormerWorld, place: ValueLocation, name: str) -> None:
-        """The fact about an instance that is created although it was declared before, or that is in a new module."""
+        """Add the fact about an instance that is created although it was declared before, or that is in a new
+        module."""
         call = former.new_call(place.module)
         if call is not None:
             words = format_module((step, None) for step in call.path)
@@ -124,7 +124,7 @@ class Trace(ValueTrace):
     def _may_have_been(
         self, former: FormerWorld, place: ValueLocation, change: ResourceChange
     ) -> ResourceChange | None:
-        """The end of the object that an instance of a new block may have been before the block was renamed."""
+        """The destruction of the object that an instance of a new block may have been before the block was renamed."""
         if former.declaration(place.module, place.name) is not None:
             return None
         gone = (other for other in self.plan.changes if other.reason == "delete_because_no_resource_config")
@@ -132,7 +132,7 @@ class Trace(ValueTrace):
         return next((other for other in same if other.key == change.key), None)
 
     def _besides(self, place: ValueLocation, name: str) -> None:
-        """The facts about arguments by which an instance would change if it were still there."""
+        """Add the facts about arguments that would change an instance if it still existed."""
         for at in self._argument_places(place, name):
             inputs = self._inputs(at)
             if inputs:
@@ -152,7 +152,7 @@ class Trace(ValueTrace):
         return any(resource.mode == "managed" and instance.current for resource, instance in state.instances())
 
     def _provider_version(self, change: ResourceChange, name: str) -> None:
-        """The fact about the version of an object's provider, where it is not that of the last apply."""
+        """Add the fact about the version of an object's provider, if it differs from that of the last apply."""
         before = self.former.providers if self.former is not None and change.provider else {}
         source = parse_provider_configuration(change.provider).source if before else ""
         now = self.locked.get(source)
@@ -161,7 +161,7 @@ class Trace(ValueTrace):
             self._facts.add("provider_changed", name, words, before[source], now[0], source=now[1])
 
     def _call_gone(self, change: ResourceChange, name: str) -> None:
-        """The fact about an instance in a module that nothing calls any more."""
+        """Add the fact about an instance in a module that is no longer called."""
         config = self.config.root
         path = parse_module(change.module).path
         for number, step in enumerate(path, 1):
@@ -173,7 +173,8 @@ class Trace(ValueTrace):
             config = inner
 
     def _repetition(self, change: ResourceChange, name: str) -> None:
-        """The repetition that decides whether the instance exists: count, for_each or enabled, and its former value."""
+        """Add facts about the repetition that decides whether the instance exists (count, for_each or enabled), and its
+        former value."""
         comes, goes = change.before.__class__ is Null, change.after.__class__ is Null
         if change.deposed or comes == goes or self.plan.mode == "destroy":
             return
@@ -185,7 +186,7 @@ class Trace(ValueTrace):
                 self._inner_repetition(change, name, place)
 
     def _inner_repetition(self, change: ResourceChange, name: str, outer: ValueLocation) -> None:
-        """The repetition of a resource in a new module instance, where its key is new by itself."""
+        """Add facts about the repetition of a resource in a new module instance, if its own key is also new."""
         module = self.places.context.module(parse_module(change.module))
         key = format_resource("", change.mode, change.type, change.name)
         decl = module.config.resources.get(key) if module is not None else None
@@ -211,7 +212,7 @@ class Trace(ValueTrace):
             self.value(place)
 
     def drift(self, change: ResourceChange) -> None:
-        """Add the facts about changes of an object outside of any plan."""
+        """Add the facts about changes of an object made outside planner."""
         for predicate, _, *columns in change.facts:
             source = decision_source(self.plan, self.config, change, predicate, columns)
             self._facts.add(predicate, change.address, *columns, source=source)
@@ -228,7 +229,7 @@ class Trace(ValueTrace):
             self._facts.add("drifted_path", change.address, name, *shown, source=source)
 
     def _arguments(self, change: ResourceChange, name: str, place: ValueLocation) -> None:
-        """The references of the arguments of an unchanged object."""
+        """Add the references of the arguments of an unchanged object."""
         for (_, argument), _ in parts(unmark(change.after)[0]):
             at = place.at((("attr", argument),))
             if self.places.given(at) is not None:
@@ -236,7 +237,7 @@ class Trace(ValueTrace):
                 self._mentions(at, unknown=False)
 
     def _ignored_values(self, change: ResourceChange, name: str) -> None:
-        """The values of an unchanged object that differ from its configuration, with what the configuration has."""
+        """Add the ignored differences of an unchanged object, with the current and the configured values."""
         for row in change.facts:
             at = self.places.read(f"{name}.{row[2]}") if row[0] == "ignored_difference" else None
             given = self.places.given(at) if at is not None else None
@@ -252,7 +253,7 @@ class Trace(ValueTrace):
             self._facts.add("ignored_values", name, row[2], words, *shown, source=given.span)
 
     def _other_arguments(self, change: ResourceChange, place: ValueLocation) -> None:
-        """The arguments of a tainted object, or of a replaced one with ignored differences, that differ besides."""
+        """Add further differing arguments of a tainted object, or of a replaced one with ignored differences."""
         for step, value in parts(unmark(change.after)[0]):
             at, before = place.at((step,)), part_at(change.before, (step,))
             if before is None or not self._is_configured(at):
@@ -262,7 +263,7 @@ class Trace(ValueTrace):
                 self._attribute(at, change_name(change), str(step[1]))
 
     def _is_configured(self, place: ValueLocation) -> bool:
-        """Whether an argument or nested blocks give the value at a place."""
+        """Whether an argument or nested blocks set the value at a place."""
         return self.places.given(place) is not None or self.places.is_in_blocks(place)
 
     def _attribute(self, place: ValueLocation, instance: str, text: str) -> None:
@@ -274,7 +275,7 @@ class Trace(ValueTrace):
         self.value(place)
 
     def _dropped(self, place: ValueLocation, instance: str, argument: str) -> None:
-        """The facts about an argument that was given when the object was last applied, and is not any more."""
+        """Add the facts about an argument that was set when the object was last applied, and no longer is."""
         text, source = str(place), self._source(place)
         words = f"the text of {text}"
         self._facts.add("attribute_place", text, instance, argument, source=source)
@@ -308,7 +309,7 @@ class Trace(ValueTrace):
                             self._facts.add("watches_value", name, row[2], str(at), source=expr.span)
 
     def _new_trigger(self, change: ResourceChange, module: ModuleInstance, decl: ResourceDecl, expr: Expr) -> None:
-        """The fact about an element of replace_triggered_by that the former configuration did not have."""
+        """Add the fact about a new element of replace_triggered_by."""
         if self.former is None or self.former.lacks(module):
             return
         was = self.former.declaration(module, decl.key)
@@ -321,7 +322,8 @@ class Trace(ValueTrace):
         self._facts.add("new_trigger", name, words, expr.span.text, source=expr.span)
 
     def _newly_ignored(self, change: ResourceChange, trigger: str, other: ResourceChange) -> None:
-        """The fact about an object that a trigger names and that would change, had ignore_changes not been edited."""
+        """Add the fact about an object that a trigger names and that would change if ignore_changes had not been
+        edited."""
         name = other.address
         for row in other.facts if self.former is not None else ():
             place = self.places.read(f"{name}.{row[2]}") if row[0] == "ignored_difference" else None
@@ -331,8 +333,8 @@ class Trace(ValueTrace):
                 self._facts.add("hidden_trigger", change_name(change), words, trigger, source=source)
 
     def _pending(self, change: ResourceChange, name: str, module: ModuleInstance, decl: ResourceDecl) -> None:
-        """The facts about changes of objects that a data source waits for; those in other instances of its own module
-        do not count."""
+        """Add the facts about changes for which a data source waits; those in other instances of its own module do not
+        count."""
         others: list[ResourceChange] = []
         for resource in sorted({row[2] for row in change.facts if row[0] in ("change_before", "dependency_pending")}):
             for other in self._resources.get(resource, ()):
@@ -357,7 +359,8 @@ MOST_NAMED = 4
 
 
 def _waited_modules(module: ModuleInstance, decl: ResourceDecl, others: Iterable[ResourceChange]) -> Iterator[str]:
-    """The modules with some of the objects that depends_on names, of the data source or of a call around it."""
+    """The modules that depends_on (of the data source or of a call around it) names and that contain some of the
+    objects."""
     seen: set[str] = set()
     at: ModuleInstance | None = module
     references, who = decl.depends_on, "it"

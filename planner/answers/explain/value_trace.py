@@ -1,4 +1,4 @@
-"""Facts about where planned values come from, place by place. See planner.answers.explain.trace."""
+"""Facts about the sources of planned values, place by place. See planner.answers.explain.trace."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class ValueTrace(MentionTrace):
     # ---------------------------------------------------------------- values
 
     def value(self, place: ValueLocation) -> list[tuple[ValueLocation, Value]]:
-        """Add a place as a subject; the places that this means, with their values."""
+        """Add a place as a subject. Returns the places that it means, with their values."""
         results: list[tuple[ValueLocation, Value]] = []
         there = self.places.found(place)
         nothing = place.fresh or self._goes(place)
@@ -70,13 +70,13 @@ class ValueTrace(MentionTrace):
         return results
 
     def mentioned(self, place: ValueLocation) -> None:
-        """Add all that a known value refers to, whether it differs from that in the state or not."""
+        """Add everything to which a known value refers, whether or not it differs from the state."""
         for at, value in self.places.found(place):
             if value is not None and is_wholly_known(value):
                 self._mentions(at, unknown=False, after=value)
 
     def _gone(self, place: ValueLocation) -> list[ValueLocation]:
-        """The places in all former instances of a resource or module for one in all of them."""
+        """The places in each former instance of a resource or module, for a place in all instances."""
         keys: set[InstanceKey] = set()
         if place.path[:1] == (ANY,) and place.kind == "resources":
             changes = self._resources.get(join(str(place.module.address.config), place.name), ())
@@ -114,7 +114,7 @@ class ValueTrace(MentionTrace):
             self._altered_parts(place, value)
 
     def _altered_parts(self, place: ValueLocation, value: Value) -> None:
-        """Differences other than unknown values: in arguments of an object that is changed or replaced."""
+        """Add known differences in arguments of an object that is changed or replaced."""
         change = self.changes.get(place.root_text) if place.kind == "resource" and place.path else None
         before = part_at(change.before, place.path) if change is not None else None
         for path, fresh in differing(before, value) if before is not None else ():
@@ -156,7 +156,7 @@ class ValueTrace(MentionTrace):
             change = self.changes[place.root_text]
             self._facts.add("object_value", text, change.address, source=declaration(self.config, change))
             self._attribute_of(place, change)
-            if not mentions_some:  # else the provider is none of the causes
+            if not mentions_some:  # otherwise the provider is not a cause
                 self.change(change)
                 self._provider(place, change)
 
@@ -170,7 +170,7 @@ class ValueTrace(MentionTrace):
             self._facts.add("attribute_of", str(place), change.address, attribute, source=self._source(place))
 
     def _provider(self, place: ValueLocation, change: ResourceChange) -> None:
-        """The configuration of the instance's provider, where something in it is not known."""
+        """Add the configuration of the instance's provider, if it is not completely known."""
         used = parse_provider_configuration(change.provider)
         module: ModuleInstance | None = place.module
         while module is not None and module.config.path != used.module:
@@ -224,7 +224,7 @@ class ValueTrace(MentionTrace):
             self._mentions(place, unknown=False, before=self._was.get(text), after=value)
 
     def _instances_that_change(self, place: ValueLocation) -> None:
-        """Of all instances of a module those that are there only before the plan, or only after it."""
+        """Add the instances of a module that exist only before the plan, or only after it."""
         if place.path and place.path[0] != ANY:
             return
         now = place.module.calls.get(place.name, {})
@@ -235,8 +235,8 @@ class ValueTrace(MentionTrace):
                 self._part(place, inner)
 
     def _other_instances(self, place: ValueLocation) -> bool:
-        """Whether a place is in a module instance that is there only before the plan, or only after it: then it changes
-        with what repeats the module."""
+        """Whether a place is in a module instance that exists only before or only after the plan, so that it changes
+        with the repetition of the module."""
         key = place.path[0][1] if place.path and place.path[0] != ANY else None
         now = place.module.calls.get(place.name, {})
         before = self._known.calls.get((place.module.text, place.name), set())
@@ -286,7 +286,7 @@ class ValueTrace(MentionTrace):
             self._drifted(place, change)
 
     def real_name(self, address: str) -> str:
-        """The attribute by which people know an object that was there, with its value; "" where none is known."""
+        """The attribute that identifies a former object for people, with its value; "" if unknown."""
         drift, place = self._drift.get(address), self.places.read(address)
         for name in _NAMING if drift is not None and place is not None else ():
             value = part_at(drift.before, (("attr", name),)) if drift is not None else None
@@ -296,8 +296,8 @@ class ValueTrace(MentionTrace):
         return ""
 
     def differing_lines(self, name: str, roots: Sequence[str]) -> list[dict[str, Any]]:
-        """The lines of a text, or the parts of one in JSON, in which a value of an object differs: `what`, `before`,
-        `value`, and the `roots` of each, of these, as far as taking them back one by one shows that."""
+        """The lines of a text, or the parts of a JSON text, in which a value of an object differs: `what`, `before`,
+        `value`, and the `roots` of each line, as far as reverting the roots one by one shows them."""
         place = self._places().get(name)
         change = self.changes.get(place.root_text) if place is not None else None
         if place is None or change is None or self.places.is_sensitive(place):
@@ -320,7 +320,7 @@ class ValueTrace(MentionTrace):
         ]
 
     def _drifted(self, place: ValueLocation, change: ResourceChange) -> None:
-        """The facts about a place of an object that was changed outside."""
+        """Add the facts about a place of an object that was changed outside planner."""
         text, source = str(place), StateEntry(change.address)
         self._facts.add("drifted_value", text, change.address, source=source)
         drift, hidden = self._drift[place.root_text], self.places.is_sensitive(place)
@@ -329,7 +329,7 @@ class ValueTrace(MentionTrace):
         self._facts.add("drifted_from", text, *shown, source=source)
 
     def _has_drifted(self, place: ValueLocation) -> bool:
-        """Whether an object, which still exists, was changed outside at this place."""
+        """Whether an existing object was changed outside planner at this place."""
         drift = self._drift.get(place.root_text)
         if drift is None or drift.after.__class__ is Null or not place.path:
             return False
@@ -337,7 +337,7 @@ class ValueTrace(MentionTrace):
         return old is None or new is None or not same_value(unmark_deep(old)[0], unmark_deep(new)[0])
 
     def _read_value(self, place: ValueLocation, value: Value) -> None:
-        """The facts about what a data source gave while planning: an argument as it is written, the rest as it was read
+        """Add the facts about a data source that was read while planning: arguments as configured, other values as read
         with the arguments."""
         text, source = str(place), self._source(place)
         if place.path and self.places.given(place) is not None:
@@ -356,12 +356,12 @@ class ValueTrace(MentionTrace):
                     self._facts.add("refers_value", text, str(at), source=self._source(at))
 
     def _is_recorded(self, place: ValueLocation) -> bool:
-        """Whether a root output has another value than the one that the state has of it."""
+        """Whether the value of a root output differs from that in the state."""
         output = self._outputs.get(place.root_text)
         return output is not None and output.before.__class__ is not Null and does(output.action, "makes")
 
     def _altered(self, place: ValueLocation, before: Value, value: Value, secret: bool = False) -> bool:
-        """Facts about a place whose value was another before; whether they are about the place as a whole."""
+        """Add facts about a place whose value changed. Returns whether they apply to the place as a whole."""
         text, source = str(place), self._source(place)
         inside = differing(before, value) if before is not None and value is not None and not place.fresh else []
         if inside and inside != [((), False)]:
@@ -379,7 +379,7 @@ class ValueTrace(MentionTrace):
         return True
 
     def _state_differs(self, place: ValueLocation, before: Value) -> None:
-        """The facts about a value of the state that is not what the former configuration gives."""
+        """Add the facts about a value in the state that differs from that of the former configuration."""
         text, source = str(place), self._source(place)
         if self.former is not None and self.former.ignores(place):
             self._facts.add("ignored_before", text, source=source)
@@ -399,7 +399,7 @@ class ValueTrace(MentionTrace):
             self._facts.add(known, text, source=StateEntry(place.root_text))
 
     def _state_value(self, place: ValueLocation, before: Value) -> Value:
-        """The value of an object in the state before refreshing; of an output the one that the state has."""
+        """The value of an object in the state before refreshing, or of an output in the state."""
         if place.kind != "resource" or self.former is None:
             return before
         was, is_known = self.former.value(place)
@@ -414,8 +414,8 @@ class ValueTrace(MentionTrace):
         self._compare(place, value, source)
 
     def _repeats(self, at: RepetitionLocation, goes: bool) -> ValueLocation | None:
-        """The place that decides whether an instance exists, with its former value; None where its result is unchanged,
-        or where it is not known whether there was such a block."""
+        """The place that decides whether an instance exists, with its former value; None if its result is unchanged, or
+        if it is not known whether the block existed."""
         place, of = at.place, at.place.repeated
         if at.argument == "for_each":
             place = place.at((("index", at.key),), True)
@@ -439,7 +439,7 @@ class ValueTrace(MentionTrace):
         return place
 
     def _new_instance(self, place: ValueLocation, said: str, before: Value = None, value: Value = None) -> None:
-        """The facts about a repetition by which an instance comes or goes."""
+        """Add the facts about a repetition that creates or destroys an instance."""
         self._seen.add(place)
         self._facts.add("altered", str(place), said, source=self._source(place))
         self._check(place)

@@ -1,8 +1,7 @@
 """Explanations of policy findings: the rule, and the wrong values, each with its line.
 
-A document in the format of proofs (by the rules as written), with `culprits` added: the expression that sets
-the value itself, not the block around it, followed through mere copies to the source.
-"""
+A document in the format of proofs (by the rules as written), with `culprits` added: the expression that sets each value
+(not its block), traced through mere copies to the source."""
 
 from __future__ import annotations
 
@@ -31,14 +30,14 @@ def explain_finding(finding: Finding, plain: PlainProofs, explainer: Explainer) 
 
 
 class Culprits:
-    """The wrong values, with the line of the very value and its source."""
+    """The wrong values, with the line of each value and its source."""
 
     def __init__(self, plain: PlainProofs, explainer: Explainer) -> None:
         self.plain, self.explainer = plain, explainer
         self.places: LocationLookup = explainer.places
 
     def told(self, culprit: Culprit) -> dict[str, Any]:
-        """A value with its line, and where it comes from."""
+        """A value with its line and its source."""
         told: dict[str, Any] = {"what": culprit.what}
         if culprit.is_action:
             return told | {"action": culprit.value}
@@ -56,7 +55,7 @@ class Culprits:
         return told
 
     def place(self, address: str, path: str) -> ValueLocation | None:
-        """The place of a value; of one that is missing the nearest existing one."""
+        """The place of a value; for a missing value, the nearest existing one."""
         while True:
             place = self.places.read(join_path(address, path))
             if place is not None and (not path or (self.places.found(place) and self.span(place) is not None)):
@@ -66,7 +65,7 @@ class Culprits:
             path = path[: max(path.rfind("."), path.rfind("["), 0)]
 
     def span(self, place: ValueLocation | None) -> Span | None:
-        """The text that gives a value."""
+        """The text that sets a value."""
         given = self.places.given(place) if place is not None else None
         return given.span if given is not None else None
 
@@ -79,7 +78,7 @@ class Culprits:
         return {"source": source}
 
     def followed(self, place: ValueLocation) -> list[dict[str, Any]]:
-        """The sources of which the value is a copy, step by step."""
+        """The sources from which the value is copied, step by step."""
         steps: list[dict[str, Any]] = []
         while len(steps) < _FARTHEST:
             if place.kind == "var" and place.module.parent is None:
@@ -146,7 +145,7 @@ class _Explained(Culprits):
         return document | {name: shown[name] for name in ("root", "proofs")}
 
     def rules(self) -> list[Rule]:
-        """The rules that can give this verdict its code."""
+        """The rules that can derive a verdict with this code."""
         verdict = "warn" if self.finding.kind == "warn" else "deny"
         rules = self.plain.policies.program.rules_for(verdict)
         codes = [(rule, rule.head.arguments[0]) for rule in rules]
@@ -155,7 +154,7 @@ class _Explained(Culprits):
     # -------- what is not known yet
 
     def waiting(self, address: str, path: str) -> dict[str, Any]:
-        """A value that a verdict waits for, and why it is not known yet."""
+        """A value on which an undecided verdict depends, and why it is not known yet."""
         text = join_path(address, path)
         place = self.place(address, path)
         span = self.span(place) or self.plain.facts.owners.span(address, path)
@@ -163,6 +162,6 @@ class _Explained(Culprits):
         for at in dict.fromkeys((text, str(place) if place is not None else text)):
             try:
                 return told | {"why": self.explainer.unknown(at)}
-            except Failure:  # a part of something that is not known as a whole
+            except Failure:  # a part of an unknown value
                 continue
         return told

@@ -51,7 +51,7 @@ class QuestionSubject:
 
 
 def read_now(plan: Plan) -> list[ResourceChange]:
-    """The data sources that were read while planning, as changes that do nothing."""
+    """The data sources that were read while planning, as changes with the action no-op."""
     facts: dict[str, list[tuple[str, ...]]] = {}
     for row in plan.facts:
         facts.setdefault(row[1], []).append(row)
@@ -80,7 +80,7 @@ def read_now(plan: Plan) -> list[ResourceChange]:
 
 
 def more_causes(name: str) -> str:
-    """The title of the causes of a change that its proof does not have."""
+    """The title of the causes of a change that are not in its proof."""
     return f"More causes for {name}"
 
 
@@ -102,7 +102,7 @@ class Explainer:
         self.places = LocationLookup(context)
 
     def trace(self, subject: ResourceChange | OutputChange | None = None) -> Trace:
-        """A gatherer of facts for one question about a change, or about a value."""
+        """A trace that collects facts for one question about a change or a value."""
         self._check_assumptions()
         return self._trace(self.worlds.of(subject) if self.worlds is not None else None)
 
@@ -114,7 +114,7 @@ class Explainer:
     # ---------------------------------------------------------------- actions
 
     def action(self, address: str, verb: str = "") -> dict[str, Any]:
-        """The proof of a change's action, followed to its cause. With `verb` (a key of `verbs`) it must be one of those
+        """The proof of a change's action, traced to its cause. With `verb` (a key of `verbs`) it must be one of those
         actions. Raises Failure, with the obstacles of every rule for it."""
         asked = self.find(address)
         name = asked.name
@@ -165,7 +165,8 @@ class Explainer:
         return {**document, "chains": chains} if chains else document
 
     def _more_causes(self, name: str, because: Because | None, document: dict[str, Any]) -> list[CauseStep]:
-        """The root causes of a change that are not in the proof of its action, which has one of several reasons."""
+        """The root causes of a change that are not in the proof of its action, which contains one of several
+        reasons."""
         if because is None or because.is_guess or len(because.roots) < 2:
             return []
         rows = [step["tuple"] for step in document["proofs"].values()]
@@ -183,8 +184,8 @@ class Explainer:
             return self._check_assumptions() or self._causes()
 
     def _check_assumptions(self) -> dict[str, Because]:
-        """Compare the state with what values that count as unchanged give; where it differs, they are unknown from now
-        on. The causes if they were derived for that and hold."""
+        """Compare the state with the results of values that count as unchanged. If they differ, the values are unknown
+        from now on. Returns the causes, if they were derived for this check and remain valid."""
         if self.worlds is None or not self.worlds.assumes:
             return {}
         self.worlds.assumes = False
@@ -221,7 +222,7 @@ class Explainer:
         return evaluate(product_program("causes"), self.facts(asked), ("former_value", "planned_change"))
 
     def not_action(self, address: str, verb: str) -> dict[str, Any]:
-        """Why the change is none of the actions of a verb. Raises Failure if it is one."""
+        """Why the action of the change is not one of a verb's actions. Raises Failure if it is."""
         asked = self.find(address)
         if verb_of(asked.action) == verb:
             detail = f"The plan is to {verb} {asked.name}; omit -not to see why."
@@ -276,7 +277,7 @@ class Explainer:
         return names if address not in names else []
 
     def facts(self, asked: QuestionSubject) -> FactBase:
-        """Everything that a question about this may need."""
+        """All facts that a question about this subject may need."""
         return self._facts(asked)[0]
 
     def _facts(self, asked: QuestionSubject) -> tuple[FactBase, Trace]:
@@ -292,7 +293,7 @@ class Explainer:
         return trace.build(), trace
 
     def about(self, address: str) -> FactBase:
-        """Everything that is known about what has this address: an object that only drifted, too. Raises Failure."""
+        """All facts about the subject with this address, even if it only drifted. Raises Failure."""
         drifted = any(change.address == address for change in self.plan.drift)
         known = any(change_name(change) == address for change in self.plan.changes)
         return self.facts(QuestionSubject(address, "", ()) if drifted and not known else self.find(address))
@@ -300,7 +301,7 @@ class Explainer:
     # ---------------------------------------------------------------- unknown values
 
     def unknown(self, text: str) -> dict[str, Any]:
-        """The proof that a value is not known yet. Raises Failure when it is known, or there is no such value."""
+        """The proof that a value is not known yet. Raises Failure if it is known or does not exist."""
         base, open_ones = self.unknown_facts(text)
         proof = Prover(product_program("causes"), evaluate(product_program("causes"), base)).why(
             "unknown", (open_ones[0],)
@@ -316,7 +317,7 @@ class Explainer:
 
     def unknown_facts(self, text: str) -> tuple[FactBase, list[str]]:
         """All facts that a question about an unknown value may need, and the named places that are not known. Raises
-        Failure when the value is known, or does not exist."""
+        Failure if the value is known or does not exist."""
         trace = self.trace()
         read = self._values(trace, text)
         open_ones = [str(at) for at, value in read if not is_wholly_known(value)]
@@ -326,8 +327,8 @@ class Explainer:
         return trace.build(), open_ones
 
     def not_unknown(self, text: str) -> dict[str, Any]:
-        """Why a value is known: the obstacles of every rule for the opposite. Raises Failure when it is not known, or
-        there is no such value."""
+        """Why a value is known: the obstacles of every rule for the opposite. Raises Failure if it is not known or does
+        not exist."""
         trace = self.trace()
         read = self._values(trace, text)
         if not all(is_wholly_known(value) for _, value in read):
@@ -340,7 +341,7 @@ class Explainer:
         return {"format_version": "1.0", "goal": goal, "holds": False, "nearest": near, "rules": rules}
 
     def values_like(self, text: str) -> str:
-        """The attribute, output, local or variable that a value's name most likely meant."""
+        """The attribute, output, local or variable that a name most likely means."""
         root = self.places.context.root
         if inner := min(self._in_modules(text, root), key=lambda name: "(.terraform/" in name, default=""):
             return f" The root module does not declare it. Did you mean {inner}?"
@@ -364,7 +365,7 @@ class Explainer:
                 yield from self._in_modules(text, instance)
 
     def _values(self, trace: Trace, text: str) -> list[tuple[ValueLocation, Value]]:
-        """The places that the user names, with their values, now subjects of the trace. Raises Failure."""
+        """The places that the user names, with their values; the trace has them as subjects. Raises Failure."""
         place = self.places.read(text)
         values = trace.value(place) if place is not None else []
         if not values:
@@ -401,7 +402,7 @@ def _cause_step(root: CauseStep) -> dict[str, Any]:
 
 
 def _identity_chain(prover: Prover, row: tuple[Any, ...]) -> dict[str, Any]:
-    """The identity of an object that the plan brings to its address, with the place of the import block."""
+    """The identity of an object that is imported or moved, with the place of the import block."""
     proof = prover.why("identified", row)
     assert proof is not None and proof.rule is not None
     facts = prover.database.facts
@@ -413,8 +414,7 @@ def _identity_chain(prover: Prover, row: tuple[Any, ...]) -> dict[str, Any]:
 # Reasons why an action is not planned, in a few sentences: the action planned instead, and the conditions of the
 # nearest rules.
 #
-# The rules of rules/plan/actions.dl derive what is missing: the obstacles of the action in question. Here are words for
-# the conditions that fail, and nothing is decided.
+# The obstacles come from the rules of rules/plan/actions.dl. This module only has the words for failed conditions.
 
 
 _LACKS = {
@@ -467,7 +467,10 @@ def near_actions(
     places = FactLocations(facts)
     # decided in Python: which failed conditions of an action are reported -- it affects the output, not the plan
     failing = list(dict.fromkeys(_failing(rules)))
-    if ("changed", True) in failing:  # that it is as declared is what no-op means; its other rules are far away
+    if (
+        "changed",
+        True,
+    ) in failing:  # no-op means: as declared
         failing = [("changed", True)]
     missing = {predicate for predicate, is_negated in failing if not is_negated}
     is_unmoved = not missing.isdisjoint(("differs", "requires_replace")) and missing.issuperset(_ASKS)
@@ -501,7 +504,7 @@ def near_actions(
 
 
 def _failing(rules: Collection[dict[str, Any]]) -> Iterator[tuple[str, bool]]:
-    """(predicate, whether its absence was needed) of the conditions that fail, below those that only pass on."""
+    """(predicate, whether its absence was needed) of the failed conditions, without those that only pass on others."""
     for obstacle in rules:
         fails = obstacle["fails"]
         is_negated = fails.startswith("not ")
@@ -538,7 +541,7 @@ def _forced(name: str, relations: Mapping[str, Collection[Any]], places: FactLoc
 
 
 def _forcing(name: str, path: str, relations: Mapping[str, Collection[Any]], places: FactLocations) -> str:
-    """`ports[0] 80 -> 81 forces replacement (main.tf:3)`, where one part differs; otherwise the argument alone."""
+    """`ports[0] 80 -> 81 forces replacement (main.tf:3)` if one part differs; otherwise only the argument."""
     whole = f"{name}.{path}"
     known = relations.get("planned_change", ())
     parts = [row for row in known if row[0] == whole or row[0].startswith((f"{whole}.", f"{whole}["))]

@@ -1,1 +1,1 @@
-"""Applying: operations of providers, provisioners, the new state, in addition to the parts common to all walks."""
+"""Applying: operations of providers, provisioners, the new state, in addition to the parts that all walks share."""

@@ -69,7 +69,7 @@ def apply_managed(walk: ApplyWork, it: Instance, change: ResourceChange) -> list
         walk.record.taints[it.address] = TaintOrigin("creating it", f"{it.decl.span.filename}:{it.decl.span.line}")
     after = _write(walk, it, made, provisions or (creating and has_errors(diagnostics)))
     if provisions and made is not None:
-        walk.record.flush()  # the object exists, and provisioners may take their time
+        walk.record.flush()  # the object exists, and provisioners may take long
         diagnostics += provision_created(walk, it, made.value)
         after = _write(walk, it, made, has_errors(diagnostics))
     if deposed and has_errors(diagnostics):
@@ -84,13 +84,13 @@ def apply_managed(walk: ApplyWork, it: Instance, change: ResourceChange) -> list
 
 
 def judge(walk: ApplyWork, it: Instance, value: Value) -> list[Diagnostic]:
-    """Policy violations of an object whose values are known as far as possible before it is changed."""
+    """Policy violations of an object, checked before it is changed, with all values that are known by then."""
     guard = walk.options.guard
     return guard.decide(it.address, value) if guard is not None else []
 
 
 def _write(walk: ApplyWork, it: Instance, after: RemoteObject | None, unfinished: bool) -> RemoteObject | None:
-    """Record the object; one whose creation failed, or is not over yet, is tainted."""
+    """Record the object, tainted if its creation failed or is not finished yet."""
     assert it.objects is not None
     if after is None:
         walk.record.write(it, None)
@@ -105,8 +105,8 @@ def _write(walk: ApplyWork, it: Instance, after: RemoteObject | None, unfinished
 def _plan_again(
     walk: ApplyWork, it: Instance, current: RemoteObject | None, change: ResourceChange, problems: list[Diagnostic]
 ) -> Operation | None:
-    """The change with the values that were unknown when it was planned; None when nothing is left to do. The decision
-    is final: only the provider plans the values again. Raises Failure with all problems so far."""
+    """The change with the values that were unknown when it was planned; None if nothing is left to do. The action does
+    not change; only the provider plans the values again. Raises Failure with all problems so far."""
     config = configuration_of(it, problems)
     plain_config = unmark_deep(config)[0]
     if not is_wholly_known(plain_config):
@@ -130,7 +130,7 @@ def _plan_again(
 
 
 def _inconsistent(it: Instance, change: ResourceChange, decision: Decision, planned: Value) -> list[Diagnostic]:
-    """Why the operation differs from the plan."""
+    """Errors if the operation differs from the plan."""
     summary = "Provider produced inconsistent final plan"
     intro = f"With everything known, the provider {it.configuration} plans something else for {it.address}"
     hint = "This is a bug in the provider."
@@ -167,11 +167,11 @@ def apply_data(walk: ApplyWork, it: Instance, change: ResourceChange) -> list[Di
     return problems + walk.conditions(it, "postcondition", it.objects.instance(it.key))
 
 
-# Applying the end of objects: destroying and forgetting, current and deposed.
+# Destroying and forgetting objects, current and deposed ones.
 
 
 def destroy_current(walk: ApplyWork, it: Instance, change: ResourceChange) -> list[Diagnostic]:
-    """Destroy the current object as planned; of a data source only the record goes. Raises Failure."""
+    """Destroy the current object as planned; a data source is only removed from the state. Raises Failure."""
     if it.mode != "managed":
         walk.record.write(it, None)
         return []
@@ -239,7 +239,7 @@ def _destroy(
 
 
 def forget_instance(walk: ApplyWork, it: Instance) -> list[Diagnostic]:
-    """Take an instance with all its objects out of the state."""
+    """Remove an instance with all its objects from the state."""
     instance = walk.record.state.instance(it.resource_address, it.key)
     if instance is None or instance.current is None:
         return []
@@ -252,7 +252,7 @@ def forget_instance(walk: ApplyWork, it: Instance) -> list[Diagnostic]:
 
 
 def forget_deposed(walk: ApplyWork, it: Instance) -> list[Diagnostic]:
-    """Take a deposed object out of the state."""
+    """Remove a deposed object from the state."""
     walk.record.write(it, None, it.deposed)
     return []
 
@@ -297,7 +297,7 @@ def provision_created(walk: ApplyWork, it: Instance, value: Value) -> list[Diagn
 
 
 def provision_departing(walk: ApplyWork, it: Instance, value: Value) -> list[Diagnostic]:
-    """Run the destroy-time provisioners of an object that is about to be destroyed."""
+    """Run the destroy-time provisioners of an object before it is destroyed."""
     wanted = destroy_provisioners(walk, it)
     if not wanted:
         return []
@@ -352,7 +352,7 @@ def _run(walk: ApplyWork, it: Instance, wanted: Iterable[Provisioner], scope: Mo
 
 
 def _output(walk: ApplyWork, it: Instance, type: str, marks: frozenset[object]) -> Callable[[str], None]:
-    """The receiver of a provisioner's output. It may contain secrets."""
+    """The callback for a provisioner's output, which may contain secrets."""
     hidden = "ephemeral" if EPHEMERAL in marks else "sensitive" if SENSITIVE in marks else ""
 
     def show(text: str) -> None:

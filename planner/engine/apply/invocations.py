@@ -1,4 +1,4 @@
-"""Invoking actions before and after the change of an object, as it was planned."""
+"""Invoking actions before and after the change of an object, as planned."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from planner.world.state.taint_record import TaintOrigin
 def invoke_actions(
     walk: ApplyWork, it: Instance, step: str, position: str, caller: Value, problems: list[Diagnostic]
 ) -> bool:
-    """Invoke what was planned before or after a step (create, update, delete) of an object, whose value is `caller`,
-    one after the other, until one fails that stops the work. Whether the object counts as tainted by that."""
+    """Invoke the actions planned before or after a step (create, update, delete) of an object, whose value is `caller`,
+    one after the other, until a failure stops the work. Returns whether a failure taints the object."""
     for invocation in walk.invocations.get((it.address, step, position), ()):
         reported = _invoke(walk, it, invocation, step, caller)
         effects = failure_effects(invocation.on_failure, invocation.event) if has_errors(reported) else frozenset()
@@ -73,7 +73,7 @@ def _invoke(walk: ApplyWork, it: Instance, invocation: Invocation, step: str, ca
 
 
 def invoke_requested(walk: ApplyWork, decl: ResourceDecl, config_address: str) -> list[Diagnostic]:
-    """Invoke what -invoke named; a failure ends it."""
+    """Invoke the actions that -invoke names, until one fails."""
     problems: list[Diagnostic] = []
     for invocation in walk.requested.get(config_address, ()):
         module = walk.context.module(parse_module(invocation.module))
@@ -96,7 +96,7 @@ def invoke_requested(walk: ApplyWork, decl: ResourceDecl, config_address: str) -
 
 
 def invoke(walk: ApplyWork, invocation: Invocation, config: Value, action: Instance | None) -> list[Diagnostic]:
-    """Invoke an action with a configuration, and record its begin and its end. Raises Failure."""
+    """Invoke an action with a configuration, and record its start and end. Raises Failure."""
     address, body = invocation.address, action.body if action is not None else None
     plain, marks = unmark_deep(config)
     if not is_wholly_known(plain):
@@ -107,7 +107,7 @@ def invoke(walk: ApplyWork, invocation: Invocation, config: Value, action: Insta
         provider: Provider = action.provider
     else:
         provider = walk.providers.instance(invocation.provider, invocation.provider_key, address)
-    walk.record.flush()  # the action may take its time, and what was done before it is not to be lost
+    walk.record.flush()  # the action may take long, and earlier work must not be lost
     number = walk.record.begin(address, "invoke")
     walk.hooks.action_start(address, invocation.caller)
     result = provider.invoke_action(invocation.type, plain, _progress(walk, invocation, marks))
@@ -122,7 +122,7 @@ def invoke(walk: ApplyWork, invocation: Invocation, config: Value, action: Insta
 
 
 def _progress(walk: ApplyWork, invocation: Invocation, marks: frozenset[Mark]) -> Callable[[str], None]:
-    """The receiver of an action's messages."""
+    """The callback for an action's messages."""
     hidden = _hidden(walk, marks)
 
     def show(text: str) -> None:
@@ -133,7 +133,7 @@ def _progress(walk: ApplyWork, invocation: Invocation, marks: frozenset[Mark]) -
 
 
 def _hidden(walk: ApplyWork, marks: frozenset[Mark]) -> str:
-    """Why an action's messages are not shown: they may contain what is secret in its configuration; "" if they are."""
+    """Why an action's messages are hidden: they may contain secrets from its configuration; "" if they are shown."""
     kind = "ephemeral" if EPHEMERAL in marks else "sensitive" if SENSITIVE in marks else ""
     if not kind or (walk.hooks.show_sensitive and kind == "sensitive"):
         return ""

@@ -37,12 +37,12 @@ class Operation:
 
 
 class OperationProgress:
-    """Reports one operation to the journal and the hooks from its start to its end, and counts it when it succeeds.
-    Raises Failure when the start cannot be recorded."""
+    """Reports an operation to the journal and the hooks, and counts it if it succeeds. Raises Failure if the start
+    cannot be recorded."""
 
     def __init__(self, walk: ApplyWork, it: Instance, action: str, before: Value) -> None:
         self.walk, self.it, self.action = walk, it, action
-        # Pure computations are not flushed to disk at once: losing them with the whole machine loses nothing real.
+        # Pure computations are not flushed to disk immediately: if the machine crashes, no real object is lost.
         self.durable = not walk.is_inline(it.node)
         self.number = walk.record.start(it, action, self.durable)
         self.began = monotonic()
@@ -50,7 +50,7 @@ class OperationProgress:
         walk.hooks.apply_start(it.address, action, identity, it.deposed)
 
     def end(self, problems: list[Diagnostic], value: Value) -> None:
-        """`value` is the object as it is now, Null when there is none."""
+        """`value` is the current object; Null if there is none."""
         it, hooks, elapsed = self.it, self.walk.hooks, monotonic() - self.began
         self.walk.record.end(self.number, self.durable)
         if has_errors(problems):
@@ -62,7 +62,7 @@ class OperationProgress:
 
 
 def recorded_object(walk: ApplyWork, it: Instance) -> tuple[RemoteObject | None, list[Diagnostic]]:
-    """The object as the state has it now; None when there is none. Raises Failure when it cannot be read."""
+    """The current object in the state; None if there is none. Raises Failure if it cannot be read."""
     record = walk.record.state.object(it.resource_address, it.key, it.deposed)
     if record is None:
         return None, []
@@ -75,8 +75,8 @@ def recorded_object(walk: ApplyWork, it: Instance) -> tuple[RemoteObject | None,
 def carry_out(
     it: Instance, operation: Operation, current: RemoteObject | None, problems: list[Diagnostic]
 ) -> RemoteObject | None:
-    """Let the provider do it. Gives the object as it is then with its record, None when there is none; what went wrong
-    is added to `problems`. After a failure that is what is known of the object all the same."""
+    """Let the provider do the operation. Returns the resulting object with its record, or None if there is none;
+    problems are added to `problems`. After a failure, the result is as much of the object as is known."""
     before, after = unmark_deep(operation.before)[0], unmark_deep(operation.after)[0]
     # decided in Python: an update of marks alone needs no provider -- a comparison of two objects, value by value
     if operation.action == "update" and current is not None and _marks_only(operation, before, after):

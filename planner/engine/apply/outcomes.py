@@ -1,4 +1,4 @@
-"""The outcome of each planned change of an apply that failed: what was done of it, and why not more."""
+"""The outcome of each planned change in a failed apply: how much of it was done, and why not more."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ STEPS = frozenset((MAKING, "instance_destroy", "deposed_destroy", "instance_forg
 
 @frozen
 class Outcome:
-    """`kind` is one of the words above, `error` the first error."""
+    """`kind` is one of the words above; `error` is the first error."""
 
     kind: str
     error: str = ""

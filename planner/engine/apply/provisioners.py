@@ -1,9 +1,8 @@
 """Provisioners, which run after an object was created or before it is destroyed: their schemas, and `local-exec`.
 
-`file` and `remote-exec` are in `remote_provisioners`. A local command runs in a process group of its own with no input;
-its output, standard error included, is reported line by line. Stopping ends the whole group: first SIGTERM, a moment
-later SIGKILL.
-"""
+`file` and `remote-exec` are in `remote_provisioners`. A local command runs in its own process group without input; its
+output, standard error included, is reported line by line. Stopping ends the whole group: first SIGTERM, a moment later
+SIGKILL."""
 
 from __future__ import annotations
 
@@ -39,7 +38,7 @@ GRACE = 1.0
 
 
 def unsupported(type: str) -> AttributeDiagnostic | None:
-    """Why a provisioner of this type cannot run; None when it can."""
+    """Why a provisioner of this type cannot run; None if it can."""
     if type == "local-exec":
         return None
     if type not in REMOTE:
@@ -53,7 +52,7 @@ def unsupported(type: str) -> AttributeDiagnostic | None:
 
 @cache
 def provisioner_schema(type: str) -> BlockSchema | None:
-    """The schema of a provisioner's block without the meta-arguments; None when there is no such type."""
+    """The schema of a provisioner's block without the meta-arguments; None for an unknown type."""
     if type == "file":
         return BlockSchema(
             {
@@ -84,7 +83,8 @@ def provisioner_schema(type: str) -> BlockSchema | None:
 
 
 def validate_provisioner(type: str, config: Value | None) -> list[AttributeDiagnostic]:
-    """Problems of a decoded, unmarked configuration; unknown values are none. None: those of any configuration."""
+    """Problems of a decoded, unmarked configuration. Unknown values are not problems. Without a configuration, the
+    problems of any configuration."""
     problem = unsupported(type)
     if problem is not None:
         return [problem]
@@ -118,7 +118,7 @@ def _may_be_text(value: Value) -> bool:
 
 
 def validate_connection(type: str, connection: Value) -> list[AttributeDiagnostic]:
-    """Problems of the decoded, unmarked connection of a provisioner of this type; unknown values are none."""
+    """Problems of the decoded, unmarked connection of a provisioner of this type; unknown values are not problems."""
     if connection.__class__ is Unknown:
         return []
     if connection["type"] != "winrm":
@@ -133,7 +133,7 @@ def validate_connection(type: str, connection: Value) -> list[AttributeDiagnosti
 
 
 def _ssh_problems(connection: Value) -> list[AttributeDiagnostic]:
-    """Settings that no connection can be made with, whatever the host is like."""
+    """Settings with which no connection to any host is possible."""
     wrong: dict[str, str] = {}
     type = _text(connection["type"])
     if type not in ("", "ssh"):
@@ -156,9 +156,8 @@ def _ssh_problems(connection: Value) -> list[AttributeDiagnostic]:
 def run_provisioner(
     type: str, config: Value, connection: Value | None, output: Callable[[str], None], stop: Any = None
 ) -> list[AttributeDiagnostic]:
-    """Run a provisioner to its end with a wholly known, unmarked configuration, passing on each line of output.
-
-    `stop` (a threading.Event) ends it early. Gives the problems: none means success."""
+    """Run a provisioner with a completely known, unmarked configuration, and pass on each line of output. `stop` (a
+    threading.Event) ends it early. Returns the problems, which are empty on success."""
     problems = validate_provisioner(type, config)
     if problems or type == "local-exec":
         return problems or _local_exec(config, output, stop)
@@ -220,8 +219,8 @@ _STARTING = Lock()
 
 @atexit.register
 def end_all() -> None:
-    """Kill every command that still runs: the process ends without waiting for them."""
-    _STARTING.acquire(timeout=5)  # and kept: nothing starts any more
+    """Kill every running command, before the process ends without waiting for them."""
+    _STARTING.acquire(timeout=5)  # never released, so that nothing starts anymore
     for process in list(_RUNNING):
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)

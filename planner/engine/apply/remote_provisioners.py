@@ -1,8 +1,7 @@
 """The provisioners `file` and `remote-exec`, which work over ssh.
 
-A connection that fails is tried again until its timeout, since the host may still be starting; only a wrong host key
-and what is wrong in the configuration end it at once. Scripts are uploaded for their user alone and removed, whether or
-not they succeed.
+A failed connection is retried until its timeout, because the host may still be starting; only a wrong host key or an
+error in the configuration ends it immediately. Scripts are uploaded readable only for their user, and always removed.
 """
 
 from __future__ import annotations
@@ -159,7 +158,7 @@ def _without_brackets(host: str) -> str:
 
 
 def _agent(wanted: Value, identity: str) -> Agent | None:
-    """The agent: wanted, or there and not refused."""
+    """The SSH agent, if it is requested, or available and not disabled."""
     socket = os.environ.get("SSH_AUTH_SOCK", "")
     if wanted is True and not socket:
         raise SshError("agent is true, but there is no SSH agent: SSH_AUTH_SOCK is not set", lasting=True)
@@ -175,7 +174,7 @@ def _timeout(written: str) -> float:
 
 
 def _announcement(it: SshConnection) -> str:
-    """The lines of output that describe the way to the host."""
+    """The lines of output that describe the connection to the host."""
     route = it.route
     lines = ["Connecting to remote host via SSH...", *_login_lines(route.target, route.agent)]
     lines.append(f"  Target Platform: {'windows' if it.windows else 'unix'}")
@@ -209,7 +208,7 @@ def _word(value: object) -> str:
 
 
 async def _connect(it: SshConnection, stack: AsyncExitStack, output: Callable[[str], None] | None) -> Any:
-    """Connect, again and again until the timeout. Raises SshError."""
+    """Connect, with retries until the timeout. Raises SshError."""
     last, delay = "", 0.0
     try:
         async with asyncio.timeout(it.timeout):

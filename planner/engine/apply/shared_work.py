@@ -35,19 +35,19 @@ from planner.world.state.taint_record import TaintOrigin
 
 
 class Guard(Protocol):
-    """Has the last word on an object, or on a provider configuration, when its values are known."""
+    """Decides whether an object or a provider configuration is allowed when its values are known."""
 
     def decide(self, address: str, value: Value) -> list[Diagnostic]:
-        """Reasons why an object must not get this value: called before anything is done to it."""
+        """Reasons why an object must not get this value; called before the object is changed."""
 
     def done(self, address: str, value: Value) -> None:
-        """The object now has this value; Null when it does not exist any more."""
+        """Record that the object now has this value; Null if it no longer exists."""
 
 
 @frozen(eq=False, kw_only=True)
 class ApplyOptions(WalkOptions):
-    """`journal`: records every change at once. `snapshots`: write the current state, now and then.
-    `suppress_forget_errors`: a plan that destroys everything may leave forgotten objects behind without an error."""
+    """`journal`: records every change immediately. `snapshots`: writes the current state periodically.
+    `suppress_forget_errors`: a destroy plan may leave forgotten objects behind without an error."""
 
     suppress_forget_errors: bool = False
     journal: Journal | None = None
@@ -57,8 +57,8 @@ class ApplyOptions(WalkOptions):
 
 
 class ApplyWork(ConfigurationWalk):
-    """The services of an apply walk for the work on an instance, which returns its problems and writes to `record`
-    alone."""
+    """The services of an apply walk for work on an instance. Such work returns its problems and changes only
+    `record`."""
 
     def __init__(
         self,
@@ -98,13 +98,14 @@ class ApplyWork(ConfigurationWalk):
         self.replacement_first = {row[0] for row in relation(graph, "replacement_first")}
 
     def depose(self, it: Instance) -> str:
-        """Set the current object aside under the key that the graph expects; that key, "" without an object."""
+        """Make the current object deposed, under the key that the graph expects. Returns that key, "" without an
+        object."""
         return self.record.state.depose(it.resource_address, it.key, self.deposed_keys.get(it.address, ""))
 
 
 class RemainingObjects(StateObjects):
-    """The objects of the state before the apply, without those that are going to be destroyed: they are gone after the
-    walk, so no value may be made from them. The walk sets the objects that it changes."""
+    """The objects of the state before the apply, without those that will be destroyed, because no value may depend on
+    these. The walk sets the objects that it changes."""
 
     def __init__(self, state: State, schemas: Schemas, leaving: Collection[ResourceChange]) -> None:
         super().__init__(state, schemas)
@@ -118,12 +119,12 @@ class RemainingObjects(StateObjects):
         return result if result is None or leaving is None else [key for key in result if key not in leaving]
 
 
-# The progress of an apply: the present state, its journal, and the number of changed objects.
+# The progress of an apply: the current state, its journal, and the number of changed objects.
 
 
 class ApplyRecord:
-    """The state under work and the counts. Nodes may change it from several threads. Every change goes into the journal
-    too, if there is one, and `snapshots` are taken of it."""
+    """The current state and the counts. Nodes may change them from several threads. Every change is also written to the
+    journal, if any, and to `snapshots`."""
 
     def __init__(self, prior: State, journal: Journal | None = None, snapshots: Snapshots | None = None) -> None:
         self.journal = journal
@@ -136,7 +137,7 @@ class ApplyRecord:
             if snapshots is not None:
                 snapshots.changed()
 
-        self.state = StateBuilder(prior, changed)  # no method of this object: nothing is to be left in circles
+        self.state = StateBuilder(prior, changed)  # not a method of this object, which would make a reference cycle
         if snapshots is not None:
             snapshots.begin(self.state.snapshot)
         self._lock = Lock()
@@ -149,7 +150,7 @@ class ApplyRecord:
         """the vertices whose operation succeeded, even where a condition on the result does not hold"""
 
     def write(self, it: Instance, record: ObjectState | None, deposed: str = "") -> None:
-        """Put the object's record into the state, or take it out."""
+        """Write the object's record to the state, or remove it."""
         if record is None:
             self.state.remove_object(it.resource_address, it.key, deposed)
         else:
@@ -157,16 +158,16 @@ class ApplyRecord:
 
     @property
     def has_begun(self) -> bool:
-        """Whether any operation was begun, or any instance changed."""
+        """Whether any operation began or any instance changed."""
         return self._begun.is_set()
 
     def start(self, it: Instance, action: str, durable: bool) -> int:
-        """An operation is about to begin; its number. Raises Failure when that cannot be recorded."""
+        """Record that an operation begins, and return its number. Raises Failure if that cannot be recorded."""
         self._begun.set()
         return self.journal.start(it.address, it.deposed, action, durable) if self.journal is not None else 0
 
     def begin(self, address: str, action: str) -> int:
-        """The begin of other work than an operation on an object of the state; its number. Raises Failure."""
+        """Record the start of work other than an operation on an object, and return its number. Raises Failure."""
         self._begun.set()
         return self.journal.start(address, "", action, True) if self.journal is not None else 0
 
@@ -176,11 +177,11 @@ class ApplyRecord:
             self.journal.end(number, durable)
 
     def flush(self) -> None:
-        """Put everything on the disk that was recorded so far."""
+        """Write everything that was recorded so far to the disk."""
         if self.journal is not None:
             self.journal.flush()
 
     def count(self, action: str) -> None:
-        """An operation has ended well."""
+        """Count a successful operation."""
         with self._lock:
             self.counts[action] += 1

@@ -3,9 +3,8 @@
     apply_walk(graph, plan, config, variables, schemas, options, hooks)  ->  Outcome
 
 The actions were decided while planning; the graph determines the order. Here everything that the plan left unknown is
-evaluated, providers do their work, and the state is updated after each operation, so that whatever happens it lists
-the existing objects.
-"""
+evaluated, providers do their work, and the state is updated after each operation, so that it always lists the existing
+objects."""
 
 from __future__ import annotations
 
@@ -55,7 +54,7 @@ from planner.world.state.taint_record import TaintOrigin
 
 @frozen(eq=False)
 class ApplyResult:
-    """The state after an apply, as far as it came, diagnostics, and how many objects were handled how."""
+    """The state after a complete or partial apply, diagnostics, and the number of objects by operation."""
 
     state: State
     diagnostics: tuple[Diagnostic, ...]
@@ -78,7 +77,7 @@ def apply_walk(
     options: ApplyOptions,
     hooks: Hooks | None = None,
 ) -> ApplyResult:
-    """Walk an apply graph. `variables` are the values that the plan was made with."""
+    """Walk an apply graph. `variables` are the values of the plan."""
     with collector_paused():
         walk = ApplyWalk(graph, plan, config, variables, schemas, options, hooks or Hooks())
         try:
@@ -111,7 +110,7 @@ class ApplyWalk(ApplyWork):
     _opening: dict[str, Instance]
     """ephemeral resources that became vertices of their own"""
 
-    # ---------------------------------------------------------------- the whole
+    # ---------------------------------------------------------------- the walk as a whole
 
     def apply(self) -> ApplyResult:
         self._opening = {}
@@ -122,7 +121,7 @@ class ApplyWalk(ApplyWork):
         )
 
     def _announce(self) -> None:
-        """Report which objects with conditions there are, and the actions without any work: imports."""
+        """Report the objects with conditions, and imports, which need no work."""
         table: dict[tuple[str, str], list[str]] = {}
         for result in self.plan.checks:
             addresses = table.setdefault((result.kind, result.config_address), [])
@@ -266,7 +265,7 @@ class ApplyWalk(ApplyWork):
         return expansion.warnings
 
     def _record(self, node: Node, module: ModuleInstance, decl: ResourceDecl | None) -> None:
-        """From now on the state knows the resource, even if none of its instances comes into being."""
+        """Record the resource in the state, even if none of its instances is created."""
         configuration = self.configurations.get(node.name)
         if decl is not None and decl.mode in ("managed", "data") and configuration is not None:
             self.record.state.declare(module.text, decl.mode, decl.type, decl.name, configuration)
@@ -289,7 +288,7 @@ class ApplyWalk(ApplyWork):
         return forget_deposed(self, self._recorded(node))
 
     def root(self, node: Node) -> list[Diagnostic]:
-        """All went well: what has no instances need not be remembered."""
+        """After success, remove resources without instances from the state."""
         self.record.state.remove_empty()
         return []
 
@@ -315,7 +314,7 @@ class ApplyWalk(ApplyWork):
         return config.resources.get(address.config.relative) if config is not None else None
 
     def _declared(self, node: Node, change: ResourceChange) -> Instance:
-        """The instance of a vertex that applies. Raises Failure when the configuration does not declare it."""
+        """The instance of a vertex that applies. Raises Failure if the configuration does not declare it."""
         address = parse_resource_instance(node.object)
         decl, module = self._declaration(address), self.context.module(address.module)
         repetition: Repetition | None = None
@@ -333,7 +332,7 @@ class ApplyWalk(ApplyWork):
         return it
 
     def _recorded(self, node: Node) -> Instance:
-        """The instance of a vertex that takes an object away, as the state knows it. Raises Failure."""
+        """The instance of a vertex that destroys or forgets an object, from the state. Raises Failure."""
         address = parse_resource_instance(node.object)
         change, module = self._change(node), self.context.module(address.module)
         return self._instance(node, address, change, change.provider_key, module, self._declaration(address))
@@ -382,8 +381,8 @@ class ApplyWalk(ApplyWork):
 
 
 def apply_output(walk: ApplyWork, module: ModuleInstance, name: str, config_address: str) -> list[Diagnostic]:
-    """Evaluate an output of one module instance, if planning did not know it already; that of the root module becomes
-    part of the state, or leaves it when everything is destroyed."""
+    """Evaluate an output of one module instance, unless it was known while planning. An output of the root module is
+    written to the state, or removed from it if everything is destroyed."""
     if walk.destroys and module.parent is None:
         walk.record.state.remove_output(name)
         return []
@@ -415,7 +414,7 @@ def apply_output(walk: ApplyWork, module: ModuleInstance, name: str, config_addr
 
 
 def _planned_output(walk: ApplyWork, name: str) -> Value:
-    """The value of a root output when planning already knew it."""
+    """The value of a root output that was known while planning."""
     planned = walk.planned_outputs.get(name)
     if planned is None or not is_wholly_known(planned.after):
         return None

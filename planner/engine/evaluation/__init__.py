@@ -1,1 +1,1 @@
-"""Evaluation of a configuration, common to all walks: contexts, scopes, repetition, conditions, providers, objects."""
+"""Evaluation of a configuration, shared by all walks: contexts, scopes, repetition, conditions, providers, objects."""

@@ -1,4 +1,4 @@
-"""Actions as walks invoke them: the instance that a trigger names, its configuration, and the trigger's condition."""
+"""Actions that walks invoke: the instance that a trigger names, its configuration, and the trigger's condition."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from planner.language.syntax.nodes import Traversal, Variable
 
 
 class CallerScope(ModuleScope):
-    """The scope of an action's configuration: `caller` is the object that invokes it (None: nothing does)."""
+    """The scope of an action's configuration: `caller` is the object that invokes it, if any."""
 
     def __init__(self, scope: ModuleScope, caller: Value) -> None:
         super().__init__(scope.module, scope.repetition)
@@ -41,7 +41,7 @@ class CallerScope(ModuleScope):
 
 
 def find_action(module: ModuleConfig, ref: ActionReference) -> ResourceDecl:
-    """The block that a trigger names. Raises Failure when the module has none."""
+    """The block that a trigger names. Raises Failure if the module has none."""
     decl = module.resources.get(ref.action)
     if decl is not None:
         return decl
@@ -53,7 +53,7 @@ def find_action(module: ModuleConfig, ref: ActionReference) -> ResourceDecl:
 
 
 def key_problems(decl: ResourceDecl, ref: ActionReference) -> list[Diagnostic]:
-    """Whether the reference has a key just where the action has count or for_each."""
+    """Errors if the reference has a key and the action has no count or for_each, or the other way round."""
     repeated = "count" if decl.count is not None else "for_each" if decl.for_each is not None else ""
     if bool(repeated) == (ref.key is not None):
         return []
@@ -88,7 +88,7 @@ def action_instance(walk: ConfigurationWalk, it: Instance, ref: ActionReference,
 def instance_of(
     walk: ConfigurationWalk, module: ModuleInstance, decl: ResourceDecl, key: InstanceKey, repetition: Repetition
 ) -> Instance:
-    """An instance of an action. Raises Failure when it has no schema or no provider."""
+    """An instance of an action. Raises Failure if it has no schema or no provider."""
     config_address = str(ResourceAddress(module.address.config, "action", decl.type, decl.name))
     node = f"{config_address} (expand)"
     return walk.declared_instance(
@@ -108,7 +108,7 @@ def key_of(expr: Expr, scope: ModuleScope) -> int | str:
 
 
 def condition_value(trigger: ActionTrigger, scope: ModuleScope) -> str:
-    """The value of a trigger's condition: true, false or unknown. Raises Failure when it has no such value."""
+    """The value of a trigger's condition: true, false or unknown. Raises Failure for any other value."""
     assert trigger.condition is not None
     expr = trigger.condition
     value, problems = try_evaluate(expr.node, scope, expr.source)
@@ -140,7 +140,7 @@ def action_config(action: Instance, caller: Value) -> tuple[Value, list[Diagnost
 
 
 def calling_object(module: ModuleInstance, caller: str) -> Value:
-    """The object of an instance in the same module that triggers an action; None when there is none."""
+    """The object of an instance in the same module that triggers an action; None if there is none."""
     address = parse_resource_instance(caller)
     return module.resource(address.config.relative).instance(address.key)
 

@@ -59,7 +59,7 @@ class RuleResult:
     diagnostics: tuple[Diagnostic, ...] = ()
 
     def about(self, kind: str, address: str, rule: RuleKind) -> Iterator[Diagnostic]:
-        """Diagnostics about the condition of an object (`kind` as in `CheckedObject`), and others."""
+        """Marks the diagnostics of a condition with its object (`kind` as in `CheckedObject`)."""
         for d in self.diagnostics:
             yield evolve(d, checked=CheckedObject(kind, address, rule)) if d.code in _VERDICTS else d
 
@@ -68,8 +68,8 @@ class RuleResult:
 
 
 def check_rule(rule: CheckRule, kind: RuleKind, scope: Scope, severity: Severity = "error") -> RuleResult:
-    """Whether a condition holds. A failed one gives a diagnostic of that severity; problems of the condition itself are
-    always errors."""
+    """Whether a condition holds. A failed condition causes a diagnostic of that severity; problems of the condition
+    itself are always errors."""
     message, problems = message_of(rule.error_message, scope)
     value, more = try_evaluate(rule.condition.node, scope, rule.condition.source)
     problems += [d for d in more if d not in problems]
@@ -141,8 +141,8 @@ def operands(rule: CheckRule, scope: Scope) -> tuple[tuple[str, str], ...]:
 
 
 def observed_values(rule: CheckRule, scope: Scope) -> dict[str, Any]:
-    """The operand values and, where a condition compares two values for equality, these: for the diagnostic of its
-    failure."""
+    """The values of the operands and, if a condition compares two values for equality, these values, for the diagnostic
+    of its failure."""
     node, source = rule.condition.node, rule.condition.source
     result: dict[str, Any] = {"values": operands(rule, scope)}
     if isinstance(node, Binary) and node.operator == "==":
@@ -170,7 +170,7 @@ def _raw_message(expr: Expr | None, scope: Scope) -> tuple[Value, list[Diagnosti
 
 
 def message_of(expr: Expr | None, scope: Scope) -> tuple[str, list[Diagnostic]]:
-    """The message of a failed condition; "" when it is not known or must not be shown."""
+    """The message of a failed condition; "" if it is not known or must not be shown."""
     value, problems = _raw_message(expr, scope)
     if expr is None or has_errors(problems):
         return "", problems
@@ -224,7 +224,7 @@ class CheckState:
             self._objects[kind, address] = None
 
     def announce(self, kind: str, config_address: str, addresses: Iterable[str]) -> None:
-        """These are all objects of the block. Blocks without conditions are ignored."""
+        """Announce all objects of a block. Blocks without conditions are ignored."""
         rules = self._rules.get((kind, config_address))
         if rules is None:
             return
@@ -236,7 +236,7 @@ class CheckState:
                 }
 
     def report(self, kind: str, config_address: str, address: str, rule: RuleKind, i: int, result: RuleResult) -> None:
-        """The result of a rule for an object that was announced."""
+        """Record the result of a rule for an announced object."""
         with self._lock:
             objects = self._objects.get((kind, config_address))
             if objects is not None and address in objects:
@@ -251,8 +251,8 @@ class CheckState:
             return summary(objects.get(address, {}).values())
 
     def results(self) -> tuple[CheckResult, ...]:
-        """One result for each object, sorted; one without address for a block that has no objects, none for a block
-        whose objects were never announced."""
+        """One result for each object, sorted. A block without objects has one result without an address; a block whose
+        objects were never announced has none."""
         items = []
         for (kind, config_address), objects in sorted(self._objects.items()):
             if objects is None:
@@ -271,7 +271,7 @@ class CheckState:
 
 
 def summary(statuses: Iterable[Status]) -> Status:
-    """The worst of several: error, fail, unknown, pass."""
+    """The worst of several statuses, in the order error, fail, unknown, pass."""
     items = set(statuses)
     for status in ("error", "fail", "unknown"):
         if status in items:
@@ -310,7 +310,7 @@ def _checkable(config: Config) -> list[tuple[str, str, dict[RuleKind, int]]]:
 
 
 class SelfReferences:
-    """References of the bodies of resources to the resources themselves, looked for once a block."""
+    """References of the bodies of resources to the resources themselves, searched once for each block."""
 
     def __init__(self) -> None:
         self._of: dict[ResourceDecl, list[tuple[InstanceKey, Diagnostic]]] = {}
@@ -321,7 +321,7 @@ class SelfReferences:
             return []
         if it.decl not in self._of:
             self._of[it.decl] = list(_self_references(it.decl, it.schema.block))
-        # The resource as a whole and the instance are both out of bounds; without a key they have one name.
+        # References to the resource as a whole and to the instance are both errors; without a key they have one name.
         return [problem for own in (None, it.key) for key, problem in self._of[it.decl] if key == own]
 
 
@@ -330,7 +330,7 @@ def path_name(path: Iterable[tuple[str, Any]]) -> str:
 
 
 def unknown_arguments(value: Value) -> str:
-    """The arguments that are unknown, or have unknown parts, for a message; "" when the value is wholly known."""
+    """The arguments that are unknown, or have unknown parts, for a message; "" if the value is completely known."""
     return ", ".join(sorted({path_name(path) for path in unknown_paths(value)}))
 
 
@@ -370,7 +370,7 @@ def storage_problems(it: Instance, config: Value) -> list[Diagnostic]:
 
 
 def infinite_number(what: str, span: Span | None) -> Diagnostic:
-    """The problem of an infinite number that is to be stored, as 1/0 is."""
+    """The problem of storing an infinite number, such as 1/0."""
     detail = f"{what} is infinite, and neither a state nor a plan can store an infinite number."
     return error("plan.infinite_number", "Infinite number", detail, span)
 

@@ -1,7 +1,6 @@
 """The common parts of walks over a configuration: values, modules, providers and checks, and queries about instances.
 
-Planning and applying treat objects differently; the rest of a configuration means the same to both.
-"""
+Planning and applying treat objects differently, but the rest of a configuration alike."""
 
 from __future__ import annotations
 
@@ -37,7 +36,8 @@ from planner.logic.model.graph import Graph, Node
 from planner.world.state.build import StateBuilder
 from planner.world.state.model import ObjectState
 
-# The base of all walks over a configuration: vertices whose work a table names, driven in the order of the graph.
+# The base of all walks over a configuration: a table names the work of each kind of vertex, which is run in the order
+# of the graph.
 
 
 VertexWork: TypeAlias = Callable[[Node], "WorkResult | list[Diagnostic]"]
@@ -46,8 +46,8 @@ VertexWork: TypeAlias = Callable[[Node], "WorkResult | list[Diagnostic]"]
 
 @frozen(eq=False, kw_only=True)
 class WalkOptions:
-    """Options of every walk that may call providers. `parallelism`: how many provider calls at a time,
-    `provider_limits`: how many of one provider (by its source address)."""
+    """Options of every walk that may call providers. `parallelism`: the maximum number of concurrent provider calls;
+    `provider_limits`: the maximum for each provider (by source address)."""
 
     parallelism: int = 10
     provider_limits: Mapping[str, int] = field(factory=dict)
@@ -58,8 +58,8 @@ class WalkOptions:
 
 
 class VertexWalk:
-    """Work on the vertices of a graph (walk.machine.Work). `WORK` names the method for each kind of vertex;
-    at the others there is nothing to do."""
+    """Work on the vertices of a graph (walk.machine.Work). `WORK` names the method for each kind of vertex; other
+    vertices need no work."""
 
     WORK: ClassVar[Mapping[str, str]] = {}
 
@@ -79,19 +79,19 @@ class VertexWalk:
         return WorkResult(tuple(answer)) if answer else NOTHING
 
     def take_apart(self) -> None:
-        """Release the data of a walk that is over."""
+        """Release the data of a finished walk."""
         self._work.clear()
         self.context.take_apart()
 
     def run_all(self) -> list[Diagnostic]:
-        """The work on all vertices, one after the other, once."""
+        """Do the work of all vertices once, one after the other."""
         problems = walk_straight(self.graph.numbered, self)
-        self._work.clear()  # methods of this very object: nothing is to be left in circles
+        self._work.clear()  # methods of this object, which would be reference cycles
         return list(problems)
 
 
 class ValueWalk(VertexWalk):
-    """The vertices that only have values: variables, locals, and the instances of modules."""
+    """Work on vertices that only have values: variables, locals, and module instances."""
 
     def __init__(self, graph: Graph, context: EvaluationContext, variables: Mapping[str, RootVariable]) -> None:
         super().__init__(graph, context)
@@ -143,8 +143,7 @@ def module_path(module: str) -> ModulePath:
 
 
 class ConfigurationWalk(ValueWalk):
-    """The work on the vertices that are the same in every walk that calls providers, and the data shared by that
-    work."""
+    """Work on vertices that is the same in every walk that calls providers, and its shared data."""
 
     configurations: dict[str, str]
     """the provider configuration of each vertex, in walks that call configured providers"""
@@ -217,11 +216,11 @@ class ConfigurationWalk(ValueWalk):
             repetition=repetition,
         )
 
-    # ---------------------------------------------------------------- the whole
+    # ---------------------------------------------------------------- the walk as a whole
 
     def drive(self, verb: str, interrupted: Diagnostic, *listeners: Callable[[], None]) -> list[Diagnostic]:
-        """Do all the work as far as possible and return its diagnostics. `verb`: its name; `interrupted`: the
-        diagnostic when it was stopped; `listeners` are called when it is to stop."""
+        """Do all possible work and return its diagnostics. `verb`: the name of the work; `interrupted`: the diagnostic
+        if it was stopped; `listeners` are called when it should stop."""
         machine, options = Machine(self.graph.numbered), self.driving
         heard = (self.providers.stop, *listeners)
         for listener in heard:
@@ -247,7 +246,7 @@ class ConfigurationWalk(ValueWalk):
         return [*problems, interrupted] if result.stopped else problems
 
     def provider_of(self, node: str) -> str:
-        """The source address of the provider that the work on a vertex calls, "" for none."""
+        """The source address of the provider that the work of a vertex calls, "" for none."""
         raise NotImplementedError
 
     # ---------------------------------------------------------------- values
@@ -297,7 +296,7 @@ class ConfigurationWalk(ValueWalk):
         return problems
 
     def _function(self, module: ModuleInstance, name: str) -> Function | None:
-        """The function that a call in a module names, of the provider configuration that the rules derive. Raises
+        """The function that a call in a module names, from the provider configuration that the rules derive. Raises
         Failure."""
         parts = name.split("::")
         if len(parts) not in (3, 4):
@@ -344,10 +343,10 @@ class ConfigurationWalk(ValueWalk):
         },
     }
 
-    # ---------------------------------------------------------------- questions of the instance work
+    # ---------------------------------------------------------------- services for work on instances
 
     def module_scope(self, it: Instance) -> ModuleScope:
-        """The scope of the instance's module, also when that is not declared any more."""
+        """The scope of the instance's module, even if that is no longer declared."""
         if it.module is not None:
             return it.module.scope
         entry = self._detached.get(it.module_text)
@@ -381,7 +380,7 @@ class ConfigurationWalk(ValueWalk):
         return provider_meta(self.schemas, it)
 
     def write(self, state: StateBuilder, it: Instance, record: ObjectState) -> None:
-        """Put the object's record into one of the states."""
+        """Write the object's record to one of the states."""
         it.store(state, record, it.deposed)
 
     def dependencies(self, node: str) -> AddressSet:
@@ -393,7 +392,7 @@ class ConfigurationWalk(ValueWalk):
         return self._dependencies.of(node)
 
     def removal(self, config_address: str) -> RemovedDecl | None:
-        """The removed block that counts for a resource."""
+        """The removed block that applies to a resource."""
         return self._removals.get(config_address)
 
 
@@ -401,7 +400,7 @@ class ConfigurationWalk(ValueWalk):
 
 
 def relation(graph: Graph, name: str) -> set[tuple[str, ...]]:
-    """The tuples of a relation that the graph was read from; none when there is no such relation."""
+    """The tuples of a relation from which the graph was read; empty if the relation does not exist."""
     database = graph.database
     if database is None or name not in database:
         return set()
@@ -418,7 +417,7 @@ def provider_configurations(graph: Graph) -> dict[str, str]:
 
 
 def provider_meta(schemas: Schemas, it: Instance) -> Value:
-    """The value of the block for the instance's provider in its module, None when there is none. Raises Failure."""
+    """The value of the block for the instance's provider in its module, None if there is none. Raises Failure."""
     if it.module is None or not it.module.config.provider_metas:
         return None
     config = it.module.config

@@ -102,11 +102,11 @@ class ConfiguredProviders:
         return problems
 
     def any_instance(self, address: str) -> Provider | None:
-        """One of the instances of a configuration; None while there are none."""
+        """One of the instances of a configuration; None if there are none yet."""
         return next(iter(self._instances.get(address, {}).values()), None)
 
     def instance(self, address: str, key: InstanceKey, wanted_by: str) -> Provider:
-        """A configured provider. Raises Failure when there is no such instance."""
+        """A configured provider. Raises Failure if that instance does not exist."""
         instances = self._instances.get(address, {})
         result = instances.get(key)
         if result is None:
@@ -144,8 +144,8 @@ class ConfiguredProviders:
         config_address: str,
         decl: ResourceDecl | None,
     ) -> Provider:
-        """The provider of an object: a configured one, or its replacement in a test. Raises Failure when there is no
-        such instance."""
+        """The provider of an object: a configured one, or its replacement in a test. Raises Failure if that instance
+        does not exist."""
         result = self.instance(address, key, wanted_by)
         if decl is not None and decl.made_up is not None:
             return _mocked(result, decl.made_up.values, decl.made_up.known_late)
@@ -156,7 +156,7 @@ class ConfiguredProviders:
         return _mocked(result, mocking.values(mode, type, config_address), late)
 
     def close(self, address: str) -> None:
-        """End all instances of a configuration."""
+        """Close all instances of a configuration."""
         with self._lock:
             instances = self._instances.pop(address, {})
         for provider in instances.values():
@@ -198,7 +198,8 @@ class ConfiguredProviders:
         address: str,
     ) -> InstanceKey:
         """The key of the provider instance for an object that the state has, by the resource block `decl` if there is
-        one. `module`: where the key can be evaluated. `recorded`: the key in the state. Raises Failure."""
+        one. `module`: the module in which the key can be evaluated. `recorded`: the key in the state. Raises
+        Failure."""
         if decl is None:
             return recorded
         ref = decl.provider or ProviderRef(decl.provider_name)
@@ -210,7 +211,7 @@ class ConfiguredProviders:
         return None if _keyed(callers, ref) is None else recorded
 
     def _passed_key(self, module: ModuleInstance, ref: ProviderRef, address: str) -> InstanceKey:
-        """The key with which a calling module passes a configuration, None when there is none."""
+        """The key with which a calling module passes a configuration, None if there is none."""
         callers = [module]
         while callers[-1].parent is not None:
             callers.append(callers[-1].parent)
@@ -222,8 +223,8 @@ class ConfiguredProviders:
 
 
 def _keyed(modules: Iterable[ModuleConfig | None], ref: ProviderRef) -> tuple[ProviderRef, int] | None:
-    """The reference with a key for the name `ref` in the first module, and how many calls further out it is written;
-    None when it refers to a configuration without a key. `modules`: from the inside to the outside."""
+    """The keyed reference that the name `ref` means in the first of `modules` (innermost first), and the number of
+    calls outwards at which it is written; None if it refers to a configuration without a key."""
     for steps, module in enumerate(modules):
         if module is None or module.call is None:
             return None
@@ -269,7 +270,7 @@ def provider_key(ref: ProviderRef, scope: ModuleScope, address: str) -> Instance
 
 
 def _nothing(configuration: ProviderConfiguration, schema: BlockSchema) -> Value:
-    """The value of a configuration that is not written down. Raises Failure when something in it is required."""
+    """The value of an implied configuration. Raises Failure if an argument is required."""
     if any(a.required for a in schema.attributes.values()) or any(b.min_items for b in schema.blocks.values()):
         detail = (
             f"The provider {configuration.source} has required arguments: write a provider block in the root module."

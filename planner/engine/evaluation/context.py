@@ -1,13 +1,11 @@
-"""The evaluation context of a walk: the values of all names in every module instance, as far as the walk has come.
+"""The evaluation context of a walk: the values of all names in every module instance that are known so far.
 
-A tree of module instances; each holds the values of its variables, locals, outputs and resource instances. Walks put
-values in as they find them (`ModuleInstance.variables`, `ResourceObjects.set`, ...), expressions read them through a
-scope (planner.engine.evaluation.scope). Objects for whole resources and module calls are built on first use and kept
-until a value in them changes, so that reading one instance out of ten thousand copies nothing.
-
-The same context serves planning, applying, validating (everything unknown) and the console: `operation` is which, and
-an `ObjectSource` gives objects that the walk itself has not set.
-"""
+A tree of module instances; each holds the values of its variables, locals, outputs and resource instances. Walks add
+values (`ModuleInstance.variables`, `ResourceObjects.set`, ...), and expressions read them through a scope
+(planner.engine.evaluation.scope). Objects for whole resources and module calls are built on first use and kept until a
+value in them changes, so that reading one instance out of ten thousand copies nothing. Planning, applying, validating
+(everything unknown) and the console use the same context: `operation` names the operation, and an `ObjectSource` has
+the objects that the walk itself has not set."""
 
 from __future__ import annotations
 
@@ -43,15 +41,15 @@ class ObjectSource(Protocol):
     """Objects that exist although the walk has not set them: those of the state it began with."""
 
     def keys(self, module: ModuleInstance, resource: ResourceDecl) -> Collection[InstanceKey] | None:
-        """The instances that have a current object; None when nothing at all is known of the resource."""
+        """The instances that have a current object; None if nothing is known about the resource."""
         ...
 
     def between(self, module: ModuleInstance, resource: ResourceDecl) -> Collection[InstanceKey]:
-        """The instances that only have a deposed object: the one that was to take its place was never made."""
+        """The instances that have only a deposed object, because its replacement was never created."""
         ...
 
     def object(self, module: ModuleInstance, resource: ResourceDecl, key: InstanceKey) -> Value:
-        """The object of one of them, marked."""
+        """The object of an instance, with marks."""
         ...
 
 
@@ -89,19 +87,19 @@ class ResourceObjects:
         return self._objects
 
     def set(self, key: InstanceKey, value: Value) -> None:
-        """The object of an instance: planned, read or applied; with its marks."""
+        """Set the object of an instance: planned, read or applied; with its marks."""
         self._objects[key] = self.deprecated(value)
         self._removed.discard(key)
         self._whole = None
 
     def remove(self, key: InstanceKey) -> None:
-        """The instance is gone, or will be: expressions no longer see it."""
+        """Hide an instance that no longer exists, or will not, from expressions."""
         self._objects.pop(key, None)
         self._removed.add(key)
         self._whole = None
 
     def instance(self, key: InstanceKey) -> Value:
-        """The object of one instance, None when there is none."""
+        """The object of one instance; None if there is none."""
         result = self._objects.get(key)
         if result is None and key not in self._removed:
             known = self.context.objects.keys(self.module, self.decl)
@@ -127,7 +125,7 @@ class ResourceObjects:
         return self.context.schemas.object_type(self.module.config, self.decl)
 
     def hide(self) -> None:
-        """From now on it is not known what the instances are."""
+        """Make the instances unknown from now on."""
         self._whole = UNKNOWN
 
     def whole(self) -> Value:
@@ -157,18 +155,18 @@ class ResourceObjects:
         return tuple(self._object_or_unknown(i) if i in keys else missing for i in range(length))
 
     def _between(self) -> list[InstanceKey]:
-        """The instances without an object that this walk may leave out, though they are declared as far as it knows."""
+        """The instances that have no object and may be missing in this walk, although they seem to be declared."""
         result = self.context.objects.between(self.module, self.decl)
         return [key for key in result if self.expansion is None or key in self.expansion.instances]
 
     def _object_or_unknown(self, key: InstanceKey) -> Value:
-        """The object of an instance; unknown until there is one."""
+        """The object of an instance; unknown until it is set."""
         result = self.instance(key)
         return Unknown(self.type) if result is None else result
 
     def _nothing_known(self) -> Value:
         if self.context.operation in ("plan", "apply"):
-            # Removed instances are already out of sight, so there are none.
+            # Removed instances are already hidden, so there are none here.
             if self.argument == "count":
                 return ()
             if self.argument == "for_each":
@@ -259,7 +257,7 @@ class ModuleInstance:
         self._whole_calls.pop(name, None)
 
     def set_output(self, name: str, value: Value) -> None:
-        """The value of an output of this module, as the calling module sees it."""
+        """Set the value of an output of this module, as the calling module sees it."""
         self.outputs[name] = value
         if self.parent is not None:
             self.parent._whole_calls.pop(self.address.steps[-1][0], None)
@@ -290,7 +288,7 @@ class ModuleInstance:
         return Null() if argument == "enabled" else {name: unknown_output(decl) for name, decl in outputs.items()}
 
     def output_object(self) -> Value:
-        """All outputs; those that are not evaluated (yet) are unknown."""
+        """All outputs; those that are not evaluated yet are unknown."""
         return {name: self.outputs.get(name, unknown_output(decl)) for name, decl in self.config.outputs.items()}
 
 
@@ -336,7 +334,8 @@ class EvaluationContext:
     # ---------------------------------------------------------------- modules
 
     def instances(self, path: ModulePath) -> list[ModuleInstance]:
-        """All instances of a module, parents' keys before their own; none where a call has not been expanded."""
+        """All instances of a module, by the keys of their parents, then by their own; none if a call has not been
+        expanded."""
         result = self._instances.get(path)
         if result is None:
             if not path:
@@ -348,7 +347,7 @@ class EvaluationContext:
         return result
 
     def instances_at(self, module: str) -> list[ModuleInstance]:
-        """The instances at a module's address, as vertices have it. Raises AddressError."""
+        """The instances at a module address of a vertex. Raises AddressError."""
         result = self._instances_at.get(module)
         if result is None:
             result = self._instances_at[module] = self.instances(parse_module(module).path)
@@ -361,7 +360,7 @@ class EvaluationContext:
         self._instances_at.clear()
 
     def module(self, address: ModuleAddress) -> ModuleInstance | None:
-        """The instance with this address, None when it is not declared."""
+        """The instance with this address; None if it is not declared."""
         here: ModuleInstance | None = self.root
         for name, key in address.steps:
             here = here.calls.get(name, {}).get(key) if here else None
@@ -373,8 +372,8 @@ class EvaluationContext:
             yield from self.instances(module.path)
 
     def take_apart(self) -> None:
-        """Break cycles of references after the last evaluation, so that all memory is freed at once and not by the
-        garbage collector, which in a process that plans one unit after the other seldom runs."""
+        """Break reference cycles after the last evaluation, so that all memory is freed immediately. In a process that
+        plans one unit after the other, the garbage collector seldom runs."""
         self.is_apart = True
         for module in list(self.all_instances()):
             module.resources.clear()
@@ -389,7 +388,7 @@ class EvaluationContext:
         return [module.address for module in self.instances(path)]
 
     def declaration(self, kind: str, address: Address) -> Span | None:
-        """The declaration of a module call, module instance, resource or resource instance; None where the expanded
+        """The declaration of a module call, module instance, resource or resource instance; None if the expanded
         configuration does not have it."""
         if isinstance(address, ModuleAddress):
             if kind == "module instance" and self.module(address) is None:
@@ -413,7 +412,7 @@ class EvaluationContext:
 
     @property
     def is_planning(self) -> bool:
-        """Whether functions whose result changes from call to call give unknown values."""
+        """Whether functions that return a different result each time have unknown values."""
         return self.operation not in ("apply", "destroy", "eval")
 
     @property
@@ -426,14 +425,14 @@ class EvaluationContext:
 
     @property
     def working_directory(self) -> str:
-        """The absolute directory that the program was started in, with slashes."""
+        """The absolute directory in which the program was started, with slashes."""
         if self._working_directory is None:
             self._working_directory = working_directory().replace(os.sep, "/")
         return self._working_directory
 
 
 def unknown_output(decl: OutputDecl) -> Value:
-    """The value of an output that is not evaluated yet: its declared type is known."""
+    """The value of an output that is not evaluated yet: an unknown value of its declared type."""
     return UNKNOWN if decl.type is None else decl.type.convert(UNKNOWN)
 
 
@@ -447,7 +446,7 @@ def output_marks(module: ModuleInstance, decl: OutputDecl) -> frozenset[Mark]:
 
 
 def declared_marks(sensitive: bool, ephemeral: bool) -> frozenset[Mark]:
-    """The marks that a variable's or output's declaration puts on its value."""
+    """The marks that the declaration of a variable or output adds to its value."""
     return _DECLARED[bool(sensitive), bool(ephemeral)]
 
 

@@ -15,7 +15,7 @@ from planner.language.expressions.decode import decode_block
 
 
 def read_data(walk: ConfigurationWalk, it: Instance, config: Value) -> tuple[Value | None, list[Diagnostic]]:
-    """The value that the provider reads, with the configuration's marks; None when it cannot."""
+    """The value that the provider reads, with the configuration's marks; None if it cannot be read."""
     plain = unmark_deep(config)[0]
     problems = in_body(it.provider.validate_resource("data", it.type, plain), it.body, it.address)
     if has_errors(problems):
@@ -70,17 +70,16 @@ def report_to_check(walk: ConfigurationWalk, it: Instance, check: str, problems:
     ]
 
 
-# Ephemeral resources: opened when their turn comes.
-#
-# Their values are never kept: they live as long as the walk, marked as ephemeral. When it cannot be opened yet, because
-# it needs a value that is only known while applying, the plan sees the values of its configuration and nothing else.
+# Ephemeral resources: opened when the walk reaches them. Their values, marked as ephemeral, are never stored and live
+# only as long as the walk. If a resource cannot be opened yet, because it needs a value that is known only while
+# applying, the plan uses only the values of its configuration.
 
 
 _EPHEMERAL = frozenset((EPHEMERAL,))
 
 
 def register_opened(walk: ConfigurationWalk, it: Instance, value: Value) -> list[Diagnostic]:
-    """Others may read it from now on."""
+    """Make an opened resource available to other vertices."""
     assert it.objects is not None
     value = mark(value, _EPHEMERAL)
     it.objects.set(it.key, value)
@@ -88,7 +87,7 @@ def register_opened(walk: ConfigurationWalk, it: Instance, value: Value) -> list
 
 
 def open_resource(walk: ConfigurationWalk, it: Instance, config: Value) -> tuple[Value | None, list[Diagnostic]]:
-    """The values of an opened resource, with the configuration's marks; None when it cannot be opened."""
+    """The values of an opened resource, with the configuration's marks; None if it cannot be opened."""
     plain = unmark_deep(config)[0]
     problems = in_body(it.provider.validate_resource("ephemeral", it.type, plain), it.body, it.address)
     if has_errors(problems):

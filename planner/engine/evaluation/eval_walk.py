@@ -1,5 +1,5 @@
-"""The evaluation walk: current variables, locals and outputs, and resources as the state has them. For the console,
-and for commands that evaluate values without planning anything."""
+"""The evaluation walk: current variables, locals and outputs, and resources from the state. For the console, and for
+commands that evaluate values without planning anything."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def eval_walk(
     schemas: Schemas,
     workspace: str = "default",
 ) -> tuple[EvaluationContext, list[Diagnostic]]:
-    """The context of the root module (`context.root.scope` resolves names) as far as values can be had."""
+    """The context of the root module (`context.root.scope` resolves names), with all values that can be evaluated."""
     context = EvaluationContext(config, "eval", schemas, StateObjects(state, schemas), workspace)
     return context, EvalWalk(graph, context, variables).run_all()
 
 
 class EvalWalk(ValueWalk):
-    """The work on the vertices of a graph that has values only."""
+    """The work on the vertices of a graph in which only values are evaluated."""
 
     known: Mapping[str, Value] = {}
     """outputs of called modules that need no evaluation, by address: what a plan that was applied knew of them"""
@@ -52,14 +52,14 @@ class EvalWalk(ValueWalk):
         return problems
 
     def warnings_of(self, warnings: Iterable[Diagnostic]) -> Iterable[Diagnostic]:
-        return ()  # nothing is planned, so there are no warnings of a plan
+        return ()  # warnings of a plan do not apply, because nothing is planned
 
     WORK: ClassVar[Mapping[str, str]] = {**ValueWalk.WORK, "output": "output"}
 
 
-# The values of a finished plan: everything that has a name, evaluated once more over the planned objects.
-# A plan keeps the planned objects and root outputs. Other values for explanations (locals, variables and outputs of
-# modules) follow from these and from the configuration, so they are not stored but evaluated again.
+# The values of a finished plan: all named values, evaluated again over the planned objects. A plan stores the planned
+# objects and root outputs. Other values for explanations (locals, variables and outputs of modules) follow from these
+# and from the configuration, so they are evaluated again instead of stored.
 
 
 def planned_values(
@@ -78,7 +78,7 @@ def planned_values(
 
 
 def with_outputs(context: EvaluationContext, plan: Plan) -> None:
-    """Put the root outputs among the values that a plan was made with: planning only compares them."""
+    """Add the root outputs to the values of a plan, because planning only compares them."""
     for output in plan.outputs:
         if output.after.__class__ is not Null or output.name in context.config.root.outputs:
             value = mark(output.after, frozenset((SENSITIVE,))) if output.sensitive else output.after
@@ -86,7 +86,7 @@ def with_outputs(context: EvaluationContext, plan: Plan) -> None:
 
 
 class PlannedObjects:
-    """The objects as they will be: planner.engine.evaluation.context.ObjectSource."""
+    """The planned objects, as an ObjectSource (planner.engine.evaluation.context)."""
 
     def __init__(self, plan: Plan, schemas: Schemas) -> None:
         self._state = StateObjects(plan.prior_state, schemas)

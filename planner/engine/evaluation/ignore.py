@@ -1,4 +1,4 @@
-"""lifecycle.ignore_changes: before anything is compared, the configuration gets the object's values at these paths."""
+"""lifecycle.ignore_changes: the configuration gets the object's values at these paths before anything is compared."""
 
 from __future__ import annotations
 
@@ -27,8 +27,9 @@ from planner.language.syntax.nodes import GetAttr, Traversal
 def ignore_changes(
     prior: Value, config: Value, ignored: Literal["all"] | tuple[Reference, ...], schema: BlockSchema | None
 ) -> Value:
-    """The configuration of an existing object as it counts. With "all" that is the object itself without what only the
-    provider sets; no schema: the object as it is (to undo what a provider of the legacy kind planned)."""
+    """The effective configuration of an existing object. With "all" that is the object itself without attributes that
+    only the provider sets; without a schema, the object unchanged (to undo what a provider with a legacy type system
+    planned)."""
     if not ignored or prior.__class__ is Null or config.__class__ is Null:
         return config
     if ignored == "all":

@@ -1,4 +1,4 @@
-"""import blocks: which instance each is for, and the id of the object to take under management."""
+"""import blocks: their target instances and the ids of the objects to import."""
 
 from __future__ import annotations
 
@@ -76,8 +76,8 @@ class Imports:
         return problems
 
     def targets(self, instance: str) -> dict[str, ImportTarget]:
-        """The import targets of an instance, by the module of their blocks. With an empty ID, nothing is imported, as
-        in OpenTofu: configurations make an import depend on a variable that way."""
+        """The import targets of an instance, by the module of their blocks. An empty ID imports nothing, as in
+        OpenTofu, so that configurations can make an import depend on a variable."""
         known = self._targets.get(instance, ())
         return {target.module: target for target in known if target.id or target.identity is not None}
 
@@ -126,7 +126,7 @@ class Imports:
 def import_id(
     expr: Expr, scope: ModuleScope, allow_unknown: bool = False, remarks: list[Diagnostic] | None = None
 ) -> str:
-    """The id of an import block; "" when it is unknown and that is allowed. Adds warnings to `remarks`. Raises
+    """The id of an import block; "" if it is unknown and that is allowed. Adds warnings to `remarks`. Raises
     Failure."""
     result = _evaluated(expr, scope, STRING, "id", allow_unknown, remarks)
     return "" if result is None else str(result)
@@ -139,7 +139,7 @@ def import_identity(
     allow_unknown: bool = False,
     remarks: list[Diagnostic] | None = None,
 ) -> Value:
-    """The identity in an import block; None when it is unknown and that is allowed. Adds warnings to `remarks`. Raises
+    """The identity in an import block; None if it is unknown and that is allowed. Adds warnings to `remarks`. Raises
     Failure."""
     identity = _evaluated(expr, scope, wanted, "identity", allow_unknown, remarks)
     absent = [] if identity is None else [n for n in sorted(wanted.attributes) if identity[n].__class__ is Null]
@@ -150,7 +150,8 @@ def import_identity(
 
 
 def _check_names(value: Value, wanted: ObjectType, expr: Expr) -> None:
-    """Raises Failure for an attribute that identities of the type do not have: converting would drop it."""
+    """Raises Failure for an attribute that identities of the type do not have, because converting would drop it
+    silently."""
     given = type_of(value)
     if not isinstance(given, ObjectType):
         return
@@ -161,7 +162,7 @@ def _check_names(value: Value, wanted: ObjectType, expr: Expr) -> None:
 
 
 def identity_type(context: EvaluationContext, address: ResourceAddress, expr: Expr) -> ObjectType:
-    """The type of the identity of a declared resource's objects. Raises Failure when there is none."""
+    """The type of the identity of a declared resource's objects. Raises Failure if there is none."""
     module = context.config.root.descendant(address.path)
     decl = module.resources.get(address.relative) if module is not None else None
     if module is None or decl is None:
@@ -187,7 +188,7 @@ def _evaluated(
     allow_unknown: bool,
     remarks: list[Diagnostic] | None,
 ) -> Value:
-    """The value of an argument of an import block; None when it is unknown and that is allowed. Raises Failure."""
+    """The value of an argument of an import block; None if it is unknown and that is allowed. Raises Failure."""
     value, problems = try_evaluate(expr.node, scope, expr.source)
     if has_errors(problems):
         raise Failure(problems)

@@ -1,4 +1,4 @@
-"""One resource instance as the walks work on it: its place, its declaration, its provider and schema."""
+"""A resource instance in a walk: its address, declaration, provider and schema."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from planner.world.state.model import ObjectState
 
 
 class Instance:
-    """`node` is the graph vertex that it belongs to, `module` its module instance (None when that is not declared any
-    more), `decl` its resource block (None when that is gone), `configuration` its provider configuration's address.
-    `is_orphan`: the block, if any, does not declare this instance."""
+    """`node` is its graph vertex, `module` its module instance (None if that is no longer declared), `decl` its
+    resource block (None if that was removed), `configuration` its provider configuration's address. `is_orphan`: the
+    block, if any, does not declare this instance."""
 
     __slots__ = (
         "_scope",
@@ -101,7 +101,7 @@ class Instance:
         return self._scope
 
     def store(self, state: StateBuilder, record: ObjectState, deposed: str) -> None:
-        """Put the record of the current object, or of a deposed one, into a state."""
+        """Write the record of the current object, or of a deposed one, to a state."""
         state.set_object(
             self.module_text,
             self.mode,

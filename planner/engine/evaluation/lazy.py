@@ -1,7 +1,5 @@
-"""Values without a walk: each is evaluated when it is first read.
-
-For questions about a few values of a whole configuration: what they were, or what they would be.
-"""
+"""Values without a walk, each evaluated when it is first read: for questions about a few former or hypothetical values
+of a whole configuration."""
 
 from __future__ import annotations
 
@@ -22,7 +20,7 @@ T = TypeVar("T")
 
 
 class LazyTable(dict[str, T]):
-    """A table whose entries are made on first use: `make` puts the one of a name in, or leaves it out."""
+    """A table whose entries are created on first use: `make` adds the entry of a name, or does not."""
 
     def __init__(self, make: Callable[[str], None]) -> None:
         super().__init__()
@@ -97,7 +95,7 @@ class LazyModule(ModuleInstance):
 
 
 class LazyContext(EvaluationContext):
-    """The values of a configuration over objects that exist. `given`: the values of the root variables."""
+    """The values of a configuration over existing objects. `given`: the values of the root variables."""
 
     module_type: ClassVar[type[ModuleInstance]] = LazyModule
     may_lack_values = True

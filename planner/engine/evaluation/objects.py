@@ -1,8 +1,7 @@
 """Objects between state and values: read from the state through a provider's schema, and written back.
 
-A `RemoteObject` is the value of an object with its marks with its record in the state. Writing keeps the recorded form
-where nothing changed, so that unchanged objects cost nothing and stay the same byte for byte.
-"""
+A `RemoteObject` is the value of an object, with marks, and its record in the state. Writing keeps the recorded form of
+unchanged objects, so that they cost nothing and stay the same byte for byte."""
 
 from __future__ import annotations
 
@@ -60,8 +59,8 @@ UnknownAttributes: TypeAlias = Mapping[str, Mapping[InstanceKey, Collection[str]
 
 @frozen(eq=False)
 class RemoteObject:
-    """An object: its value with marks (never null), its record in the state, and its identity for the provider (None
-    when there is none)."""
+    """An object: its value with marks (never null), its record in the state, and its identity for the provider (None if
+    there is none)."""
 
     value: Value
     record: ObjectState
@@ -78,11 +77,10 @@ def read_object(
     moved_from: tuple[str, str] | None = None,
     body: Body | None = None,
 ) -> tuple[RemoteObject | None, list[Diagnostic]]:
-    """The object of a record, upgraded to the provider's present schema; None when it cannot be read. Objects of data
-    sources are never upgraded: they have to fit as they are. `moved_from`: provider and type that the object was of
-    until now, which this provider has to turn into one of its own. Problems are looked up in the `body`.
-
-    The record of the answer has the present schema version, and attributes rewritten if the version changed."""
+    """The object of a record, upgraded to the provider's current schema; None if it cannot be read. Objects of data
+    sources are never upgraded; they must match the schema. `moved_from`: the former provider and type of an object,
+    which this provider must convert. Problems are located in the `body`. The returned record has the current schema
+    version, with attributes rewritten if the version changed."""
     if moved_from is not None:
         return _moved_object(provider, type, schema, record, address, moved_from, body)
     if record.schema_version > schema.version:
@@ -147,7 +145,7 @@ def _moved_object(
 def _read_identity(
     provider: Provider, type: str, schema: ResourceSchema, record: ObjectState
 ) -> tuple[Value, list[AttributeDiagnostic]]:
-    """The identity of a recorded object, upgraded to the present schema."""
+    """The identity of a recorded object, upgraded to the current schema."""
     if record.identity is None or schema.identity is None:
         return None, []
     if record.identity_schema_version > schema.identity_version:
@@ -178,8 +176,7 @@ def recorded_identity(identity: Value, schema: ResourceSchema) -> dict[str, Any]
 
 
 def _without_removed(data: Any, wanted: Type) -> Any:
-    """The recorded form without the attributes that the type does not have (any more); the same object if there are
-    none."""
+    """The recorded form without attributes that the type no longer has; the same object if there are none."""
     if isinstance(wanted, ObjectType) and data.__class__ is dict:
         types = wanted.attributes
         kept = {name: _without_removed(part, types[name]) for name, part in data.items() if name in types}
@@ -213,8 +210,8 @@ def recorded_value(record: ObjectState, schema: ResourceSchema) -> Value:
 def write_object(
     value: Value, schema: ResourceSchema, record: ObjectState | None = None, **changes: Any
 ) -> ObjectState:
-    """The record of a wholly known object; `record` is what to keep besides, `changes` what to replace in it. Raises
-    Failure for what no state can hold."""
+    """The record of a completely known object. Other fields come from `record`, except for those in `changes`. Raises
+    Failure for values that a state cannot contain."""
     value = without_write_only(value, schema.block)
     plain, marks = unmark_deep(value)
     sensitive = tuple(path for path, here in marked_paths(value) if SENSITIVE in here) if marks else ()
@@ -225,7 +222,7 @@ def write_object(
         detail = f"No state can hold this object: {problem}."
         raise Failure(error("state.not_recordable", "Value cannot be recorded", detail)) from problem
     if schema is STORING and attributes["store"] is None:
-        del attributes["store"]  # then OpenTofu can read it
+        del attributes["store"]  # so that OpenTofu can read it
     return evolve(
         base,
         attributes=attributes,
@@ -237,8 +234,8 @@ def write_object(
 
 
 class StateObjects:
-    """The objects of a state, for expressions: planner.engine.evaluation.context.ObjectSource. `unknown`:
-    attributes that are not known."""
+    """The objects of a state, for expressions: planner.engine.evaluation.context.ObjectSource. `unknown`: attributes
+    whose values are unknown."""
 
     def __init__(self, state: State, schemas: Schemas, unknown: UnknownAttributes = MappingProxyType({})) -> None:
         self.state = state
@@ -278,8 +275,8 @@ def resource_text(module: ModuleInstance, resource: ResourceDecl) -> str:
 
 
 def object_id(value: Value, key: str = "id") -> ObjectId | None:
-    """The attribute that identifies an object in messages: a string that is known and not sensitive. Objects that have
-    no id at all are identified by their name."""
+    """The attribute that identifies an object in messages: a known string that is not sensitive. Objects without an id
+    are identified by their name."""
     plain = unmark(value)[0]
     if key == "id" and plain.__class__ is dict and "id" not in plain:
         key = "name"
@@ -287,9 +284,9 @@ def object_id(value: Value, key: str = "id") -> ObjectId | None:
     return ObjectId(key, result) if result.__class__ is str else None
 
 
-# Objects of states from before version 4: texts in one flat map, `tags.%`, `tags.Name`, `rules.#`, `rules.0.port`.
+# Objects of states before version 4: strings in one flat map, `tags.%`, `tags.Name`, `rules.#`, `rules.0.port`.
 #
-# Only the type determines their meaning. After OpenTofu's hcl2shim (flatmap.go).
+# Only the type gives them a meaning. After OpenTofu's hcl2shim (flatmap.go).
 
 
 UNKNOWN_TEXT = "74D93920-ED26-11E3-AC10-0800200C9A66"
@@ -306,7 +303,7 @@ class _FlatReader:
         self.flat = flat
 
     def value(self, key: str, wanted: Type) -> Value:
-        """The value under a key, which ends with a dot where it was found in a set of collections."""
+        """The value under a key, which ends with a dot if it comes from a set of collections."""
         if isinstance(wanted, Primitive) and wanted is not DYNAMIC:
             return self.primitive(key, wanted)
         prefix = f"{key.rstrip('.')}."
@@ -344,7 +341,7 @@ class _FlatReader:
         return {name: self.value(prefix + name, type_) for name, type_ in wanted.attributes.items()}
 
     def set(self, prefix: str, wanted: SetType, count: str) -> Value:
-        """Elements are named by hashes. One that is empty left nothing but the count."""
+        """The value of a set, whose elements are named by hashes. An empty element is only visible in the count."""
         keys = {name.partition(".")[0] for name in self.names(prefix)}
         items = [self.value(prefix + key, wanted.element) for key in sorted(keys)]
         if not items and count == "1":

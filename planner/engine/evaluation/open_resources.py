@@ -1,4 +1,4 @@
-"""Ephemeral resources that a walk has opened: renewed while they are used, closed when nothing needs them."""
+"""Ephemeral resources that a walk has opened: renewed while they are used, closed when they are no longer needed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CLOSE_SECONDS = 10.0
 
 
 class OpenResource:
-    """An open resource; a separate thread renews it at the times that its provider requests."""
+    """An open resource; a separate thread renews it when its provider requests."""
 
     def __init__(self, it: Instance, opened: OpenedEphemeral, hooks: Hooks) -> None:
         self.it, self.hooks = it, hooks
@@ -44,7 +44,7 @@ class OpenResource:
             self.hooks.ephemeral_complete(self.it.address, "renew")
 
     def close(self) -> list[Diagnostic]:
-        """Close it; diagnostics of renewals are reported then, too."""
+        """Close the resource. Returns also the diagnostics of renewals."""
         it = self.it
         with self._changed:
             self._closing = True
@@ -69,7 +69,7 @@ class OpenResource:
 
 
 class OpenResources:
-    """All that a walk has opened, by the vertex that closes it: `ephemeral.TYPE.NAME (close)`."""
+    """The opened resources of a walk, by the vertex that closes them: `ephemeral.TYPE.NAME (close)`."""
 
     def __init__(self, hooks: Hooks) -> None:
         self.hooks = hooks
@@ -77,7 +77,7 @@ class OpenResources:
         self._open: dict[str, list[OpenResource]] = {}
 
     def add(self, it: Instance, opened: OpenedEphemeral) -> None:
-        """The resource of an instance is open now."""
+        """Record the opened resource of an instance."""
         resource = OpenResource(it, opened, self.hooks)
         with self._lock:
             self._open.setdefault(f"{it.config_address} (close)", []).append(resource)

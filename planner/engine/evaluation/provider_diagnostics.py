@@ -1,8 +1,6 @@
-"""Problems that providers report, with the places in the configuration that they are about.
-
-A provider names an attribute by a path; it is looked up in the body that the value came from. Where the path leads to
-nothing, the place is where the deepest block on the way begins.
-"""
+"""Problems that providers report, with their places in the configuration. A provider names an attribute by a path,
+which is looked up in the body of the value. If the path does not exist there, the place is the beginning of the deepest
+block on the path."""
 
 from __future__ import annotations
 
@@ -25,7 +23,7 @@ DEFERRALS = {
 
 
 def in_body(problems: Iterable[AttributeDiagnostic], body: Body | None, address: str) -> list[Diagnostic]:
-    """The problems as diagnostics about the object at `address`, configured by `body` (None: by nothing)."""
+    """The problems as diagnostics about the object at `address`, configured by `body` (None: not configured)."""
     return [
         deferral_error(p.deferred, p.detail, address)
         if p.deferred
@@ -42,7 +40,7 @@ def in_body(problems: Iterable[AttributeDiagnostic], body: Body | None, address:
 
 
 def deferral_error(reason: str, detail: str, address: str) -> Diagnostic:
-    """The error of an object that a provider defers; with -allow-deferral the plan goes on without it."""
+    """The error for an object that a provider defers; with -allow-deferral the plan continues without it."""
     title = "Object deferred by its provider"
     if reason == "absent_prereq":
         return error("plan.deferred_prerequisite", title, detail, address=address)
@@ -52,7 +50,7 @@ def deferral_error(reason: str, detail: str, address: str) -> Diagnostic:
 
 
 def place(body: Body, path: tuple[Any, ...]) -> Span:
-    """The span that a path of steps ("attr", name) and ("index", key) is about."""
+    """The span of a path of steps ("attr", name) and ("index", key)."""
     if not path or path[0][0] == "index":
         return body.missing_span
     index = path[-1][1] if path[-1][0] == "index" else None
@@ -110,7 +108,7 @@ def _element(attribute: Attribute, key: Any) -> Span:
     if isinstance(key, str) and isinstance(expr, Object):
         for entry in expr.items:
             if not isinstance(entry.key, Literal):
-                return attribute.expr_span  # which key it is takes an evaluation
+                return attribute.expr_span  # finding the key would need an evaluation
             if entry.key.value == key:
                 return Span(attribute.source, *start_range(entry.value, attribute.source))
         return attribute.name_span

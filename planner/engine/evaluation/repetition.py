@@ -1,8 +1,7 @@
 """`count`, `for_each` and `enabled`: the instances of a block, and the values of `count.index` and `each` in each.
 
-The instances must be known while planning: a value that will only be known after apply is an error here (not while
-validating, where `repetition_problems` only looks at what is known).
-"""
+The instances must be known while planning, so a value that is known only after apply is an error here. (For validation,
+`repetition_problems` checks only known values.)"""
 
 from __future__ import annotations
 
@@ -51,7 +50,7 @@ Argument: TypeAlias = Literal["none", "count", "for_each", "enabled"]
 
 
 class Repetition:
-    """The values of `count.index`, `each.key` and `each.value` in one instance; None where they are not available."""
+    """The values of `count.index`, `each.key` and `each.value` in one instance; None if they are not available."""
 
     __slots__ = ("count_index", "each_key", "each_value")
 
@@ -65,7 +64,7 @@ NO_REPETITION = Repetition()
 
 
 def repetition_of(key: InstanceKey) -> Repetition:
-    """The repetition of an instance of which only the key is known."""
+    """The repetition of an instance if only its key is known."""
     return Repetition(key if isinstance(key, int) else None, key if isinstance(key, str) else None)
 
 
@@ -99,7 +98,7 @@ class Repeatable(Protocol):
 
 
 def repetition_argument(block: Repeatable) -> Argument:
-    """The argument that decides about the instances of a block."""
+    """The argument that determines the instances of a block."""
     if block.count is not None:
         return "count"
     if block.for_each is not None:
@@ -144,7 +143,7 @@ def repetition_problems(block: Repeatable, scope: Scope) -> list[Diagnostic]:
 
 
 def for_each_items(expr: Expr, scope: Scope, what: str, allow_tuple: bool = False) -> list[tuple[Value, Value]]:
-    """Keys and values of a for_each argument, in order; of a set the items are both. Raises Failure."""
+    """Keys and values of a for_each argument, in order; for a set both are the elements. Raises Failure."""
     return _items(expr, scope, what, allow_tuple)[0]
 
 
@@ -165,7 +164,7 @@ def _items(
 
 
 def _count(expr: Expr, scope: Scope) -> tuple[Value, list[Diagnostic]]:
-    """A whole number or unknown; None with the problems otherwise."""
+    """A whole number or an unknown value; None and the problems otherwise."""
     value, problems = try_evaluate(expr.node, scope, expr.source)
     if has_errors(problems):
         return None, problems
@@ -213,8 +212,8 @@ def _enabled(expr: Expr, scope: Scope) -> tuple[bool, list[Diagnostic]]:
 def _for_each(
     expr: Expr, scope: Scope, allow_tuple: bool = False, needed_for: str | None = None
 ) -> tuple[Value, list[Diagnostic]]:
-    """An object, Map, Set of strings or (if allowed) tuple, or Unknown; None with the problems otherwise.
-    `needed_for`: what the value must be known for."""
+    """An object, Map, Set of strings or (if allowed) tuple, or Unknown; None and the problems otherwise. `needed_for`:
+    the purpose for which the value must be known."""
     value, problems = try_evaluate(expr.node, scope, expr.source)
     if has_errors(problems) and value.__class__ is Unknown and value.type is DYNAMIC:
         return None, problems

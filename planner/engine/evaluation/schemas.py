@@ -40,8 +40,8 @@ from planner.world.state.model import State
 
 
 class Schemas:
-    """Schemas by provider source address (`terraform.io/builtin/terraform`). `start` makes a provider and raises
-    Failure when it cannot."""
+    """Schemas by provider source address (`terraform.io/builtin/terraform`). `start` starts a provider and raises
+    Failure if it cannot."""
 
     def __init__(self, start: Callable[[str], Provider]) -> None:
         self._start = start
@@ -60,14 +60,14 @@ class Schemas:
         its target"""
 
     def lent(self) -> Schemas:
-        """These schemas for other work in parallel: it has providers of its own, and closes them itself."""
+        """These schemas for other parallel work, which has its own providers and closes them itself."""
         lent = Schemas(self._start)
         lent._lock, lent._schemas, lent._failures = self._lock, self._schemas, self._failures
         lent.resolvers, lent.named, lent.extensions = self.resolvers, self.named, self.extensions
         return lent
 
     def provider(self, source: str) -> Provider:
-        """The unconfigured provider that answers questions about schemas. Raises Failure, each time anew."""
+        """The unconfigured provider used for schemas. Raises Failure, at each call if it failed before."""
         with self._lock:
             if source in self._failures:
                 raise self._failures[source]
@@ -93,7 +93,7 @@ class Schemas:
             provider.close()
 
     def schema(self, source: str) -> ProviderSchema:
-        """All that the provider offers. Raises Failure."""
+        """The complete schema of a provider. Raises Failure."""
         result = self._schemas.get(source)
         if result is not None:
             return result
@@ -104,7 +104,7 @@ class Schemas:
             return result
 
     def serve(self, state: State) -> None:
-        """Have schemas for the objects of a state, too."""
+        """Also provide schemas for the objects of a state."""
         if "store" not in self.extensions and any(
             one is not None and one.attributes.get("store") is not None
             for resource in state.resources.values()
@@ -116,15 +116,15 @@ class Schemas:
             self._schemas.pop(BUILTIN, None)
 
     def preset(self, schemas: Mapping[str, ProviderSchema]) -> None:
-        """Use these, by provider, without starting one."""
+        """Use these schemas by provider, without starting the providers."""
         self._schemas.update(schemas)
 
     def resource(self, source: str, mode: str, type: str) -> ResourceSchema | None:
-        """The schema of a resource type, None when the provider has none of that name. Raises Failure."""
+        """The schema of a resource type; None if the provider has no such type. Raises Failure."""
         return self._list_resource(source, type) if mode == "list" else self.schema(source).resource(mode, type)
 
     def _list_resource(self, source: str, type: str) -> ResourceSchema | None:
-        """The schema of a list block's body. Its type must be one of managed objects with identities, too."""
+        """The schema of a list block's body. Its type must also be a managed resource type with identities."""
         result = self._lists.get((source, type))
         if result is None:
             schema = self.schema(source)
@@ -137,7 +137,7 @@ class Schemas:
     # ---------------------------------------------------------------- of declarations
 
     def of(self, module: ModuleConfig, decl: ResourceDecl) -> ResourceSchema:
-        """The schema of a declared resource. Raises Failure when there is none."""
+        """The schema of a declared resource. Raises Failure if there is none."""
         source = module.provider_source(decl.provider_name)
         result = self.resource(source, decl.mode, decl.type)
         if result is None:
@@ -147,7 +147,7 @@ class Schemas:
         return result
 
     def find_object_type(self, module: ModuleConfig, decl: ResourceDecl) -> ObjectType | None:
-        """The type of the resource's objects, None when the provider does not know it. Raises Failure."""
+        """The type of the resource's objects; None if the provider does not know it. Raises Failure."""
         result = self.resource(module.provider_source(decl.provider_name), decl.mode, decl.type)
         return _object_type(decl, result) if result is not None else None
 
@@ -165,7 +165,8 @@ class Schemas:
 
     def function(self, module: ModuleConfig, name: str, is_late: bool = False) -> Function | None:
         """A function `provider::local_name::function` (with `::alias` before the function) of a provider that is not
-        configured. `is_late`: what the schema does not have may be registered later; nothing is known of it."""
+        configured. `is_late`: a function that is not in the schema may be registered later, and has an unknown
+        signature."""
         parts = name.split("::")
         if len(parts) not in (3, 4):
             return None
@@ -200,7 +201,7 @@ def list_schema(config: ResourceSchema) -> ResourceSchema:
         "include_resource": AttributeSchema(BOOL, optional=True),
         "limit": AttributeSchema(NUMBER, optional=True),
     }
-    return ResourceSchema(BlockSchema(attributes, {"config": nested}, ephemeral=True))  # nothing of it is stored
+    return ResourceSchema(BlockSchema(attributes, {"config": nested}, ephemeral=True))  # it is never stored
 
 
 def _object_type(decl: ResourceDecl, schema: ResourceSchema) -> ObjectType:
@@ -239,12 +240,12 @@ def combined_marks(*several: list[PathMarks]) -> list[PathMarks]:
 
 
 def sensitive_paths(value: Value) -> frozenset[str]:
-    """The places of sensitive marks, for comparing two values."""
+    """The paths of sensitive marks, for comparing two values."""
     return frozenset(repr(path) for path, marks in marked_paths(value) if SENSITIVE in marks)
 
 
 def deprecation_marks(block: BlockSchema, value: Value, by: Deprecation) -> list[PathMarks]:
-    """The paths of deprecated parts in a value of the schema's type, which `by` names."""
+    """The paths of deprecated parts in a value of the schema's type. `by` names the type in messages."""
     return list(_deprecated(block, value, (), by)) if block.deprecated or contains(block, "deprecated") else []
 
 
@@ -277,7 +278,7 @@ def _deprecated(block: BlockSchema, value: Value, path: Path, by: Deprecation) -
 def _deprecated_attributes(
     attributes: dict[str, AttributeSchema], value: Value, path: Path, by: Deprecation, is_nested: bool = False
 ) -> Iterator[PathMarks]:
-    """Within a nested attribute that has a mark itself, nothing else is looked for."""
+    """The parts of a nested attribute that is itself deprecated are not searched."""
     for name, attribute in attributes.items():
         here = (*path, ("attr", name))
         if attribute.deprecated:
@@ -348,7 +349,7 @@ def without_write_only(value: Value, block: BlockSchema) -> Value:
     result = dict(value)
     for name, attribute in block.attributes.items():
         if attribute.write_only and name in result:
-            # what else is known of the argument stays: a secret is one even where its value is not kept
+            # other marks remain: an argument is secret even if its value is not kept
             marks = unmark(result[name])[1] - _EPHEMERAL
             result[name] = mark(Null(attribute.type), marks) if marks else Null(attribute.type)
     for name, nested in block.blocks.items():

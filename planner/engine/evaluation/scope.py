@@ -1,9 +1,8 @@
 """The meaning of references in a module instance: the scope of all expressions that walks evaluate.
 
 Every reference of a module is resolved once: it is parsed, checked against the declarations and against the schema of
-the resource it names, and turned into a resolver, a small function of the scope. A reference that is wrong in itself
-returns its diagnostics every time it is used.
-"""
+its resource, and converted to a resolver, a small function of the scope. An invalid reference returns its diagnostics
+each time it is used."""
 
 from __future__ import annotations
 
@@ -80,8 +79,9 @@ Resolver: TypeAlias = "Callable[[ModuleScope], tuple[Value, int]]"
 
 
 class ModuleScope(Scope):
-    """The names of one module instance, and of one instance of a block in it: `repetition` gives count and each,
-    `self_value` what `self` is (None: nothing), `check` the check block whose data source may be referred to."""
+    """The names of one module instance, and of one instance of a block in it: `repetition` has the values of count and
+    each, `self_value` the value of `self` (None: not available), `check` the check block to whose data source
+    expressions may refer."""
 
     def __init__(
         self,
@@ -123,7 +123,7 @@ class ModuleScope(Scope):
     def function(self, name: str) -> Function | None:
         if name.startswith("provider::"):
             if name.split("::")[1] not in self.module.config.required_providers:
-                return None  # only a provider that the module requires can be called
+                return None  # only functions of required providers can be called
             return self.module.context.provider_function(self.module, name)
         if name.removeprefix("core::") == "plantimestamp" and self.module.context.operation == "eval":
             return None  # there is no plan
@@ -165,7 +165,7 @@ def _resolver(module: ModuleValues, node: Traversal | Variable, source: Source) 
 
 
 def is_unrecorded(node: Traversal | Variable) -> bool:
-    """Whether a name replaces an expression that a record of a configuration does not have."""
+    """Whether a name replaces an expression that is missing in a recorded configuration."""
     return isinstance(node, Traversal) and node.root == UNRECORDED
 
 
@@ -187,7 +187,7 @@ def _declarations(module: ModuleValues, kind: str) -> Mapping[str, object]:
 
 
 def _is_placed(module: ModuleValues, ref: Ref) -> bool:
-    """Whether the diagnostics of a reference depend on its position: then its resolver is not shared."""
+    """Whether the diagnostics of a reference depend on its position, so that its resolver cannot be shared."""
     if ref.kind == "resource":
         decl = module.config.resources.get(ref.name)
         return decl is not None and decl.check is not None
@@ -345,8 +345,8 @@ _MAKERS = {
 }
 
 
-# Checks of references to resources without any value: is it declared, may it have a key, has its type the attribute?
-# Done once for each reference, so that mistakes show even where the value is not known yet.
+# Checks of references to resources that need no value: whether the resource is declared, may have a key, and has the
+# attribute. They run once for each reference, so that mistakes are reported even if the value is not known yet.
 
 
 def check_reference(module: ModuleConfig, schemas: Schemas, ref: Ref, span: Span) -> list[Diagnostic]:
@@ -440,7 +440,7 @@ def watched(expr: Expr, repetition: Repetition) -> Ref:
 
 
 def _static(expr: Expr, node: Expression, repetition: Repetition) -> Traversal | Variable:
-    """The traversal with count.index and each.key filled in."""
+    """The traversal with the values of count.index and each.key."""
     if isinstance(node, Traversal | Variable):
         return node
     if isinstance(node, Relative):

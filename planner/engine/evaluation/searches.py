@@ -19,7 +19,7 @@ MOST = 2**63 - 1
 
 
 def list_configuration(search: Value, schema: ResourceSchema) -> Value:
-    """The provider's part of a list block's value; without the block `config` all of it is null."""
+    """The provider's part of a list block's value; without a `config` block, all its attributes are null."""
     config = search["config"]
     return empty_value(schema.block.blocks["config"].block) if config.__class__ is Null else config
 

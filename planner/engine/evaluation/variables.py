@@ -33,8 +33,8 @@ UNFIT = frozenset(("config.variable_does_not_fit", "config.null_variable", "conf
 
 
 def value_problems(config: Config, name: str, given: RootVariable | None) -> list[Diagnostic]:
-    """The reasons why the value of a root variable is not valid. Objects that depend on the variable are not planned
-    then; all others are."""
+    """The reasons why the value of a root variable is not valid. In that case, objects that depend on the variable are
+    not planned."""
     if given is None or given.raw is None:
         return []
     problems = Problems()
@@ -43,7 +43,7 @@ def value_problems(config: Config, name: str, given: RootVariable | None) -> lis
 
 
 def evaluate_argument(module: ModuleInstance, name: str) -> list[Diagnostic]:
-    """Give a variable of a child module instance the value that the call passes, or its default."""
+    """Set a variable of a child module instance to the value in the call, or to its default."""
     decl = module.config.variables[name]
     call, parent = module.config.call, module.parent
     assert call is not None
@@ -79,7 +79,7 @@ def validate_variable(module: ModuleInstance, name: str, checks: CheckState, con
 
 
 def deprecated_argument(module: ModuleConfig, name: str) -> list[Diagnostic]:
-    """A warning when the call of a module gives a value to a variable that is deprecated."""
+    """A warning if the call of a module sets a deprecated variable."""
     decl, call = module.variables[name], module.call
     argument = call.inputs.get(name) if call is not None else None
     if not decl.deprecated or argument is None or call is None:
@@ -98,7 +98,7 @@ def check_validations(
     checks: CheckState | None = None,
     config_address: str = "",
 ) -> list[Diagnostic]:
-    """Check a value against the rules of its variable, up to the first that fails; `subject` is where it comes from."""
+    """Check a value against the rules of its variable, up to the first that fails; `subject` describes its origin."""
     scope = _ValidationScope(module, decl.name, value)
     address = join(module.text, f"var.{decl.name}")
     problems: list[Diagnostic] = []
@@ -113,7 +113,7 @@ def check_validations(
 
 
 class _ValidationScope(ModuleScope):
-    """A module's names, where one variable has a value that others may not see yet."""
+    """The scope of a module in which one variable already has a value that other scopes do not see yet."""
 
     def __init__(self, module: ModuleInstance, name: str, value: Value) -> None:
         super().__init__(module)
@@ -152,11 +152,11 @@ def _self_references(expr: Expr, name: str) -> list[Diagnostic]:
     return problems
 
 
-# Output values as their modules hand them out.
+# Output values of modules.
 
 
 def evaluate_output(module: ModuleInstance, decl: OutputDecl) -> tuple[Value, list[Diagnostic]]:
-    """The value of an output, and what is wrong with it or with handing it out."""
+    """The value of an output, and the problems of its value and of exposing it."""
     value, problems = output_value(module, decl)
     problems = problems + depends_on_problems(decl.depends_on, module.scope)
     is_root = module.parent is None
@@ -181,7 +181,7 @@ def evaluate_output(module: ModuleInstance, decl: OutputDecl) -> tuple[Value, li
 
 
 def output_value(module: ModuleInstance, decl: OutputDecl) -> tuple[Value, list[Diagnostic]]:
-    """The value of an output in its declared type, if any, and the problems of its expression."""
+    """The value of an output, converted to its declared type, if any, and the problems of its expression."""
     value, problems = try_evaluate(decl.value.node, module.scope, decl.value.source)
     if decl.type is None or has_errors(problems):
         return value, problems
@@ -207,7 +207,7 @@ def depends_on_problems(references: tuple[Reference, ...], scope: ModuleScope) -
             span = Span(reference.source, rest[0].start, rest[-1].end)
             detail = "depends_on names whole objects, not their attributes."
             problems.append(error("plan.depends_on", "Invalid depends_on reference", detail, span))
-        if not problems:  # existence of the object is checked until the first mistake
+        if not problems:  # whether the object exists is checked only up to the first mistake
             problems += _resolve(reference, scope)
     return problems
 

@@ -1,1 +1,1 @@
-"""Planning: moves, refreshing, decisions, changes, in addition to the parts common to all walks."""
+"""Planning: moves, refreshing, decisions, changes, in addition to the parts that all walks share."""

@@ -1,9 +1,8 @@
 """The action of one object, as the rules of rules/plan/actions.dl and reasons.dl derive it from its facts.
 
-Only the shape of the facts matters (which predicates hold, not for which instance or path), so each shape is derived
-once per process and remembered: ten thousand resources that are created alike cost one derivation. A value is part of
-the shape where the rules look at it, as datalog/engine/compile.py reads off them.
-"""
+Only the shape of the facts matters (the predicates that hold, not the instance or path), so each shape is derived once
+per process and cached: creating ten thousand resources of one kind costs one derivation. Values that rules examine,
+which datalog/engine/compile.py computes, are part of the shape."""
 
 from __future__ import annotations
 
@@ -56,13 +55,13 @@ class Decision:
 
 
 def decide(facts: Facts) -> Decision:
-    """The decision about an object of which these facts hold."""
+    """The decision about an object with these facts."""
     return _decide(_shape(facts))
 
 
 def derive(facts: Facts, predicate: str) -> Sequence[tuple[Any, ...]]:
-    """Further conclusions of the rules about an object with these facts: the rows of a predicate without the object
-    itself. The facts only have words that rules use."""
+    """Further conclusions about an object with these facts: the rows of a predicate without the column of the object.
+    The facts contain only words that rules use."""
     return _derive(_shape(facts), predicate)
 
 
@@ -89,7 +88,7 @@ def _as_seen(value: str, words: frozenset[object] | None) -> str:
 
 @cache
 def _columns_looked_at() -> dict[str, tuple[frozenset[object] | None, ...]]:
-    """For predicates with more than one column: the values that a rule looks at in each other one, None for all."""
+    """For predicates with several columns: the values that rules examine in each column but the first, None for all."""
     return {
         name: tuple(None if column.compared or column.shown else column.constants for column in columns[1:])
         for name, columns in product_program("decisions").compiled.looks.items()
@@ -98,7 +97,7 @@ def _columns_looked_at() -> dict[str, tuple[frozenset[object] | None, ...]]:
 
 
 def rows(instance: str, facts: Facts) -> tuple[tuple[str, ...], ...]:
-    """The facts about an instance as rows with the predicate in front, sorted: kept in the plan for `why`."""
+    """The facts about an instance as sorted rows that begin with the predicate; the plan keeps them for `why`."""
     items: list[tuple[str, ...]] = []
     for name in sorted(facts):
         items += [(name, instance, *_columns(value)) for value in facts[name]] or [(name, instance)]
@@ -139,7 +138,7 @@ def _decide(shape: frozenset[tuple[str, ...]]) -> Decision:
     )
 
 
-# Arguments of lifecycle blocks that decide about destroying: `destroy` and `prevent_destroy`.
+# Arguments of lifecycle blocks that affect destroying: `destroy` and `prevent_destroy`.
 
 
 def keeps_object(decl: ResourceDecl | None) -> bool:
@@ -157,8 +156,8 @@ def keeps_object(decl: ResourceDecl | None) -> bool:
 
 
 def decided(it: Instance, facts: Facts, scope: Scope) -> tuple[Decision, list[Diagnostic]]:
-    """The decision about an instance; whether prevent_destroy is true becomes one of its facts. The diagnostics give
-    the reasons why the action is forbidden."""
+    """The decision about an instance, whose facts include whether prevent_destroy is true; and diagnostics with the
+    reasons why the action is forbidden."""
     decision = decide(facts)
     decl = it.decl
     if decl is None or decl.lifecycle.prevent_destroy is None or it.deposed:
@@ -180,8 +179,8 @@ def decided(it: Instance, facts: Facts, scope: Scope) -> tuple[Decision, list[Di
 def _prevents_destroy(
     decl: ResourceDecl, scope: Scope, address: str, destroys: bool, problems: list[Diagnostic]
 ) -> bool:
-    """Whether prevent_destroy is true. What is wrong with the expression itself is always an error; that it is unknown
-    or null only when the plan `destroys` the object."""
+    """Whether prevent_destroy is true. An invalid expression is always an error; an unknown or null value is one only
+    if the plan `destroys` the object."""
     expr = decl.lifecycle.prevent_destroy
     if expr is None:
         return False

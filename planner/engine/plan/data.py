@@ -1,4 +1,4 @@
-"""Planning data sources: read now, or report why reading has to wait."""
+"""Planning data sources: reads each now, or records why reading has to wait."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def readiness(walk: PlanWork, it: Instance, config: Value) -> Facts:
 
 
 def _coming_state(walk: PlanWork, it: Instance, config: Value) -> ComingState | None:
-    """The planned state for a terraform_remote_state, if another unit is about to write it."""
+    """The planned state for a terraform_remote_state, if another unit will write it."""
     if not walk.options.coming_states or not it.provider.is_inline or it.type != remote_state.NAME:
         return None
     if not is_wholly_known(config):
@@ -96,7 +96,7 @@ def _coming_state(walk: PlanWork, it: Instance, config: Value) -> ComingState | 
 
 
 def _value_to_read(config: Value, coming: ComingState) -> Value:
-    """The value that a data source is going to read, with the configuration's marks."""
+    """The value that a data source will read, with the configuration's marks."""
     value = remote_state.with_outputs(unmark_deep(config)[0], coming.outputs)
     return apply_marks(value, marked_paths(config))
 
@@ -107,13 +107,13 @@ def _state_value(value: Value) -> Value:
 
 
 def _planned_object(it: Instance, config: Value) -> Value:
-    """The object as far as the configuration determines it, with the marks of that."""
+    """The object as far as the configuration determines it, with the configuration's marks."""
     planned = planned_unknown_object(it.schema.block, unmark_deep(config)[0])
     return apply_marks(planned, marked_paths(config))
 
 
 def _record(walk: PlanWork, it: Instance, planned: Value, facts: Facts, decision: Decision) -> None:
-    """Record a read while applying as a change; of other reads the plan only keeps why they were done now."""
+    """Record a read while applying as a change. For a read while planning, the plan only keeps the reasons."""
     if not does(decision.action, "changes"):
         walk.record.decided(rows(it.address, facts))
         return

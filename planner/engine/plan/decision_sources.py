@@ -32,7 +32,7 @@ _OPTIONS = {
 
 @cache
 def _kinds() -> dict[str, str]:
-    """predicate -> the kind of its facts' source, as the rules declare it (fact_source)."""
+    """For each predicate, the kind of its facts' sources, as the rules declare it (fact_source)."""
     rows = evaluate(product_program("decisions"), FactBuilder().build(), ["fact_source"])["fact_source"]
     return {str(predicate): str(source) for predicate, source in rows}
 
@@ -64,7 +64,7 @@ def output_source(config: Config, name: str, predicate: str) -> Any:
 def _place(
     config: Config, decl: ResourceDecl, change: ResourceChange, kind: str, columns: Sequence[Any]
 ) -> Span | None:
-    """The part of the configuration that a fact comes from, None for the resource block as a whole."""
+    """The part of the configuration from which a fact comes; None for the resource block as a whole."""
     if kind == "argument":
         return _attribute(decl, change, str(columns[0]))
     if kind == "trigger":
@@ -107,7 +107,7 @@ def _attribute(decl: ResourceDecl, change: ResourceChange, path: str) -> Span | 
 
 
 def _removal(config: Config, change: ResourceChange) -> Any:
-    """The removed block that counts for a change, as rules/graph/removals.dl derives it."""
+    """The removed block that applies to a change, as rules/graph/removals.dl derives it."""
     facts = FactBuilder()
     entry = StateEntry(change.address)
     add_instance(facts, change.module, change.mode, change.type, change.name, change.key, entry)

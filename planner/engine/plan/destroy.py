@@ -1,4 +1,4 @@
-"""Planning the end of objects: orphans, deposed objects, and everything when the plan destroys."""
+"""Planning to destroy or forget objects: orphans, deposed objects, and all objects in a destroy plan."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from planner.world.provider.interface import PlanRequest
 
 
 def plan_orphan(walk: PlanWork, it: Instance) -> list[Diagnostic]:
-    """Plan the end of an object whose instance is not declared. Raises Failure."""
+    """Plan to destroy or forget an object whose instance is not declared. Raises Failure."""
     # decided in Python: undeclared data sources are removed from the state without an action -- no provider is called
     if it.mode != "managed":
         walk.record.refreshed.remove_object(it.resource_address, it.key)
@@ -47,7 +47,7 @@ def plan_orphan(walk: PlanWork, it: Instance) -> list[Diagnostic]:
 
 
 def plan_deposed(walk: PlanWork, it: Instance) -> list[Diagnostic]:
-    """Plan the end of a deposed object. Raises Failure."""
+    """Plan to destroy or forget a deposed object. Raises Failure."""
     current, problems = read_current(walk, it)
     if current is not None and walk.options.mode != "destroy" and reads(walk, {"deposed_object": (), "exists": ()}):
         current = refreshed(walk, it, current, problems)
@@ -57,7 +57,7 @@ def plan_deposed(walk: PlanWork, it: Instance) -> list[Diagnostic]:
 
 
 def plan_destroy(walk: PlanWork, it: Instance) -> list[Diagnostic]:
-    """Plan the end of an object because the plan destroys everything. Raises Failure."""
+    """Plan to destroy or forget an object in a destroy plan. Raises Failure."""
     if it.mode != "managed":
         facts: Facts = {"destroy_requested": (), "exists": ()}
         decision, _ = decided(it, facts, walk.module_scope(it))
@@ -139,7 +139,7 @@ def _change(
 
 
 def _why_orphaned(walk: PlanWork, it: Instance, facts: Facts) -> None:
-    """Facts about why nothing declares the instance."""
+    """Add facts about why the instance is not declared."""
     if it.address in walk.record.moves.moves:
         facts["moved_here"] = ()
     kind = "none" if it.key is None else "number" if isinstance(it.key, int) else "string"

@@ -66,7 +66,7 @@ def run_search(walk: PlanWork, it: Instance) -> list[Diagnostic]:
 
 
 class _SearchReport:
-    """Reports the results of one search to the hooks, with their configuration where that is wanted."""
+    """Reports the results of one search to the hooks, with their configuration if it is requested."""
 
     def __init__(self, walk: PlanWork, it: Instance, with_values: bool) -> None:
         self.walk, self.it, self.with_values = walk, it, with_values
@@ -78,7 +78,7 @@ class _SearchReport:
         self._generates = walk.schemas.schema(self.source).generates_config
 
     def report(self, results: list[FoundObject]) -> list[Diagnostic]:
-        """Report all results; the problems of their configuration, and objects that are managed twice."""
+        """Report all results. Returns the problems of their configuration, and objects that are managed twice."""
         identities = [to_json(result.identity, self._identity_type) for result in results]
         state = self._compared_with_state(results, identities)
         managed = {number: instance for _, number, instance in sorted(state["managed_as"], reverse=True)}
@@ -132,7 +132,7 @@ class _SearchReport:
         return evaluate(product_program("discover"), facts.build(), ("managed_as", "imported_as", "perhaps_managed"))
 
     def _name(self) -> str:
-        """The next name that the configuration does not have yet."""
+        """The next name that the configuration does not use yet."""
         key = "" if self.it.key is None else re.sub(r"\W", "_", f"_{self.it.key}")
         declared = self.walk.config.root.resources
         while True:
@@ -159,14 +159,14 @@ class _SearchReport:
 
 
 def _id_of(value: Value) -> str:
-    """The attribute id of an object, "" where it has none."""
+    """The attribute id of an object; "" if it has none."""
     id = value.get("id") if value.__class__ is dict else None
     return id if isinstance(id, str) else ""
 
 
 def configurable(block: BlockSchema, value: Value) -> Value:
-    """The value of a body without what a configuration leaves out: empty strings in optional attributes, and single
-    blocks in which nothing is set. What only a provider sets is left out when the text is written."""
+    """The value of a body without values that configurations omit: empty strings in optional attributes, and single
+    blocks in which nothing is set. (Attributes that only a provider sets are omitted when the text is written.)"""
     if value.__class__ is not dict:
         return value
     made = dict(value)

@@ -1,4 +1,4 @@
-"""Results of a plan walk, gathered from all its nodes: changes, the states before and after refreshing, drift."""
+"""Results of a plan walk, collected from all its nodes: changes, the states before and after refreshing, drift."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from planner.world.state.model import InstanceKey, State
 
 @frozen(eq=False)
 class Seen:
-    """A managed object of the state as the walk saw it: before refreshing, and after (Null when it is gone)."""
+    """A managed object of the state before and after refreshing (Null if it no longer exists)."""
 
     before: Value
     after: Value
@@ -57,7 +57,7 @@ class PlanRecord:
         self._decided: list[tuple[tuple[str, ...], ...]] = []
 
     def add(self, change: ResourceChange) -> None:
-        """A planned change of one object."""
+        """Add the planned change of an object."""
         resource = change.resource_address
         with self._lock:
             self._changes[change.address, change.deposed] = change
@@ -66,16 +66,16 @@ class PlanRecord:
                 self._by_config.setdefault(_without_keys(resource), set()).add((change.action, change.module))
 
     def invoke(self, invocation: Invocation) -> None:
-        """A planned invocation of an action; those of one object in their order."""
+        """Add a planned invocation of an action; invocations of one object must be added in their order."""
         with self._lock:
             self._invocations.append(invocation)
 
     def invocations(self) -> tuple[Invocation, ...]:
-        """All invocations, by the object that invokes, those of one object in their order."""
+        """All invocations, sorted by the invoking object; those of one object in their order."""
         return tuple(sorted(self._invocations, key=lambda one: sort_key(one.caller or one.address)))
 
     def defer(self, deferred: DeferredChange) -> None:
-        """The change of an object that its provider defers."""
+        """Add the change of an object that its provider defers."""
         with self._lock:
             self._deferred[deferred.change.address] = deferred
 
@@ -89,7 +89,7 @@ class PlanRecord:
             self._decided.append(facts)
 
     def facts(self) -> tuple[tuple[str, ...], ...]:
-        """The facts of decisions without a change, those about one object together."""
+        """The facts of decisions without a change, grouped by object."""
         return tuple(row for facts in sorted(self._decided) for row in facts)
 
     def changes(self) -> tuple[ResourceChange, ...]:
@@ -146,7 +146,7 @@ class PlanRecord:
             self._seen[address] = seen, facts, action
 
     def drift(self) -> tuple[ResourceChange, ...]:
-        """Changes made outside of any plan, and mere moves: managed objects, by address."""
+        """Changes made outside planner, and mere moves: managed objects, by address."""
         return tuple(self._drift(address, *self._seen[address]) for address in sorted(self._seen, key=sort_key))
 
     def _drift(self, address: str, seen: Seen, facts: Facts, action: Action) -> ResourceChange:
@@ -184,9 +184,8 @@ def _without_keys(address: str) -> str:
     return str(parse_resource_instance(address).config) if "[" in address else address
 
 
-# Relevant attributes: which parts of which resources contributed to what a plan changes.
-#
-# The rules of rules/plan/relevant.dl decide over what planner.logic.facts.relevance gathers.
+# Relevant attributes: the attributes of resources that contributed to a plan's changes. rules/plan/relevant.dl derives
+# them from the facts of planner.logic.facts.relevance.
 
 
 def relevant_attributes(
@@ -197,7 +196,7 @@ def relevant_attributes(
 ) -> tuple[tuple[str, Path], ...]:
     """(resource instance address, path of steps ("attr", name) and ("index", key)), sorted.
 
-    `changes` may hold unchanged objects, which do not count; `outputs` are (module instance address, name) of the
+    `changes` may contain unchanged objects, which do not count; `outputs` are (module instance address, name) of the
     output values that change, those of child modules included."""
     facts = RelevanceFacts(config, block_of, changes, outputs)
     derived = evaluate(product_program("relevance"), facts.build(), ["relevant"])

@@ -1,9 +1,6 @@
-"""Configuration text for an object that was imported without a resource block, byte for byte as OpenTofu lays it out
-(internal/genconfig).
-
-Only what a configuration may set is written. Secrets are left out with a remark, and a string that holds a JSON object
-or array becomes a call of jsonencode.
-"""
+"""Configuration text for an object that was imported without a resource block, byte for byte as OpenTofu formats it
+(internal/genconfig). Only arguments that a configuration may set are written. Secrets are omitted with a comment, and a
+string that holds a JSON object or array becomes a call of jsonencode."""
 
 from __future__ import annotations
 
@@ -80,7 +77,7 @@ def _expression(value: Value) -> str:
         try:
             return f"jsonencode({expression_text(implied_value(loads(value.strip().encode())))})"
         except ValueError:
-            pass  # it only looks like JSON
+            pass  # not JSON, although it begins like it
     return expression_text(value)
 
 
@@ -158,13 +155,13 @@ def _block(name: str, nested: NestedBlock, value: Value, indent: int) -> Iterato
 
 
 def _part(value: Value, name: str) -> Value | None:
-    """An attribute of an object; None when the object is null or has no such attribute."""
+    """An attribute of an object; None if the object is null or has no such attribute."""
     plain: Any = unmark(value)[0]
     return plain.get(name) if plain.__class__ is dict else None
 
 
 def _without_unknown(value: Value) -> Value:
-    """The value with collections as tuples and objects, without what is not known: in sequences it becomes null."""
+    """The value with collections as tuples and objects, without unknown values, which become null in sequences."""
     plain, marks = unmark(value)
     cls = plain.__class__
     result: Value = plain

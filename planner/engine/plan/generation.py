@@ -1,8 +1,7 @@
 """`-generate-config-out`: resource blocks for import targets that have none, made from the imported objects.
 
-The target gets an empty declaration before the walk. When its object has been read, the declaration is replaced by the
-generated one, which the plan then goes by, and whose text the change carries.
-"""
+The target gets an empty declaration before the walk. After its object has been read, the generated declaration replaces
+it. The plan uses that declaration, and the change carries its text."""
 
 from __future__ import annotations
 
@@ -91,7 +90,7 @@ def _declaration(type: str, name: str, attributes: str, path: str) -> ResourceDe
 
 def generate(it: Instance, value: Value, path: str, by_provider: bool) -> str:
     """Replace the empty declaration of an imported instance by one generated from its object, and return its text.
-    `by_provider`: the provider chooses the arguments. Raises Failure when that is not valid."""
+    `by_provider`: the provider chooses the arguments. Raises Failure if the generated declaration is not valid."""
     from planner.engine.plan.generated_config import attributes_text, resource_text
 
     if by_provider:

@@ -1,9 +1,7 @@
 """Making a plan: the steps before the walk and after it.
 
-The state's objects move to their present addresses first; a plan that destroys everything is preceded by an ordinary
-plan, which reads the present state of objects. The graphs come from the caller, since what they are made from (facts
-and rules) is another stage.
-"""
+First the state's objects move to their current addresses. A plan that destroys everything is preceded by an ordinary
+plan, which reads the objects. The caller builds the graphs, because facts and rules belong to another stage."""
 
 from __future__ import annotations
 
@@ -41,8 +39,8 @@ def make_plan(
     build_graph: BuildGraph,
     hooks: Hooks | None = None,
 ) -> tuple[Plan | None, list[Diagnostic]]:
-    """Make the plan that the options describe. With errors among the diagnostics the plan, if there is one, is marked
-    as errored."""
+    """Make the plan that the options describe. If the diagnostics contain errors, the plan, if any, is marked as
+    errored."""
     problems = _warnings(config, variables, options)
     try:
         plan, item = _make(config, state, variables, schemas, options, build_graph, hooks or Hooks())
@@ -78,7 +76,7 @@ def _make(
         refreshed, problems = _make(config, state, variables, schemas, ordinary, build_graph, hooks)
         if refreshed is None or has_errors(problems) or options.stop.requested:
             return None, problems
-        # objects that could not move may be placed now, and are reported either way
+        # objects that could not move may have caused the errors, so they are always reported
         moves = apply_moves(config, refreshed.prior_state)
         problems = check_targets(moves, options.limits)
         if problems:
@@ -95,7 +93,7 @@ def _make(
 
 
 def _unfit_invocations(config: Config, options: PlanOptions) -> list[Diagnostic]:
-    """Why the actions that -invoke names cannot be invoked."""
+    """The reasons why actions that -invoke names cannot be invoked."""
     if options.mode != "normal" or options.limits.replace:
         detail = "A plan that invokes actions changes nothing else: leave out -destroy, -refresh-only and -replace."
         return [error("plan.invoke_mode", "This kind of plan cannot invoke actions", detail)]
@@ -107,7 +105,7 @@ def _unfit_invocations(config: Config, options: PlanOptions) -> list[Diagnostic]
 def _only_invocations(
     plan: Plan | None, problems: list[Diagnostic], options: PlanOptions
 ) -> tuple[Plan | None, list[Diagnostic]]:
-    """A plan that only invokes actions, from one that read the objects."""
+    """A plan that only invokes actions, derived from one that read the objects."""
     if plan is not None and not plan.errored and not plan.invocations and not options.deferred:
         asked = ", ".join(f"-invoke={address}" for address in options.limits.invoke)
         detail = f"The configuration has no instance of an action that {asked} names."

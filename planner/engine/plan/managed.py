@@ -79,7 +79,7 @@ def plan_managed(walk: PlanWork, it: Instance) -> list[Diagnostic]:
     try:
         change, planned, destruction, current = _plan(walk, it, current, problems, facts)
     except Failure:
-        if generated and current is not None:  # what was generated is written all the same: it only needs mending
+        if generated and current is not None:  # generated configuration is written even if it must be corrected
             walk.record.add(_nothing_but(walk, it, current, generated))
         raise
     if importing is not None:
@@ -88,7 +88,7 @@ def plan_managed(walk: PlanWork, it: Instance) -> list[Diagnostic]:
     if it.decl is not None and it.decl.lifecycle.action_triggers and not has_errors(destruction):
         from planner.engine.plan.invocations import DeferredInvocation, plan_invocations
 
-        it.objects.set(it.key, planned)  # conditions may refer to it
+        it.objects.set(it.key, planned)  # because conditions may refer to it
         try:
             plan_invocations(walk, it, facts, change.before, planned, problems)
         except DeferredInvocation as put_off:
@@ -106,11 +106,11 @@ def plan_managed(walk: PlanWork, it: Instance) -> list[Diagnostic]:
     return problems + walk.conditions(it, "postcondition", planned)
 
 
-# ---------------------------------------------------------------- the object as it will be
+# ---------------------------------------------------------------- the planned object
 
 
 def _nothing_but(walk: PlanWork, it: Instance, current: RemoteObject, generated: str) -> ResourceChange:
-    """A change that only carries generated configuration that does not do."""
+    """A change that only carries generated configuration that cannot be planned."""
     value = without_write_only(current.value, it.schema.block)
     return walk.record.change_of(
         it,
@@ -133,7 +133,7 @@ def _without_plan(walk: PlanWork, it: Instance, current: RemoteObject | None) ->
 
 
 def _missing(it: Instance) -> Value:
-    """The value, in the configuration, of an object that does not exist and is not planned either."""
+    """The value that expressions see of an object that neither exists nor is planned."""
     assert it.decl is not None
     return Unknown(it.object_type) if it.decl.enabled is None else Null(it.object_type)
 
@@ -141,8 +141,8 @@ def _missing(it: Instance) -> Value:
 def _plan(
     walk: PlanWork, it: Instance, current: RemoteObject | None, problems: list[Diagnostic], facts: Facts
 ) -> tuple[ResourceChange, Value, list[Diagnostic], RemoteObject | None]:
-    """The change of an instance of which some facts are known, its planned object with marks, why it must not happen,
-    and the object as it is now. Raises Failure with all problems so far."""
+    """The change of an instance, given its facts so far; its planned object with marks; the reasons why the change is
+    forbidden; and the current object. Raises Failure with all problems so far."""
     assert it.decl is not None
     if it.is_offline:
         facts["offline"] = ()
@@ -171,7 +171,7 @@ def _plan(
         start = PriorObject(Null(it.object_type), answer.private, meta=walk.meta(it))
         answer = ask_plan(it, start, unmark_deep(config)[0], [])
         marked = with_marks(it, answer.planned, proposal.config_marks)
-        # as recorded, another object has only the marks of its configuration; its schema's are added by who reads it
+        # recorded objects have only the marks of their configuration; readers add those of the schema
         planned = apply_marks(answer.planned, proposal.config_marks)
     before = Null(it.object_type) if current is None else current.value
     marked, planned = (without_write_only(value, it.schema.block) for value in (marked, planned))
@@ -220,9 +220,9 @@ def _proposed(
 
 @frozen(eq=False)
 class Proposal:
-    """The provider's plan for a configuration: `prior` is the object it starts from (Null when there is none or it is
-    tainted), `planned` the object with marks, `config_marks` the marks that come from the configuration, `ignored` the
-    paths at which ignore_changes ignores a difference."""
+    """The provider's plan for a configuration: `prior` is the existing object (Null if there is none or it is tainted),
+    `planned` the object with marks, `config_marks` the marks that come from the configuration, `ignored` the paths at
+    which ignore_changes ignores a difference."""
 
     prior: Value
     answer: PlanAnswer
@@ -233,7 +233,7 @@ class Proposal:
 
 @frozen(eq=False)
 class PriorObject:
-    """The input of a provider's plan: the object (Null when there is none), its private data, its identity, and the
+    """The input of a provider's plan: the object (Null if there is none), its private data, its identity, and the
     provider_meta of the module."""
 
     prior: Value
@@ -250,8 +250,8 @@ def propose(
     meta: Value = None,
     may_defer: bool = False,
 ) -> Proposal:
-    """Let the provider check a configuration and plan for it. `may_defer`: that the provider defers the object is left
-    in the answer. Raises Failure with all problems so far."""
+    """Let the provider check a configuration and plan for it. `may_defer`: a deferral by the provider is returned in
+    the response. Raises Failure with all problems so far."""
     assert it.decl is not None
     kept = None if current is None or current.record.tainted else current
     prior: Value = Null(it.object_type) if kept is None else kept.value
@@ -274,7 +274,7 @@ def propose(
 
 
 def _ignored(it: Instance, prior: Value, config: Value, effective: Value) -> tuple[str, ...]:
-    """The paths of an existing object at which the configuration differs, and counts as if it did not."""
+    """The paths of an existing object at which the configuration differs and ignore_changes ignores that."""
     assert it.decl is not None
     ignored = it.decl.lifecycle.ignore_changes
     if not ignored or prior.__class__ is Null or config is effective:
@@ -308,7 +308,7 @@ def ask_plan(
     answer = it.provider.plan(request)
     deferrals = [p for p in answer.diagnostics if p.deferred and may_defer]
     extend(problems, in_body((p for p in answer.diagnostics if p not in deferrals), it.body, it.address))
-    if deferrals:  # the planned object is the provider's best guess, where there is one
+    if deferrals:  # the planned object, if any, is the provider's best guess
         return answer if isinstance(answer.planned, dict) else evolve(answer, planned=proposed)
     if not answer.legacy_type_system:
         plain = unmark_deep(answer.planned)[0]
@@ -330,7 +330,8 @@ def with_marks(it: Instance, planned: Value, config_marks: list[Any]) -> Value:
 
 
 def _triggers(walk: PlanWork, it: Instance) -> tuple[tuple[str, str, str], ...]:
-    """The targets of the elements of replace_triggered_by. Raises Failure for mistakes up to the first that changes."""
+    """The targets of the elements of replace_triggered_by. Raises Failure for mistakes in elements up to the first one
+    that changes."""
     assert it.decl is not None
     assert it.module is not None
     rows: set[tuple[str, str, str]] = set()
@@ -351,7 +352,7 @@ def _triggers(walk: PlanWork, it: Instance) -> tuple[tuple[str, str, str], ...]:
 
 
 def _describe(walk: PlanWork, it: Instance, current: RemoteObject | None, facts: Facts) -> None:
-    """Facts that do not come from comparing values."""
+    """Add the facts that do not come from comparing values."""
     assert it.decl is not None
     if current is not None:
         facts["exists"] = ()
@@ -366,7 +367,7 @@ def _describe(walk: PlanWork, it: Instance, current: RemoteObject | None, facts:
 
 
 def _describe_if_sound(it: Instance, current: RemoteObject, config: Value, meta: Value, facts: Facts) -> None:
-    """Facts about the plan for a tainted object if it were sound, for explanations; none where that fails."""
+    """Add facts about the plan for a tainted object as if it were not tainted, for explanations; none if that fails."""
     sound = evolve(current, record=evolve(current.record, tainted=False))
     differing: Facts = {}
     try:
@@ -381,7 +382,7 @@ def _describe_if_sound(it: Instance, current: RemoteObject, config: Value, meta:
 
 
 def differences(it: Instance, prior: Value, planned: Value, answer: PlanAnswer, facts: Facts) -> tuple[Any, ...]:
-    """Facts about the differences; returns the paths that require replacement."""
+    """Add facts about the differences. Returns the paths that require replacement."""
     before, after = unmark_deep(prior)[0], unmark_deep(planned)[0]
     different = tuple(name for name in sorted(after) if not _same(before[name], after[name]))
     if different:
@@ -419,11 +420,12 @@ def _at(value: Value, path: Any) -> Value:
 
 
 def _same(a: Value, b: Value) -> bool:
-    """Equal for certain, with nulls of different types apart: as parts of two objects they make different types."""
+    """Whether two values are certainly equal. Nulls of different types differ, because as parts of objects they make
+    different types."""
     return a is b or (same_value(a, b) and (a.__class__ is not Null or a.type == b.type))
 
 
-# lifecycle.replace_triggered_by: does something that an instance watches change?
+# lifecycle.replace_triggered_by: whether something that an instance watches changes.
 
 
 def watched_facts(

@@ -1,8 +1,6 @@
-"""The algebra of move statements: the addresses that an end of a statement selects, and their new addresses.
-
-An end is a pattern over module instance steps: steps of the declaring module have any key, and where neither end has a
-key for the moved object (a whole resource, a whole module call) any key goes along.
-"""
+"""The algebra of move statements: the addresses that an end of a statement selects, and their new addresses. An end is
+a pattern of module instance steps. The steps of the declaring module match any key. If neither end has a key for the
+moved object (a whole resource or module call), the object keeps its key."""
 
 from __future__ import annotations
 
@@ -32,17 +30,17 @@ class Endpoint:
     key: Any = None
 
     def selects_module(self, steps: Steps) -> bool:
-        """Whether the module instance is exactly the one (or one of those) that this end lies in or names."""
+        """Whether this end names the module instance, or lies directly in it."""
         return len(steps) == len(self.steps) and _matches(self.steps, steps)
 
     def mentions(self, address: Address) -> bool:
-        """Whether a statement with this end is about the resource, or the module instance, as a whole or in part."""
+        """Whether this end names the resource or module instance, or a part of it."""
         if isinstance(address, ModuleAddress):
             return self.selects_module(address.steps)
         return self.resource == (address.mode, address.type, address.name) and self.selects_module(address.module.steps)
 
     def chains_from(self, other: Endpoint) -> bool:
-        """Whether something that arrived at `other` may start from here."""
+        """Whether an object that was moved to `other` may be moved on from this end."""
         if len(self.steps) != len(other.steps) or not _overlap(other.steps, self.steps):
             return False
         if self.resource is None or other.resource is None:
@@ -73,8 +71,8 @@ def _overlap(a: Steps, b: Steps) -> bool:
 
 
 def endpoints(base: ModulePath, from_: Address, to: Address) -> tuple[Endpoint, Endpoint]:
-    """The ends of a statement in the module `base`. When one end gives a key, the other one without a key means the
-    instance without a key."""
+    """The ends of a statement in the module `base`. If only one end has a key, the other means the instance without a
+    key."""
     keyed = from_.key is not None or to.key is not None
     return _endpoint(base, from_, keyed), _endpoint(base, to, keyed)
 
@@ -92,12 +90,12 @@ def _endpoint(base: ModulePath, address: Address, keyed: bool) -> Endpoint:
 
 
 def implied_endpoints(from_: Address, to: Address) -> tuple[Endpoint, Endpoint]:
-    """The ends of an implied statement: both are exact instances, seen from the root module."""
+    """The ends of an implied statement: both are exact instances, with addresses from the root module."""
     return _endpoint((), from_, True), _endpoint((), to, True)
 
 
 def changes_key_only(from_: Endpoint, to: Endpoint) -> bool:
-    """Whether a module call keeps its place and only keys change."""
+    """Whether the statement only changes keys of a module call."""
     if from_.resource is not None or "module instance" not in (from_.kind, to.kind):
         return False
     return [name for name, _ in from_.steps] == [name for name, _ in to.steps]
@@ -105,7 +103,7 @@ def changes_key_only(from_: Endpoint, to: Endpoint) -> bool:
 
 def carry(from_: Endpoint, to: Endpoint, at: ResourceAddress) -> tuple[ResourceAddress, str, str] | None:
     """The new address of an instance under the statement, the kind of object that moves as a whole (module, resource,
-    instance) and its address at the destination, which must be vacant; None when the statement does not concern the
+    instance) and its address at the destination, which must be vacant; None if the statement does not apply to the
     instance."""
     # decided in Python: the address to which a single move statement moves an object -- patterns are matched key by key
     steps = at.module.steps
@@ -131,7 +129,7 @@ def carry(from_: Endpoint, to: Endpoint, at: ResourceAddress) -> tuple[ResourceA
 
 
 def _target_steps(from_: Endpoint, to: Endpoint, steps: Steps) -> Steps:
-    """The steps of `to` with the keys of the declaring module's instance, and of a module call, filled in."""
+    """The steps of `to`, completed with the keys of the declaring module's instance and of a module call."""
     base = len(from_.base)
     target = list(steps[:base]) + list(to.steps[base:])
     if to.kind == "module call":
@@ -140,7 +138,7 @@ def _target_steps(from_: Endpoint, to: Endpoint, steps: Steps) -> Steps:
 
 
 def absolute(end: Endpoint, base: ModuleAddress) -> str:
-    """The end's address as seen from one instance of the declaring module."""
+    """The end's address, for one instance of the declaring module."""
     steps = base.steps + tuple((name, None if key is ANY else key) for name, key in end.steps[len(end.base) :])
     if end.resource is None:
         return format_module(steps)

@@ -1,8 +1,6 @@
-"""Moves: before anything is planned, every object of the state gets its new address.
-
-The rules of rules/plan/moves.dl decide; this module states the facts (the effect of each statement on each address),
-changes the state accordingly, and turns errors that the rules derive into diagnostics.
-"""
+"""Moves: before planning, every object in the state gets its new address, as rules/plan/moves.dl derives it. This
+module states the facts (the effect of each statement on each address), changes the state, and reports the derived
+errors as diagnostics."""
 
 from __future__ import annotations
 
@@ -59,7 +57,7 @@ class MoveStatement:
 
 @frozen
 class Move:
-    """An object that lives at a new address: where it was, and whether only implied statements moved it."""
+    """The move of an object: its former address, and whether only implied statements moved it."""
 
     origin: str
     implied: bool
@@ -67,7 +65,7 @@ class Move:
 
 @frozen(eq=False)
 class MoveResults:
-    """The state after all moves; the moves, by new instance address; and failed ones: (present address, occupied
+    """The state after all moves; the moves, by new instance address; and failed moves: (current address, occupied
     address)."""
 
     state: State
@@ -83,7 +81,7 @@ class MoveResults:
 
 
 class ExpandedDeclarations(Protocol):
-    """The declarations of the configuration, once expanded."""
+    """The instances of the expanded configuration."""
 
     def module_instances(self, path: ModulePath) -> list[ModuleAddress]: ...
     def declaration(self, kind: str, address: Address) -> Span | None: ...
@@ -123,7 +121,7 @@ def implied_statements(config: Config, state: State, explicit: list[MoveStatemen
 def _state_counts(
     facts: FactBuilder, config: Config, state: State, explicit: list[MoveStatement]
 ) -> dict[str, tuple[Address, ResourceDecl | ModuleCall]]:
-    """Add what rules/plan/implied_moves.dl reads; what the facts are about, by name."""
+    """Add the facts for rules/plan/implied_moves.dl. Returns the subjects of the facts by name."""
     objects: dict[str, tuple[Address, ResourceDecl | ModuleCall]] = {}
     for thing, declaration, keys in _counted_declarations(config, state):
         name = str(thing)
@@ -142,7 +140,7 @@ def _state_counts(
 def _counted_declarations(
     config: Config, state: State
 ) -> Iterator[tuple[Address, ResourceDecl | ModuleCall, set[int | str | None]]]:
-    """Declared resources and module calls of the state that count, or did: what, its declaration, its keys."""
+    """Declared resources and module calls in the state that use count or used it: address, declaration, keys."""
     calls: dict[tuple[ModuleAddress, str], set[int | str | None]] = {}
     modules: dict[str, tuple[ModuleAddress, ModuleConfig | None]] = {}
     for resource in state.resources.values():
@@ -173,7 +171,7 @@ _DERIVED = ("moved", "arrives_at", "move_blocked", "move_cycle", "crowded_out", 
 
 
 def apply_moves(config: Config, state: State) -> MoveResults:
-    """Move every object of the state to its present address in the configuration."""
+    """Move every object of the state to its current address in the configuration."""
     statements = explicit_statements(config)
     statements += implied_statements(config, state, statements)
     if not statements:
@@ -189,7 +187,7 @@ def move_facts(statements: list[MoveStatement], state: State) -> FactBase:
 
 
 def asked_facts(config: Config, state: State, limits: Limits) -> FactBase:
-    """Everything about moves, for questions."""
+    """All facts about moves, for queries."""
     results = apply_moves(config, state)
     facts = FactBuilder(command_line("plan", limits))
     _state_counts(facts, config, state, [s for s in results.statements if not s.implied])
@@ -199,11 +197,11 @@ def asked_facts(config: Config, state: State, limits: Limits) -> FactBase:
 
 
 def moved_back(state: State, origins: Mapping[str, str]) -> State:
-    """The state as it was before its objects moved. `origins`: where the instance at each address was."""
+    """The state as it was before its objects moved. `origins`: the former address of the instance at each address."""
     builder = StateBuilder(state)
     known = (resource.address + format_key(instance.key) for resource, instance in state.instances())
     left = {to: origins[to] for to in known if origins.get(to, to) != to}
-    while free := [to for to in sorted(left, key=sort_key) if left[to] not in left]:  # others are still occupied
+    while free := [to for to in sorted(left, key=sort_key) if left[to] not in left]:  # the others are still occupied
         for to in free:
             _move(builder, to, left.pop(to))
     return builder.snapshot()
@@ -266,8 +264,8 @@ T = TypeVar("T")
 
 
 class _EndIndex(Generic[T]):
-    """Ends of statements by their module steps and resource, so that not all of them are compared: two overlap only
-    where the names are the same, and the keys, unless one has any key."""
+    """Ends of statements by their module steps and resource, which limits comparisons: two ends overlap only if their
+    names are equal and their keys are equal or one matches any key."""
 
     def __init__(self) -> None:
         self._exact: dict[Any, list[T]] = {}
@@ -275,7 +273,7 @@ class _EndIndex(Generic[T]):
         self._names: dict[Any, list[T]] = {}
 
     def add(self, steps: Steps, resource: Any, item: T) -> None:
-        """Add what belongs to an end."""
+        """Add an item for an end."""
         names = tuple([name for name, _ in steps])
         if _is_pattern(steps):
             self._patterns.setdefault((names, resource), []).append(item)
@@ -284,7 +282,7 @@ class _EndIndex(Generic[T]):
         self._names.setdefault((names, resource), []).append(item)
 
     def of(self, steps: Steps, resource: Any) -> Iterator[T]:
-        """All that belongs to ends which may overlap."""
+        """All items of ends that may overlap with this one."""
         names = tuple([name for name, _ in steps])
         if _is_pattern(steps):
             yield from self._names.get((names, resource), ())
@@ -298,7 +296,8 @@ def _is_pattern(steps: Steps) -> bool:
 
 
 def _state_steps(facts: FactBuilder, statements: list[MoveStatement], state: State) -> None:
-    """The effect of each statement on the addresses of the state, and on those that are reached from there."""
+    """Add facts about the effect of each statement on the addresses of the state, and on addresses that are reached
+    from these."""
     by_resource: dict[tuple[str, str, str], list[MoveStatement]] = {}
     by_module: _EndIndex[MoveStatement] = _EndIndex()
     for s in statements:
@@ -319,7 +318,7 @@ def _state_steps(facts: FactBuilder, statements: list[MoveStatement], state: Sta
             reached.add(instance)
             front.append(instance)
     origins = set(front)
-    # A chain passes each statement once at most; more rounds could only be moves of a module into itself.
+    # A chain uses each statement at most once; further rounds would only move a module into itself.
     for _ in range(len(statements)):
         beyond: list[ResourceAddress] = []
         for at in front:
@@ -348,7 +347,7 @@ def _moved_state(state: State, statements: list[MoveStatement], derived: Databas
     moves: dict[str, Move] = {}
     by_block = {row[0] for row in derived["moved_by_block"]}
     ranks = {(origin, at): rank for origin, at, rank in derived["arrives_at"]}
-    # what makes room goes before what comes there
+    # a move that frees an address comes before the move to it
     for origin, to in sorted(derived["moved"], key=lambda row: (ranks[row], sort_key(row[0]))):
         _move(builder, origin, to)
         moves[to] = Move(origin, implied=to not in by_block)
@@ -368,7 +367,7 @@ def _moved_state(state: State, statements: list[MoveStatement], derived: Databas
 
 
 def check_targets(results: MoveResults, limits: Limits) -> list[Diagnostic]:
-    """Targets must cover both ends of every move, and exclusions none."""
+    """Report moves that -target covers only in part, or that -exclude touches."""
     facts = FactBuilder(command_line("plan", limits))
     if not facts.rows("target") and not facts.rows("exclude"):
         return []
@@ -444,7 +443,7 @@ def _move_errors(results: MoveResults, by_name: dict[str, MoveStatement], databa
 
 
 def blocked_warning(results: MoveResults) -> list[Diagnostic]:
-    """A warning about objects that could not move because something else is at their destination."""
+    """A warning about objects that could not move because their destination is occupied."""
     if not results.blocked:
         return []
     lines = "".join(f"\n  - {at} could not move to {to}" for at, to in results.blocked)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @frozen(eq=False)
 class ComingState:
-    """A planned state: the unit that writes it, and its root outputs then, with unknown parts."""
+    """A planned state: the unit that will write it, and its planned root outputs, with unknown parts."""
 
     unit: str
     outputs: Mapping[str, Value]
@@ -38,8 +38,7 @@ Settled: TypeAlias = "Mapping[InstanceKey, Value]"
 
 @frozen(eq=False, kw_only=True)
 class PlanOptions(WalkOptions):
-    """`refresh`: read every object before planning.
-    `timestamp`: RFC 3339, UTC; "" for now."""
+    """`refresh`: read every object before planning. `timestamp`: RFC 3339, UTC; "" for the current time."""
 
     mode: Mode = "normal"
     refresh: bool = True
@@ -79,14 +78,13 @@ class PlanOptions(WalkOptions):
 
     @property
     def is_lenient(self) -> bool:
-        """Whether failed conditions are only warnings, because nothing is changed."""
+        """Whether failed conditions are only warnings, because the plan changes nothing."""
         return self.mode == "refresh-only" or self.before_destroy
 
 
-# -target and -exclude inside a resource: which of its instances are meant.
-#
-# Whole resources and modules are taken out of the graph before the walk; what is left to decide here are addresses with
-# keys, once the instances are known. The rules of rules/graph/instances.dl decide; this module states the facts.
+# -target and -exclude within a resource: the selected instances. Whole resources and modules are removed from the graph
+# before the walk. Addresses with keys are decided here, when the instances are known. This module states the facts for
+# rules/graph/instances.dl, which decides.
 
 
 def command_line(walk: str, limits: Limits) -> FactBase:
@@ -97,11 +95,8 @@ def command_line(walk: str, limits: Limits) -> FactBase:
 
 
 class InstanceLimits:
-    """The instances of single resources that the command line selects.
-
-    `in_part`: the vertices of resources of which some instances may be excluded (`named_in_part`); only these are
-    checked; None when that is not known.
-    """
+    """The instances of resources that the command line selects. `in_part`: the vertices of resources that may be
+    selected only in part (`named_in_part`); only these are checked. None if that is not known."""
 
     def __init__(self, command: FactBase, in_part: Collection[str] | None) -> None:
         self._command = command
@@ -109,14 +104,14 @@ class InstanceLimits:
         self._is_limited = bool(command.relation("target") or command.relation("exclude"))
 
     def concern(self, node: str) -> bool:
-        """Whether the resource of this vertex has to be checked; if not, all its instances take part."""
+        """Whether the resource of this vertex must be checked; if not, all its instances are selected."""
         return self._is_limited and (self._in_part is None or node in self._in_part)
 
     def facts(self) -> FactBuilder:
-        """To add the instances to that the walk has before it."""
+        """A builder with the facts about the command line, to which the caller adds the instances."""
         return FactBuilder(self._command)
 
     def left_out(self, facts: FactBuilder) -> set[str]:
-        """The instances, of those that were added, that take no part."""
+        """The added instances that are not selected."""
         result = evaluate(product_program("limits"), facts.build(), ["walked", "takes_part"])
         return {row[0] for row in result["walked"]} - {row[0] for row in result["takes_part"]}

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def read_current(walk: PlanWork, it: Instance) -> tuple[RemoteObject | None, list[Diagnostic]]:
-    """The recorded object, upgraded; None when there is none. Raises Failure when it cannot be read."""
+    """The recorded object, upgraded; None if there is none. Raises Failure if it cannot be read."""
     record = walk.record.refreshed.object(it.resource_address, it.key, it.deposed)
     if record is None:
         return None, []
@@ -43,7 +43,7 @@ def read_current(walk: PlanWork, it: Instance) -> tuple[RemoteObject | None, lis
 
 
 def _moved_from(walk: PlanWork, it: Instance) -> tuple[str, str] | None:
-    """Provider and type that the object was of when a moved block has brought it here from another type."""
+    """The former provider and type of an object that a moved block moved here from another type."""
     move = walk.record.moves.moves.get(it.address)
     if move is None or move.implied:
         return None
@@ -54,7 +54,7 @@ def _moved_from(walk: PlanWork, it: Instance) -> tuple[str, str] | None:
 
 
 def reads(walk: PlanWork, facts: Facts) -> bool:
-    """Whether the provider reads an object with these facts, which come from its record in the state."""
+    """Whether the provider reads an object with these facts, which come from the state."""
     if not walk.options.refresh or not walk.options.minimal_refresh:
         return walk.options.refresh
     return bool(derive({**facts, "recorded_only": ()}, "read_anew"))
@@ -63,7 +63,7 @@ def reads(walk: PlanWork, facts: Facts) -> bool:
 def refreshed(
     walk: PlanWork, it: Instance, current: RemoteObject, problems: list[Diagnostic], reads: bool = True
 ) -> RemoteObject | None:
-    """The object as its provider finds it now, with its record in the refreshed state; None when it is gone. The
+    """The object as its provider reads it now, recorded in the refreshed state; None if it no longer exists. The
     provider's warnings are added to `problems`. `reads`: whether the provider reads it. Raises Failure."""
     record = _with_lifecycle(walk, it, current.record)
     if not walk.options.refresh or not reads:
@@ -117,7 +117,7 @@ def refresh(walk: PlanWork, it: Instance, known: RemoteObject, problems: list[Di
 
 
 def import_object(walk: PlanWork, it: Instance, target: ImportTarget) -> RemoteObject:
-    """The object that is to be imported, read and put into the refreshed state. Raises Failure."""
+    """Read the object to import and record it in the refreshed state. Raises Failure."""
     id = target.shown
     walk.hooks.import_planned(it.address, id)
     item, problems = it.provider.import_object(it.type, target.id, target.identity)
@@ -146,7 +146,7 @@ def import_object(walk: PlanWork, it: Instance, target: ImportTarget) -> RemoteO
 
 
 def _with_lifecycle(walk: PlanWork, it: Instance, record: ObjectState) -> ObjectState:
-    """The record with the present lifecycle settings for replacing and destroying."""
+    """The record with the current lifecycle settings for replacing and destroying."""
     if it.decl is None or it.deposed or it.is_orphan:
         return record
     first, kept = it.created_first, keeps_object(it.decl)
@@ -156,14 +156,13 @@ def _with_lifecycle(walk: PlanWork, it: Instance, record: ObjectState) -> Object
 
 
 def _with_dependencies(walk: PlanWork, it: Instance, record: ObjectState) -> ObjectState:
-    """The record with the dependencies of its creation and the present references; both count until something is
-    applied."""
+    """The record with its recorded dependencies and its current references; both apply until the next apply."""
     wanted = walk.dependencies(it.node).union(record.dependencies)
     return record if len(wanted) == len(set(record.dependencies)) else evolve(record, dependencies=wanted)
 
 
 def settle_dependencies(walk: PlanWork, it: Instance, current: RemoteObject) -> None:
-    """Nothing will be applied, so the dependencies are those of the configuration from now on."""
+    """Replace the recorded dependencies by those of the configuration, because nothing will be applied."""
     wanted, recorded = walk.dependencies(it.node), current.record.dependencies
     if len(wanted) != len(recorded) or not wanted.holds(recorded):
         walk.write(walk.record.refreshed, it, evolve(current.record, dependencies=wanted))

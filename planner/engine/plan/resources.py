@@ -1,4 +1,4 @@
-"""Vertices of resources: expanded to instances, each with its declaration, its record and its provider."""
+"""Vertices of resources, which are expanded to instances with their declarations, records and providers."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from planner.logic.programs.rule_programs import product_program
 from planner.world.provider.propose import planned_unknown_object
 from planner.world.state.model import InstanceKey, ResourceState
 
-# Planning ephemeral resources: opened as soon as everything that they need is known.
+# Planning ephemeral resources: opened if everything that they need is known.
 
 
 def plan_ephemeral(walk: PlanWork, it: Instance) -> list[Diagnostic]:
@@ -67,7 +67,7 @@ def plan_ephemeral(walk: PlanWork, it: Instance) -> list[Diagnostic]:
 
 
 def run_search(walk: PlanWork, it: Instance) -> list[Diagnostic]:
-    """Run a list block, which only few commands have. Raises Failure."""
+    """Run a list block, which only few commands use. Raises Failure."""
     from planner.engine.plan import discover
 
     return discover.run_search(walk, it)
@@ -143,7 +143,7 @@ class ResourceVertices:
             if resource.module not in declared:
                 for key in resource.instances:
                     self._add_orphan(node, resource, key, decl, None, left_out, tasks, problems)
-        self.walk.checks.announce("resource", config_address, _declarations(decl, modules))  # also what is out of scope
+        self.walk.checks.announce("resource", config_address, _declarations(decl, modules))
         result = self._start(tasks, problems, self.walk.own_references.get(config_address, ()))
         if (
             self.walk.options.evaluates_once and not path and result.children is None
@@ -162,7 +162,7 @@ class ResourceVertices:
     def _start(
         self, tasks: list[InstanceTask], problems: list[Diagnostic], own_references: Iterable[str] = ()
     ) -> WorkResult:
-        """Plan inline work here; the rest become vertices of their own."""
+        """Do inline work here; other tasks become separate vertices."""
         waits: Waits = {}
         order: dict[str, int] | None = {}
         if own_references:
@@ -253,7 +253,7 @@ class ResourceVertices:
         repetition: Repetition,
         config_address: str,
     ) -> Instance:
-        """A declared instance. Raises Failure when it has no schema or no provider."""
+        """A declared instance. Raises Failure if it has no schema or no provider."""
         it = self.walk.declared_instance(node, self._configuration(node), module, decl, key, repetition, config_address)
         it.created_first = node in self.walk.replacement_first
         return it
@@ -268,8 +268,8 @@ class ResourceVertices:
         deposed: str = "",
         key_scope: ModuleInstance | None = None,
     ) -> Instance:
-        """An instance that the state knows. `key_scope`: where the key of its provider can be evaluated. Raises Failure
-        when it has no schema or no provider."""
+        """An instance in the state. `key_scope`: the scope in which the key of its provider is evaluated. Raises
+        Failure if it has no schema or no provider."""
         configuration = self._configuration(node, resource.provider)
         parsed = parse_provider_configuration(configuration)
         schema = self.walk.schemas.resource(parsed.source, resource.mode, resource.type)
@@ -303,8 +303,8 @@ class ResourceVertices:
         )
 
     def departing(self, node: Node) -> list[Diagnostic]:
-        """Plan the end of one object of the state, whose vertex is there from the start: an orphan, a deposed object,
-        or any object when the plan destroys."""
+        """Plan to destroy or forget an object of the state that has its own vertex: an orphan, a deposed object, or any
+        object in a destroy plan."""
         address = parse_resource_instance(node.object)
         resource = self.walk.state.resources[str(address.resource)]
         config = self.walk.config.root.descendant(address.path)
@@ -323,7 +323,7 @@ class ResourceVertices:
     def _left_out(
         self, node: str, config_address: str, decl: ResourceDecl, modules: list[ModuleInstance]
     ) -> Collection[str]:
-        """The instances that take no part although their resource does, because of -target or -exclude."""
+        """The instances that -target or -exclude leave out although their resource is selected."""
         if not self._limits.concern(node):
             return ()
         facts = self._limits.facts()
@@ -366,7 +366,7 @@ class ResourceVertices:
 
 
 def _own_instances(tasks: Iterable[InstanceTask], mentioned: Iterable[str]) -> FactBase:
-    """The declared instances of a resource, and the references of its block to itself."""
+    """Facts about the declared instances of a resource, and the references of its block to itself."""
     facts = FactBuilder()
     for it in (task.instance for task in tasks):
         if it.is_orphan or it.decl is None:
@@ -402,8 +402,8 @@ Waits: TypeAlias = dict[str, list[str]]
 
 
 def waiting_instances(facts: FactBase) -> tuple[Waits, dict[str, int] | None]:
-    """Which of the instances each one waits for, and a place for each after those that it waits for; None when some
-    wait for one another. The facts are `expanded` and `mentions_itself` of one resource."""
+    """The instances that each instance waits for, and a position for each after those; None if there is a cycle. The
+    facts are `expanded` and `mentions_itself` of one resource."""
     derived = evaluate(product_program("limits"), facts, ["instance_waits", "instance_level", "instance_cycle"])
     waits: Waits = {row[0]: [] for row in facts.relation("expanded")}
     for address, other in derived.sorted("instance_waits"):

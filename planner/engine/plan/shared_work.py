@@ -23,8 +23,7 @@ from planner.logic.model.graph import Graph
 
 
 class PlanWork(ConfigurationWalk):
-    """The services of a plan walk for the work on an instance, which returns its problems and writes to `record`
-    alone."""
+    """The services of a plan walk for work on an instance. Such work returns its problems and changes only `record`."""
 
     def __init__(
         self,
@@ -57,13 +56,13 @@ class PlanWork(ConfigurationWalk):
 
     def self_references(self, it: Instance) -> list[Diagnostic]:
         """References of the resource's own body to itself, which have no value yet."""
-        # whether any reference of a resource, even in depends_on, names the resource itself, is in the graph
+        # the graph knows whether any reference of a resource, even in depends_on, names the resource itself
         if it.config_address not in self.own_references and self.graph.database is not None:
             return []
         return self._self_references.of(it)
 
     def changes_before(self, it: Instance) -> tuple[tuple[str, str, str], ...]:
-        """The planned changes of resources that a data source has to wait for: (resource, action, where)."""
+        """The planned changes of resources for which a data source must wait: (resource, action, where)."""
         own = parse_resource_instance(it.config_address).module
         items = set()
         for resource in self._waits.get(it.config_address, ()):

@@ -2,9 +2,8 @@
 
     plan_walk(graph, config, moves, variables, schemas, options, hooks)  ->  (Plan, diagnostics)
 
-The graph determines the order; this module does the work of each vertex. Which action an object gets is not decided
-here but by the rules of rules/plan.
-"""
+The graph determines the order; this module does the work of each vertex. The rules in rules/plan decide the action of
+each object."""
 
 from __future__ import annotations
 
@@ -61,8 +60,8 @@ def plan_walk(
     options: PlanOptions,
     hooks: Hooks | None = None,
 ) -> tuple[Plan | None, list[Diagnostic]]:
-    """Walk a plan graph. `moves` has the state after moving, which the plan starts from. With errors the plan has the
-    changes planned before and is marked as errored; None when not even that makes sense."""
+    """Walk a plan graph. `moves` has the state after moving, from which the plan starts. With errors, the plan has the
+    changes planned so far and is marked as errored, or is None."""
     with collector_paused():
         walk = PlanWalk(graph, config, moves, variables, schemas, options, hooks or Hooks())
         try:
@@ -96,7 +95,7 @@ class PlanWalk(PlanWork):
             super().take_apart()
         del self.resources
 
-    # ---------------------------------------------------------------- the whole
+    # ---------------------------------------------------------------- the walk as a whole
 
     def plan(self) -> tuple[Plan | None, list[Diagnostic]]:
         self.resources = ResourceVertices(self)
@@ -209,7 +208,7 @@ class PlanWalk(PlanWork):
 
 
 def recorded_variables(config: Config, variables: Mapping[str, RootVariable]) -> dict[str, Value]:
-    """The root variables as a plan keeps them: values as set or defaulted, of ephemeral ones only the name."""
+    """The root variables as a plan keeps them: set or default values; for ephemeral variables only the name."""
     result: dict[str, Value] = {}
     for name, decl in sorted(config.root.variables.items()):
         given = variables.get(name)
@@ -223,7 +222,7 @@ def recorded_variables(config: Config, variables: Mapping[str, RootVariable]) ->
 
 
 def variable_origins(variables: Mapping[str, RootVariable]) -> tuple[tuple[str, str], ...]:
-    """The origins of values that are in no file."""
+    """The origins of values that do not come from a file."""
     named = ("command line", "environment", "input", "default")
     return tuple((name, one.origin) for name, one in sorted(variables.items()) if one.origin in named)
 
@@ -266,7 +265,7 @@ def _plan_root(record: PlanRecord, state: State, decl: OutputDecl, value: Value)
     facts = _facts(decl, recorded, before, plain)
     action = output_action(facts)
     sensitive = decl.sensitive or (recorded is not None and recorded.sensitive)
-    # nothing to nothing: the type of the expression's null is not reported
+    # still null: the type of the expression's null is not reported
     after = before if not does(action, "changes") and plain.__class__ is Null else value
     origins = rows(f"output.{decl.name}", facts)
     record.outputs[decl.name] = OutputChange(decl.name, action, before, after, sensitive, origins)
@@ -297,7 +296,7 @@ def _facts(decl: OutputDecl, recorded: OutputState | None, before: Value, plain:
 
 
 def output_action(facts: Facts) -> Action:
-    """The action of an output with these facts; no-op when the rules derive none."""
+    """The action of an output with these facts; no-op if the rules derive none."""
     for (action,) in derive(facts, "output_action"):
         return str(action)
     return NO_OP
@@ -313,14 +312,13 @@ def plan_destroyed_output(record: PlanRecord, state: State, name: str, facts: Fa
     return []
 
 
-# Names on the command line that match nothing: they would silently change a plan.
-#
-# The rules of rules/graph/instances.dl decide; this module states the facts, and suggests similar names.
+# Addresses on the command line that match nothing, which would silently change a plan. This module states the facts for
+# rules/graph/instances.dl, and suggests similar names.
 
 
 def unmatched(walk: PlanWork) -> list[Diagnostic]:
-    """Warnings for addresses of -target, -exclude and -replace that no instance of the configuration or of the state
-    has. Blocks whose instances are not known, because the plan leaves them out, may have any."""
+    """Warnings for addresses of -target, -exclude and -replace that match no instance in the configuration or state.
+    Blocks whose instances are unknown, because the plan omits them, may match any."""
     options = walk.options
     named = dict.fromkeys(options.limits.options())
     if not named or options.before_destroy:
@@ -344,7 +342,7 @@ def unmatched(walk: PlanWork) -> list[Diagnostic]:
 
 
 def _configuration_facts(walk: PlanWork, facts: FactBuilder) -> None:
-    """The instances of the configuration, and the blocks of which some are not known."""
+    """Add the instances of the configuration, and the blocks whose instances are not all known."""
     for config in walk.config.root.walk():
         modules = walk.context.instances(config.path)
         base = ".".join(f"module.{name}" for name in config.path)

@@ -1,8 +1,6 @@
-"""The validate walk: whether the configuration is valid, whatever variables, state and the world turn out to be.
-
-Every module has one instance and everything that a plan would read is unknown; errors found nevertheless are always
-errors. Bodies are read through their schemas and shown to their providers.
-"""
+"""The validate walk: whether the configuration is valid for all variables, states and real objects. Every module has
+one instance, and everything that a plan would read is unknown, so any error found is always an error. Bodies are
+decoded by their schemas and passed to their providers."""
 
 from __future__ import annotations
 
@@ -78,7 +76,7 @@ class Provisioners(Protocol):
         ...
 
     def provisioner_problems(self, type: str, config: Value | None) -> list[AttributeDiagnostic]:
-        """Problems of a configuration; None: those of any with this type."""
+        """Problems of a configuration; None: those that every configuration of this type has."""
         ...
 
     def connection_problems(self, type: str, connection: Value) -> list[AttributeDiagnostic]:
@@ -94,7 +92,7 @@ def validate_walk(
     workspace: str = "default",
     provisioners: Provisioners | None = None,
 ) -> list[Diagnostic]:
-    """Everything that is wrong, vertex by vertex. `provisioners`: without them they are not looked at."""
+    """All problems, vertex by vertex. Without `provisioners`, these are not checked."""
     walk = ValidateWalk(graph, config, schemas, workspace, provisioners)
     problems = walk.run_all()
     walk.take_apart()
@@ -134,7 +132,7 @@ class ValidateWalk(VertexWalk):
         self._arguments: dict[tuple[ModulePath, str], Value] = {}
         self._alike = Alike()
         self._imports = import_blocks(self.context.config)
-        self._repeated: dict[int, ModuleScope] = {}  # of each module instance, for its calls
+        self._repeated: dict[int, ModuleScope] = {}  # for the calls in each module instance
 
     def _module(self, node: Node) -> ModuleInstance:
         return self.context.instances_at(node.module)[0]
@@ -170,7 +168,7 @@ class ValidateWalk(VertexWalk):
             detail = f"The module call {call.name} must give a value for {decl.name}."
             return [error("plan.required_variable", "Required variable not set", detail, decl.span)]
         marks = declared_marks(decl.sensitive, decl.ephemeral)
-        # Inside the module the value may be anything; only its validation rules look at the one that is given here.
+        # Inside the module the value is unknown; only its validation rules use the given value.
         module.variables[decl.name] = mark(Unknown(decl.constraint.type), marks)
         self._arguments[module.config.path, decl.name] = mark(value, marks)
         return list(problems)
@@ -414,7 +412,7 @@ def _conditions(module: ModuleInstance, decl: ResourceDecl) -> list[Diagnostic]:
 
 
 def _prevent_destroy(decl: ResourceDecl) -> list[Diagnostic]:
-    """A constant prevent_destroy must be a bool; anything else is looked at while planning."""
+    """A constant prevent_destroy must be a bool; other expressions are checked while planning."""
     expr = decl.lifecycle.prevent_destroy
     if expr is None:
         return []
@@ -430,7 +428,7 @@ def _prevent_destroy(decl: ResourceDecl) -> list[Diagnostic]:
 
 
 def _as_indexed(steps: tuple[GetAttr | GetIndex, ...], block: BlockSchema) -> tuple[GetAttr | GetIndex, ...]:
-    """The steps as if they named the first block of a list wherever they have a key there: any key is accepted."""
+    """The steps with the index of the first block wherever they have a key of a list of blocks: any key is accepted."""
     items: list[GetAttr | GetIndex] = []
     inner: BlockSchema | None = block
     is_list = False
@@ -446,7 +444,7 @@ def _as_indexed(steps: tuple[GetAttr | GetIndex, ...], block: BlockSchema) -> tu
 
 
 def _ignored(decl: ResourceDecl, schema: ResourceSchema) -> list[Diagnostic]:
-    """ignore_changes names attributes that exist, and that the configuration can set."""
+    """Check that ignore_changes names existing attributes that the configuration can set."""
     if decl.lifecycle.ignore_changes == "all":
         return []
     problems: list[Diagnostic] = []
@@ -467,10 +465,9 @@ def _ignored(decl: ResourceDecl, schema: ResourceSchema) -> list[Diagnostic]:
     return problems
 
 
-# Values that are equal in all calls of one module, so that they are computed for the first of them alone.
-#
-# In validation every variable of a called module is unknown, whatever its call sets. So values made of variables and
-# local values only are the same in each call.
+# Values that are equal in all calls of a module, so that they are computed only for the first call. In validation every
+# variable of a called module is unknown, so values that depend only on variables and local values are the same in each
+# call.
 
 
 _Foundations = tuple["dict[str, VariableDecl]", "dict[str, LocalDecl]"]
@@ -484,12 +481,12 @@ class Alike:
         self._foundations: dict[int, _Foundations | None] = {}
 
     def keep(self, module: ModuleInstance, decl: OutputDecl | LocalDecl, value: Value) -> None:
-        """The declaration has this value here, and all is well with it."""
+        """Record the value of a declaration without diagnostics."""
         if module.parent is not None:
             self._first.setdefault(id(decl), (decl, module.config, value))
 
     def value(self, module: ModuleInstance, decl: OutputDecl | LocalDecl, expr: Expr) -> Value:
-        """The value of the declaration, which has this expression; None when it has to be worked out."""
+        """The value of the declaration, which has this expression; None if it must be evaluated."""
         first = self._first.get(id(decl))
         if first is None:
             return None
@@ -508,7 +505,7 @@ class Alike:
 
 
 def _foundations(config: ModuleConfig, expr: Expr) -> _Foundations | None:
-    """The variables and local values that an expression is made of; None when there is more to it."""
+    """The variables and local values on which an expression depends; None if it depends on anything else."""
     variables: dict[str, VariableDecl] = {}
     locals: dict[str, LocalDecl] = {}
     left = [expr]

@@ -1,10 +1,9 @@
 """Hooks: the events of a walk while it runs. The walks call these; the command line turns them into text and JSON
 lines.
 
-A walk may call from several threads at once, so an implementation must guard what it shares. Nothing a hook does can
-change the walk; an exception in one is a bug. `Hooks` itself ignores every call: implementations override what they
-show.
-"""
+A walk may call them from several threads at once, so an implementation must protect shared data. Hooks cannot change
+the walk, and an exception in one is a bug. `Hooks` itself ignores every call; implementations override the methods that
+they need."""
 
 from __future__ import annotations
 
@@ -13,18 +12,18 @@ from typing import Any, NamedTuple
 
 
 class ObjectId(NamedTuple):
-    """The identification of a remote object in messages: `[id=i-123]`. `key` is the attribute it was read from."""
+    """The identification of a remote object in messages: `[id=i-123]`. `key` is the attribute from which it was
+    read."""
 
     key: str
     value: str
 
 
 class FoundResource(NamedTuple):
-    """A result of a search. `identity` and `value` are in the form of JSON, the value None where it was not requested;
-    `config` and `import_config` are the texts of its resource and import blocks, "" where there are none. `managed_as`
-    is the address of the instance in the state whose object it is, `perhaps_as` of one that may be it, `imported_as` of
-    the one that an import block names for it; "" for none. `id` is its attribute of that name, `source` its
-    provider."""
+    """A result of a search. `identity` and `value` are JSON values (`value` is None if it was not requested); `config`
+    and `import_config` are the texts of its resource and import blocks, "" for none. `managed_as` is the address of its
+    instance in the state, `perhaps_as` of a possible one, `imported_as` of the instance in its import block; "" for
+    none. `id` is its attribute of that name, `source` its provider."""
 
     type: str
     display_name: str
@@ -44,34 +43,33 @@ class Hooks:
     """The listener of a walk; this one ignores all events.
 
     `address` is a resource instance address, `deposed` the deposed key of the object ("" for the current one),
-    `identity` the attribute that identifies the object (None when none is known), `elapsed` seconds since the
-    operation started, `action` an action of `planner.logic.model.plan` as done: create, update, delete, read, no-op or
-    forget. `show_sensitive`: it shows the output of provisioners whose configuration has sensitive values.
-    """
+    `identity` the attribute that identifies the object (None if unknown), `elapsed` seconds since the operation
+    started, `action` the executed step: create, update, delete, read, no-op or forget. `show_sensitive`: it shows the
+    output of provisioners whose configuration has sensitive values."""
 
     show_sensitive = False
 
     # ---- refresh
 
     def refresh_start(self, address: str, identity: ObjectId | None = None, deposed: str = "") -> None:
-        """The object is about to be read."""
+        """Reading the object begins."""
 
     def refresh_complete(self, address: str, identity: ObjectId | None = None, deposed: str = "") -> None:
-        """The object was read; `identity` is of the object as found (None when it is gone)."""
+        """The object was read; `identity` is that of the current object (None if it no longer exists)."""
 
     # ---- operations of providers
 
     def apply_start(self, address: str, action: str, identity: ObjectId | None = None, deposed: str = "") -> None:
-        """A provider call that changes something (or reads a data source) begins; `identity` is of the prior object,
-        by `id` or else by `name`."""
+        """A provider call that changes something (or reads a data source) begins; `identity` is that of the prior
+        object, by `id` or otherwise by `name`."""
 
     def apply_complete(
         self, address: str, action: str, identity: ObjectId | None = None, elapsed: float = 0.0, deposed: str = ""
     ) -> None:
-        """The call ended well; `identity` is of the new object, by `id` only."""
+        """The call succeeded; `identity` is that of the new object, by `id` only."""
 
     def apply_errored(self, address: str, action: str, elapsed: float = 0.0, deposed: str = "") -> None:
-        """The call failed; its diagnostics are in the walk's answer."""
+        """The call failed; its diagnostics are in the result of the walk."""
 
     # ---- provisioners
 
@@ -79,16 +77,17 @@ class Hooks:
         """A provisioner of this type (`local-exec`) begins."""
 
     def provision_progress(self, address: str, type: str, output: str) -> None:
-        """A provisioner wrote something: a line, or several."""
+        """A provisioner printed one or more lines."""
 
     def provision_secret(self, address: str, type: str, output: str, kind: str) -> None:
-        """A provisioner wrote something, and has values in its configuration that are `sensitive` or `ephemeral`."""
+        """A provisioner printed something, and its configuration has values that are `sensitive` or `ephemeral`
+        (`kind`)."""
         if not (self.show_sensitive and kind == "sensitive"):
             output = f"(output suppressed: the configuration has {kind} values)"
         self.provision_progress(address, type, output)
 
     def provision_complete(self, address: str, type: str) -> None:
-        """The provisioner ended well."""
+        """The provisioner succeeded."""
 
     def provision_errored(self, address: str, type: str) -> None:
         """The provisioner failed."""
@@ -96,24 +95,24 @@ class Hooks:
     # ---- actions
 
     def action_start(self, address: str, caller: str) -> None:
-        """An action begins, invoked by the change of an object ("" when the command line invokes it)."""
+        """An action begins, invoked by the change of an object ("" for the command line)."""
 
     def action_progress(self, address: str, caller: str, message: str) -> None:
-        """The provider reports progress: a line, or several."""
+        """The provider reported one or more lines of progress."""
 
     def action_complete(self, address: str, caller: str) -> None:
-        """The action ended well."""
+        """The action succeeded."""
 
     def action_errored(self, address: str, caller: str) -> None:
-        """The action failed; its diagnostics are in the walk's answer."""
+        """The action failed; its diagnostics are in the result of the walk."""
 
     # ---- imports
 
     def import_planned(self, address: str, id: str) -> None:
-        """The object with this id is about to be read in order to be imported."""
+        """Reading the object with this id, in order to import it, begins."""
 
     def import_start(self, address: str, id: str) -> None:
-        """The object is about to be recorded in the state."""
+        """Recording the object in the state begins."""
 
     def import_complete(self, address: str, id: str) -> None:
         """The object is recorded."""
@@ -121,17 +120,17 @@ class Hooks:
     # ---- searches
 
     def list_start(self, address: str, type: str, config: dict[str, Any]) -> None:
-        """A search for objects of a type begins, with this configuration in the form of JSON."""
+        """A search for objects of a type begins, with this configuration as a JSON value."""
 
     def list_found(self, address: str, result: FoundResource) -> None:
         """The search found an object."""
 
     def list_complete(self, address: str, type: str, total: int, managed: int = 0) -> None:
-        """The search is over, well or not, with so many results, and so many of these managed already."""
+        """The search ended, successfully or not, with `total` results, of which `managed` are already managed."""
 
     def discovered(self, coverage: dict[str, dict[str, int]]) -> None:
-        """All searches are over: how many objects of each type were found, and how many are managed, pending (in import
-        blocks), unmanaged or uncertain."""
+        """All searches ended. `coverage` has, for each type, the numbers of objects found, managed, pending (in import
+        blocks), unmanaged and uncertain."""
 
     # ---- ephemeral resources
 
@@ -139,30 +138,30 @@ class Hooks:
         """`phase` is open, renew or close."""
 
     def ephemeral_complete(self, address: str, phase: str) -> None:
-        """The phase is over, well or not."""
+        """The phase ended, successfully or not."""
 
     # ---- the walk itself
 
     def walk_start(self, name: str, total: int) -> None:
-        """A walk over `total` nodes begins; `name` is a word for people: `plan`, `apply`, `refresh`."""
+        """A walk over `total` nodes begins; `name` is its displayed name: `plan`, `apply`, `refresh`."""
 
     def shows_progress(self) -> bool:
-        """Whether `walk_progress` does anything: walks have ten thousands of nodes."""
+        """Whether `walk_progress` does anything; walks may have ten thousands of nodes."""
         return False
 
     def walk_progress(self, done: int, total: int) -> None:
-        """So many nodes are done; `total` grows when nodes expand. For displays of progress."""
+        """`done` nodes are done; `total` grows when nodes expand. For progress displays."""
 
     def walk_complete(self) -> None:
-        """The walk is over."""
+        """The walk ended."""
 
     def stopping(self) -> None:
-        """An interrupt was received: nothing new starts."""
+        """An interrupt was received; no new work starts."""
 
     def log(self, message: str) -> None:
-        """A remark for people without a place of its own, such as "Acquiring state lock"."""
+        """A message to the user that belongs to no object, such as "Acquiring state lock"."""
 
-    # ---- walks of something larger
+    # ---- walks within a larger operation
 
     def inside(self, component: str) -> Hooks:
         """The hooks for the work in a component of a stack."""
@@ -170,7 +169,7 @@ class Hooks:
 
 
 class HookGroup(Hooks):
-    """Passes every call on to several listeners, in order."""
+    """Passes every call to several hooks, in order."""
 
     def __init__(self, hooks: Iterable[Hooks]) -> None:
         self.hooks = tuple(hooks)
@@ -199,7 +198,7 @@ del _name
 
 
 class PrefixedHooks(Hooks):
-    """Passes on the events of walks of something larger, with its name before every address."""
+    """Passes on the events of a walk within a larger operation, with a prefix before every address."""
 
     def __init__(self, hooks: Hooks, prefix: str) -> None:
         self.hooks, self.prefix = hooks, prefix

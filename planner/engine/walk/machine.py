@@ -9,7 +9,7 @@ Every node is in one state:
     failed     its work, or a child of it, failed: its dependents are skipped
     skipped    never started: a node it depends on failed or was skipped, or the walk was stopped, or it is on a cycle
 
-Instructions of one answer are sorted by node name, so the same events always give the same instructions.
+The instructions that one event causes are sorted by node name, so the same events always cause the same instructions.
 """
 
 from __future__ import annotations
@@ -29,26 +29,24 @@ SkipReason: TypeAlias = Literal["dependency", "stopped", "cycle"]
 
 @frozen
 class Finished:
-    """The work of a node ended well."""
+    """The work of a node succeeded."""
 
     node: str
 
 
 @frozen
 class Failed:
-    """The work of a node ended badly."""
+    """The work of a node failed."""
 
     node: str
 
 
 @frozen(eq=False)
 class Expanded:
-    """The work of a node ended well and added nodes: each child with the nodes that it waits for. The node itself is
-    done when all its children are.
-
-    Children may wait for nodes that are certain to be known by then: others of the same addition, those that the walk
-    began with, and those added with an ancestor. Any other name is ignored, so naming a node of an addition that may
-    come earlier or later would make the walk depend on timing. Waiting for what waits for the parent is a cycle."""
+    """The work of a node succeeded and added nodes: each child with the nodes that it waits for. The node itself is
+    done when all its children are. Children may wait for nodes that are certainly known by then: others of the same
+    addition, initial nodes, and nodes added with an ancestor. Other names are ignored; naming a node that may be added
+    earlier or later would make the walk depend on timing. Waiting for a node that waits for the parent is a cycle."""
 
     node: str
     children: Mapping[str, Iterable[str]]
@@ -56,7 +54,7 @@ class Expanded:
 
 @frozen
 class Stopped:
-    """Nothing new may start; running work may end. `not_begun` are nodes that were instructed to start but did not
+    """No new work may start; running work may finish. `not_begun` are nodes that were instructed to start but did not
     yet."""
 
     not_begun: tuple[str, ...] = ()
@@ -74,7 +72,7 @@ class StartNode:
 
 @frozen
 class Skip:
-    """This node will never start; `because` is the reason, `cause` names the failed or skipped node it waited for."""
+    """This node will never start; `because` is the reason, `cause` the failed or skipped node for which it waited."""
 
     node: str
     because: SkipReason
@@ -83,7 +81,7 @@ class Skip:
 
 @frozen
 class End:
-    """Every node has reached its last state."""
+    """Every node has reached its final state."""
 
 
 Instruction: TypeAlias = StartNode | Skip | End
@@ -96,12 +94,9 @@ _WORDS: tuple[NodeState, ...] = ("waiting", "ready", "expanded", "done", "failed
 class Machine:
     """The states of all nodes of one walk.
 
-    `dependencies` maps every node to the nodes that must be done before it; with `reverse` the arrows are read the
-    other way round (dependents first). Names that are not keys are ignored. O((V + E) log V) over a whole walk.
-
-    Inside, nodes are numbers: lists of a million numbers are gone through several times faster than dictionaries of
-    names, which lie all over the memory.
-    """
+    `dependencies` maps every node to the nodes that must be done before it; with `reverse` the dependents come first.
+    Names that are not keys are ignored. O((V + E) log V) for a whole walk. Internally nodes are numbers, because
+    iterating over lists of a million numbers is several times faster than over dictionaries of names."""
 
     __slots__ = (
         "_broken_parents",
@@ -122,7 +117,7 @@ class Machine:
         graph = dependencies if isinstance(dependencies, Numbered) else Numbered(dependencies, reverse)
         self._names, self._numbers = graph.names.copy(), graph.numbers.copy()
         self._waits_for, self._dependents = graph.waits_for.copy(), graph.dependents.copy()
-        self._own: dict[int, list[int]] = {}  # which dependents have come later, in lists of this walk
+        self._own: dict[int, list[int]] = {}  # dependents that were added later, in this walk
         self._state = bytearray(len(self._names))
         self._parent: dict[int, int] = {}
         self._children_left: dict[int, int] = {}
@@ -133,17 +128,17 @@ class Machine:
 
     @property
     def state(self) -> dict[str, NodeState]:
-        """The state of each node, as it is now."""
+        """The current state of each node."""
         return {name: _WORDS[state] for name, state in zip(self._names, self._state, strict=True)}
 
     @property
     def size(self) -> int:
-        """How many nodes there are by now."""
+        """The current number of nodes."""
         return len(self._names)
 
     @property
     def settled(self) -> int:
-        """How many nodes have reached their last state."""
+        """The number of nodes in a final state."""
         return len(self._names) - self._unfinished
 
     @property
@@ -151,7 +146,7 @@ class Machine:
         return not self._unfinished
 
     def begin(self) -> list[Instruction]:
-        """The first instructions: every node that waits for nothing."""
+        """The first instructions: start every node that waits for nothing."""
         return self._answer([node for node, count in enumerate(self._waits_for) if not count], [])
 
     def handle(self, event: Event) -> list[Instruction]:

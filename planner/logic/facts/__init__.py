@@ -1,1 +1,2 @@
-"""Configuration, state, changes and command line as facts: one function a predicate, each fact with its source."""
+"""Configuration, state, changes and command line as facts, with one function for each predicate; each fact has its
+source."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from sys import intern  # an address is in many facts: rows of one object each are found and compared faster
+from sys import intern  # an address occurs in many facts, and interned strings are found and compared faster
 from typing import Protocol, TypeAlias
 
 from planner.foundation.values.schema import BlockSchema
@@ -25,7 +25,8 @@ class ArgumentSchemas(Protocol):
     def resource_schema(self, provider: str, mode: str, type: str) -> BlockSchema | None: ...
     def provider_schema(self, provider: str) -> BlockSchema | None: ...
     def provider_functions(self, provider: str) -> tuple[Collection[str], bool] | None:
-        """The functions in its schema, and whether it can have no others; None when the schema cannot be had."""
+        """The functions in the provider's schema, and whether the list is complete; None if the schema is
+        unavailable."""
 
     def provisioner_schema(self, type: str) -> BlockSchema | None: ...
 
@@ -242,7 +243,7 @@ def removed_statements(facts: FactBuilder, config: Config) -> None:
         facts.add("removed_statement", position, address, "destroy" if block.destroy else "keep", source=block.span)
 
 
-# The target of a traversal: the key under which the graph's rules know it (see `key` in rules/atoms.dl).
+# The target of a traversal: its key in the graph's rules (see `key` in rules/atoms.dl).
 
 
 Subject: TypeAlias = tuple[str, str | None]
@@ -252,7 +253,7 @@ NO_VERTEX = frozenset(("count", "each", "self", "path", "terraform", "tofu", "te
 
 
 def subject(node: Traversal | Variable, module: str) -> Subject | None:
-    """The key that a traversal in `module` means, or None when no vertex could answer to it."""
+    """The key that a traversal in `module` means; None if no vertex could represent it."""
     if isinstance(node, Variable) or node.root in NO_VERTEX:
         return None
     steps, root = node.steps, node.root
@@ -297,7 +298,7 @@ def _key(step: GetIndex) -> str:
 
 
 def from_command(facts: FactBuilder, walk: str, limits: Limits = UNLIMITED) -> None:
-    """Add the kind of walk, the limits that the command line sets, and the objects that it requests to replace."""
+    """Add the kind of walk, the limits of the command line, and the objects named by -replace."""
     facts.add("walk", walk, source=CommandLine(walk))
     for option, address in limits.options():
         predicate = {"replace": "asked_replacement", "invoke": "asked_invocation"}.get(option, option)

@@ -65,7 +65,7 @@ def from_state(facts: FactBuilder, state: State) -> None:
                 add("state_deposed", address, deposed, source=entry)
         if resource.module:
             add("state_module", module_path(resource.module), source=StateEntry(resource.address))
-        # Whatever the state needs has a default configuration in the root module, written or implied.
+        # Every provider in the state has a default configuration in the root module, written or implied.
         provider = provider_of(resource.provider)
         facts.add("default_configuration", provider, f'provider["{provider}"]', source=StateEntry(resource.address))
     for name in state.outputs:
@@ -78,18 +78,18 @@ def provider_of(configuration: str) -> str:
     return configuration[start : configuration.find('"]', start)]
 
 
-# Instances that a walk has before it, to facts: the predicates of rules/graph/instances.dl.
+# Instances of a walk as facts: the predicates of rules/graph/instances.dl.
 
 
 def declared_instance(
     facts: FactBuilder, address: str, object: str, module_instance: str, key: str, declaration: Span
 ) -> None:
-    """Add an instance that the configuration turns out to have. `key` as it is written, "" for none."""
+    """Add an instance that the expansion yields. `key` is written as in addresses, "" for none."""
     facts.add("expanded", address, object, module_instance, key, source=declaration)
 
 
 def recorded_instance(facts: FactBuilder, address: str, object: str, abandoned: bool = False) -> None:
-    """Add an instance that only the state has. `abandoned`: its module instance is not declared any more."""
+    """Add an instance that only the state has. `abandoned`: its module instance is no longer declared."""
     source = StateEntry(address)
     facts.add("left_over", address, object, source=source)
     if abandoned:
@@ -98,7 +98,7 @@ def recorded_instance(facts: FactBuilder, address: str, object: str, abandoned: 
 
 # Decisions of the plan as facts: the predicates of rules/inputs/changes.dl.
 #
-# The source of each is the subject of the decision: the resource block where there is one, else the entry in the state.
+# The source of each is the subject of the decision: the resource block if it exists, otherwise the entry in the state.
 
 
 def from_changes(facts: FactBuilder, changes: Iterable[ResourceChange], state: State, config: Config) -> None:
@@ -119,7 +119,7 @@ def from_changes(facts: FactBuilder, changes: Iterable[ResourceChange], state: S
 
 
 def from_deferral(facts: FactBuilder, plan: Plan, config: Config) -> None:
-    """Add the blocks that a plan leaves for a later one, which it excludes, and the values that were missing."""
+    """Add the blocks that a plan defers, which it excludes, and the values that were missing."""
     places: dict[str, Span | None] = {}
     for block, cause, _ in plan.deferred:
         address = parse_address(block)
@@ -147,7 +147,7 @@ def from_deferral(facts: FactBuilder, plan: Plan, config: Config) -> None:
 
 
 def declaration(config: Config, change: ResourceChange) -> Span | None:
-    """The resource block of a changed object, None when the configuration has none."""
+    """The resource block of a changed object; None if the configuration has none."""
     path = tuple(name for name in module_path(change.module).removeprefix("module.").split(".module.") if name)
     module = config.root.descendant(path)
     prefix = "" if change.mode == "managed" else f"{change.mode}."
@@ -156,7 +156,8 @@ def declaration(config: Config, change: ResourceChange) -> Span | None:
 
 
 def deposed_key(address: str, taken: Iterable[str]) -> str:
-    """A free deposed key, 8 hex digits. It is derived from the address, so that the same plan gives the same graph."""
+    """A free deposed key, 8 hex digits. It is computed from the address, so that the same plan always has the same
+    graph."""
     # decided in Python: the key of a deposed object -- a digest
     used, attempt = set(taken), 0
     while True:

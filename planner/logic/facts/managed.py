@@ -12,14 +12,14 @@ from planner.logic.model.graph import CommandLine, StateEntry
 
 
 def identity_text(identity: Mapping[str, Any]) -> str:
-    """An identity, as plain data, as text that is the same for the same object."""
+    """The text of an identity (plain data), which is the same for the same object."""
     return ", ".join(f"{name}={dumps(part).decode()}" for name, part in sorted(identity.items()) if part is not None)
 
 
 @frozen
 class KnownObject:
-    """An object in a state, or one that an import block (`is_pending`) is going to bring there: the instance, with its
-    unit in a fleet, the type, the provider ("" for any), the identity as plain data and its version, and the ID."""
+    """An object in a state, or one that an import block will import (`is_pending`): the instance, with its unit in a
+    fleet, the type, the provider ("" for any), the identity as plain data and its version, and the ID."""
 
     instance: str
     type: str

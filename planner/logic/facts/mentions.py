@@ -162,7 +162,7 @@ def of_output(output: OutputDecl) -> Iterator[Mention]:
 
 
 def of_call(call: ModuleCall) -> Iterator[Mention]:
-    """The mentions that decide how many instances the module has, and what it waits for."""
+    """The mentions that determine the instances of the module and its dependencies."""
     yield from mentions_of(call.depends_on, "depends_on")
     yield from in_expr(call.count, "count")
     yield from in_expr(call.for_each, "for_each")
@@ -172,7 +172,7 @@ def of_call(call: ModuleCall) -> Iterator[Mention]:
 
 
 def of_import(block: ImportDecl) -> Iterator[Mention]:
-    """The mentions in an import block, without the address that it names."""
+    """The mentions in an import block, without its target address."""
     parts = ((block.id, "id"), (block.identity, "identity"), (block.for_each, "for_each"), (block.to, "to"))
     for expr, path in ((expr, f"import.{name}") for expr, name in parts):
         for mention in in_expr(expr, path):
@@ -181,7 +181,7 @@ def of_import(block: ImportDecl) -> Iterator[Mention]:
 
 
 def _is_address(expr: Expr | None, node: Traversal | Variable | Call) -> bool:
-    """Whether the traversal is the address itself rather than something in an index of it."""
+    """Whether the traversal is the address itself rather than a part of an index in it."""
     return expr is not None and node.start == expr.node.start
 
 
@@ -201,7 +201,7 @@ def provider_mentions(facts: FactBuilder, config: Config, state: State | None = 
             sources.add(source)
             facts.add("provider_mentioned", source, path, kind, source=span)
     for resource in state.resources.values() if state is not None else ():
-        with suppress(AddressError):  # a malformed one is reported when the object is read
+        with suppress(AddressError):  # a malformed address is reported when the object is read
             source = parse_provider_configuration(resource.provider).source
             sources.add(source)
             facts.add("provider_mentioned", source, "", "state", source=StateEntry(resource.address))
@@ -221,7 +221,7 @@ def _mentions(module: ModuleConfig) -> Iterator[tuple[str, str, Span | None]]:
         yield block.name, "provider_block", block.span
     for imported in module.imports:
         target = imported.target
-        # configuration is to be generated for those whose resource is not declared (yet)
+        # targets without a declared resource get generated configuration
         if target is not None and target.module.is_root and str(target) not in module.resources:
             named = imported.provider.name if imported.provider is not None else target.type.split("_", 1)[0]
             yield named, "import", imported.span

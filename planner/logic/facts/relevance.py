@@ -1,5 +1,5 @@
-"""Mentions of expressions, as far as a plan's changes may depend on them, as facts: the predicates of
-rules/plan/relevant.dl. After OpenTofu's globalref."""
+"""The mentions in expressions on which a plan's changes may depend, as facts: the predicates of rules/plan/relevant.dl.
+After OpenTofu's globalref."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ BlockOf = Callable[[ModuleConfig, ResourceDecl], "BlockSchema | None"]
 
 
 class Site(NamedTuple):
-    """Something that the configuration has expressions for, in a module instance. `kind` is resource, var, local,
-    output, module (all outputs of a call) or repetition (the count or for_each of a resource)."""
+    """Something with expressions in the configuration, in a module instance. `kind` is resource, var, local, output,
+    module (all outputs of a call) or repetition (the count or for_each of a resource)."""
 
     module: ModuleAddress
     kind: str
@@ -76,7 +76,7 @@ class RelevanceFacts:
             self._changes(Site(parse_module(module), "output", name))
 
     def build(self) -> FactBase:
-        """The subjects, and everything that may be reached from them."""
+        """The facts about the subjects, and about everything that they may refer to."""
         while self._waiting:
             self._says(self._waiting.pop())
         return self._facts.build()
@@ -109,7 +109,7 @@ class RelevanceFacts:
                 add("mentions_place", text, mention.argument, place, source=source)
 
     def _meant(self, ref: Ref, module: ModuleAddress, inside: Site) -> str | None:
-        """The place that a reference in a module instance means; None for what depends on nothing."""
+        """The place that a reference in a module instance means; None if the target depends on nothing."""
         kind = ref.kind
         if kind == "resource":
             steps = tuple(("attr", s.name) if isinstance(s, nodes.GetAttr) else ("index", s.key) for s in ref.rest)

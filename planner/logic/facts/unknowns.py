@@ -1,4 +1,4 @@
-"""Attributes that are not wholly known, and the mentions of their configuration, as facts: the predicates of
+"""Attributes that are not completely known, and the mentions in their configuration, as facts: the predicates of
 rules/plan/unknown_causes.dl."""
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from planner.logic.model.plan import ResourceChange
 
 
 class UnknownFacts:
-    """Adds facts about the changes of one plan; the mentions of a declaration are looked up once."""
+    """Adds facts about the changes of one plan. The mentions of each declaration are collected once."""
 
     def __init__(self, facts: FactBuilder, config: Config, changes: Iterable[ResourceChange]) -> None:
         self.facts, self.config = facts, config
@@ -28,8 +28,8 @@ class UnknownFacts:
                 facts.add("unknown_resource", change.resource_address)
 
     def add(self, change: ResourceChange) -> None:
-        """The attributes with unknown parts, and what their arguments mention, seen from the root module:
-        `module.net.terraform_data.web`, `var.size`."""
+        """Add the attributes with unknown parts, and the mentions in their arguments, as addresses from the root
+        module: `module.net.terraform_data.web`, `var.size`."""
         add, instance = self.facts.add, change.address
         config = self.config.root.descendant(parse_module(change.module).path)
         decl = config.resources.get(format_resource("", change.mode, change.type, change.name)) if config else None
@@ -46,8 +46,8 @@ class UnknownFacts:
                 add("attribute_mention", instance, attribute, kind, join(change.module, name), source=at)
 
     def _attribute_source(self, decl: ResourceDecl, attribute: str) -> tuple[Span, list[tuple[str, str, Span]]] | None:
-        """The place where an attribute is configured, and the references of its configuration (kind and name); None
-        when it is not."""
+        """The place where an attribute is configured, and the references of its configuration (kind and name); None if
+        it is not configured."""
         known = (decl, attribute)
         if known not in self._attributes:
             content, _ = decl.body.partial_content(BodySchema({attribute: False}))

@@ -1,1 +1,1 @@
-"""Derivations of the graph rules: built, read, queried, and explained where the graph cannot be walked."""
+"""Derivations of the graph rules: building, reading and querying graphs, and explaining those that cannot be walked."""

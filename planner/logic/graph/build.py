@@ -44,19 +44,19 @@ class Names:
 
     @classmethod
     def of(cls, relations: Mapping[str, Collection[Any]], read_from: tuple[str, str] = SPOKEN) -> Names:
-        """From the relations of rules/graph/names.dl; what has no vertices has no names."""
+        """The names from the relations of rules/graph/names.dl; a program without vertices has none."""
         spoken, may_mean = read_from
         if spoken not in relations:
             return cls({}, ())
         return cls(dict(relations[spoken]), [(text, node) for text, _, node in relations[may_mean]])
 
     def find(self, text: str) -> str | None:
-        """The vertex that a name means, or else the one that represents it: an instance has no vertex of its own where
+        """The vertex that a name means, otherwise the one that represents it: an instance has no vertex of its own if
         one represents its whole resource or module."""
         return self.meant.get(text) or self.stand_in(text)
 
     def stand_in(self, text: str) -> str | None:
-        """The vertex that represents an address of an instance without a vertex of its own."""
+        """The vertex that represents the address of an instance without its own vertex."""
         if text in self.meant or "[" not in text:
             return None
         try:
@@ -66,8 +66,8 @@ class Names:
         return self.meant.get(str(address.config))
 
     def unknown(self, text: str) -> str:
-        """The message that no vertex has this name, with the most likely one: one that is written alike, else the same
-        object in another module, else those of the same type."""
+        """The message that no vertex has this name, with the most likely intended one: a similarly spelled name,
+        otherwise the same object in another module, otherwise objects of the same type."""
         return f'The graph has no vertex "{text}".{instead(text, self.meant)}'
 
 
@@ -88,7 +88,7 @@ def graph_program(own: Files = ()) -> RuleProgram:
 
 
 @cache
-def _graph_program(own: Files) -> RuleProgram:  # without a default: one entry for no rules, given or left out
+def _graph_program(own: Files) -> RuleProgram:  # without a default, so that there is one cache entry for no rules
     program, diagnostics = load("graph", own)
     if program is None:
         raise Failure([d for d in diagnostics if d.is_error])
@@ -127,9 +127,9 @@ ASKED = (*SPOKEN, *SPOKEN_AT_FIRST, "waits_for")
 def build_graph(
     facts: FactBase, everything: bool = False, own: Files = (), more: tuple[str, ...] = (), is_walked: bool = True
 ) -> Graph:
-    """The graph that the rules derive from the facts of one walk, with `more` relations than a walk needs; with
-    `everything`, all of them. `own`: rule files of the user's. Without `is_walked` the relations that only walks need
-    are left out; those of recorded dependencies take much memory."""
+    """The graph that the rules derive from the facts of one walk, with the additional relations `more`, or all with
+    `everything`. `own`: rule files of the user's. Without `is_walked`, the relations that only walks need are omitted;
+    those of recorded dependencies take much memory."""
     program = graph_program(own)
     want = None if everything else (*(WANTED if is_walked else READ), *more)
     if own:
@@ -151,7 +151,7 @@ _lately: deque[tuple[tuple[str, ...] | None, Graph]] = deque(maxlen=4)
 
 
 def _lately_built(program: RuleProgram, facts: FactBase, want: tuple[str, ...] | None) -> Graph | None:
-    """A graph that was derived from the same facts of another root module."""
+    """A graph that was derived from equal facts of another root module."""
     for wanted, graph in tuple(_lately):
         if wanted == want and graph.program is program and graph.database.facts.says_the_same(facts):
             return evolve(graph, database=graph.database.of_same_facts(facts))
@@ -171,7 +171,7 @@ class ResourceDependencies:
 
     def __init__(self, database: Database) -> None:
         rows = database.rows("recorded_dependency")
-        # a user's rule that reads the relation has made it one of rows
+        # rules of the user that read the relation have turned it into rows
         self._behind = rows if isinstance(rows, Behind) else Behind(rows, {(name, name) for _, name in rows})
         self._shared = Addresses(self._behind.names)
 
@@ -180,7 +180,7 @@ class ResourceDependencies:
         return AddressSet(self._shared, self._behind.bits(node))
 
 
-# Derived relations to Graph: no decision here, only the lift from tuples to values.
+# Derived relations to Graph: converts tuples to values, without decisions.
 
 
 _NAME = itemgetter(0)
@@ -247,7 +247,7 @@ def read_nodes(database: Database) -> dict[str, Node]:
 
 
 def graph_problems(graph: Graph, is_edited: Callable[[dict[str, Any]], bool] | None = None) -> list[Diagnostic]:
-    """All of them, sorted. `is_edited`: whether the line of a source differs from the last commit."""
+    """All reasons, sorted. `is_edited`: whether the line of a source differs from the last commit."""
     others = [*missing_providers(graph), *missing_functions(graph), *unknown_orders(graph)]
     return [*_cycles(graph, is_edited), *others] if graph.database["in_cycle"] else others
 
@@ -262,7 +262,7 @@ def _cycles(graph: Graph, is_edited: Callable[[dict[str, Any]], bool] | None) ->
 
 
 def missing_providers(graph: Graph) -> list[Diagnostic]:
-    """Objects whose provider configuration is gone."""
+    """Objects whose provider configuration no longer exists."""
     problems = []
     for node, configuration in sorted(graph.database["provider_missing"]):
         detail = (
@@ -307,7 +307,7 @@ def missing_functions(graph: Graph) -> list[Diagnostic]:
 
 
 def missing_function(graph: Graph, object: str, name: str) -> list[Diagnostic]:
-    """The calls, by this name, of a function that the provider does not have although it is configured."""
+    """The calls by this name of a function that the configured provider does not have."""
     return _missing(graph, object, name, "function")
 
 
@@ -330,7 +330,7 @@ def _missing(graph: Graph, object: str, name: str, lack: str) -> list[Diagnostic
 
 
 def unknown_orders(graph: Graph) -> list[Diagnostic]:
-    """Addresses in users' `order_before` that nothing in the configuration has."""
+    """Addresses in users' `order_before` that do not exist in the configuration."""
     rows = sorted(graph.database["order_unknown"])
     return _unknown_orders(graph, [address for (address,) in rows]) if rows else []
 

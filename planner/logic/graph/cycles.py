@@ -1,4 +1,4 @@
-"""Cycles that explain themselves: the shortest one of each knot, the reason of each edge, and the edges to remove."""
+"""Cycles with explanations: the shortest one of each knot, the reason of each edge, and the edges to remove."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ORDER = "order_before"
 
 @frozen(eq=False)
 class CycleEdge:
-    """An edge with the rule that made it, its reason, and its place (in the proof format; None: nowhere)."""
+    """An edge with the rule that derives it, its reason, and its place (in the proof format, or None)."""
 
     dependent: str
     dependency: str
@@ -35,7 +35,7 @@ class CycleEdge:
 
 @frozen(eq=False)
 class EdgeRemoval:
-    """The references of `object` to `targets`, with their places; `rules`: the user's rules that make them."""
+    """The references of `object` to `targets`, with their places; `rules`: the user's rules that state them."""
 
     object: str
     targets: tuple[str, ...]
@@ -125,8 +125,8 @@ def own_rule(proof: Proof) -> Proof | None:
 
 
 def decisive(proof: Proof) -> Proof:
-    """The last step that is still about the same things: above it, steps only pass the relation on. Where a rule of the
-    user orders them, that is the mention, not a written reference."""
+    """The lowest step that is about the same two vertices: the steps above it only pass the relation on. If a rule of
+    the user orders them, it is the derived mention, not a written reference."""
     while True:
         further = [x for x in proof.body if isinstance(x, Proof) and x.row == proof.row and x.rule is not None]
         if len(further) != 1:
@@ -137,7 +137,7 @@ def decisive(proof: Proof) -> Proof:
 
 
 def _sources(graph: Graph, proof: Proof) -> list[dict[str, Any]]:
-    """The places of a proof's leaves; those of references first, then those of the state."""
+    """The places of a proof's leaves: first references, then the state."""
     leaves: list[tuple[int, Any]] = []
     for at in proof.leaves():
         source = graph.database.facts.source(at.predicate, at.row)
@@ -211,7 +211,7 @@ def _others(knot: Knot) -> list[str]:
 
 
 def _edge_line(edge: CycleEdge) -> str:
-    """An edge in one line: the reference that makes it, or the reason of the rule."""
+    """An edge in one line: its reference, or the reason of its rule."""
     names = f"{edge.dependent.removesuffix(_EXPAND)} needs {edge.dependency.removesuffix(_EXPAND)}"
     return f"  {names} ({place(edge.source)})" if edge.source else f"  {names}: {edge.reason}"
 
@@ -247,11 +247,10 @@ def cycle_problems(graph: Graph, is_edited: IsEdited | None = None) -> list[Diag
     return problems
 
 
-# Removals that break all cycles of a graph: a smallest set of written references.
-#
-# This is the minimum feedback edge set, where edges from the same statement are removed together and only owned edges
-# (rules/graph/cut.dl) may be removed. Small knots are solved exactly, by a search that branches over the owned
-# statements of one short cycle after the other and deepens by one statement at a time; large ones greedily.
+# Removals that break all cycles of a graph: a smallest set of written references. This is a minimum feedback edge set
+# in which edges of one statement are removed together and only owned edges (rules/graph/cut.dl) may be removed. Small
+# knots are solved exactly, by an iteratively deepening search that branches over the owned statements of a short cycle;
+# large ones greedily.
 
 
 MOST_ALTERNATIVES = 6
@@ -269,9 +268,9 @@ Edges: TypeAlias = Mapping[str, Collection[str]]
 
 @frozen
 class Cut:
-    """`statements` to take away, sorted; `is_exact`: no smaller set would do. `stuck` is a cycle on which nothing is
-    owned: then there is no set at all, and the statements are empty. `alternatives`: where one statement is enough, all
-    of which each is, along the cycle, at most MOST_ALTERNATIVES."""
+    """`statements` to remove, sorted; `is_exact`: no smaller set suffices. `stuck` is a cycle without owned edges: then
+    no set exists, and the statements are empty. `alternatives`: if one statement suffices, all statements of which each
+    suffices, in the order of the cycle, at most MOST_ALTERNATIVES."""
 
     statements: tuple[Statement, ...] = ()
     is_exact: bool = True
@@ -281,8 +280,7 @@ class Cut:
 
 @frozen(eq=False)
 class Owned:
-    """The owned edges of a graph: the statement of each, and where each statement mentions what: (object, target,
-    path)."""
+    """The owned edges of a graph: the statement of each, and the mentions (object, target, path) of each statement."""
 
     statements: dict[Edge, Statement] = field(factory=dict)
     mentions: dict[Statement, tuple[tuple[str, str, str], ...]] = field(factory=dict)
@@ -304,8 +302,8 @@ def owned_edges(graph: Graph) -> Owned:
 
 
 def smallest_cut(edges: Edges, knot: Collection[str], owned: Mapping[Edge, Statement]) -> Cut:
-    """The smallest set of edges to remove from a knot: vertices that wait for each other. `edges[a]` is what a waits
-    for."""
+    """The smallest set of edges to remove from a knot: vertices that wait for each other. `edges[a]` are the vertices
+    that a waits for."""
     # decided in Python: the smallest set of references to remove from cycles -- a search among all sets
     inside = set(knot)
     within = {a: sorted(b for b in edges[a] if b in inside) for a in sorted(inside)}
@@ -333,7 +331,7 @@ def shortest_cycle(edges: Edges) -> list[str]:
 
 
 def _way_back(edges: Edges, start: str, limit: int) -> list[str]:
-    """A shortest way from a vertex to itself over at most `limit` vertices."""
+    """A shortest cycle through a vertex, over at most `limit` vertices."""
     before: dict[str, str] = {}
     waiting = deque([(start, 1)])
     while waiting:
@@ -358,7 +356,7 @@ class _CycleSearch:
         self.steps = 0
 
     def cycle(self, removed: Collection[Statement]) -> list[str]:
-        """A short cycle that is left when statements are gone."""
+        """A short cycle that remains when these statements are removed."""
         left = {a: [b for b in bs if self.owned.get((a, b)) not in removed] for a, bs in self.edges.items()}
         left = _core(left)
         if len(left) <= LARGE:
@@ -377,7 +375,7 @@ class _CycleSearch:
         return list(islice(breaking, MOST_ALTERNATIVES))
 
     def exact(self) -> set[Statement] | None:
-        """A smallest set; None when the search takes too long."""
+        """A smallest set; None if the search takes too long."""
         size = len(self._apart())
         while True:
             result = self._within(size, frozenset(), frozenset())
@@ -386,7 +384,8 @@ class _CycleSearch:
             size += 1
 
     def _apart(self) -> list[Statement]:
-        """One statement for each of some cycles that share none: a lower bound of the size."""
+        """One statement for each of some cycles without common statements: their number is a lower bound of the
+        size."""
         removed: set[Statement] = set()
         first = []
         while cycle := self.cycle(removed):
@@ -410,11 +409,12 @@ class _CycleSearch:
             result = self._within(size, removed | {statement}, kept)
             if result is not None:
                 return result
-            kept |= {statement}  # every set with it has been tried
+            kept |= {statement}  # every set that contains it has been tried
         return None
 
     def greedy(self) -> set[Statement]:
-        """A set without superfluous statements: from each cycle the statement with the most traffic around it."""
+        """A set without superfluous statements, which takes from each cycle the statement with the most edges around
+        it."""
         waited_for: dict[str, int] = {}
         for targets in self.edges.values():
             for target in targets:
@@ -433,7 +433,7 @@ class _CycleSearch:
 
 
 def _core(edges: dict[str, list[str]]) -> dict[str, list[str]]:
-    """The graph without vertices that wait for nothing, removed one after the other."""
+    """The graph without vertices that wait for nothing, which are removed repeatedly."""
     dependents: dict[str, list[str]] = {}
     count = {a: len(bs) for a, bs in edges.items()}
     for a, bs in edges.items():

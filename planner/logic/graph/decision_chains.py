@@ -1,5 +1,5 @@
-"""Chains that decide something along the edges of a graph, step by step with the line of each: those that force
-create_before_destroy on a vertex, those that a data source waits for, and those that leave it for a later plan."""
+"""Chains of edges that explain a decision, each step with its line: why create_before_destroy applies to a vertex, why
+a data source waits, why a vertex is left for a later plan."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ class ChainStep:
 
     @property
     def json(self) -> dict[str, Any]:
-        """As documents have it."""
+        """The step as JSON documents contain it."""
         return {"text": self.text, "sources": list(self.sources)}
 
 
 def replacement_chain(graph: Graph, node: str) -> list[ChainStep]:
-    """Why an object is created before it is destroyed: from the object that requires it down to the vertex; empty if it
-    is not."""
+    """Why an object is created before it is destroyed: the steps from the object that requires this to the vertex;
+    empty if it is not."""
     prover = Prover(graph.program, graph.database)
     own = prover.why(SAFE, (node,))
     if own is not None:
@@ -82,8 +82,8 @@ def waiting_chain(graph: Graph, object: str, waited: str) -> list[ChainStep]:
 
 
 def target_chain(graph: Graph, node: str, destroys: bool) -> list[ChainStep]:
-    """Why a vertex takes part although no target names it: the steps from what a target names down to it. `destroys`:
-    in a plan that destroys everything, where what depends on an object goes first."""
+    """Why a vertex is selected although no target names it: the steps from a targeted vertex to it. `destroys`: for a
+    plan that destroys everything, in which dependents come first."""
     proof = Prover(graph.program, graph.database).why("needed", (node,))
     steps: list[ChainStep] = []
     while proof is not None:
@@ -98,7 +98,7 @@ def target_chain(graph: Graph, node: str, destroys: bool) -> list[ChainStep]:
 
 def deferral_chain(graph: Graph, predicate: str, row: tuple[str, ...]) -> list[ChainStep]:
     """Why a plan leaves a vertex (`deferred_vertex`) or a block (`deferred_block`) for a later one: the steps from it
-    to the block that is deferred, and the value or the answer that decides that."""
+    to the deferred block, and the value or response of a provider that causes the deferral."""
     proof = Prover(graph.program, graph.database).why(predicate, row)
     postponed = _below(proof, "postponed") if proof is not None else None
     steps: list[ChainStep] = []
@@ -130,7 +130,7 @@ def deferral_chain(graph: Graph, predicate: str, row: tuple[str, ...]) -> list[C
 
 
 def invocation_failure(ground: Graph, instance: str, event: str, invoked: str) -> list[ChainStep]:
-    """The effects of a failed invocation, one a step, with the trigger that sets them."""
+    """The effects of a failed invocation, one for each step, with the trigger that sets them."""
     prover = Prover(ground.program, ground.database)
     steps = []
     for row in sorted(row for row in ground.database["after_failure"] if row[:3] == (instance, event, invoked)):

@@ -1,4 +1,4 @@
-"""Sources of a graph's edges: their kinds, the rules that make them, and the lines of files behind them."""
+"""Sources of a graph's edges: their kinds, the rules that derive them, and the lines of files that cause them."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ class EdgeSource:
 
 
 def relations_for_grounds(program: RuleProgram) -> tuple[str, ...]:
-    """The relations that a graph keeps when `grounds` will read it: others are derived again, all of them."""
+    """The relations that a graph must keep for `grounds`, which would otherwise derive all relations again."""
     return tuple(sorted({*RELATIONS, *relations_read(program, "edge")}))
 
 
 def grounds(graph: Graph, edges: AbstractSet[Edge]) -> Iterator[tuple[Edge, EdgeSource]]:
-    """The ground of each of these edges, sorted."""
+    """The sources of each of these edges, sorted."""
     database = graph.database
     layers: dict[Edge, list[str]] = defaultdict(list)
     for dependent, dependency, layer in database["edge_layer"]:
@@ -72,7 +72,7 @@ def grounds(graph: Graph, edges: AbstractSet[Edge]) -> Iterator[tuple[Edge, Edge
 def _ordered(
     graph: Graph, mentions: dict[Edge, list[tuple[str, str]]], objects: dict[str, tuple[str, ...]]
 ) -> dict[Edge, list[Maker]]:
-    """The sources of edges that only users' rules require: those rules, and no reference that is not written."""
+    """The sources of edges that only users' rules require: those rules, without unwritten references."""
     asked = {
         (dependent, dependency): {(target, object) for target, _ in said for object in objects[dependent]}
         for (dependent, dependency), said in mentions.items()
@@ -89,7 +89,7 @@ def _ordered(
 
 
 def speakers(graph: Graph) -> dict[str, tuple[str, ...]]:
-    """The objects whose configuration each vertex speaks for: its own, of an instance the resource's."""
+    """The objects whose configuration each vertex evaluates: its own object, or the resource of its instance."""
     database = graph.database
     resources: dict[str, str] = {row[0]: row[1] for row in database["instance"]}
     instances: dict[str, str] = dict(database["instance_node"])
@@ -111,7 +111,7 @@ def _source(graph: Graph, stated: list[str], objects: tuple[str, ...], target: s
 
 
 def declarations(graph: Graph) -> dict[str, dict[str, Any]]:
-    """The declaration of each vertex's object, as far as it is in a file: the source in the format of proofs."""
+    """The declaration of each vertex's object if it is in a file, as a source in the format of proofs."""
     facts = graph.database.facts
     places: dict[str, Any] = {}
     for predicate in ("resource", "local", "output_value", "input_variable", "child_module", "check", "provider_block"):

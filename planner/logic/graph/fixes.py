@@ -1,5 +1,5 @@
 """Fixes that remove an edge, a path or another fact of a graph: the smallest sets of lines, options of the command line
-and the user's rules, found by deriving again without them."""
+and the user's rules, found by deriving the graph without them."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ class FixLocation:
 
     @property
     def json(self) -> dict[str, Any]:
-        """As documents have it."""
+        """The value as JSON documents contain it."""
         return {"kind": self.kind, "text": self.text, **({"source": self.source} if self.source else {})}
 
 
 @frozen
 class Fix:
-    """Places that belong together. `checked`: it was tried, and the fact in question is gone; `note`: further remarks,
-    or why it was not checked."""
+    """Places that must be changed together. `checked`: the fix was tried and removes the fact in question; `note`:
+    further remarks, or why it was not checked."""
 
     places: tuple[FixLocation, ...]
     checked: bool
@@ -63,14 +63,14 @@ class Fix:
 
     @property
     def json(self) -> dict[str, Any]:
-        """As documents have it."""
+        """The value as JSON documents contain it."""
         note = {"note": self.note} if self.note else {}
         return {"places": [place.json for place in self.places], "checked": self.checked, **note}
 
 
 @frozen
 class Fixes:
-    """The sets, smallest first. `limit`: a word about what was not looked at; `stuck`: why there are none."""
+    """The fixes, smallest first. `limit`: why the search was incomplete; `stuck`: why there are none."""
 
     fixes: tuple[Fix, ...] = ()
     limit: str = ""
@@ -78,7 +78,7 @@ class Fixes:
 
     @classmethod
     def of(cls, sets: HittingSets[FixLocation], stuck: str, note: str = "") -> Fixes:
-        """Sets that were each checked by deriving again."""
+        """Fixes that were each checked by deriving the graph again."""
         limits = {
             "sets": f"There may be more; these are the {len(sets.sets)} smallest.",
             "proofs": "The search was given up.",
@@ -89,7 +89,7 @@ class Fixes:
 
 
 def place_of(source: Any, owner: str) -> FixLocation | None:
-    """The place that a source names. References on one line of one object (`owner`) belong together."""
+    """The place of a source. References on one line of one object (`owner`) are one place."""
     if isinstance(source, Span):
         written = source_json(source)
         key = f"{source.filename}:{written['line']:06}:{owner}"
@@ -161,7 +161,7 @@ class _Removals:
             waiting += [entry for entry in at.body if isinstance(entry, Proof)]
 
     def without(self, rules: Collection[Rule]) -> RuleProgram:
-        """The program without the user's rules: their text is left blank."""
+        """The program without these rules of the user, whose text is blanked."""
         if not rules:
             return self.program
         files = []
@@ -175,11 +175,10 @@ class _Removals:
         return graph_program(tuple(files))
 
 
-# The smallest sets of places that make something go away: minimal hitting sets over the places of all its proofs.
-#
-# Reiter's tree, level by level: a proof that remains when places are removed has the candidates for the next place;
-# where no proof remains, the removed places are a set. So every set was checked by deriving again, and since sets are
-# met by size, none has a part that would do.
+# The smallest sets of places whose removal invalidates a fact: minimal hitting sets over the places of all its proofs.
+# Reiter's tree, level by level: a proof that remains after places are removed has the candidates for the next place; if
+# no proof remains, the removed places are a set. So every set was checked by deriving again, and because smaller sets
+# come first, no part of a set suffices.
 
 
 MOST_SETS = 10
@@ -194,8 +193,8 @@ K = TypeVar("K", bound=Hashable)
 
 @frozen
 class HittingSets(Generic[K]):
-    """`sets`: smallest first, each sorted. `limit`: why there may be more: "sets" or "proofs"; "" when these are all.
-    `is_stuck`: some proof depends on nothing that could be taken away, so there is no set at all."""
+    """`sets`: smallest first, each sorted. `limit`: why there may be more: "sets" or "proofs"; "" if these are all.
+    `is_stuck`: a proof depends on nothing removable, so there is no set."""
 
     sets: tuple[tuple[K, ...], ...] = ()
     limit: str = ""
@@ -208,8 +207,7 @@ def smallest_sets(
     most_sets: int = MOST_SETS,
     most_proofs: int = MOST_PROOFS,
 ) -> HittingSets[K]:
-    """`proof_without`: the places of one proof when some are taken away, without those; None when there is no proof any
-    more."""
+    """`proof_without`: the places of a proof that does not need the given ones; None if there is no such proof."""
     items: list[frozenset[K]] = []
     known: list[frozenset[K]] = []
     waiting: deque[frozenset[K]] = deque([frozenset()])
@@ -245,7 +243,7 @@ def smallest_sets(
 
 
 def proofs_for(facts: int) -> int:
-    """How many derivations a search over so many facts may take."""
+    """The maximum number of derivations in a search over this number of facts."""
     return max(10, min(MOST_PROOFS, _MOST_FACTS // max(facts, 1)))
 
 

@@ -1,6 +1,6 @@
-"""Why one vertex does not wait for another, in a few sentences: the relations nearest to the missing edge. The
-derivations of the rules are read and nothing decided: the way through others, the order that is opposite or was
-dropped, the parts left out, the existing mentions. The table of all rules is planner.logic.graph.why.why_not."""
+"""Why one vertex does not wait for another, in a few sentences: the relations nearest to the missing edge. Only
+derivations are read: paths through other vertices, opposite or dropped orders, omitted vertices, existing mentions.
+planner.logic.graph.why.why_not lists all rules."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _LONG = 6
 
 @frozen
 class Near:
-    """One sentence. `kind`: through-others, other-way, given-up, left-out, itself, instance, destroyer, mentions or
-    nothing-refers; `lines` belong below it; `sources` are places in the format of proofs."""
+    """A remark of one sentence. `kind`: through-others, other-way, given-up, left-out, itself, instance, destroyer,
+    mentions or nothing-refers; `lines` belong below it; `sources` are places in the format of proofs."""
 
     kind: str
     text: str
@@ -39,12 +39,12 @@ class Near:
 
 
 def nearest_misses(graph: Graph, dependent: str, dependency: str) -> list[Near]:
-    """Remarks about a pair that has no edge, the most informative first. Either may be left out of the graph."""
+    """Remarks about a pair without an edge, the most informative first. Either vertex may be left out of the graph."""
     return list(_MissSearch(graph, dependent, dependency).all())
 
 
 def left_out(graph: Graph, node: str) -> str:
-    """The explanation why pruning or the command line left a vertex out; empty when it is there."""
+    """Why pruning or the command line left a vertex out; empty if the graph has it."""
     return near_text(_MissSearch(graph, node, node).left_out(node))
 
 
@@ -81,7 +81,7 @@ class _MissSearch:
         return shortest_path(self.waiting, [start], [end])
 
     def left_out(self, node: str) -> Iterator[Near]:
-        """A vertex that pruning or the command line took away."""
+        """The remark that pruning or the command line left out a vertex."""
         if node in self.graph.nodes:
             return
         proof = self.prover.why("excluded", (node,)) or self.prover.why("dropped", (node,))
@@ -96,7 +96,7 @@ class _MissSearch:
         yield Near("left-out", f"{node} is left out of this graph: {reason}{because}.", (), self.sources(proof))
 
     def apart(self) -> Iterator[Near]:
-        """A reference that is there and still makes no edge."""
+        """A reference that exists but does not make an edge."""
         if (self.a, self.b) not in self.database["refers"]:
             return
         destroyers = {row[0] for row in self.database["destroyer"]}
@@ -111,7 +111,7 @@ class _MissSearch:
             yield Near("instance", text)
 
     def mentions(self) -> Iterator[Near]:
-        """The references of the dependent, if not to this."""
+        """The references of the dependent to other targets."""
         rows = sorted(row for row in self.database["mentions"] if row[0] == self.a)
         if (self.a, self.b) not in self.database["refers"]:
             yield Near("nothing-refers", f"Nothing in {self.a} refers to {self.b}.")
@@ -157,14 +157,14 @@ _WRITTEN = (*REFERENCES, "state_depends_on", "target", "exclude")
 
 
 def _steps(way: list[str]) -> tuple[str, ...]:
-    """The edges of a way, the middle of a long one left out."""
+    """The edges of a path; the middle of a long one is omitted."""
     edges = [f"{a} -> {b}" for a, b in pairwise(way)]
     hidden = len(edges) - _LONG
     return tuple(edges) if hidden <= 0 else (*edges[: _LONG - 1], f"... {hidden} more ...", edges[-1])
 
 
 def near_text(found: Iterable[Near]) -> str:
-    """The sentences, each with what belongs below it."""
+    """The sentences, each with the lines below it."""
     lines: list[str] = []
     for near in found:
         lines.append(near.text)

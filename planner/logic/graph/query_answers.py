@@ -26,7 +26,7 @@ Actions: TypeAlias = dict[tuple[str, str], list[tuple[str, str]]]
 
 @frozen(eq=False)
 class Picture:
-    """The part of a graph that an answer is about: vertices by name, sorted edges [dependent, dependency]."""
+    """The part of a graph in an answer: vertices by name, sorted edges [dependent, dependency]."""
 
     nodes: dict[str, Node]
     edges: list[tuple[str, str]]
@@ -34,8 +34,8 @@ class Picture:
 
 @frozen(eq=False)
 class Answers:
-    """The answer to a query: names of columns, and sorted rows of plain values (None: there is none). A query without
-    variables has no columns, and one empty row if it holds. `picture` is there when it was requested."""
+    """The answer to a query: names of columns, and sorted rows of plain values (None for a missing value). A query
+    without variables has no columns, and one empty row if it holds. `picture` is present if it was requested."""
 
     columns: tuple[str, ...] = ()
     rows: list[tuple[Any, ...]] = field(factory=list)
@@ -50,8 +50,8 @@ def verb_of(expression: NodeSet) -> str:
 def search(
     database: Database, expression: NodeSet, actions: Actions, limit: int, draw: bool
 ) -> tuple[Answers, list[Diagnostic]]:
-    """The vertices of an expression; of a verb alone more than the set: `blast` by depth and planned action, `somepath`
-    and `allpaths` (the `limit` shortest) step by step. Raises Failure for unknown vertices."""
+    """The vertices of an expression. A verb alone has more columns: `blast` by depth and planned action, `somepath` and
+    `allpaths` (the `limit` shortest) step by step. Raises Failure for unknown vertices."""
     from planner.logic.graph.verbs import SetEvaluation, Waiting
 
     waiting = Waiting.of(database)
@@ -96,9 +96,8 @@ def _paths(
 
 
 def _blast(database: Database, waiting: Waiting, starts: set[str], actions: Actions) -> Answers:
-    """A row for each vertex that a change reaches and each planned action of the instances that it is about. A vertex
-    of an apply graph has its own part of an action; a resource of a plan graph has what is planned for its instances.
-    """
+    """A row for each vertex that a change reaches and each planned action of its instances. A vertex of an apply graph
+    has its own step of an action; a resource of a plan graph has the actions of its instances."""
     from planner.logic.graph.verbs import blast
 
     own: dict[str, str] = dict(database["operation"])
@@ -121,7 +120,7 @@ def _blast(database: Database, waiting: Waiting, starts: set[str], actions: Acti
 
 
 def _picture(database: Database, nodes: set[str], edges: set[tuple[str, str]] | None = None) -> Picture:
-    """The subgraph that vertices induce, or with only these edges."""
+    """The subgraph induced by these vertices, or the one with only these edges."""
     if edges is None:
         edges = {(a, b) for a, b in database["edge"] if a in nodes and b in nodes}
     known = read_nodes(database)
@@ -129,8 +128,8 @@ def _picture(database: Database, nodes: set[str], edges: set[tuple[str, str]] | 
 
 
 def picture_of_rows(database: Database, columns: tuple[str, ...], rows: list[tuple[Any, ...]]) -> Picture:
-    """The picture of a question's answer. One column of vertices: the subgraph that they induce; two: the rows are the
-    edges. Raises Failure for anything else."""
+    """The picture of a query's answer. One column of vertices is drawn as the induced subgraph, two columns as edges.
+    Raises Failure for anything else."""
     if not rows:
         return Picture({}, [])
     nodes = {row[0] for row in database["vertex"]}

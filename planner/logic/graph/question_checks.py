@@ -1,5 +1,5 @@
-"""Mistakes in a query that show in the data: names that are not vertices in a place for vertices, and constants that no
-row of a relation has. Such a query would silently have fewer answers than it seems to request, or none."""
+"""Mistakes in a query that only the data reveals: names in a column of vertices that are not vertices, and constants
+that do not occur in a relation. Such a query would silently return fewer rows than intended, or none."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _WORD = re.compile(r"[\w-]+")
 def mismatches(
     predicates: Mapping[str, Predicate], relations: Mapping[str, Collection[Any]], query: Query, is_answered: bool
 ) -> list[Diagnostic]:
-    """Warnings about a question whose relations are there, `vertex` among them."""
+    """Warnings about a query whose relations, including `vertex`, were evaluated."""
     look = _ConditionCheck(predicates, relations, query)
     problems = list(look.no_vertices(is_answered))
     return problems if is_answered or problems else list(look.constants())
@@ -54,7 +54,7 @@ class _ConditionCheck:
         return {row[at] for row in self.relations[atom.predicate] if all(row[i] == value for i, value in wanted)}
 
     def no_vertices(self, is_answered: bool) -> Iterator[Diagnostic]:
-        """Variables that are vertices in one place, and elsewhere addresses that are not."""
+        """Warnings about variables that are vertices in one place and non-vertex addresses in another."""
         places = self.places()
         if not places:
             return
@@ -73,7 +73,7 @@ class _ConditionCheck:
                     yield self.no_vertex(term, atom, column, others[0], missing)
 
     def places(self) -> dict[str, tuple[str, int]]:
-        """For each variable in a column of vertices, the first of them: predicate and column."""
+        """For each variable in a column of vertices, the first such column: predicate and column name."""
         result: dict[str, tuple[str, int]] = {}
         for atom, _ in atoms(self.query.literals):
             for at, term, column in self.columns(atom):
@@ -93,7 +93,7 @@ class _ConditionCheck:
         return warning("query.no_vertices", "Not vertex names", detail, span)
 
     def constants(self) -> Iterator[Diagnostic]:
-        """Constants that no row of their relation has in that column, where another was likely meant."""
+        """Warnings about constants that do not occur in their column and are probably mistakes."""
         for atom in self.given:
             rows = self.relations[atom.predicate]
             for at, term, column in self.columns(atom):
@@ -107,7 +107,7 @@ class _ConditionCheck:
                     yield warning("query.no_such_value", "No row has this value", detail, span)
 
     def instead(self, text: str, atom: Atom, column: Column, values: set[Any]) -> str:
-        """A suggestion in place of a constant that a column does not have; "" when it may be right."""
+        """A suggestion for a constant that does not occur in its column; "" if it may be right."""
         texts = sorted(value for value in values if isinstance(value, str))
         if column.type.name == "word":
             known = text in _WORD.findall(self.predicates[atom.predicate].doc.partition("Example")[0])
@@ -121,7 +121,7 @@ class _ConditionCheck:
 
 
 def _without_keys(text: str) -> str | None:
-    """The resource that an address of an instance is about."""
+    """The resource of an instance address."""
     try:
         address = parse_address(text)
     except AddressError:
@@ -133,15 +133,15 @@ def _is_address(column: Column) -> bool:
     return VERTEX in column.type.ancestors[1:]
 
 
-# Addresses in questions: in a column of vertices, an address means its vertex.
+# Addresses in queries: in a column of vertices, an address means its vertex.
 
 VERTEX = "node"
 """the type of columns of vertices"""
 
 
 def meant_query(names: Names, predicates: Mapping[str, Predicate], query: Query) -> tuple[Query, list[Diagnostic]]:
-    """The query with every address in a column of vertices, or compared with a variable of one, replaced by the vertex
-    it means; and warnings about constants that mean none."""
+    """The query with vertices in place of addresses, in columns of vertices and in comparisons with variables of such
+    columns; and warnings about constants that do not mean a vertex."""
     reader = _VertexReader(names, predicates, query)
     rules = tuple(evolve(rule, body=tuple(map(reader.literal, rule.body))) for rule in query.rules)
     return evolve(query, rules=rules), reader.problems

@@ -1,9 +1,8 @@
 """Verbs of graphs: the dependencies of a vertex, its dependents, the paths between two, the reach of a change.
 
-The relations of these verbs are closures: quadratic in the size of a graph, where one answer is linear. So they are
-searches over the derived edges and not rules. The meaning of each is written as rules in its docstring; the tests
-evaluate those on small graphs and compare.
-"""
+The relations of these verbs are closures, whose size is quadratic in the graph, while one answer is linear. So they are
+searches over derived edges, not rules. The meaning of each is written as rules in its docstring; the tests evaluate
+those on small graphs and compare."""
 
 from __future__ import annotations
 
@@ -53,8 +52,8 @@ class Waiting:
 
 
 def distances(adjacency: Adjacency, starts: Iterable[str], most: int | None = None) -> dict[str, int]:
-    """Every vertex that a path leads to from one of `starts`, with the number of edges on the shortest one. `most`
-    limits that number.
+    """Every vertex that is reachable from one of `starts`, with the length of the shortest path. `most` limits that
+    length.
 
     reached(A) :- start(A).
     reached(B) :- reached(A), edge(A, B)."""
@@ -89,7 +88,7 @@ def rdeps(waiting: Waiting, starts: Iterable[str], most: int | None = None) -> s
 
 
 def blast(waiting: Waiting, starts: Iterable[str]) -> dict[str, int]:
-    """The vertices that a change of some reaches, with the length of the shortest path: rdeps, by depth."""
+    """The vertices that a change of `starts` affects, with the length of the shortest path: rdeps by depth."""
     return distances(waiting.dependents, starts)
 
 
@@ -107,8 +106,8 @@ def shortest_path(waiting: Waiting, starts: Iterable[str], ends: Iterable[str]) 
 
 def paths(waiting: Waiting, starts: Iterable[str], ends: Iterable[str]) -> Iterator[list[str]]:
     """The paths without repeated vertices from one of `starts` to one of `ends`: the shortest first, of equals in the
-    order of names. A search by length and the distance that is left (A*): as that distance is exact, without cycles no
-    step is taken that leads nowhere."""
+    order of names. An A* search by length and remaining distance; because that distance is exact, no step leads to a
+    dead end in an acyclic graph."""
     goals = set(ends)
     left = distances(waiting.dependents, goals)
     dependencies = waiting.dependencies
@@ -128,7 +127,7 @@ def paths(waiting: Waiting, starts: Iterable[str], ends: Iterable[str]) -> Itera
 
 
 def count_paths(waiting: Waiting, starts: Iterable[str], ends: Iterable[str]) -> int | None:
-    """How many paths there are from one of `starts` to one of `ends`; None where a cycle is among them."""
+    """The number of paths from one of `starts` to one of `ends`; None if there is a cycle on them."""
     starts, goals = set(starts), set(ends)
     inside = between(waiting, starts, goals)
     below = {n: sum(d in inside for d in waiting.dependencies.get(n, ())) for n in inside}
@@ -146,8 +145,8 @@ def count_paths(waiting: Waiting, starts: Iterable[str], ends: Iterable[str]) ->
 
 
 def waits_for(waiting: Waiting, ends: Iterable[tuple[str | None, str | None]]) -> set[tuple[str, str]]:
-    """The pairs (dependent, dependency) joined by one or more edges, as far as one of `ends` fits them; None in it
-    means any vertex.
+    """The pairs (dependent, dependency) connected by one or more edges that match one of `ends`, in which None means
+    any vertex.
 
     waits_for(A, B) :- edge(A, B).
     waits_for(A, C) :- edge(A, B), waits_for(B, C).
@@ -176,7 +175,7 @@ class SetEvaluation:
         self.problems: list[Diagnostic] = []
 
     def of(self, wanted: NodeSet) -> set[str]:
-        """The vertices that an expression denotes. Raises Failure for a name that no vertex has."""
+        """The vertices that an expression denotes. Raises Failure for an unknown name."""
         if isinstance(wanted, SetName):
             return self.named(wanted)
         if isinstance(wanted, SetCall):

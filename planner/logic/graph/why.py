@@ -1,4 +1,4 @@
-"""Questions to a graph: why does one vertex wait for another, why does a fact hold, which rows answer a query."""
+"""Queries about a graph: why one vertex waits for another, why a fact holds, which rows a query has."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from planner.logic.model.graph import Graph, source_json
 
 
 def find_node(graph: Graph, text: str, pruned: bool = False) -> str:
-    """The vertex that a name means, with `pruned` also one that is not left in the graph. Raises Failure."""
+    """The vertex that a name means; with `pruned`, also one that was left out of the graph. Raises Failure."""
     names = Names.of(graph.database, SPOKEN_AT_FIRST if pruned else SPOKEN)
     node = names.find(text)
     if node is not None:
@@ -31,7 +31,7 @@ def find_node(graph: Graph, text: str, pruned: bool = False) -> str:
 
 
 def vertices_meant(graph: Graph, texts: Iterable[str]) -> tuple[list[str], list[str]]:
-    """The vertices that names mean, or that represent the named objects, left out of the graph or not; and a sentence
+    """The vertices that names mean or that represent the named objects, even if left out of the graph; and a sentence
     for each representative. Raises Failure."""
     within, at_first = Names.of(graph.database), Names.of(graph.database, SPOKEN_AT_FIRST)
     nodes, notes = [], []
@@ -47,7 +47,7 @@ def vertices_meant(graph: Graph, texts: Iterable[str]) -> tuple[list[str], list[
 def prove_wait(
     graph: Graph, dependent: str, dependency: str, notes: Sequence[str] = ()
 ) -> tuple[dict[str, Any] | None, list[Diagnostic]]:
-    """The proof that one vertex waits for another: of the edge, or else of the chain of edges between them. The graph
+    """The proof that one vertex waits for another: of the edge, otherwise of the chain of edges between them. The graph
     must have been built with `dependency` in `asked_about`. `notes` are added to the result."""
     direct = (dependent, dependency)
     proof = None
@@ -91,7 +91,7 @@ def _notes_json(notes: Sequence[str]) -> dict[str, list[str]]:
 
 
 def _given_up(graph: Graph, dependent: str, dependency: str) -> Diagnostic:
-    """The diagnostic that an order was dropped, and in favour of which others."""
+    """The diagnostic that an order was dropped, with the edges that take precedence."""
     lines = [f"{dependency} should be done before {dependent}, but that order was given up, as it would close a cycle."]
     way = shortest_way(graph, dependency, dependent)[::-1] if dependency in graph.nodes else []
     if way:
@@ -121,7 +121,7 @@ def shortest_way(graph: Graph, start: str, end: str) -> list[str]:
 
 
 def prove(graph: Graph, predicate: str, row: tuple[Any, ...]) -> dict[str, Any] | None:
-    """The proof of a tuple in the documented format, None when it does not hold."""
+    """The proof of a tuple in the documented format; None if it does not hold."""
     proof = Prover(graph.program, graph.database).why(predicate, row)
     return proof_json(proof, graph.database.facts, source_json) if proof else None
 
@@ -144,7 +144,7 @@ def read_query(program: RuleProgram, text: str) -> tuple[Query, list[Diagnostic]
 
 
 def only_fact(query: Query) -> Atom:
-    """The one fact, without variables, that a question is. Raises Failure."""
+    """The single fact, without variables, of which the query consists. Raises Failure."""
     body = query.literals
     if len(body) != 1 or not isinstance(body[0], Atom) or not all(isinstance(a, Constant) for a in body[0].arguments):
         raise Failure(error("why.fact", "Not a fact", 'Name one fact without variables, such as edge("a", "b").'))
@@ -152,6 +152,6 @@ def only_fact(query: Query) -> Atom:
 
 
 def with_nodes(graph: Graph, query: Query) -> tuple[Query, list[Diagnostic]]:
-    """The query with every address in a column of vertices replaced by the vertex it means, and warnings about those
-    that mean none."""
+    """The query with vertices in place of addresses in columns of vertices, and warnings about addresses that do not
+    mean a vertex."""
     return meant_query(Names.of(graph.database), graph.program.predicates, query)

@@ -1,1 +1,1 @@
-"""The border types that stages give each other: Plan, Graph, and where facts come from."""
+"""The types that stages exchange: Plan, Graph, and the sources of facts."""

@@ -26,8 +26,8 @@ class CheckGroup:
 
 
 def plan_groups(plan: Plan) -> list[CheckGroup]:
-    """The results of a plan. A result without an address gives the status of an object that has no instances; such an
-    object is otherwise unknown."""
+    """The results of a plan. A result without an address is the status of an object without instances; the status of
+    such an object is otherwise unknown."""
     return groups(plan.checks, plan.check_configs)
 
 
@@ -66,7 +66,7 @@ def state_groups(results: list[dict[str, Any]] | None) -> list[CheckGroup]:
 
 
 def check_results(checks: Iterable[CheckGroup]) -> list[dict[str, Any]] | None:
-    """Results as a state file keeps them; None when there are none."""
+    """Results as in a state file; None if there are none."""
     out = []
     for group in checks:
         objects = []

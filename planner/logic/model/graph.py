@@ -30,7 +30,7 @@ class Node:
 @frozen(eq=False)
 class Graph:
     """Nodes by name, dependencies of each (sorted), before and after transitive reduction. `reduced[a]` holds every b
-    that must be done before a, without those that others imply."""
+    that must be done before a, without implied ones."""
 
     nodes: dict[str, Node]
     edge_rows: Collection[tuple[str, str]]
@@ -54,7 +54,7 @@ class Graph:
 
 
 def adjacency(nodes: Iterable[str], rows: Iterable[tuple[str, str]]) -> dict[str, tuple[str, ...]]:
-    """The names on the right of each node in the rows, sorted."""
+    """For each node, the sorted names that follow it in the rows."""
     by_left: dict[str, list[str]] = {name: [] for name in nodes}
     for dependent, dependency in rows:
         by_left[dependent].append(dependency)
@@ -64,7 +64,7 @@ def adjacency(nodes: Iterable[str], rows: Iterable[tuple[str, str]]) -> dict[str
     return {name: tuple(dependencies) for name, dependencies in by_left.items()}
 
 
-# Where a fact comes from, as proofs show it.
+# Sources of facts, as proofs show them.
 
 
 @frozen
@@ -87,7 +87,7 @@ class Unquoted(Span):
 
     @classmethod
     def of(cls, header: Span) -> Span:
-        """The place of a declaration, whose line may be shown where it has nothing but the header of a block."""
+        """The place of a declaration, whose line may be shown only if it contains just the header of a block."""
         line = header.source.line_text(header.line)
         return header if line.rstrip().endswith("{") else cls(header.source, header.start, header.end)
 

@@ -26,7 +26,7 @@ class Importing:
 @frozen(eq=False)
 class ResourceChange:
     """The change of one object. `before` and `after` are values of the resource's type (Null when absent), with
-    unknowns and marks in `after`; `reason` is the ecosystem's `action_reason` ("" when there is none)."""
+    unknowns and marks in `after`; `reason` is the `action_reason` of plan JSON ("" for none)."""
 
     address: str
     previous_address: str
@@ -71,8 +71,8 @@ def change_name(change: ResourceChange) -> str:
 
 @frozen(eq=False)
 class DeferredChange:
-    """The change of an object that its provider deferred, as far as it is known: `reason` is that of the provider, and
-    `unknown` has the arguments that it got without a value. `invoked`: the action whose provider gave the answer."""
+    """The change of an object that its provider deferred, as far as it is known: `reason` comes from the provider, and
+    `unknown` lists arguments whose values were unknown. `invoked`: the action whose provider deferred it."""
 
     change: ResourceChange
     reason: str
@@ -82,9 +82,9 @@ class DeferredChange:
 
 @frozen(eq=False)
 class Invocation:
-    """A planned invocation of an action. `config` carries marks and may have unknown parts; nothing ephemeral is in it.
-    `caller` is the resource instance whose change invokes it ("" when the command line does), `block` and `index` the
-    places of the trigger among those of the resource, and of the action in it."""
+    """A planned invocation of an action. `config` carries marks and may have unknown parts; it contains nothing
+    ephemeral. `caller` is the resource instance whose change invokes it ("" for the command line), `block` and `index`
+    the places of the trigger among those of the resource, and of the action in it."""
 
     address: str
     module: str
@@ -134,8 +134,8 @@ class CheckResult:
 
 @frozen(eq=False)
 class PolicyRecord:
-    """The policies that a plan was checked by, and their results: `files` are (name, text), `overrides` (code, reason),
-    `verdicts` (kind, code, address, message) without sensitive values."""
+    """The policies with which a plan was checked, and their results: `files` are (name, text), `overrides` (code,
+    reason), `verdicts` (kind, code, address, message) without sensitive values."""
 
     files: tuple[tuple[str, str], ...]
     overrides: tuple[tuple[str, str], ...] = ()
@@ -147,7 +147,7 @@ class PolicyRecord:
 
 @frozen(eq=False)
 class Plan:
-    """A finished (or errored) plan. `prior_state` is after refresh, `previous_state` as it was read."""
+    """A finished (or errored) plan. `prior_state` is the state after refreshing, `previous_state` the one before."""
 
     mode: Mode
     changes: tuple[ResourceChange, ...]
@@ -196,7 +196,7 @@ class Plan:
 
     @property
     def is_empty(self) -> bool:
-        """No change to anything, as exit code 0 of -detailed-exitcode means."""
+        """Whether nothing changes, as reported by exit code 0 of -detailed-exitcode."""
         # decided in Python: whether a plan has changes -- a sum of what rules decided
         return (
             not any(
@@ -208,7 +208,7 @@ class Plan:
 
     @property
     def can_apply(self) -> bool:
-        """Whether applying would do anything: changes, or in refresh-only mode records that reading has changed."""
+        """Whether applying would have any effect: changes or, in refresh-only mode, changed records."""
         if self.errored or not self.is_empty:
             return not self.errored
         return self.mode == "refresh-only" and not same_managed(self.previous_state, self.prior_state)
@@ -222,6 +222,6 @@ _DEFERRED = {
 
 
 def deferral_cause(argument: str) -> str:
-    """The reason of a provider for leaving a block for a later plan, as a clause; "" where the argument of a row of
-    Plan.deferred is an argument of the block."""
+    """The reason why a provider deferred a block, as a clause; "" if the row of Plan.deferred names an argument of the
+    block."""
     return _DEFERRED.get(argument, "")

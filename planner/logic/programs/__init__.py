@@ -1,1 +1,1 @@
-"""Which rule files make up which program."""
+"""The programs, and the rule files of each."""

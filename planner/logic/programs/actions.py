@@ -41,7 +41,7 @@ def steps(action: str) -> tuple[str, ...]:
 
 @cache
 def actions() -> tuple[str, ...]:
-    """All actions, those of one step before those of several."""
+    """All actions; those with one step come first."""
     return tuple(_table().steps)
 
 
@@ -51,7 +51,7 @@ def words(action: str) -> list[str]:
 
 
 def action_of(named: Sequence[str]) -> str:
-    """The action that plan JSON has as these words. Raises KeyError when there is none."""
+    """The action that plan JSON represents by these words. Raises KeyError if there is none."""
     for action in actions():
         if words(action) == list(named):
             return action
@@ -72,14 +72,14 @@ def verbs() -> dict[str, tuple[str, ...]]:
 
 
 class EventPlace(NamedTuple):
-    """When the event of a trigger is: `position` (before or after) the `step` (create, update or delete)."""
+    """The time of a trigger event: `position` (before or after) the `step` (create, update or delete)."""
 
     position: str
     step: str
 
 
 def event_place(event: str) -> EventPlace:
-    """When an event is. Raises KeyError for an unknown event."""
+    """The time of an event. Raises KeyError for an unknown event."""
     return _event_table()[0][event]
 
 
@@ -108,7 +108,7 @@ UNKNOWN = "unknown"
 
 
 def is_word(text: str) -> bool:
-    """Whether a word of `why` names a planned action or the question about an unknown value."""
+    """Whether an argument of `why` is the name of a planned action, or `unknown`."""
     return text == UNKNOWN or text in verbs()
 
 
@@ -128,7 +128,7 @@ def _table() -> _ActionTable:
     )
 
 
-# Numbers of objects that a plan or an apply is about.
+# Numbers of objects in a plan or an apply.
 
 
 class Counts(NamedTuple):
@@ -160,20 +160,20 @@ class Counts(NamedTuple):
 
     @property
     def by_name(self) -> dict[str, int]:
-        """The numbers as documents name them; those of actions only where there are any."""
+        """The numbers under their names in documents; the number of actions is omitted if it is 0."""
         add, change, remove, imports, forget, invoke, failed = self
         objects = {"add": add, "change": change, "remove": remove, "import": imports, "forget": forget}
         return {**objects, **({"invoke": invoke} if invoke else {}), **({"failed": failed} if failed else {})}
 
     def plus(self, other: Counts, times: int = 1) -> Counts:
-        """The sum with `times` the other numbers."""
+        """The sum of these numbers and `times` the other numbers."""
         return Counts(*(own + times * more for own, more in zip(self, other, strict=True)))
 
 
 # The words for planned actions, for everything that prints one: signs, colours, verbs and nouns.
 #
-# rules/shared/action_classes.dl defines the actions by their steps. An action of several steps takes its words from
-# them, or from `replace`; a new kind of step needs one line here.
+# rules/shared/action_classes.dl defines the actions by their steps. An action with several steps uses their words, or
+# those of `replace`. A new kind of step needs one line here.
 
 
 class ActionWords(NamedTuple):
@@ -212,7 +212,7 @@ _WORDS = {
 
 
 def words_for(action: str) -> ActionWords:
-    """The words for an action, or for its short verb (`replace`)."""
+    """The words for an action or for its verb (`replace`)."""
     known = _WORDS.get(action)
     return known if known is not None else _WORDS.get(verb_of(action)) or _other(action)
 

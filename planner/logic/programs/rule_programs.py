@@ -38,8 +38,8 @@ def check_fleet_rules(own: Files, name: str = "batch") -> tuple[RuleProgram, lis
     return program, [d for d in problems if d.subject is None or d.subject.filename not in dict(core)]
 
 
-# Which rule files make up which program. What two programs read or derive is declared once, in rules/shared: a name
-# that another file of the product declares, too, is refused when a program is compiled.
+# The rule files of each program. Relations that two programs read or derive are declared once, in rules/shared;
+# compiling a program fails if two files of the product declare the same name.
 
 
 Files = tuple[tuple[str, str], ...]
@@ -88,9 +88,9 @@ FILES: dict[str, tuple[str, ...]] = {
     ),
     # All rules about moves, for queries: also whether the command line leaves out a part of one.
     "moving": ("inputs/command", "graph/instances", *_MOVES, "plan/move_limits"),
-    # Which removed block counts for a resource.
+    # The removed block that applies to a resource.
     "removals": ("inputs/state", "graph/removals"),
-    # Contributions to a plan's changes, and reasons for unknown values, for documents and policies.
+    # Places that contribute to a plan's changes, and causes of unknown values, for documents and policies.
     "relevance": ("plan/relevant", "plan/unknown_causes"),
     "action_classes": _CLASSES,
     # Levels, overrides and waivers: their effect on the findings of policies.
@@ -101,13 +101,13 @@ FILES: dict[str, tuple[str, ...]] = {
     "testing": ("test/*",),
     # The actions on the instances of components of a deployment.
     "stacks": _STACKS,
-    # Objects that look like one object under two addresses, and the moves that carry them.
+    # Destroyed and created objects that look like one renamed object, and the moves for them.
     "renames": ("plan/renames",),
     # The actions in plan JSON of objects that wait for a later plan.
     "postponed": ("plan/postponed",),
-    # Results of searches that are managed already.
+    # Results of searches that are already managed.
     "discover": ("shared/verdicts", "discover/managed"),
-    # The parts of a plan that are kept, and those that are planned anew after edits.
+    # The parts of a plan that are kept after edits, and those that are planned again.
     "renewal": ("renew/*",),
     # The rules of deployments, with everything that a plan of a deployment contains: for queries.
     "deployments": (*_STACKS, "stacks/deployment", "shared/edges", "shared/verdicts", "batch/contents"),
@@ -132,7 +132,7 @@ def _rule_files(folder: str) -> list[str]:
 
 @cache
 def every_file() -> Files:
-    """All rule files of the product but the packs of policies, whose names are their own."""
+    """All rule files of the product except policy packs, which have their own name spaces."""
     root = rules_path()
     paths = sorted(path for path in root.rglob("*.dl") if path.relative_to(root).parts[0] != "packs")
     return tuple((path.relative_to(root).as_posix(), path.read_text(encoding="utf-8")) for path in paths)
@@ -151,7 +151,7 @@ def load(
 
 
 def _in_its_place(program: str, problem: Diagnostic) -> Diagnostic:
-    """A diagnostic for a relation that the program does not have, but policies or graphs have: the rule is in the wrong
+    """A diagnostic for a relation that this program lacks but policies or graphs have: the rule is in the wrong
     place."""
     if problem.code != "rules.unknown_predicate" or problem.subject is None:
         return problem

@@ -1,9 +1,6 @@
-"""Work that may take too long, in a process of its own that can be ended.
-
-The process ends in any case: with its answer, by the parent when the time has passed, by the kernel a moment later
-should the parent be late, and at once when the parent is gone. None of these needs the process to cooperate: it may be
-deep in C.
-"""
+"""Runs work with limits of time and memory in a separate process. The process always ends: when it has its result, when
+the parent stops it after the time limit, when the kernel does so a moment later, or when the parent ends. None of these
+needs the process to cooperate, even if it is running C code."""
 
 from __future__ import annotations
 
@@ -24,13 +21,13 @@ from planner.foundation.vocabulary.diagnostic import Failure, error
 
 T = TypeVar("T")
 
-MOST_MEMORY = 2 << 30  # bytes beyond what the process has already
+MOST_MEMORY = 2 << 30  # bytes in addition to those that the process uses already
 GRACE = 2.0  # seconds that the parent has to end the process, before the kernel does
 
 
 def run_limited(work: Callable[[], T], seconds: float) -> T:
-    """The result of `work()`, computed in a fork of this process: it sees all data without a copy, and nothing that it
-    does is seen here. Raises Failure when the time or the memory does not suffice, and the one that `work` raises."""
+    """The result of `work()`, computed in a fork of this process, which shares all data without copying and has no
+    effects here. Raises Failure if the time or memory does not suffice, and any Failure that `work` raises."""
     fork = start_fork(lambda: _answer(work, seconds))
     try:
         content = fork.result(time.monotonic() + seconds)
@@ -53,7 +50,7 @@ def run_limited(work: Callable[[], T], seconds: float) -> T:
 
 def _answer(work: Callable[[], Any], seconds: float) -> bytes:
     """In the fork: (outcome, value) of the work, pickled."""
-    gc.disable()  # it would look through all that the parent has, and copy the pages
+    gc.disable()  # a collection would visit all objects of the parent and copy their pages
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_REAL, seconds + GRACE)
     _limit_memory()
@@ -84,13 +81,13 @@ AGAIN = 0.05
 
 
 class OutOfTime(BaseException):
-    """The work took too long. It is not an Exception: work that goes on after any problem ends all the same."""
+    """The work took too long. It is not an Exception, so that it also ends work that continues after exceptions."""
 
 
 @contextmanager
 def within(seconds: float) -> Iterator[None]:
-    """Raises OutOfTime in this thread when what is inside takes longer, between two steps of Python: a call of C that
-    waits or computes comes to its end first."""
+    """Raises OutOfTime in this thread if the block takes longer. It is raised between two Python instructions, so a
+    running call into C ends first."""
     thread, lock, ended = ctypes.c_ulong(get_ident()), Lock(), Event()
 
     def watch() -> None:

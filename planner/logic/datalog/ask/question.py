@@ -3,10 +3,9 @@
     edge(A, "terraform_data.web"), not pruned(A)
 
 The answer is a table: a column for each variable in the order of appearance, a row for each way in which all literals
-hold. A query that begins at a constant is answered by pyDatalog, goal-directed over the derived relations
-(see below). One about everything, with an aggregate or with a computed value is answered by our own evaluator,
-bottom up. Recursion is in the relations, not in queries.
-"""
+hold. A query that begins with a constant is answered by pyDatalog, goal-directed over the derived relations (see
+below). Other queries, and queries with aggregates or computed values, are answered by our own evaluator, bottom up.
+Recursion is in the relations, not in queries."""
 
 from __future__ import annotations
 
@@ -48,8 +47,8 @@ _HEAD = "?"  # no predicate of a rule file can have this name
 
 @frozen
 class Query:
-    """A checked question, a rule for each of its alternatives. `columns` are the variables that all of them have.
-    `predicates` are those that it reads: they must have been evaluated."""
+    """A checked query, with a rule for each of its alternatives. `columns` are the variables that all alternatives
+    have; `predicates` are those that the query reads, which must have been evaluated."""
 
     text: str
     columns: tuple[str, ...]
@@ -65,8 +64,8 @@ class Query:
 
 @frozen
 class QueryResult:
-    """`columns` are variables; `rows` are sorted, in the engine's form (see values.decode). A question without
-    variables has no columns, and one row if it holds."""
+    """`columns` are variables; `rows` are sorted, in the engine's form (see values.decode). A query without variables
+    has no columns, and one row if it holds."""
 
     columns: tuple[str, ...]
     rows: list[Row]
@@ -76,7 +75,7 @@ class QueryResult:
 
 
 def parse_query(program: RuleProgram, text: str) -> tuple[Query | None, list[Diagnostic]]:
-    """A question, checked against the declarations: unknown predicates, arities, types, variables without a value."""
+    """The query, checked against the declarations: unknown predicates, arities, types, variables without a value."""
     written, source, diagnostics = parse(text)
     if has_errors(diagnostics):
         return None, diagnostics
@@ -112,9 +111,8 @@ def parse_query(program: RuleProgram, text: str) -> tuple[Query | None, list[Dia
 
 
 def ask(program: RuleProgram, database: Database, query: Query, seconds: float | None = None) -> QueryResult:
-    """Answer a question. With `seconds` it is answered in a process of its own, which is ended when they have passed.
-
-    Raises Failure when the time or the memory does not suffice, KeyError when a predicate was not evaluated."""
+    """Answer a query. With `seconds`, it is answered in a separate process, which is stopped after that time. Raises
+    Failure if the time or memory does not suffice, KeyError if a predicate was not evaluated."""
     for name in query.predicates:
         database[name]  # raises KeyError
     way = _top_down if is_goal_directed(query) else _bottom_up
@@ -127,7 +125,7 @@ def ask(program: RuleProgram, database: Database, query: Query, seconds: float |
 
 
 def is_goal_directed(query: Query) -> bool:
-    """Whether every atom, in joining order, begins with a known column; and nothing is computed."""
+    """Whether every atom, in joining order, has a known first column, and nothing is computed."""
     if len(query.rules) > 1 or not all(_is_plain(literal) for literal in query.literals):
         return False
     known: set[str] = set()
@@ -174,11 +172,10 @@ def _bottom_up(program: RuleProgram, database: Database, query: Query) -> set[Ro
     return {row for rule in query.rules for row in functions[f"f{rule.number}"](relations, made)}
 
 
-# Questions answered by pyDatalog, goal-directed, over relations that exist.
-# pyDatalog sees one clause: the question as a head, and for each literal a predicate of its own over the literal's
-# variables. Python functions resolve those predicates, so that constants, wildcards, negations and tests mean exactly
-# what they mean in rules: pyDatalog compares values for equality only, and rounds none. It gets no recursion, no
-# text, and literals in joining order, on which its time depends.
+# Queries answered by pyDatalog, goal-directed, over existing relations. pyDatalog gets one clause: the query as a head,
+# and for each literal a separate predicate over the literal's variables. Python functions resolve these predicates, so
+# that constants, wildcards, negations and tests have the same meaning as in rules; pyDatalog only compares values for
+# equality. It gets no recursion and no text, and the literals are in joining order, on which its time depends.
 
 _numbers = count(1)  # pyDatalog's table of resolvers belongs to the process: names must be unique in it
 
@@ -192,7 +189,7 @@ def solve(database: Database, body: tuple[Literal, ...], columns: tuple[str, ...
         if names:
             clause.append((literal, names))
         elif next(relations.extensions(literal, {}, set(columns)), None) is None:
-            return set()  # nothing to look up: it does not hold
+            return set()  # the relation is empty, so the literal does not hold
     if not clause:
         return {()}
     return _ask(relations, clause, columns)
@@ -222,8 +219,8 @@ def _ask(relations: Relations, clause: list[tuple[Literal, list[str]]], columns:
 
 
 def _resolver(relations: Relations, literal: Literal, names: list[str]) -> Callable[..., Iterator[Row]]:
-    """The function that pyDatalog calls with a term for each variable of the literal: it returns the rows of values
-    that fit."""
+    """The function that pyDatalog calls with a term for each variable of the literal. It returns the matching rows of
+    values."""
 
     def resolve(*terms: Any) -> Iterator[Row]:
         known: Assignment = {name: term.id for name, term in zip(names, terms, strict=True) if term.is_const()}

@@ -1,5 +1,5 @@
-"""Compiled programs in the user's cache, so that a start reads instead of compiling. The name of an entry is made from
-all rule text, the engine's own files and Python's version. An entry is code that is run:
+"""Compiled programs in the user's cache, so that a start need not compile them. The name of an entry is a digest of all
+rule text, the engine's own files and the version of Python. Entries contain code that is executed, so
 planner.foundation.support.store returns only entries that this user wrote."""
 
 from __future__ import annotations
@@ -33,19 +33,18 @@ def load_program(
     beside: Beside | None = None,
     spaces: Spaces | None = None,
 ) -> tuple[RuleProgram | None, list[Diagnostic]]:
-    """Parse, check, stratify and compile rule files given as (name, text). Names are as diagnostics print them; without
-    `.dl` they begin the names of rules that have none of their own (`house.dl` gives `house.1`...).
+    """Parse, check, stratify and compile rule files given as (name, text). Names are as diagnostics print them. Rules
+    without a name are named after their file: `house.1` is the first one in `house.dl`.
 
-    `core` are the names of the files that belong to the product: other files may not change what those declare, except
-    by adding rules to predicates declared `.open`. None: all files are equal.
+    `core` are the names of the files that belong to the product: other files may add rules only to those of their
+    predicates that are declared `.open`. None: all files are equal.
 
-    `beside` gives all files that share the vocabulary of the core ones: what these declare, no other one may declare.
-    `made` are more files, which a program has constructed (language/constructed.py) and which need no parsing.
-    `spaces` maps files to their name spaces (language/spaces.py).
+    `beside` returns all files that share the vocabulary of the core files; no other file may declare the same names.
+    `made` are further files that a program has constructed (language/constructed.py) and that need no parsing. `spaces`
+    maps files to their name spaces (language/spaces.py).
 
-    The program is None if a diagnostic is an error. A program without errors is kept in the user's cache under the
-    digest of its text.
-    """
+    The program is None if a diagnostic is an error. A program without errors is stored in the user's cache under the
+    digest of its text."""
     files = [*files, *((file.source.filename, file.source.text) for file in made)]
     program, diagnostics = _kept_or_built(files, core, made, beside, spaces or {})
     if program is not None:
@@ -91,7 +90,7 @@ _SOURCE = (Source.__module__, Source.__qualname__)
 
 
 class _Unpickler(Unpickler):
-    """Puts the sources of today in the place of those of then: the text is the same."""
+    """Replaces the sources of the stored object by the current ones, which have the same text."""
 
     def __init__(self, data: bytes, sources: dict[str, Source]) -> None:
         super().__init__(io.BytesIO(data))
@@ -105,7 +104,7 @@ class _Unpickler(Unpickler):
 
 
 def unpickled(data: bytes, sources: dict[str, Source]) -> Any:
-    """The unpickled object, with sources of these names. The bytes have to be the user's own
+    """The unpickled object, with these sources. The bytes must have been written by the user
     (planner.foundation.support.store)."""
     return _Unpickler(data, sources).load()
 
@@ -117,12 +116,12 @@ def _read(name: str, sources: dict[str, Source]) -> tuple[RuleProgram, list[Diag
     try:
         code, model, rules = marshal.loads(data)
         predicates, strata, compiled, diagnostics = _Unpickler(model, sources).load()
-    except Exception:  # of another shape than today's: made again
+    except Exception:  # written by another version: compile again
         return None
     return RuleProgram(predicates, strata, compiled, code, lambda: _Unpickler(rules, sources).load()), diagnostics
 
 
-# Derivations of rules without any facts: small tables, kept in the user's cache next to the compiled rules.
+# Derivations of rules without any facts: small tables in the user's cache, next to the compiled rules.
 
 
 TABLES = Shelf("derived", 10, made_by=MADE_BY)

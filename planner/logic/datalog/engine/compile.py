@@ -99,10 +99,9 @@ def compile_program(predicates: Mapping[str, Predicate], rules: list[Rule], stra
     )
 
 
-# Values that rules look at: those of a column that can make a difference to the derivations.
-#
-# A memory of results, such as that of plan/action.py, may put one word in the place of all values that nothing looks
-# at. Which those are is derived from the rules, so that a new rule cannot be overlooked.
+# Values that rules examine: those of a column on which derivations can depend. A cache of results, such as the one in
+# plan/action.py, may replace all values that no rule examines by one word. They are computed from the rules, so that a
+# new rule is always considered.
 
 
 _Place = tuple[str, int]
@@ -137,8 +136,8 @@ def looks(rules: Iterable[Rule], predicates: Mapping[str, Predicate]) -> dict[st
 
 
 def collapsed(program: RuleProgram, name: str, column: int) -> RuleProgram:
-    """The program, whose evaluator puts one word in the place of several values of this column. Raises Failure when a
-    rule looks at them: it could not fire as it is written."""
+    """The program, for an evaluator that replaces several values of this column by one word. Raises Failure if a rule
+    examines these values, because it could not fire as written."""
     look = program.compiled.looks[name][column]
     if look.constants or look.compared:
         predicate = program.predicates[name]
@@ -159,7 +158,7 @@ def _look(rule: Rule, seen: _Looks, passed: dict[_Place, set[_Place]]) -> None:
         if isinstance(argument, RuleVariable):
             heads.setdefault(argument.name, set()).add(place)
         else:
-            for variable in variables(argument):  # something is computed from it
+            for variable in variables(argument):  # the head is computed from it
                 times[variable.name] = 2
     for literal in rule.body:
         if isinstance(literal, Aggregate):
@@ -195,7 +194,7 @@ def _together(parts: Iterable[Look]) -> Look:
     return Look(constants, compared, shown)
 
 
-# Rule files to a Program: the steps in their order.
+# The steps from rule files to a program.
 
 
 def build_program(
@@ -220,7 +219,7 @@ def build_program(
     parsed, problems = resolve(parsed, spaces or {}, core)
     diagnostics += problems
     if has_errors(problems):
-        return None, _in_order(diagnostics)  # what follows relies on names
+        return None, _in_order(diagnostics)  # the following checks rely on names
     linker.link(parsed)
     predicates = linker.predicates
     rules = [with_reason(rule, predicates) for rule in linker.rules]
@@ -233,7 +232,7 @@ def build_program(
     diagnostics += checks.reasons(rules)
     diagnostics += checks.check_derivations(rules, predicates)
     if has_errors(diagnostics):
-        return None, _in_order(diagnostics)  # what follows relies on rules that are well formed
+        return None, _in_order(diagnostics)  # the following checks rely on well-formed rules
     diagnostics += checks.unsafe(rules)
     diagnostics += column_types(rules, predicates)
     strata, problems = stratify(list(predicates.values()), rules)
@@ -257,7 +256,7 @@ _parse_core = lru_cache(64)(parse_rules)
 
 
 def _in_order(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
-    """By file, then by place; each once."""
+    """The distinct diagnostics, by file, then by place."""
 
     def place(d: Diagnostic) -> tuple[str, int, str]:
         return (d.subject.filename, d.subject.start, d.code) if d.subject else ("", 0, d.code)

@@ -2,8 +2,8 @@
 
     edge(A, B) :- reference(A, B, _), not pruned(A), A != B.
 
-becomes, with predicates, variables and indexes as numbers (no text of a rule file is ever part of the code but its
-constants, by `repr`):
+becomes, with predicates, variables and indexes as numbers (the only text of a rule file in the code is its constants,
+by `repr`):
 
     def f3(R, I, D, O):
         r1 = R[1]
@@ -14,8 +14,8 @@ constants, by `repr`):
                     O[(v0, v1)] = None
         return O
 
-It adds to `O` and gives that back; where a rule only chooses rows of one relation it gives those, or that relation.
-"""
+It adds rows to `O` and returns it. If a rule only selects rows of one relation, it returns those rows, or the relation
+itself."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ _DEEPEST = 15
 
 
 class Loop(NamedTuple):
-    """`for (v0, v1) in r1`. `is_scan`: over a relation itself, not what an index or the last round gives of it."""
+    """`for (v0, v1) in r1`. `is_scan`: over a relation itself, rather than over rows from an index or the last
+    round."""
 
     target: str
     source: str
@@ -50,7 +51,7 @@ class Loop(NamedTuple):
 
 
 class Check(NamedTuple):
-    """`if (v0,) not in r2`. `passed_by`: the relation that lets everything pass when it is empty."""
+    """`if (v0,) not in r2`. `passed_by`: the relation with which, if it is empty, the check always succeeds."""
 
     condition: str
     passed_by: str = ""
@@ -60,7 +61,7 @@ class Check(NamedTuple):
 
 
 class Let(NamedTuple):
-    """`v2 = v0 + v1`; as the clause of a comprehension a loop over the one value."""
+    """`v2 = v0 + v1`; in a comprehension, a loop over one value."""
 
     name: str
     value: str
@@ -101,7 +102,7 @@ class BodyCompiler:
         self.names: dict[str, str] = {}
         self.bases: dict[str, str] = {}
         self.used = 0
-        self.prelude: dict[str, str] = {}  # code -> the name that the function gives it first
+        self.prelude: dict[str, str] = {}  # code -> the name that the function assigns to it at its beginning
         self.needs: set[int] = set()
         self.uses: set[tuple[str, str]] = set()
 
@@ -110,7 +111,7 @@ class BodyCompiler:
         return f"v{self.used - 1}"
 
     def function(self, builtin: Entry) -> str:
-        """The name that generated code has for a function."""
+        """The name of a function in generated code."""
         if builtin.module == FUNCTION_MODULE:
             return builtin.attribute
         self.uses.add((builtin.module, builtin.attribute))
@@ -144,15 +145,16 @@ class BodyCompiler:
     def _inline(self, term: syntax.RuleCall, arguments: list[str], bases: list[str]) -> str | None:
         if term.function in ("+", "-") and bases == ["number", "number"]:
             return f"({arguments[0]} {term.function} {arguments[1]})"
-        # With a constant the text grows by at most that much a rule; two variables may double it, which `join` limits.
+        # With a constant, each rule adds at most its length to the text; two variables may double it, which `join`
+        # limits.
         is_short = any(isinstance(a, syntax.Constant) for a in term.arguments)
         if term.function == "++" and bases == ["symbol", "symbol"] and is_short:
             return f"({arguments[0]} + {arguments[1]})"
         return None
 
     def base(self, term: syntax.Term) -> str:
-        """The base type of a term where it is used: a variable of a column of any value may be narrowed only by a
-        literal that is joined later."""
+        """The base type of a term at this point. The type of a variable from a column of type any may be narrowed only
+        by a later literal."""
         if isinstance(term, syntax.RuleVariable) and term.name in self.bases:
             return self.bases[term.name]
         kind = self.types.of(term)
@@ -164,7 +166,7 @@ class BodyCompiler:
         return f"{_ORDERS[operator]}({left}, {right})"
 
     def optional(self, term: syntax.Term) -> str:
-        """The expression of a term that is None where the term has no value."""
+        """The expression of a term, which is None if the term has no value."""
         if not isinstance(term, syntax.RuleCall):
             return self.term(term, [])
         function = FUNCTIONS.get(term.function) or RELATIONS[term.function]
@@ -207,7 +209,7 @@ class BodyCompiler:
         return isinstance(term, syntax.Constant) or (isinstance(term, syntax.RuleVariable) and term.name in self.names)
 
     def atom(self, atom: syntax.Atom, clauses: list[Clause], is_delta: bool = False) -> None:
-        """Range over an atom: bind its new variables, require its known ones."""
+        """Add the loop over an atom, which binds its new variables and compares its known ones."""
         arguments = atom.arguments
         keys = [i for i, a in enumerate(arguments) if self.is_known(a)]
         rest = [i for i, a in enumerate(arguments) if isinstance(a, syntax.RuleVariable) and i not in keys]
@@ -217,7 +219,7 @@ class BodyCompiler:
             clauses.append(Check(f"{row} in {self.relation(atom)}"))
             return
         if not keys and not rest and not is_delta:
-            clauses.append(Check(self.relation(atom)))  # wildcards only: any row will do
+            clauses.append(Check(self.relation(atom)))  # wildcards only: any row suffices
             return
         if not scan:
             key = key_code([self.term(arguments[i], clauses) for i in keys])
@@ -304,7 +306,7 @@ class BodyCompiler:
         clauses += [Check(condition) for condition in conditions]
 
     def aggregate(self, literal: syntax.Aggregate, clauses: list[Clause]) -> None:
-        """The value is computed by an inner comprehension. Every assignment is met once: each row of an atom is one
+        """The value is computed by an inner comprehension. Every assignment occurs once: each row of an atom is one
         assignment to its variables and wildcards, so wildcards count as variables here."""
         saved = dict(self.names)
         inner: list[Clause] = []
@@ -348,8 +350,8 @@ class BodyCompiler:
             self.aggregate(literal, clauses)
 
     def _choice(self, row: str, clauses: list[Clause]) -> str | None:
-        """The expression of a rule that takes rows as they are from one relation: all of them, or those that pass. No
-        row is made or hashed again, and when all pass the result is the relation itself."""
+        """The expression of a rule that only selects rows of one relation. No row is created or hashed again, and if
+        all rows are selected, the result is the relation itself."""
         guards: list[Check] = []
         scan: Loop | None = None
         tests: list[Check] = []
@@ -373,7 +375,7 @@ class BodyCompiler:
         return f"{chosen} if {conditions} else {{}}" if guards else chosen
 
     def clauses(self, delta: syntax.Atom | None = None) -> tuple[str, list[Clause]]:
-        """The row of the head, and the clauses of the comprehension that gives it."""
+        """The row of the head, and the clauses of the comprehension that yields it."""
         clauses: list[Clause] = []
         for literal in join_order(self.rule.body, (), self.outer, delta):
             if literal is delta:
@@ -385,7 +387,7 @@ class BodyCompiler:
         return tuple_code(head) if head else "()", clauses
 
     def comprehension(self) -> str:
-        """The whole rule as an expression that gives rows: new ones, or a relation that they equal."""
+        """The whole rule as an expression that yields new rows, or an existing relation that equals them."""
         row, clauses = self.clauses()
         return self._choice(row, clauses) or _new_rows(row, clauses)
 

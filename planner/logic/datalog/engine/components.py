@@ -33,7 +33,7 @@ class Condensed:
             result = graph[group[0]]
             if has_cycles:
                 result = list({component_of[j] for i in group for j in graph[i]} - {number})
-            else:  # each successor once; the lists of the graph serve again
+            else:  # each successor once; reuses the lists of the graph
                 result[:] = [component_of[j] for j in result if j != group[0]]
             if len(result) > 1:
                 result.sort(reverse=True)
@@ -51,7 +51,7 @@ class Condensed:
 
     @property
     def ends(self) -> tuple[Iterator[int], Iterator[int]]:
-        """The components that each row joins, in the order in which the relation gives the rows."""
+        """The components that each row connects, in the order of the relation's rows."""
         of = self._component_of.__getitem__
         return map(of, self._left), map(of, self._right)
 
@@ -95,12 +95,12 @@ def _condense(edges: Relation, shared: Shared) -> Condensed:
 #
 #     reachable_labels(A, L) :- path(A, B), label(B, L), not label(A, L).
 #
-# There may be as many pairs as nodes times labels, and most readers want those of single nodes: they are kept as one
-# integer bitset a node (bit n: the n-th label), computed on first use.
+# The number of pairs may be the number of nodes times the number of labels, and most readers need only those of single
+# nodes. So each node has one integer bitset (bit n: the n-th label), computed on first use.
 
 
 class Behind(Mapping[Row, None]):
-    """The rows, as a mapping like those of other relations. Its source must not be changed."""
+    """The rows, as a mapping like those of other relations. The source relation must not change."""
 
     __slots__ = ("_bits", "_edges", "_labels", "_places", "names")
 
@@ -112,7 +112,7 @@ class Behind(Mapping[Row, None]):
         self._places = {name: place for place, name in enumerate(self.names)}
 
     def bits(self, node: Any) -> int:
-        """The labels that lie behind a node."""
+        """The labels that a node reaches, as a bitset."""
         if self._bits is None:
             self._bits = self._worked_out()
         return self._bits.get(node, 0)
@@ -123,7 +123,7 @@ class Behind(Mapping[Row, None]):
         for node, label in self._labels:
             own[node] = own.get(node, 0) | 1 << self._places[label]
         reached: dict[Any, int] = {}
-        behind: list[int] = []  # of each component, what lies behind it and in it
+        behind: list[int] = []  # for each component, the labels that it reaches, including its own
         for members, targets in zip(graph.members, graph.successors, strict=True):
             bits = 0
             for target in targets:
@@ -131,7 +131,7 @@ class Behind(Mapping[Row, None]):
             inside = 0
             for node in members:
                 inside |= own.get(node, 0)
-            if len(members) > 1:  # a cycle: every member is behind every other
+            if len(members) > 1:  # a cycle: every member reaches every other
                 bits |= inside
             for node in members:
                 reached[node] = bits & ~own.get(node, 0)

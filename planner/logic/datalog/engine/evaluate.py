@@ -21,11 +21,8 @@ Relation = AbstractSet[Row]
 
 class Database(Mapping[str, Relation]):
     """The rows that hold: `database["edge"]` is the set of rows of a predicate, given or derived. The sets must not be
-    changed.
-
-    `facts` are the given rows. A predicate that was not requested (`want`) is missing: KeyError. One that was released
-    on the way is derived again on use, with all predicates that it depends on.
-    """
+    changed. `facts` are the given rows. A predicate that was not requested (`want`) is missing and raises KeyError. One
+    that was released during evaluation is derived again on use, with all predicates that it depends on."""
 
     def __init__(self, program: RuleProgram, facts: FactBase, relations: dict[str, Rows]) -> None:
         self.program, self.facts = program, facts
@@ -33,7 +30,7 @@ class Database(Mapping[str, Relation]):
         self._let_go: frozenset[str] = frozenset()
         # rounds[p]: for a predicate of a recursive component, the rows found in each round, first to last
         self.rounds: dict[str, list[Relation]] = {}
-        # seconds[rule number], and rows that the rule's evaluations gave (before those known already are taken out)
+        # seconds[rule number], and rows that the rule returned (including those already known)
         self.seconds: dict[int, float] = {}
         self.produced: dict[int, int] = {}
         self.native_seconds: dict[str, float] = {}  # of the native operators, by predicate
@@ -64,8 +61,8 @@ class Database(Mapping[str, Relation]):
         return sorted_rows(self.rows(predicate))
 
     def rank(self, predicate: str, row: Row) -> int:
-        """The round in which a row of a recursive predicate was found; a row depends on rows of lower rank, within its
-        component. 0 for predicates that are not recursive."""
+        """The round in which a row of a recursive predicate was found. Within its component, a row depends on rows of
+        lower rank. 0 for predicates that are not recursive."""
         ranks = self._ranks.get(predicate)
         if ranks is None:
             if predicate in self._let_go:
@@ -82,7 +79,7 @@ class Database(Mapping[str, Relation]):
         return copy
 
     def narrowed(self, predicate: str, rows: Relation) -> Database:
-        """This database with some rows of one predicate only, for a proof that need not look at the others."""
+        """This database with only some rows of one predicate, for a proof that does not need the others."""
         self._complete()
         copy = Database(self.program, self.facts, {**self._relations, predicate: dict.fromkeys(rows)})
         copy.rounds, copy._ranks = self.rounds, self._ranks
@@ -101,12 +98,10 @@ class Database(Mapping[str, Relation]):
 def evaluate(
     program: RuleProgram, facts: FactBase, want: Iterable[str] | None = None, let_go: bool = False
 ) -> Database:
-    """Derive the predicates in `want` and what they need (None: all). `let_go`: what is derived on the way only is
-    dropped as soon as no rule needs it any more, which takes much less memory.
-
-    Facts may be given for any predicate, derived ones too; they hold beside what rules derive. Raises KeyError for an
-    unknown predicate in `want`, ValueError for facts that do not fit their declaration, Failure when a computed value
-    grows beyond all bounds."""
+    """Derive the predicates in `want` and what they need (None: all). `let_go`: intermediate relations are dropped as
+    soon as no rule needs them, which takes much less memory. Facts may be given for any predicate, even a derived one;
+    they hold in addition to derived rows. Raises KeyError for an unknown predicate in `want`, ValueError for facts that
+    do not fit their declaration, Failure when a computed value grows beyond all bounds."""
     want = list(program.predicates if want is None else want)
     needed = program.needed(want)
     check_facts(program, facts, needed)
@@ -148,7 +143,7 @@ class _Evaluation:
         self.functions = program.functions
         self.indexes: list[Any] = [None] * len(program.compiled.indexes)
         self.names = list(program.predicates)
-        # A relation that was given is shared with the fact base until something is derived for it.
+        # A given relation is shared with the fact base until a row is derived for it.
         self.relations: list[Rows] = [facts.rows(name) for name in self.names]
         self.database = Database(program, facts, {})
         self.shared: Shared = {}
@@ -183,7 +178,7 @@ class _Evaluation:
             rows = dict.fromkeys(derived)
             self.relations[number] = rows | given if given else rows
             return
-        own: set[int] = set()  # heads whose rows are a set of their own
+        own: set[int] = set()  # heads with a set of rows that is not shared
         for function in step.functions:
             if function.delta >= 0:
                 continue
@@ -195,7 +190,7 @@ class _Evaluation:
                 continue
             if not known:
                 self.relations[head] = rows
-                if all(rows is not self.relations[n] for n in function.positives):  # else a relation that it equals
+                if all(rows is not self.relations[n] for n in function.positives):  # else shared
                     own.add(head)
             elif head in own:
                 known |= rows
@@ -211,11 +206,11 @@ class _Evaluation:
         return any(number in reads[other] for other in self.needed if other != number)
 
     def call(self, function: CompiledFunction, delta: Rows | None, rows: Rows) -> Rows:
-        """`rows` with what the rule gives, or only that, if it is rows of a relation."""
+        """`rows` with the rows of the rule added; or only the rule's rows, if they come from one relation."""
         begin, before = perf_counter(), len(rows)
         indexes, relations, rule = self.indexes, self.relations, function.rule
         derived = rows
-        if all(relations[number] for number in function.positives):  # else not even an index is worth its time
+        if all(relations[number] for number in function.positives):  # otherwise not even an index is worth building
             for need in function.needs:
                 if indexes[need] is None:
                     self.build(need)
@@ -233,7 +228,7 @@ class _Evaluation:
         self.functions[f"x{number}"](self.relations[index.predicate], made)
 
     def fixpoint(self, step: CompiledStratum) -> None:
-        """Rounds: each joins the rows of the last one with all known rows, until nothing new is found."""
+        """Run rounds until nothing new is found. Each joins the rows of the last one with all known rows."""
         relations, members = self.relations, step.predicates
         used = {n for f in step.functions for n in f.needs if self.program.compiled.indexes[n].predicate in members}
         own: dict[int, list[int]] = {n: [] for n in members}
@@ -262,12 +257,11 @@ class _Evaluation:
             self.database.rounds[self.names[n]] = rounds[n]
 
 
-# The tasks of an evaluation for a few predicates: which rules can derive anything from the facts at hand, which of
-# those are needed, and how long each relation and index is needed.
-#
-# A rule is dead when one of its positive atoms can have no row: nothing was given for the predicate and all rules for
-# it are dead, or none of them has the constants of the atom. `pruned(N) :- temporary(N), walk("apply").` is dead while
-# the only fact is `walk("plan")`, and unless a rule that lives reads `temporary`, nothing has to be known about it.
+# The tasks of an evaluation for a few predicates: which rules can derive anything from the given facts, which of these
+# are needed, and how long each relation and index is needed. A rule is dead if one of its positive atoms cannot have a
+# row, because no facts were given for the predicate and all its rules are dead, or because no row can have the
+# constants of the atom. `pruned(N) :- temporary(N), walk("apply").` is dead while the only fact is `walk("plan")`, and
+# unless a rule that lives reads `temporary`, nothing has to be known about it.
 
 
 Columns: TypeAlias = list[set[Any] | None]
@@ -275,7 +269,7 @@ Columns: TypeAlias = list[set[Any] | None]
 
 
 class Task(NamedTuple):
-    """A step with the functions of rules that live; then the relations and the indexes that no later step reads."""
+    """A step with the functions of live rules, and the relations and indexes that no later step reads."""
 
     step: CompiledStratum
     relations: tuple[int, ...]
@@ -283,12 +277,12 @@ class Task(NamedTuple):
 
 
 def everything(program: RuleProgram, needed: Collection[int]) -> list[Task]:
-    """Every step for these predicates, nothing left out or dropped."""
+    """Every step for these predicates, without omitting rules or dropping relations."""
     return [Task(step, (), ()) for step in program.compiled.steps if step.predicates[0] in needed]
 
 
 def demanded(program: RuleProgram, facts: FactBase, wanted: Collection[int]) -> list[Task]:
-    """The tasks for the wanted predicates only. Relations that were given are never dropped."""
+    """The tasks for the wanted predicates only. Given relations are never dropped."""
     given = [facts.rows(name) for name in program.predicates]
     living = _living(program, given)
     needed = _needed(living, wanted)
@@ -357,7 +351,7 @@ def _compared(program: RuleProgram) -> set[tuple[int, int]]:
 
 
 def _wider(known: Columns | None, head: tuple[tuple[Any, ...] | None, ...]) -> Columns:
-    """The possible values of the columns when rows of this head may hold too."""
+    """The possible values of the columns if rows of this head may also hold."""
     if known is None:
         return [None if values is None else set(values) for values in head]
     return [

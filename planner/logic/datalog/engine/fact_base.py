@@ -1,4 +1,4 @@
-"""FactBase: asserted facts, with their sources. It does not change; FactBuilder makes one."""
+"""FactBase: asserted facts with their sources, immutable; FactBuilder creates one."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class FactBase:
         return FactBase({**self._relations, **kept}, self._sources)
 
     def says_the_same(self, other: FactBase) -> bool:
-        """Whether the same is asserted, wherever it comes from."""
+        """Whether both assert the same facts, from whatever sources."""
         return self._relations == other._relations
 
     def source(self, predicate: str, row: Row) -> Any | None:
@@ -71,20 +71,19 @@ _NOTHING: Rows = {}
 
 
 class FactBuilder:
-    """Collects facts: `builder.add("edge", "a", "b", source=span)`, then `builder.build()`.
-
-    With `base`, begins with its facts, which do not change: the two share the rows of relations without additions."""
+    """Collects facts: `builder.add("edge", "a", "b", source=span)`, then `builder.build()`. With `base`, it begins with
+    the facts of that fact base, which does not change; both share the rows of relations without additions."""
 
     __slots__ = ("_base", "_relations", "_sources")
 
     def __init__(self, base: FactBase | None = None) -> None:
         self._base = base if base is not None else FactBase({}, {})
-        self._relations: dict[str, Rows] = {}  # of what was added to, everything: also what the base has
+        self._relations: dict[str, Rows] = {}  # relations with additions, including their rows in the base
         self._sources: dict[str, dict[Row, Any]] = {}
 
     def add(self, predicate: str, *columns: Any, source: Any = None) -> None:
-        """Assert a fact. Of several sources for one fact the first stays. Raises TypeError for a value that cannot be
-        in a column."""
+        """Assert a fact. If a fact is asserted several times, the first source is kept. Raises TypeError for a value
+        that cannot be in a column."""
         for column in columns:
             if type(column) not in _PLAIN:
                 columns = tuple(map(encode, columns))
@@ -117,7 +116,7 @@ class FactBuilder:
         return relation
 
     def build(self) -> FactBase:
-        """The facts so far. The builder may go on; the fact base does not see it."""
+        """The facts so far. Later additions to the builder do not affect the returned fact base."""
         base = self._base
         self._base = FactBase({**base._relations, **self._relations}, {**base._sources, **self._sources})
         self._relations, self._sources = {}, {}

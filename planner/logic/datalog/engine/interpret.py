@@ -1,8 +1,6 @@
-"""The meaning of rule bodies under an assignment of variables, for all that evaluate rules without compiling them.
-
-The values are plain ones here. Another domain, such as that of case_analysis.py with symbols for unknown values,
-overrides what compares and computes them.
-"""
+"""The meaning of rule bodies under an assignment of variables, for evaluation without compiling. Values are plain here.
+Another domain, such as case_analysis.py with its symbols for unknown values, overrides the methods that compare and
+compute values."""
 
 from __future__ import annotations
 
@@ -25,12 +23,12 @@ Solution: TypeAlias = tuple[Assignment, dict[int, Row]]
 
 
 class Interpreter:
-    """Rule bodies over relations; subclasses have the rows."""
+    """Evaluates rule bodies over relations, whose rows come from subclasses."""
 
     # -------- the domain
 
     def rows(self, atom: syntax.Atom, assignment: Assignment) -> Iterable[Row]:
-        """The rows of a relation that an atom may be: those that are another may be among them."""
+        """Rows of a relation that may match an atom; rows that do not match may be included."""
         raise NotImplementedError
 
     def order(self, body: tuple[syntax.Literal, ...], bound: Iterable[str], outer: set[str]) -> list[syntax.Literal]:
@@ -38,7 +36,8 @@ class Interpreter:
         return join_order(body, bound, outer)
 
     def value(self, term: syntax.Term, assignment: Assignment) -> Any:
-        """The value of a term; None if it has none: a variable without value, a partial function without answer."""
+        """The value of a term; None if it has none, such as a variable without a value or a function without a
+        result."""
         if isinstance(term, syntax.RuleVariable):
             return assignment.get(term.name)
         if isinstance(term, syntax.Constant):
@@ -49,7 +48,7 @@ class Interpreter:
         return None
 
     def computed(self, function: str, arguments: list[Any]) -> Any:
-        """The value of a function; of a built-in relation, whether it has rows at all."""
+        """The value of a function; for a built-in relation, whether it has any rows."""
         return (FUNCTIONS.get(function) or RELATIONS[function]).function(*arguments)
 
     def equal(self, one: Any, other: Any) -> bool:
@@ -62,7 +61,7 @@ class Interpreter:
         return bool(TESTS[function].function(*arguments))
 
     def related(self, literal: syntax.Builtin, inputs: list[Any], assignment: Assignment) -> Iterable[Row] | None:
-        """The rows of outputs of a built-in relation; None if the inputs make no sense."""
+        """The rows of outputs of a built-in relation; None if the inputs are invalid."""
         return RELATIONS[literal.relation].function(*inputs)  # type: ignore[no-any-return]
 
     def distinct(self, assignments: Iterable[Assignment]) -> list[Assignment]:
@@ -88,7 +87,7 @@ class Interpreter:
                 yield final, rows
 
     def extensions(self, literal: syntax.Literal, assignment: Assignment, outer: set[str]) -> Iterator[Way]:
-        """The ways in which one literal holds."""
+        """The extensions of the assignment under which one literal holds."""
         if isinstance(literal, syntax.Atom):
             yield from self.matching(literal, assignment)
         elif isinstance(literal, syntax.Negation):
@@ -104,7 +103,7 @@ class Interpreter:
             yield None, assignment
 
     def matching(self, atom: syntax.Atom, assignment: Assignment) -> Iterator[tuple[Row, Assignment]]:
-        """The rows that an atom can be, each with the assignment that makes it so."""
+        """The rows that match an atom, each with the extended assignment."""
         for row in self.rows(atom, assignment):
             extended = self.unified(atom.arguments, row, assignment)
             if extended is not None:
@@ -129,7 +128,7 @@ class Interpreter:
         return extended
 
     def bound(self, target: syntax.Term, value: Any, assignment: Assignment) -> Iterator[Way]:
-        """The assignment in which a variable has a value, if there is one and it can have it."""
+        """The assignment with the value for the variable, if there is a value and the variable can have it."""
         assert isinstance(target, syntax.RuleVariable)
         if value is None:
             return
@@ -139,7 +138,7 @@ class Interpreter:
             yield None, assignment
 
     def comparison(self, literal: syntax.Comparison, assignment: Assignment) -> Iterator[Way]:
-        """One whose values do not exist does not hold; `=` gives its value to a variable without."""
+        """A comparison without values does not hold; `=` assigns a value to a variable that has none."""
         if literal.operator == "=":
             for target, term in literal.sides:
                 if isinstance(target, syntax.RuleVariable) and target.name not in assignment:
@@ -150,7 +149,7 @@ class Interpreter:
             yield None, assignment
 
     def holds(self, literal: syntax.Test, assignment: Assignment) -> bool:
-        """Whether a test of known values holds. One whose values do not exist does not, negated or not; but
+        """Whether a test of known values holds. If a value does not exist, the test does not hold, negated or not; only
         `undefined` tests for that."""
         values = [self.value(t, assignment) for t in literal.arguments]
         if literal.function == "undefined":
@@ -158,8 +157,8 @@ class Interpreter:
         return None not in values and self.tested(literal.function, values) != literal.negated
 
     def generated(self, literal: syntax.Builtin, assignment: Assignment) -> Iterator[Way]:
-        """The ways in which a built-in relation, whose inputs are known, holds. One whose inputs do not exist, or make
-        no sense, does not, negated or not."""
+        """The ways in which a built-in relation with known inputs holds. If an input does not exist or is invalid, it
+        does not hold, negated or not."""
         inputs = [self.value(term, assignment) for term in literal.inputs]
         rows = None if None in inputs else self.related(literal, inputs, assignment)
         outputs = literal.outputs

@@ -1,9 +1,8 @@
 """Native operators: relations that rules could state but not compute fast enough. A program declares one by `.native
 reduced_edge(dependent: node, dependency: node) = reduction(edge)`.
 
-Each operator takes whole relations and gives a relation. The meaning of each is written as rules in its docstring; the
-tests evaluate those on small graphs and compare.
-"""
+Each operator takes complete relations and returns a relation. The meaning of each is written as rules in its docstring;
+the tests evaluate those on small graphs and compare."""
 
 from __future__ import annotations
 
@@ -18,8 +17,8 @@ from planner.logic.datalog.language.values import Row, sorted_rows
 
 def json_values(texts: Iterable[Row], shared: Any) -> list[Row]:
     """json_values(texts)(a, b, inner, value): the last column of (a, b, text) is the text of a JSON object or array,
-    and this string, number or truth value is at `inner` in it (`Statement[0].Effect`); nothing for null. Of a name that
-    an object has twice all values count: readers differ in which they take."""
+    and this string, number or truth value is at `inner` in it (`Statement[0].Effect`); null has no row. If an object
+    has a name twice, all its values count, because JSON readers differ in which one they use."""
     from planner.logic.datalog.language.documents import json_rows
 
     return [(*key, *row) for key, text in _objects(texts) for row in json_rows(text) or ()]
@@ -52,7 +51,7 @@ def reduction(edges: Relation, shared: Shared) -> Relation:
     On an acyclic graph this is the transitive reduction (Aho, Garey, Ullman 1972)."""
     components = condensed(edges, shared)
     successors = components.successors
-    highest = [targets[0] if targets else -1 for targets in successors]  # nothing above it could lead there
+    highest = [targets[0] if targets else -1 for targets in successors]  # no higher one could lead there
     kept: dict[int, list[int]] = {}  # besides that one
     doubtful = _without_two_steps(successors)
     hubs = _hubs(doubtful) if len(doubtful) > _BLOCK else []
@@ -83,7 +82,8 @@ _MANY, _MOST_HUBS = 1000, 8
 
 
 def _without_two_steps(successors: list[list[int]]) -> list[list[int]]:
-    """The successors of each node, without those that its highest one also has: most implied edges are implied so."""
+    """The successors of each node, without those that its highest successor also has; this covers most implied
+    edges."""
     doubtful: list[list[int]] = []
     large: dict[int, set[int]] = {}
     for targets in successors:
@@ -98,14 +98,14 @@ def _without_two_steps(successors: list[list[int]]) -> list[list[int]]:
 
 
 def _hubs(doubtful: list[list[int]]) -> list[int]:
-    """The few nodes with very many edges in doubt, such as the root: for their sake every block would be read to the
-    end."""
+    """The few nodes with very many undecided edges, such as the root, because of which every block would be processed
+    completely."""
     many = [node for node, targets in enumerate(doubtful) if len(targets) > _MANY]
     return sorted(many, key=lambda node: -len(doubtful[node]))[:_MOST_HUBS]
 
 
 def _direct(node: int, successors: list[list[int]]) -> list[int]:
-    """The successors that nothing else the node reaches leads to."""
+    """The successors to which no other reachable node leads."""
     implied, met = bytearray(node), bytearray(node)
     stack = list(successors[node])
     for target in stack:
@@ -120,8 +120,9 @@ def _direct(node: int, successors: list[list[int]]) -> list[int]:
 
 
 def _keep_within(low: int, high: int, last: int, doubtful: list[list[int]], kept: dict[int, list[int]]) -> None:
-    """Decide the edges that lead to nodes from `low` to below `high`; the last one comes from `last`. Reach is kept as
-    integer bitsets of those nodes: an edge is implied when a higher successor, taken before, reaches its end."""
+    """Decide the edges that lead to nodes from `low` to below `high`; the last such edge begins at `last`. Integer
+    bitsets of these nodes represent reachability. An edge is implied if a higher successor, handled earlier, reaches
+    its end."""
     reach: list[int] = []
     for node in range(low, last + 1):
         targets = doubtful[node]
@@ -160,7 +161,7 @@ def closure(edges: Relation, shared: Shared) -> Relation:
 
 
 def reachable(edges: Relation, starts: Relation, _shared: Shared) -> Relation:
-    """The starting nodes and every node that a path leads to from one of them.
+    """The starting nodes and all nodes that they reach.
 
     reachable(A) :- start(A).
     reachable(B) :- reachable(A), edge(A, B)."""
@@ -178,7 +179,7 @@ def reachable(edges: Relation, starts: Relation, _shared: Shared) -> Relation:
 
 
 def reachable_labels(edges: Relation, labels: Relation, _shared: Shared) -> Relation:
-    """The labels that a path of one or more edges leads to, without those that a node has itself.
+    """The labels that each node reaches over one or more edges, without its own labels.
 
     reachable_labels(A, L) :- path(A, B), label(B, L), not label(A, L)."""
     return Behind(edges, labels)
@@ -187,7 +188,7 @@ def reachable_labels(edges: Relation, labels: Relation, _shared: Shared) -> Rela
 def levels(edges: Relation, shared: Shared) -> Relation:
     """Each node with the number of edges on the longest path that begins there; nodes of a cycle count as one.
 
-    On an acyclic graph: level(A, 0) where A has no edge, else one more than the highest level that A has an edge to."""
+    On an acyclic graph: level(A, 0) if A has no edge, otherwise one more than the highest level of its dependencies."""
     components = condensed(edges, shared)
     component, successors = components.component, components.successors
     level: list[int] = []
@@ -213,8 +214,8 @@ def scc(edges: Relation, shared: Shared) -> Relation:
 
 
 def closing(edges: Relation, wished: Relation, _shared: Shared) -> Relation:
-    """The wished edges that would close a cycle, taken one after the other in their order, each together with the edges
-    and with the wished ones before it that closed none.
+    """The wished edges that would close a cycle. They are tried in their order, each with the edges and with the wished
+    edges before it that did not close one.
 
     closing(A, B) :- wished(A, B), path(B, A), where path runs along edges and along wished rows that come before (A,
     B) and are not closing. (No stratified program expresses that; the tests add one row at a time.)

@@ -1,5 +1,4 @@
-"""Program: rule files, parsed, checked, put into strata and compiled (planner.logic.datalog.engine.cache loads
-them)."""
+"""Program: rule files, parsed, checked, stratified and compiled (planner.logic.datalog.engine.cache loads them)."""
 
 from __future__ import annotations
 
@@ -54,8 +53,8 @@ class RuleProgram:
         return self._by_head.get(predicate, [])
 
     def beside(self, others: Mapping[str, Predicate]) -> RuleProgram:
-        """This program with predicates of another one, under these names: for queries about both. They are inputs here;
-        the caller provides their rows (Database.beside)."""
+        """This program with predicates of another one under these names, for queries about both. They are inputs here,
+        and the caller provides their rows (Database.beside)."""
         predicates = dict(self.predicates)
         for name, predicate in others.items():
             number = len(predicates)
@@ -76,8 +75,8 @@ class RuleProgram:
         return self._functions
 
     def needed(self, want: Iterable[str]) -> frozenset[int]:
-        """The numbers of the predicates that have to be known to derive those in `want`. Raises KeyError for a name
-        that is not declared."""
+        """The numbers of the predicates that are needed to derive those in `want`. Raises KeyError for a name that is
+        not declared."""
         key = frozenset(want)
         known = self._needed.get(key)
         if known is None:
@@ -102,8 +101,8 @@ def reached(starts: Iterable[int], reads: Callable[[int], Iterable[int]]) -> set
 
 
 class CompiledIndex(NamedTuple):
-    """The rows of a predicate by some columns (`keys`): a dictionary to the list of the rows, or, when none of their
-    other columns is used (not `has_rows`), a set of keys. The key of one column is its value, of several a tuple."""
+    """The rows of a predicate by some columns (`keys`): a dictionary from keys to lists of rows or, if no other column
+    is used (not `has_rows`), a set of keys. The key of one column is its value, of several columns a tuple."""
 
     predicate: int
     arity: int
@@ -113,9 +112,9 @@ class CompiledIndex(NamedTuple):
 
 class CompiledFunction(NamedTuple):
     """A compiled rule: `f<number>(R, I, D, O)`. `head` is the predicate it derives, `delta` the one that D belongs to
-    (-1: none), `needs` the indexes it reads, `positives` the predicates without whose rows it derives nothing, `reads`
-    all that it reads; `constants` are its positive atoms with constants: the predicate, columns and values;
-    `head_columns` are the constants of its head, None for a column that may have any value."""
+    (-1: none), `needs` the indexes that it reads, `positives` the predicates that must have rows for it to derive
+    anything, `reads` all predicates that it reads; `constants` are its positive atoms with constants: the predicate,
+    columns and values; `head_columns` are the constants of its head, None for a column that may have any value."""
 
     number: int
     rule: int
@@ -129,7 +128,8 @@ class CompiledFunction(NamedTuple):
 
 
 class CompiledStratum(NamedTuple):
-    """A stratum, compiled. `native` is the operator's name or empty, then `inputs` are its predicates."""
+    """A stratum, compiled. `native` is the name of the operator, or empty; `inputs` are the predicates that the
+    operator reads."""
 
     predicates: tuple[int, ...]
     is_recursive: bool
@@ -165,7 +165,7 @@ class CompiledRules(NamedTuple):
 
 
 def rows_like(rows: Rows, passed: list[Row]) -> Rows:
-    """The rows that passed, as a relation: that which they were taken from, when all did."""
+    """The rows that passed, as a relation; if all rows passed, the original relation."""
     return rows if len(passed) == len(rows) else dict.fromkeys(passed)
 
 

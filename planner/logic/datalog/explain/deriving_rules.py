@@ -1,8 +1,6 @@
-"""The rules that derive each row of a relation, for all rows at once.
-
-A proof of every edge of a large graph takes minutes. Here each rule is run once more over the derived rows, so that it
-returns all of its own; rules that only pass a relation on are followed down to those that do not.
-"""
+"""The rules that derive each row of a relation, for all rows at once. Separate proofs for every edge of a large graph
+would take minutes. Instead, each rule is run once more over the derived rows and returns all its rows. Rules that only
+pass on another relation are followed to the rules of that relation."""
 
 from __future__ import annotations
 
@@ -38,14 +36,15 @@ class Maker:
 
 def makers(program: RuleProgram, database: Database, predicate: str, rows: AbstractSet[Row]) -> dict[Row, list[Maker]]:
     """The rules that derive each of these rows, without those that only pass on another relation; for these, the rules
-    that derive that relation. A given fact has none. For relations that do not depend on themselves."""
+    that derive that relation. A given fact has no rule. Only for relations that do not depend on themselves."""
     result = _Makers(program, database)
     result.follow(predicate, rows & database[predicate], 0)
     return dict(result.found)
 
 
 def relations_read(program: RuleProgram, predicate: str) -> tuple[str, ...]:
-    """The relations that `makers` reads for rows of this one: a database that has kept them derives none again."""
+    """The relations that `makers` reads for rows of this one. A database that has kept them need not derive them
+    again."""
     functions = {function.rule: function for step in program.compiled.steps for function in step.functions}
     names = {p.number: name for name, p in program.predicates.items()}
     waiting, reached = [predicate], {predicate}
@@ -88,7 +87,7 @@ class _Makers:
                 self.follow(below, rows, depth + 1)
 
     def _rows(self, rule: Rule) -> AbstractSet[Row]:
-        """All that the rule gives, with everything known that holds."""
+        """All rows that the rule derives from the database."""
         function = self.functions.get(rule.number)
         if function is None:
             return frozenset()
@@ -114,7 +113,7 @@ class _Makers:
 
 
 def _passed_on(rule: Rule) -> str | None:
-    """The relation whose rows the rule passes on as they are: one atom of the body has the columns of the head."""
+    """The relation whose rows the rule passes on unchanged: an atom of the body has the columns of the head."""
     same = [x.predicate for x in rule.body if isinstance(x, Atom) and _terms(x) == _terms(rule.head)]
     return same[0] if len(same) == 1 else None
 
@@ -124,7 +123,8 @@ def _terms(atom: Atom) -> list[str]:
 
 
 class _Reasons:
-    """The reasons of one rule. Values that the head does not have are looked up in the body, the least of several."""
+    """The reasons of one rule. Values that are not in the head are looked up in the body; of several values the least
+    is used."""
 
     def __init__(self, rule: Rule, relations: Relations) -> None:
         self.rule, self.relations = rule, relations
@@ -144,8 +144,8 @@ class _Reasons:
         return "".join(map("".join, zip_longest(self.parts[::2], texts, fillvalue="")))
 
     def _looked_up(self, start: Assignment) -> Assignment | None:
-        """The values that the reason names where plain lookups find each in one way only. As the row holds by this
-        rule, what can be in one way only is so."""
+        """The values in the reason, if simple lookups find each of them uniquely. Since this rule derives the row, a
+        unique value is correct."""
         if self.lookups is None:
             self.lookups = self._plan(start)
         assignment = dict(start)
@@ -157,7 +157,8 @@ class _Reasons:
         return assignment if self.named <= assignment.keys() else None
 
     def _plan(self, start: Assignment) -> list[_Lookup]:
-        """Lookups in atoms of variables and wildcards, next the one whose values have the fewest rows."""
+        """Lookups in atoms that contain only variables and wildcards; the lookup with the fewest rows per key comes
+        next."""
         atoms = [x for x in self.rule.body if isinstance(x, Atom) and all(map(_is_variable, x.arguments))]
         known, plan = set(start), list[_Lookup]()
         while not self.named <= known and atoms:
@@ -170,7 +171,7 @@ class _Reasons:
         return plan
 
     def _solved(self, start: Assignment) -> Assignment:
-        """The values that the reason names, by search."""
+        """The values in the reason, found by a search."""
         if self.ordered is None:
             self.ordered = join_order(self.rule.body, start, self.outer)
         assignment = start
@@ -193,8 +194,8 @@ def _is_variable(term: Term) -> bool:
 
 @frozen(eq=False)
 class _Lookup:
-    """The values of the variables `sought` by those of the variables `known`; None where there are several. `ways`: the
-    number of rows for each key, on the average."""
+    """The values of the variables `sought` by those of the variables `known`; None if there are several. `ways`: the
+    average number of rows for a key."""
 
     known: tuple[str, ...]
     sought: tuple[str, ...]

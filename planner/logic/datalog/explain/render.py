@@ -1,4 +1,4 @@
-"""Literals and reasons with values in the place of variables, and the entries of proofs that are not proofs."""
+"""Literals and reasons with values in place of variables, and the entries of proofs that are not themselves proofs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Condition:
 
 
 class AggregateValue:
-    """An aggregate in a proof: its formula with the values that are fixed outside, and its value."""
+    """An aggregate in a proof: its formula with the values of outer variables, and its result."""
 
     __slots__ = ("text", "value")
 
@@ -67,7 +67,7 @@ def _term(term: syntax.Term, assignment: Assignment) -> str:
 
 
 def rendered(literal: syntax.Literal, assignment: Assignment) -> str:
-    """The text of a literal with values for the variables that have one. Of an aggregate, the part behind `=`."""
+    """The text of a literal with values for the variables that have one; for an aggregate, the part after `=`."""
     if isinstance(literal, syntax.Atom):
         return f"{literal.predicate}({', '.join(_term(a, assignment) for a in literal.arguments)})"
     if isinstance(literal, syntax.Negation):
@@ -89,7 +89,7 @@ def rendered(literal: syntax.Literal, assignment: Assignment) -> str:
 
 
 def reason_text(rule: Rule, assignment: Assignment) -> str:
-    """The reason of a rule with values in its braces; the text of a rule that gives none."""
+    """The reason of a rule with values in place of its braces; the text of the rule if it has no reason."""
     if not rule.reason:
         return rule.text
 

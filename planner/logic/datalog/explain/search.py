@@ -1,8 +1,8 @@
 """Proofs that a row holds, found on demand in the evaluated relations.
 
-Nothing is noted while rules run. A row of a predicate outside recursive components depends on earlier strata; inside
-one, the rounds of evaluation rank the rows, and a proof uses rows of lower rank only, so that it never has a cycle.
-"""
+Nothing is recorded while rules run. A row of a predicate outside recursive components depends only on earlier strata.
+Inside a recursive component, the rounds of evaluation rank the rows, and a proof uses only rows of lower rank, so it
+never has a cycle."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ from planner.logic.datalog.language.model import Rule, outer_names
 from planner.logic.datalog.language.order import join_order
 from planner.logic.datalog.language.values import Row, sort_key
 
-# Of more ways than this to derive one row, the most promising are followed: a vertex may have ten thousand edges.
+# If a row can be derived in more ways than this, only the most promising are followed, because a vertex may have ten
+# thousand edges.
 MOST_FOLLOWED = 32
-# So many questions about a combination of columns cost less than an index.
+# This number of lookups by a combination of columns costs less than an index.
 SCANS = 1
 
 Goal: TypeAlias = tuple[str, Row]
@@ -93,8 +94,8 @@ class Relations(Interpreter):
     def _candidates(
         self, predicate: str, rows: AbstractSet[Row], keys: tuple[int, ...], known: list[Any]
     ) -> Sequence[Row]:
-        """The rows with these values in the columns `keys`. The first lookup with a combination of columns looks at all
-        rows, because one proof needs few; then an index is built."""
+        """The rows with these values in the columns `keys`. The first lookups by a combination of columns scan all
+        rows, because one proof needs few lookups; later an index is built."""
         index = self._indexes.get((predicate, keys))
         if index is None:
             asked = self._asked[predicate, keys] = self._asked.get((predicate, keys), 0) + 1
@@ -125,16 +126,16 @@ class Prover:
         for rule in program.rules:
             if not any(
                 isinstance(x, syntax.Atom) and x.predicate in empty for x in rule.body
-            ):  # else it derives nothing
+            ):  # otherwise it derives nothing
                 self._rules.setdefault(rule.head.predicate, []).append(rule)
         self._component = {p: n for n, stratum in enumerate(program.strata) for p in stratum.predicates}
         self._least = self._least_heights()
 
     def why(self, predicate: str, row: Row) -> Proof | None:
-        """A proof of the row, None if it does not hold. Its height is least among the proofs that, within a recursive
-        component, depend on rows found in earlier rounds; of several, the one by the earliest rule over the smallest
-        rows. Where a row can be derived in more than 32 ways, only the most promising are compared. Raises KeyError for
-        a predicate that was not evaluated."""
+        """A proof of the row, None if it does not hold. It has the least height of the proofs that, within a recursive
+        component, depend on rows from earlier rounds; of several, the one with the earliest rule and the smallest rows.
+        If a row can be derived in more than 32 ways, only the most promising are compared. Raises KeyError for a
+        predicate that was not evaluated."""
         if row not in self.database[predicate]:
             return None
         return self._prove((predicate, row))
@@ -178,7 +179,7 @@ class Prover:
         return Proof(predicate, row, native=native) if native is not None else None
 
     def _prove(self, goal: Goal) -> Proof:
-        """Depth first with a stack of its own, for proofs may be higher than Python's."""
+        """Depth first with an explicit stack, because proofs may be deeper than Python's stack."""
         proofs = self._proofs
         stack = [_Search(self, goal)] if goal not in proofs else []
         while stack:
@@ -193,7 +194,7 @@ class Prover:
         return proofs[goal]
 
     def derivations(self, goal: Goal) -> list[tuple[int, int, tuple[Row, ...], Assignment, dict[int, Row]]]:
-        """The ways to derive a row in one step from rows that rank lower: (lower bound of the height, rule number, rows
+        """The ways to derive a row in one step from rows of lower rank: (lower bound of the height, rule number, rows
         of its atoms, assignment, rows by atom)."""
         predicate, row = goal
         component, rank = self._component[predicate], self.database.rank(predicate, row)
@@ -248,7 +249,8 @@ class Prover:
 
 
 def matched_head(rule: Rule, row: Row) -> Assignment | None:
-    """The assignment under which a head is a row, as far as it follows from plain arguments; None if there is none."""
+    """The assignment under which the head equals the row, as far as it follows from plain arguments; None if there is
+    none."""
     assignment: Assignment = {}
     for term, value in zip(rule.head.arguments, row, strict=True):
         if isinstance(term, syntax.RuleVariable):
@@ -270,7 +272,7 @@ class _Search:
         self.prover, self.goal = prover, goal
         self.best = prover._leaf(goal)
         self.followed = 0
-        # Last is first to try.
+        # The last one is tried first.
         self.derivations = [] if self.best else prover.derivations(goal)
         try:
             self.derivations.sort(key=itemgetter(0, 1, 2), reverse=True)
@@ -278,7 +280,8 @@ class _Search:
             self.derivations.sort(key=lambda d: (d[0], d[1], tuple(map(sort_key, d[2]))), reverse=True)
 
     def advance(self) -> Goal | None:
-        """Try derivations until a sub-goal without proof is met (returned), or the best proof is known (None)."""
+        """Try derivations until one needs a sub-goal without a proof (which is returned) or the best proof is known
+        (None)."""
         prover = self.prover
         while self.derivations:
             bound, number, _body, assignment, rows = self.derivations[-1]

@@ -1,4 +1,4 @@
-"""Why a row does not hold: for each rule that could derive it, how far it gets and which condition then fails."""
+"""Why a row does not hold: for each rule that could derive it, how many of its conditions hold, and which one fails."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ MOST_STEPS = 20_000
 
 @frozen
 class Obstacle:
-    """The reason why one rule does not derive a row. `literal` None: the head can never be this row. Otherwise the
-    literals in `satisfied` can hold together, under `assignment`, and then `literal` fails; `text` is it with those
-    values."""
+    """The reason why one rule does not derive a row. If `literal` is None, the head can never equal this row. Otherwise
+    the literals in `satisfied` can hold together, under `assignment`, and then `literal` fails; `text` is that literal
+    with these values."""
 
     rule: Rule
     literal: Literal | None
@@ -31,8 +31,8 @@ class Obstacle:
 
 def why_not(prover: Prover, predicate: str, row: Row) -> list[Obstacle] | None:
     """An obstacle for each rule of the predicate, in the order of the rules; None if the row holds. Empty if no rule
-    derives the predicate at all. Of the ways to satisfy part of a body, one that gets furthest is shown, the first in
-    the order of rows; the search gives up after some thousand steps and shows the furthest so far."""
+    derives the predicate at all. Of the ways to satisfy a part of a body, the longest is shown, and of several the
+    first in the order of rows. After some thousand steps the search ends with the longest found so far."""
     if row in prover.database[predicate]:
         return None
     return [_obstacle(prover, rule, row) for rule in prover.program.rules_for(predicate)]
@@ -52,7 +52,7 @@ def _obstacle(prover: Prover, rule: Rule, row: Row) -> Obstacle:
             break
         depth, assignment = stack.pop()
         if depth == len(ordered):
-            # Everything holds and yet the row does not: a computed column of the head has another value.
+            # All literals hold, but a computed column of the head has another value.
             if depth > furthest:
                 furthest = depth
                 values = [value_of(a, assignment) for a in rule.head.arguments]
@@ -70,16 +70,16 @@ def _obstacle(prover: Prover, rule: Rule, row: Row) -> Obstacle:
     return best
 
 
-# Why does a row not hold, down to facts that are missing: what keeps each rule from deriving it, and what in turn keeps
-# from holding what that rule would need.
+# Why does a row not hold, down to missing facts? For each rule the condition that fails, and in turn why that does not
+# hold.
 #
 #     [{"rule": "plan/actions.delete-then-create", "literal": 0, "fails": "replaced(a)", "bound": {"I": "a"},
 #       "head_fits": true, "because": [{"rule": ..., ...}]}]
 #
 # `literal` is the index of the failing literal in the rule's body, absent when the head does not fit (or computes
 # another value); `bound` are the variables that the literals before it, in the order of evaluation, have bound. `tuple`
-# is there where the failing literal is a positive one whose columns are all bound, and `because` where rules derive
-# such tuples.
+# is present if the failing literal is positive and all its columns are bound, and `because` if rules derive such
+# tuples.
 
 
 DEEPEST = 6
@@ -132,8 +132,8 @@ def _goal(obstacle: Obstacle) -> tuple[str, Row] | None:
 
 
 def obstacles_text(found: list[dict[str, Any]], goal: list[Any], levels: int = 2, indent: str = "  ") -> str:
-    """The obstacles of a goal (a tuple with its predicate in front) as indented lines, to so many levels (0: all).
-    Steps that only pass a relation on under another name are left out, and rules that fail alike share a line."""
+    """The obstacles of a goal (a predicate with its tuple) as indented lines, down to this number of levels (0: all).
+    Steps that only pass on a relation under another name are omitted, and rules that fail alike share a line."""
     lines: list[str] = []
     _lines(found, goal, levels or DEEPEST, indent, lines)
     return "\n".join(lines)

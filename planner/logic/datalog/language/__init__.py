@@ -1,1 +1,1 @@
-"""Rules as written to a checked model: names, types, strata."""
+"""From written rules to a checked model: names, types, strata."""

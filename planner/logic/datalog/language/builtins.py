@@ -1,12 +1,10 @@
-"""The table of builtins: tests, functions and relations of values, each with its parameters and results, its
-documentation, and its treatment of values that make no sense. `planner rules doc NAME` and rules/README.md are made
-from it.
+"""The table of builtins: tests, functions and relations of values, each with its parameters, results and documentation,
+and its treatment of invalid values. `planner rules doc NAME` and rules/README.md are made from it.
 
 A parameter is a `symbol`, a `number`, `any` value, or a string of a certain kind (`cidr`, `json`, ...), which has a
-test of its own (KINDS). A function that has no value for its arguments, and a relation with arguments that make no
-sense, return None: in policies that is `broken` (planner.answers.policy.undefined_values), but for functions that seek
-something.
-"""
+test of its own (KINDS). A function without a result for its arguments, and a relation with invalid arguments, return
+None. In policies that is `broken` (planner.answers.policy.undefined_values), except for functions that search for
+something."""
 
 from __future__ import annotations
 
@@ -33,8 +31,8 @@ KINDS = {
 
 class BuiltinPredicate(NamedTuple):
     """`inputs` and `outputs` are names with types or kinds. A test has no outputs, and its `result` is None.
-    `may_fail`: it has no value for some arguments of the right types; `seeks`: then the value that it searches for is
-    not there, which is not a mistake. `function` is in `module` of this package under `attribute`."""
+    `may_fail`: it has no value for some arguments of the right types. `seeks`: in that case the value that it searches
+    for does not exist, which is not an error. `function` is in `module` of this package under `attribute`."""
 
     name: str
     family: str
@@ -65,7 +63,7 @@ class BuiltinPredicate(NamedTuple):
 
     @property
     def failing(self) -> str:
-        """The treatment of invalid values, in one sentence; "" where all are valid."""
+        """The treatment of invalid values, in one sentence; "" if all values are valid."""
         kinds = [f"{KINDS[kind]}({name})" for name, kind in self.inputs if kind in KINDS]
         if self.seeks:
             return "Without a match, the literal does not hold."
@@ -77,7 +75,7 @@ class BuiltinPredicate(NamedTuple):
 
 @cache
 def resolved(module: str, attribute: str) -> Callable[..., Any]:
-    """A function of this package by its place."""
+    """A function of this package by its module and name."""
     return getattr(import_module(f"planner.logic.datalog.language.{module}"), attribute)  # type: ignore[no-any-return]
 
 
@@ -91,7 +89,7 @@ _COLUMN = re.compile(r"(\w+): (\w+)")
 
 
 def _enter(family: str, module: str, lines: str) -> None:
-    """Enter lines of a family: `name(inputs) -> (outputs) [attribute and flags]`, what it means, an example."""
+    """Add the lines of a family: `name(inputs) -> (outputs) [attribute and flags]`, the meaning, an example."""
     for entry in re.split(r"\n(?=\S)", lines.strip("\n")):
         shape, *more = entry.split("\n")
         match = _SHAPE.fullmatch(shape)

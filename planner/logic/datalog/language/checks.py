@@ -1,7 +1,5 @@
-"""Checks of a program before any fact is loaded: one function a check.
-
-Each takes the linked program and yields diagnostics. A check leaves out problems that an earlier one already reported.
-"""
+"""Checks of a program before any fact is loaded, with one function for each check. Each takes the linked program and
+yields diagnostics. A check skips problems that an earlier one already reported."""
 
 from __future__ import annotations
 
@@ -104,7 +102,7 @@ _DECLARATION = re.compile(r"^\.(?:decl|native) +([a-z]\w*)", re.M)
 
 
 def declared_elsewhere(predicates: Predicates, beside: Iterable[tuple[str, str]]) -> Iterator[Diagnostic]:
-    """A name has one meaning in all programs of the product: no other file of its declares it again."""
+    """A name has one meaning in all programs of the product: no two files of the product declare it."""
     for declared, name, place in _declarations(tuple(beside)):
         predicate = predicates.get(declared)
         if predicate is not None and predicate.is_core and predicate.span.filename != name:
@@ -114,7 +112,8 @@ def declared_elsewhere(predicates: Predicates, beside: Iterable[tuple[str, str]]
 
 @lru_cache(1)
 def _declarations(files: tuple[tuple[str, str], ...]) -> list[tuple[str, str, str]]:
-    """The predicates that files declare, with the file and the line. Kept: the product's files are always the same."""
+    """The predicates that files declare, with the file and the line. The result is cached, because the product's files
+    never change."""
     return [
         (match[1], name, f"{name}:{text.count(chr(10), 0, match.start()) + 1}")
         for name, text in files
@@ -149,8 +148,8 @@ def reasons(rules: Iterable[Rule]) -> Iterator[Diagnostic]:
 
 
 def unsafe(rules: Iterable[Rule]) -> Iterator[Diagnostic]:
-    """Every variable gets its value from a positive literal, or by `=` from variables that do; so do the variables of a
-    head, a negation, a test. A wildcard is allowed only where its value is not needed."""
+    """Every variable, also in a head, a negation or a test, gets its value from a positive literal, or by `=` from
+    variables that do. A wildcard is allowed only if its value is not needed."""
     for rule in rules:
         yield from unsafe_rule(rule)
 
@@ -196,7 +195,7 @@ def _without_value(body: tuple[syntax.Literal, ...], name: str, bound: set[str])
 
 
 def _read(literal: syntax.Literal, outer: set[str]) -> Iterator[syntax.RuleVariable]:
-    """The variables that have to have a value: of an aggregate, the result and those from outside the braces."""
+    """The variables that need a value; for an aggregate, its result and the variables from outside its braces."""
     if isinstance(literal, syntax.Aggregate):
         yield from variables(literal.result)
         yield from (v for v in inner_variables(literal) if v.name in outer)
@@ -205,7 +204,7 @@ def _read(literal: syntax.Literal, outer: set[str]) -> Iterator[syntax.RuleVaria
 
 
 def bound_names(body: tuple[syntax.Literal, ...], given: set[str], outer: set[str]) -> set[str]:
-    """The variables that a body gives values to, beginning with those in `given`. `outer` are the names that are not
+    """The variables to which a body assigns values, including those in `given`. `outer` are the names that are not
     local to an aggregate of the body."""
     bound = set(given)
     for literal in body:
@@ -226,14 +225,14 @@ def bound_names(body: tuple[syntax.Literal, ...], given: set[str], outer: set[st
 
 
 def generated(literal: syntax.Builtin, bound: set[str]) -> set[str]:
-    """The variables that a built-in relation gives values to, once those in `bound` have theirs."""
+    """The variables to which a built-in relation assigns values if those in `bound` have values."""
     if literal.negated or not names(*literal.inputs) <= bound:
         return set()
     return {a.name for a in literal.outputs if isinstance(a, syntax.RuleVariable)} - bound
 
 
 def assigned(literal: syntax.Literal, bound: set[str], outer: set[str]) -> str | None:
-    """The variable that a literal gives a value to, once those in `bound` have theirs."""
+    """The variable to which a literal assigns a value if those in `bound` have values."""
     if isinstance(literal, syntax.Comparison) and literal.operator == "=":
         for target, value in literal.sides:
             if isinstance(target, syntax.RuleVariable) and target.name not in bound and names(value) <= bound:
@@ -252,7 +251,7 @@ def _wildcards(rule: Rule, literal: syntax.Literal, is_head: bool) -> Iterator[D
 
 
 def _misplaced(node: syntax.RulePart, is_head: bool = False) -> Iterator[syntax.Wildcard]:
-    """Wildcards where a value is needed: outside the arguments of a body atom and the outputs of a relation."""
+    """Wildcards in places that need a value: outside the arguments of a body atom and the outputs of a relation."""
     free: tuple[syntax.Term, ...] = node.arguments if isinstance(node, syntax.Atom) and not is_head else ()
     if isinstance(node, syntax.Builtin) and node.relation != syntax.MEMBER:
         free = node.outputs
@@ -273,8 +272,8 @@ MOST_LITERALS_MADE = 1000
 
 
 def form(rules: Iterable[Rule], most: int = MOST_LITERALS) -> Iterator[Diagnostic]:
-    """Functions exist and have the right number of arguments; atoms of a body hold no computations; aggregates do not
-    nest; patterns are valid; bodies are not too long for the compiled form."""
+    """Functions exist and have the right number of arguments; atoms of a body contain no computations; aggregates do
+    not nest; patterns are valid; bodies are not too long for the compiled form."""
     for rule in rules:
         for literal in (rule.head, *rule.body):
             yield from _form(rule, literal, literal is rule.head, False)
@@ -357,7 +356,7 @@ _KINDS = {
 
 
 def _constants(rule: Rule, builtin: Entry, arguments: Sequence[syntax.Term]) -> Iterator[Diagnostic]:
-    """Constants are of the kind of text that a built-in function takes."""
+    """Constant strings have the kind that a built-in function requires."""
     for argument, (_, kind) in zip(arguments, builtin.inputs, strict=True):
         if kind not in KINDS or not isinstance(argument, syntax.Constant) or not isinstance(argument.value, str):
             continue
@@ -391,7 +390,7 @@ _ASIDE = re.compile(r" \([^()]*\)|[:;.](?: .*|$)")
 
 
 def listed_words(predicate: Predicate, column: str) -> list[str]:
-    """The words that the doc comment lists as all that a column can have; none where it lists none."""
+    """The complete list of words that a column can have, from the doc comment; empty if it has no such list."""
     for line in predicate.doc.split("\n"):
         name, _, meaning = line.strip().partition("  ")
         if name == column and line[:1] == " ":
@@ -401,9 +400,9 @@ def listed_words(predicate: Predicate, column: str) -> list[str]:
 
 
 def unknown_words(rules: Iterable[Rule], predicates: Predicates) -> Iterator[Diagnostic]:
-    """A constant outside the complete list of a column's words is an error: no row would ever have it. So is a variable
-    with a value from there."""
-    reported_spans: set[Span] = set()  # alternatives of one rule are rules of the same place
+    """Warn of a constant, or a variable with a constant value, that is not in the complete list of a column's words,
+    because no row can have it."""
+    reported_spans: set[Span] = set()  # the alternatives of a rule are rules with the same place
     for rule in rules:
         for term, predicate, column in _asked_words(rule, predicates):
             words = listed_words(predicate, column)
@@ -415,7 +414,7 @@ def unknown_words(rules: Iterable[Rule], predicates: Predicates) -> Iterator[Dia
 
 
 def _asked_words(rule: Rule, predicates: Predicates) -> Iterator[tuple[syntax.Constant, Predicate, str]]:
-    """The texts that columns of relations are compared with: in an atom, with `=`, `!=` and `in`."""
+    """The constants that columns of relations are compared with: in an atom, or by `=`, `!=` and `in`."""
     sources: dict[str, tuple[Predicate, str]] = {}
     for atom, how in atoms(rule.body):
         predicate = predicates[atom.predicate]
@@ -442,7 +441,7 @@ def _compared(literal: syntax.Literal) -> list[syntax.Term]:
 
 
 def whole_decimals(rules: Iterable[Rule]) -> Iterator[Diagnostic]:
-    """A decimal that is whole is not the whole number, and no value that is given or computed is one."""
+    """A whole number written as a decimal (1.0) equals neither the integer nor any given or computed value."""
     reported_spans: set[Span] = set()
     for rule in rules:
         terms: list[syntax.Term] = [t for atom, _ in atoms(rule.body) for t in atom.arguments]
@@ -474,10 +473,10 @@ def unproduced(rules: Iterable[Rule], predicates: Predicates) -> Iterator[Diagno
 
 
 def single_use(rules: Iterable[Rule]) -> Iterator[Diagnostic]:
-    """A variable that occurs once is mostly a slip of the pen; `_` or a name that begins with it marks it as
+    """A variable that occurs only once is usually a mistake; `_`, or a name that begins with it, marks it as
     intended."""
     written: dict[tuple[str, int, int], list[Rule]] = {}
-    for rule in rules:  # alternatives of one rule are rules of the same place
+    for rule in rules:  # the alternatives of a rule are rules with the same place
         key = (rule.file, rule.span.start, rule.span.end) if " (or " in rule.name else ("", rule.number, 0)
         written.setdefault(key, []).append(rule)
     for alternatives in written.values():
@@ -502,10 +501,9 @@ def single_use(rules: Iterable[Rule]) -> Iterator[Diagnostic]:
 
 
 def computed_recursion(rules: list[Rule], strata: Iterable[Stratum]) -> Iterator[Diagnostic]:
-    """No computed value flows around a recursive component: derivation then ends, for there are finitely many values.
-
-    Columns are joined by how values flow through the component's rules (as in weak acyclicity: Fagin, Kolaitis, Miller,
-    Popa, Data exchange, 2005); a cycle through a computed column is an error."""
+    """No computed value flows around a recursive component, so that derivation ends: there are finitely many values.
+    Columns are connected by the flow of values through the component's rules (as in weak acyclicity: Fagin, Kolaitis,
+    Miller, Popa, Data exchange, 2005); a cycle through a computed column is an error."""
     for stratum in strata:
         if stratum.is_recursive:
             yield from _flows(stratum, [rules[n] for n in stratum.rules])

@@ -1,7 +1,5 @@
-"""Syntax constructed by a program instead of read from a file: terms, literals, and a file of rules made of them.
-
-The file has its text, too, because `why` prints rules; it is not parsed again.
-"""
+"""Syntax that a program constructs: terms, literals, and a file of rules. The file also has its text, because `why`
+prints rules, but is not parsed again."""
 
 from __future__ import annotations
 
@@ -47,7 +45,7 @@ def call(function: str, *arguments: Term) -> RuleCall:
 
 
 def concatenation(first: Term, *others: Term) -> Term:
-    """Texts one behind the other."""
+    """The concatenation of strings."""
     for other in others:
         first = call("++", first, other)
     return first
@@ -80,7 +78,7 @@ def distinct(body: Iterable[Literal]) -> tuple[Literal, ...]:
 
 
 class MadeFile:
-    """A file of rules in the making."""
+    """A file of rules under construction."""
 
     def __init__(self, name: str) -> None:
         self._source = Source(name, "")
@@ -131,6 +129,6 @@ class MadeFile:
         return start, start + len(text)
 
     def file(self) -> RuleFile:
-        """The file made so far."""
+        """The file with all rules added so far."""
         self._source.text = "\n".join(self._lines) + "\n"
         return RuleFile(self._source, list(self._statements), True)

@@ -1,7 +1,5 @@
-"""The content of texts that are JSON or YAML: built-in relations, and the common part of the native ones.
-
-A text that is too large, too deep or has too many values for policies counts as invalid JSON.
-"""
+"""The content of JSON and YAML strings: built-in relations, and the common part of the native operators. Text that is
+too large, too deep or has too many values for policies counts as invalid."""
 
 from __future__ import annotations
 
@@ -36,7 +34,7 @@ def is_json(value: Value) -> bool:
 
 
 def json_rows(text: Value) -> list[Row] | None:
-    """(path, value): the texts, numbers and truth values in a JSON text."""
+    """(path, value): the strings, numbers and bools in a JSON text."""
     result = _places(text, "json")
     return None if result is None else result[0]
 
@@ -117,7 +115,7 @@ _of_large = lru_cache(maxsize=2)(_read_places)
 
 
 def places(document: Any) -> Iterator[tuple[str, Any]]:
-    """Everything in a document with its path: dict, list, None, or a value of the engine. Raises Unreadable."""
+    """All values in a document with their paths: dict, list, None, or a value of the engine. Raises Unreadable."""
     return ((path, value) for path, value, _ in _visited(document))
 
 
@@ -125,7 +123,7 @@ _Elements = list[tuple[Any, str, Any]]
 
 
 def _visited(document: Any) -> Iterator[tuple[str, Any, _Elements | None]]:
-    """The values of a document with their places, and of objects and arrays their elements."""
+    """The values of a document with their paths, and the elements of objects and arrays."""
     waiting: list[tuple[str, Any, int]] = [("", document, 0)]
     count = length = 0
     while waiting:
@@ -155,7 +153,7 @@ def elements(path: str, value: Any) -> _Elements:
 
 
 class RepeatedNames:
-    """An object in which a name occurs twice. Readers differ in which value counts: here all of them do."""
+    """An object in which a name occurs twice. JSON readers differ in which value they use; here all of them count."""
 
     __slots__ = ("pairs",)
 
@@ -208,7 +206,7 @@ def _no_number(text: str) -> Any:
 
 
 def _encoded(value: Any, depth: int = 0) -> Any:
-    """With truth values as the engine has them."""
+    """The value with bools in the engine's form."""
     if depth > DEEPEST:
         raise Unreadable
     kind = type(value)
@@ -225,7 +223,7 @@ _HALF = re.compile("[\ud800-\udfff]")
 
 
 def _whole(value: Any, depth: int = 0) -> Any:
-    """The value without halves of characters, which no output could write."""
+    """The value without lone surrogates, which no output could encode."""
     if depth > DEEPEST:
         raise Unreadable
     kind = type(value)
@@ -251,8 +249,8 @@ _BASED = re.compile(r"([-+]?)0(?:x([0-9a-fA-F]{1,16})|o([0-7]{1,22}))", re.ASCII
 
 
 def read_yaml(text: str) -> Any:
-    """The document of a YAML text, in the same form, with the scalars of YAML 1.1 that configurations read: yes and on
-    are true. Raises Unreadable, also when a mapping has a key twice."""
+    """The document of a YAML text, in the same form. Scalars follow YAML 1.1, as in configurations: yes and on are
+    true. Raises Unreadable, also if a mapping has a key twice."""
     import yaml
 
     if len(text) > LONGEST_YAML:
@@ -267,11 +265,11 @@ def read_yaml(text: str) -> Any:
 
 
 def _document(loader: Any) -> Any:
-    """The value of the one document. Open containers are on a separate stack."""
+    """The value of the only document. Open containers are kept on a stack."""
     root: list[Any] = []
     stack: list[tuple[Any, str | None]] = [(root, None)]  # container, anchor
     keys: list[Any] = []
-    names: list[set[str]] = []  # that the open mappings have themselves
+    names: list[set[str]] = []  # the keys that the open mappings have so far
     anchors: dict[str, Any] = {}
     documents = 0
     while True:

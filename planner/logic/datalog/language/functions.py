@@ -1,9 +1,8 @@
 """Computations in rules: tests, functions, operators and comparisons on values.
 
-Each is a total Python function without effects; builtins.py is the table of all. One that has no result (a value of
-the wrong type, a division by zero, a separator that does not occur) returns None, and the literal that uses it does
-not hold. The compiler writes the common ones inline where the columns' types allow.
-"""
+Each is a total Python function without effects; builtins.py lists them all. A function without a result (for a value of
+the wrong type, a division by zero, a separator that does not occur) returns None, and the literal that uses it does not
+hold. The compiler inlines the common ones if the columns' types allow."""
 
 from __future__ import annotations
 
@@ -87,7 +86,8 @@ def contains(text: Value, part: Value) -> bool:
 
 
 def matches(text: Value, pattern: Value) -> bool:
-    """RE2 finds the pattern somewhere in the string (anchor with ^ and $): linear time, whatever the pattern."""
+    """Whether RE2 finds the pattern somewhere in the string (anchor it with ^ and $), in linear time for any
+    pattern."""
     if type(text) is not str or type(pattern) is not str:
         return False
     expression = compiled_pattern(pattern)
@@ -95,7 +95,7 @@ def matches(text: Value, pattern: Value) -> bool:
 
 
 def searched(expression: Any, text: str) -> Any:
-    """The first match; none for text with halves of characters, which is not UTF-8."""
+    """The first match; none for text with lone surrogates, which is not valid UTF-8."""
     try:
         return expression.search(text)
     except UnicodeError:
@@ -111,7 +111,7 @@ def finder(pattern: str) -> Callable[[str], Any] | None:
 
 @lru_cache(maxsize=1000)
 def compiled_pattern(pattern: str) -> Any | None:
-    """A regular expression; None if it is not valid RE2, or nests too deeply."""
+    """The compiled regular expression; None if it is not valid RE2 or nests too deeply."""
     import re2  # imported late: few programs match
 
     if is_too_deep(pattern):
@@ -138,8 +138,8 @@ def is_number(value: Value) -> bool:
 
 @lru_cache(maxsize=10_000)
 def _range(text: str) -> tuple[int, int, int, int] | None:
-    """Of an address or a range such as 10.0.0.0/8: version, first and last address as numbers, length of the prefix.
-    Bits behind the prefix do not count."""
+    """The version, the first and last address as numbers, and the prefix length of an address or a range such as
+    10.0.0.0/8. Bits after the prefix do not count."""
     from ipaddress import ip_network
 
     try:
@@ -177,13 +177,13 @@ def cidr_prefix(text: Value) -> int | None:
 
 
 def cidr_version(text: Value) -> int | None:
-    """4 or 6, of a range of IP addresses."""
+    """The version of a range of IP addresses: 4 or 6."""
     parts = cidr(text)
     return parts[0] if parts is not None else None
 
 
 def cidr_network(text: Value) -> str | None:
-    """The range in its one usual form: 10.0.0.0/8 for 10.1.2.3/8."""
+    """The range in its canonical form: 10.0.0.0/8 for 10.1.2.3/8."""
     parts = cidr(text)
     if parts is None:
         return None
@@ -193,7 +193,7 @@ def cidr_network(text: Value) -> str | None:
 
 
 def cidr_addresses(text: Value) -> int | None:
-    """How many addresses a range has."""
+    """The number of addresses in a range."""
     parts = cidr(text)
     return parts[2] - parts[1] + 1 if parts is not None else None
 
@@ -224,7 +224,7 @@ def before(text: Value, separator: Value) -> str | None:
 
 
 def after(text: Value, separator: Value) -> str | None:
-    """The text behind the first separator, if there is one."""
+    """The text after the first separator, if there is one."""
     return _part(text, separator, "partition", 2)
 
 
@@ -234,7 +234,7 @@ def before_last(text: Value, separator: Value) -> str | None:
 
 
 def after_last(text: Value, separator: Value) -> str | None:
-    """The text behind the last separator, if there is one."""
+    """The text after the last separator, if there is one."""
     return _part(text, separator, "rpartition", 2)
 
 
@@ -263,14 +263,14 @@ def replace(text: Value, old: Value, new: Value) -> str | None:
 
 
 def substring(text: Value, start: Value, count: Value) -> str | None:
-    """`count` characters from the 0-based `start`; what there is of them."""
+    """At most `count` characters from the 0-based `start`."""
     if type(text) is not str or type(start) is not int or type(count) is not int or start < 0 or count < 0:
         return None
     return text[start : start + count]
 
 
 def to_number(text: Value) -> Number | None:
-    """The number that a string denotes, as the configuration language reads it; a number is itself."""
+    """The number that a string denotes in the configuration language; a number is returned unchanged."""
     if is_a_number(text):
         return text
     if type(text) is not str or len(text) > 150:
@@ -290,8 +290,8 @@ def _decimal_number(text: str) -> Number | None:
 
 
 def to_symbol(value: Value) -> str:
-    """A value as text, as `++` writes it."""
-    return value if type(value) is str else str(value)  # of a Truth or Fraction: repr
+    """A value as a string, as in `++`."""
+    return value if type(value) is str else str(value)  # for a Truth or Fraction, its repr
 
 
 # ---------------------------------------------------------------- operators
@@ -322,7 +322,7 @@ def multiply(a: Value, b: Value) -> Number | None:
 
 
 def divide(a: Value, b: Value) -> Number | None:
-    """The quotient; of whole numbers rounded towards zero."""
+    """The quotient, for whole numbers rounded towards zero."""
     if not is_a_number(a) or not is_a_number(b) or not (b > 0 or b < 0):
         return None
     if type(a) is not int or type(b) is not int:
@@ -341,7 +341,7 @@ def remainder(a: Value, b: Value) -> Number | None:
 
 
 def incomparable(a: Value, b: Value) -> bool:
-    """Whether neither is less than, equal to or greater than the other: they are not two numbers or two strings."""
+    """Whether the two cannot be compared, because they are not two numbers or two strings."""
     return _order(a, b) is None
 
 
@@ -351,7 +351,7 @@ def undefined(value: Value | None) -> bool:
 
 
 def optional(function: Callable[..., Any], *arguments: Value | None) -> Any:
-    """The result of a function; None where an argument has no value."""
+    """The result of a function; None if an argument has no value."""
     return None if None in arguments else function(*arguments)
 
 
@@ -359,7 +359,7 @@ def optional(function: Callable[..., Any], *arguments: Value | None) -> Any:
 
 
 def aggregate(function: str, values: list[Any]) -> Any | None:
-    """count, sum, min or max of a list; None where there is no answer (min of nothing, sum of strings)."""
+    """count, sum, min or max of a list; None if there is no result (min of nothing, sum of strings)."""
     if function == "count":
         return len(values)
     if function == "sum":

@@ -98,7 +98,7 @@ class Linker:
                 elif at is statement:
                     self._unknown_type(at, at.base, declared)
                 break
-            self.types.setdefault(name, ANY)  # reported; no echoes
+            self.types.setdefault(name, ANY)  # already reported; avoids further errors
 
     def _unknown_type(self, statement: syntax.Statement, name: syntax.Name, known: Iterable[str]) -> None:
         detail = f"There is no type {name.text}.{nearest(name.text, [*known, *self.types])} Declare it with .type."
@@ -199,8 +199,8 @@ class Linker:
     # -------- rules
 
     def _rules(self, file: syntax.RuleFile) -> None:
-        """A rule without a name is called after its place; a fact of the product after its text, which stays. In a name
-        space the name begins with that."""
+        """Link the rules. A rule without a name is named after its place; a fact of the product after its text, which
+        is stable. In a name space, the name begins with that of the space."""
         entry = self.spaces.get(file.source.filename)
         stem = entry.stem if entry is not None else file.source.filename.removesuffix(".dl")
         space = f"{entry.space}/" if entry is not None else ""
@@ -241,7 +241,8 @@ class Linker:
 
 
 def linked_body(head: syntax.Atom | None, body: Iterable[syntax.Literal]) -> tuple[syntax.Literal, ...]:
-    """A body with builtins distinguished from atoms, and the locals of its aggregates from each other."""
+    """The body with builtins distinguished from atoms, and with unique names for the local variables of its
+    aggregates."""
     literals = tuple(map(linked, body))
     taken = outer_names(head, literals)
     separated: list[syntax.Literal] = []
@@ -275,11 +276,11 @@ def linked(literal: syntax.Literal) -> syntax.Literal:
     return literal
 
 
-# The native operators of the language: what they are called, take and give. The engine has their functions.
+# The native operators of the language: names, inputs and results. Their functions are in the engine.
 
 
 class Operator(NamedTuple):
-    """`inputs` are the arities of the relations it takes, `columns` the arity of its result."""
+    """`inputs` are the arities of its input relations, `columns` the arity of its result."""
 
     inputs: tuple[int, ...]
     columns: int
@@ -298,7 +299,7 @@ OPERATORS: dict[str, Operator] = {
 }
 
 
-# The reason of a rule that gives none: what its head asserts, in the words of the declaration.
+# The reason of a rule that has none: the assertion of its head, in the words of the declaration.
 
 
 _SENTENCE = re.compile(r"^\s*\w+\([^)]*\):\s*(.*?)(?:\.\s|\.$|$)", re.S)
@@ -306,7 +307,7 @@ _SENTENCE = re.compile(r"^\s*\w+\([^)]*\):\s*(.*?)(?:\.\s|\.$|$)", re.S)
 
 def first_sentence(predicate: Predicate) -> str:
     """The meaning of a tuple: the first sentence of the doc comment, without the pattern before the colon, on one line;
-    empty where the comment has another form."""
+    empty if the comment has another form."""
     match = _SENTENCE.match(predicate.doc)
     return " ".join(match[1].split()) if match else ""
 
@@ -341,7 +342,7 @@ MOST_ALTERNATIVES = 200
 
 
 def expand_alternatives(statement: RuleSyntax) -> tuple[list[tuple[Literal, ...]], list[Diagnostic]]:
-    """The bodies of a rule, one for each way through its alternatives; none when there are too many."""
+    """The bodies of a rule, one for each combination of its alternatives; none if there are too many."""
     return expanded_body(statement.body, statement.source)
 
 
@@ -395,7 +396,7 @@ def _bodies(body: tuple[Written, ...]) -> Iterator[tuple[Literal, ...]]:
 
 
 def written_body(body: tuple[Written, ...]) -> str:
-    """The body as rule text; alternatives of the whole need no parentheses."""
+    """The body as rule text; alternatives of the whole body need no parentheses."""
     if len(body) == 1 and isinstance(body[0], Either):
         return str(body[0])[1:-1]
     return ", ".join(map(str, body))

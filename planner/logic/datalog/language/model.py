@@ -36,8 +36,8 @@ class ColumnType(NamedTuple):
         return self.ancestors[-1]
 
     def meet(self, other: ColumnType) -> ColumnType | None:
-        """The narrower of two types of which one is a kind of the other; None for unrelated ones. `any` goes with
-        every type."""
+        """The narrower of two types if one is a subtype of the other; None for unrelated types. `any` matches every
+        type."""
         if other.name in self.ancestors or other.name == "any":
             return self
         return other if self.name in other.ancestors or self.name == "any" else None
@@ -56,8 +56,9 @@ class Column(NamedTuple):
 
 @frozen
 class Predicate:
-    """A declared relation. `is_input`: facts are given, no rule derives it. `is_output`: read from outside the rules.
-    `is_open`: users' rules may add to it. `operator` and `inputs`: a native operator computes it from these."""
+    """A declared relation. `is_input`: its facts are given, and no rule derives it. `is_output`: it is read from
+    outside the rules. `is_open`: users' rules may add to it. `operator` and `inputs`: a native operator computes it
+    from these predicates."""
 
     number: int
     name: str
@@ -90,9 +91,10 @@ class Predicate:
 
 @frozen
 class Rule:
-    """A rule or (without body) a fact written in a rule file. `name` is the given name, else the file and the rule's
-    position (`house.2`), or for the product's facts their text (`graph/targets.module_form("module")`). `reason` is a
-    line that may name variables in braces; empty if none was given. `text` is the rule on one line."""
+    """A rule or (without body) a fact written in a rule file. `name` is its explicit name, otherwise the file and the
+    rule's position (`house.2`), or for facts of the product their text (`graph/targets.module_form("module")`).
+    `reason` is a line that may contain variables in braces, empty if the rule has none. `text` is the rule on one
+    line."""
 
     number: int
     name: str
@@ -113,8 +115,8 @@ class Rule:
 
 
 class Stratum(NamedTuple):
-    """Predicates that depend on each other (or one alone), and the rules that derive them. Strata are in an order in
-    which every one depends on earlier ones only."""
+    """Predicates that depend on each other (or a single one), and the rules that derive them. Strata are ordered so
+    that each depends only on earlier ones."""
 
     predicates: tuple[str, ...]
     rules: tuple[int, ...]
@@ -156,7 +158,7 @@ def name_of(term: Term | None) -> str | None:
 
 
 def listed_values(literal: Builtin, variable: RuleVariable) -> frozenset[Any] | None:
-    """The constants that a variable has to be one of; None where a literal does not list them."""
+    """The constants that the literal allows for the variable; None if it does not list them."""
     if literal.relation != MEMBER or literal.negated or name_of(literal.outputs[0]) != variable.name:
         return None
     listed = [a.value for a in literal.inputs if isinstance(a, Constant)]
@@ -164,14 +166,15 @@ def listed_values(literal: Builtin, variable: RuleVariable) -> frozenset[Any] | 
 
 
 def outer_names(head: Atom | None, body: tuple[Literal, ...]) -> set[str]:
-    """The names that occur outside the braces of aggregates: inside they are fixed, all others are local there."""
+    """The names that occur outside the braces of aggregates. Inside the braces these are fixed, and all other names are
+    local."""
     outside = (literal.result if isinstance(literal, Aggregate) else literal for literal in body)
     return names(*outside) if head is None else names(head, *outside)
 
 
 def without_wildcards(body: tuple[Literal, ...]) -> tuple[Literal, ...]:
-    """The body of an aggregate with a variable in the place of each wildcard that gets a value: each row is one
-    assignment then."""
+    """The body of an aggregate with a variable in place of each wildcard that gets a value, so that each row is one
+    assignment."""
     numbers = count(1)
 
     def named(term: Term) -> Term:

@@ -1,10 +1,7 @@
-"""The order of joins in a body.
-
-The order of the text is the author's; the engine may take another. Here: tests, negations and computations as soon as
-their variables have values; an atom that only has to be looked up; a built-in relation whose inputs have values; then
-the atom with the most columns bound before, then with the most constants, of equals the first in the text; aggregates
-last.
-"""
+"""The order of joins in a body, which may differ from the written order. Tests, negations and computations come as soon
+as their variables have values. Then come atoms that only need a lookup, and built-in relations whose inputs have
+values. Next is the atom with the most bound columns, then with the most constants, then the first in the text.
+Aggregates come last."""
 
 from __future__ import annotations
 
@@ -18,8 +15,8 @@ from planner.logic.datalog.language.model import inner_names, names
 def join_order(
     body: tuple[Literal, ...], bound: Iterable[str], outer: set[str], first: Atom | None = None
 ) -> list[Literal]:
-    """The literals in joining order. `bound` have values before; `first` is taken first (the delta of a recursive
-    rule); `outer` are the names that are not local to an aggregate."""
+    """The literals in joining order. Variables in `bound` already have values; `first` comes first (the delta of a
+    recursive rule); `outer` are the names that are not local to an aggregate."""
     known = set(bound)
     waiting = [x for x in body if x is not first]
     ordered: list[Literal] = []
@@ -48,7 +45,7 @@ def join_order(
 
 
 def is_ready(literal: Literal, known: set[str], outer: set[str]) -> bool:
-    """Whether a literal that is not an atom can be decided, or can give its variable a value."""
+    """Whether a literal that is not an atom can be decided, or can assign a value to its variable."""
     if assigned(literal, known, outer) is not None:
         return True
     return needed_names(literal, outer) <= known

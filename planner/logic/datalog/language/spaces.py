@@ -1,10 +1,7 @@
-"""Name spaces: files whose names are their own, unless they export them.
-
-A predicate `kept` that a file of the space acme.tags declares is `acme.tags.kept` everywhere behind this module. Files
-of that space call it `kept`, others import the space (`import acme.tags as t`) and write `t.kept`, if it is exported.
-Files of no space share one, and may call what exactly one space exports by its bare name. Types belong to their space
-in the same way, and are used only there.
-"""
+"""Name spaces: files whose names are private unless exported. After this module, a predicate `kept` that a file of the
+space acme.tags declares is `acme.tags.kept`. Files of that space write `kept`; other files import the space (`import
+acme.tags as t`) and write `t.kept`, if it is exported. Files without a space share one. They may use the bare name of a
+predicate that exactly one space exports. Types belong to their space in the same way, and are used only there."""
 
 from __future__ import annotations
 
@@ -18,7 +15,7 @@ from planner.logic.datalog.language.builtins import FUNCTIONS, RELATIONS, TESTS
 
 
 class FileSpace(NamedTuple):
-    """The name space of a file, and the file's name in it: rules without a name are called after that."""
+    """The name space of a file, and the file's name in it, after which rules without a name are named."""
 
     space: str
     stem: str
@@ -163,7 +160,7 @@ class _Resolver:
         self.imports[alias] = s
 
     def _may_derive(self, s: syntax.RuleSyntax, at: syntax.Atom, name: str) -> None:
-        """Rules for a predicate of another space are allowed only where it is open."""
+        """Rules for a predicate of another space are allowed only if it is open."""
         space = name.rpartition(".")[0]
         if space and space != self.own and name in self.world.declared and name not in self.world.flagged["open"]:
             detail = f"{bare(name)} belongs to {space} and is not open to other rules."
@@ -177,7 +174,7 @@ class _Resolver:
         return atom if name == atom.predicate else syntax.Atom(name, atom.arguments, atom.start, atom.end)
 
     def name(self, text: str, span: Span, node: syntax.RuleNode) -> str:
-        """The full name of a name in a file; an unknown one is unchanged."""
+        """The full name of a name in a file; an unknown name is unchanged."""
         world = self.world
         if "." in text:
             return self._imported(text, span)
@@ -243,14 +240,14 @@ class _Resolver:
 
 
 def requalified(literal: syntax.Written, to: Callable[[syntax.Atom], syntax.Atom]) -> syntax.Written:
-    """A literal with other atoms."""
+    """The literal with renamed predicates."""
     if isinstance(literal, syntax.Atom):
         return to(literal)
     return literal.mapped(lambda part: requalified(part, to))
 
 
 def nearest(name: str, known: Iterable[str], shown: Callable[[str], str] = str) -> str:
-    """ " Did you mean edge?", or nothing; `shown` writes the name as it is to be read."""
+    """ " Did you mean edge?", or nothing; `shown` formats the name for readers."""
     from difflib import get_close_matches  # imported late: only mistakes need it
 
     close = get_close_matches(name, sorted(set(known)), n=1)

@@ -1,7 +1,5 @@
-"""Strata: in which order predicates can be derived, and the reason when there is none.
-
-Components are Tarjan's (R. Tarjan, Depth-first search and linear graph algorithms, 1972), iterative.
-"""
+"""Strata: the order in which predicates can be derived, or the reason why there is none. Components are Tarjan's (R.
+Tarjan, Depth-first search and linear graph algorithms, 1972), iterative."""
 
 from __future__ import annotations
 
@@ -18,7 +16,8 @@ N = TypeVar("N", bound=Hashable)
 
 
 def components(graph: Mapping[N, Iterable[N]]) -> list[list[N]]:
-    """Strongly connected components; each comes after those it points to. Order follows the mapping's."""
+    """Strongly connected components; each comes after those that it points to. Otherwise they have the order of the
+    mapping."""
     nodes = list(graph)
     number = {node: i for i, node in enumerate(nodes)}
     numbered = numbered_components([[number[other] for other in graph[node]] for node in nodes])
@@ -27,7 +26,7 @@ def components(graph: Mapping[N, Iterable[N]]) -> list[list[N]]:
 
 def numbered_components(successors: list[list[int]], first: Iterable[int] = ()) -> list[list[int]]:
     """Strongly connected components of a graph whose nodes are numbers: `successors[n]` are those that n points to. The
-    search begins with `first`: when nothing points to these, related nodes are adjacent in the result."""
+    search begins with `first`; if nothing points to these nodes, related nodes are adjacent in the result."""
     index = [0] * len(successors)  # 0: not met yet
     low = [0] * len(successors)
     stack: list[int] = []
@@ -69,7 +68,7 @@ def numbered_components(successors: list[list[int]], first: Iterable[int] = ()) 
 
 
 class PredicateDependency:
-    """One reason why a predicate depends on another: the rule and the place, and how it reads it."""
+    """A reason why a predicate depends on another: the rule, the place, and how the rule reads it."""
 
     __slots__ = ("how", "span")
 
@@ -79,7 +78,7 @@ class PredicateDependency:
 
 def dependencies(predicates: Iterable[Predicate], rules: Iterable[Rule]) -> dict[str, dict[str, PredicateDependency]]:
     """Predicate -> predicate that it reads -> why. A read that needs the complete relation (negation, aggregate,
-    native) is kept rather than a positive one."""
+    native) has priority over a positive one."""
     graph: dict[str, dict[str, PredicateDependency]] = {}
     for predicate in predicates:
         row = graph.setdefault(predicate.name, {})
@@ -95,7 +94,7 @@ def dependencies(predicates: Iterable[Predicate], rules: Iterable[Rule]) -> dict
 
 
 def stratify(predicates: list[Predicate], rules: list[Rule]) -> tuple[list[Stratum], list[Diagnostic]]:
-    """The strata, lowest first; or predicates that cannot be ordered: one that needs itself to be complete first."""
+    """The strata, lowest first; or diagnostics, if a predicate would have to be complete before it can be derived."""
     graph = dependencies(predicates, rules)
     by_head: dict[str, list[Rule]] = {}
     for rule in rules:
@@ -116,7 +115,7 @@ _WORDS = {"positive": "reads", "negation": "negates", "aggregate": "aggregates",
 
 
 def _unstratified(graph: dict[str, dict[str, PredicateDependency]], members: set[str], p: str, q: str) -> Diagnostic:
-    """The shortest way from q back to p closes the cycle."""
+    """The diagnostic for a cycle, which the shortest path from q back to p closes."""
     came_from = {q: q}
     queue = deque([q])
     while queue and p not in came_from:

@@ -1,5 +1,5 @@
-"""Built-in relations that take texts apart, and that of a range of numbers. Each returns the rows of its other columns,
-or None where its arguments make no sense."""
+"""Built-in relations that split strings, and ranges of numbers. Each returns the rows of its output columns, or None if
+its arguments are invalid."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def split(text: Value, separator: Value) -> list[Row] | None:
 
 
 def captures(text: Value, pattern: Value) -> list[Row] | None:
-    """(group, part): the parts of the first match's groups; 0 is the whole. A group with a name has two rows. One that
-    took no part has none."""
+    """(group, part): the groups of the first match; 0 is the whole match. A named group has two rows. A group that did
+    not match has none."""
     if type(text) is not str or type(pattern) is not str:
         return None
     expression = compiled_pattern(pattern)
@@ -46,7 +46,7 @@ def captures(text: Value, pattern: Value) -> list[Row] | None:
 
 
 def find_all(text: Value, pattern: Value) -> list[Row] | None:
-    """(index, part), from 0: the matches of the pattern, one behind the other."""
+    """(index, part), from 0: the successive matches of the pattern."""
     if type(text) is not str or type(pattern) is not str:
         return None
     expression = compiled_pattern(pattern)
@@ -72,7 +72,7 @@ def member(*values: Value) -> list[Row]:
     return [(value,) for value in dict.fromkeys(values)]
 
 
-# Built-in functions of texts that are written in base64.
+# Built-in functions for base64.
 
 
 LONGEST = 16_000_000
@@ -85,7 +85,7 @@ def is_base64(value: Value) -> bool:
 
 
 def base64_decode(text: Value) -> str | None:
-    """The text whose base64 this is: of either alphabet, with or without padding."""
+    """The decoded base64 text, in either alphabet, with or without padding."""
     data = _decoded(text)
     return _text(data) if data is not None else None
 
@@ -97,7 +97,7 @@ def is_gzip(value: Value) -> bool:
 
 @lru_cache(4)
 def base64_gunzip(text: Value) -> str | None:
-    """The text whose base64 this is, compressed by gzip; none that is very long."""
+    """The decoded and gunzipped base64 text; None if it is very long."""
     data = _decoded(text)
     if data is None or data[:2] != b"\x1f\x8b":
         return None

@@ -36,14 +36,14 @@ _LONGEST = 300
 
 
 class RuleMoment(NamedTuple):
-    """A point in time: seconds since 1970 (UTC), and the seconds by which it is written ahead of UTC."""
+    """A point in time: seconds since 1970 (UTC), and the offset from UTC in seconds with which it is written."""
 
     seconds: Number
     offset: int
 
     @property
     def whole(self) -> int:
-        """Whole seconds since 1970, as its own clocks show them."""
+        """Whole seconds since 1970 in local time."""
         seconds = self.seconds
         return (int(seconds.value.__floor__()) if isinstance(seconds, Fraction) else seconds) + self.offset
 
@@ -72,7 +72,7 @@ def time_seconds(text: Value) -> Number | None:
 
 
 def time_text(seconds: Value) -> str | None:
-    """The time, in UTC, of so many seconds since 1970-01-01T00:00:00Z; of the years 0 to 9999."""
+    """The time in UTC, this many seconds after 1970-01-01T00:00:00Z, for the years 0 to 9999."""
     if not is_a_number(seconds) or seconds < _FIRST or not seconds < _END:
         return None
     whole, rest = _split(seconds)
@@ -83,7 +83,7 @@ def time_text(seconds: Value) -> str | None:
 
 
 def _split(seconds: Number) -> tuple[int, str]:
-    """Whole seconds, and the digits behind the point with it."""
+    """Whole seconds, and the decimal point with the digits after it."""
     if not isinstance(seconds, Fraction):
         return seconds, ""
     whole = int(seconds.value.__floor__())
@@ -100,7 +100,7 @@ def time_month(text: Value) -> int | None:
 
 
 def time_day(text: Value) -> int | None:
-    """The day of the month, on the clock that the time is written by."""
+    """The day of the month, in the time zone in which the time is written."""
     return _date(text, 2)
 
 
@@ -110,7 +110,7 @@ def _date(text: Value, place: int) -> int | None:
 
 
 def time_weekday(text: Value) -> int | None:
-    """1 for Monday to 7 for Sunday, on the clock that the time is written by."""
+    """1 for Monday to 7 for Sunday, in the time zone in which the time is written."""
     result = moment(text)
     return None if result is None else (result.whole // _DAY + 3) % 7 + 1
 
@@ -147,7 +147,7 @@ def duration_seconds(text: Value) -> Number | None:
 
 
 def duration_text(seconds: Value) -> str | None:
-    """So many seconds as a duration in hours, minutes and seconds: 72h30m."""
+    """The seconds as a duration in hours, minutes and seconds: 72h30m."""
     if not is_a_number(seconds) or not -(10**15) < seconds < 10**15:
         return None
     sign, size = ("-", seconds * -1) if seconds < 0 else ("", seconds)

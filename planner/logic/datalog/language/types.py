@@ -1,9 +1,7 @@
-"""Column types: every variable has one type, and the operands of comparisons and computations fit.
-
-A type is a kind of its base. Two columns may share a variable when one's type is a kind of the other's; `any` goes
-with all, but a value that only `any` columns give cannot go to a typed column before a test by `is_number` or
-`is_symbol`.
-"""
+"""Column types: every variable has one type, and the operands of comparisons and computations have matching types. A
+type is a subtype of its base. Two columns may share a variable if the type of one is a subtype of the other's. `any`
+matches all types, but a value that comes only from `any` columns needs a test by `is_number` or `is_symbol` before it
+is used in a typed column."""
 
 from __future__ import annotations
 
@@ -45,8 +43,8 @@ def fits_column(constant: Constant, column: ColumnType) -> bool:
 
 
 class RuleTypes:
-    """The types of the variables of one rule. `bound` holds what positive literals and computations give; the compiler
-    relies on it. Locals of different aggregates have different names (link.py)."""
+    """The types of the variables of one rule. `bound` has the types from positive literals and computations, on which
+    the compiler relies. Locals of different aggregates have different names (link.py)."""
 
     def __init__(
         self, head: Atom | None, body: tuple[Literal, ...], predicates: Mapping[str, Predicate], span: Span
@@ -57,7 +55,7 @@ class RuleTypes:
         self.problems: list[Diagnostic] = []
         self._bind(body)
 
-    # -------- what gives types
+    # -------- sources of types
 
     def _bind(self, body: tuple[Literal, ...]) -> None:
         for literal in body:
@@ -102,7 +100,7 @@ class RuleTypes:
                 self.where[argument.name] = str(literal)
 
     def _outputs(self, literal: Builtin) -> list[ColumnType | None]:
-        """The types of what a built-in relation gives; None for one that is not known yet."""
+        """The types of a built-in relation's outputs; None for one that is not known yet."""
         if literal.relation != MEMBER:
             return [BASE_TYPES[kind] for _, kind in RELATIONS[literal.relation].outputs]
         kinds = [self.of(value) for value in literal.inputs]
@@ -120,13 +118,13 @@ class RuleTypes:
         if isinstance(term, Constant):
             kind = type(term.value)
             return SYMBOL if kind is str else ANY if kind is bool else NUMBER
-        if isinstance(term, RuleCall) and term.function in RELATIONS:  # a check whether it has rows
+        if isinstance(term, RuleCall) and term.function in RELATIONS:  # a test whether it has rows
             return ANY
         if isinstance(term, RuleCall) and term.function in FUNCTIONS:
             return BASE_TYPES[FUNCTIONS[term.function].result or "any"]
         return None
 
-    # -------- what needs types
+    # -------- uses of types
 
     def check(self) -> list[Diagnostic]:
         narrowed = dict(self.bound)
@@ -173,7 +171,7 @@ class RuleTypes:
                         self._error(f"sum adds numbers; {literal.expression} is a {kind.name}.", literal.expression)
 
     def _check_builtin(self, literal: Builtin) -> None:
-        """Its inputs fit, and so do its outputs as far as they are already known."""
+        """Check its inputs, and those of its outputs that are already known."""
         outputs = self._outputs(literal)
         if literal.relation == MEMBER:
             (subject,) = literal.outputs
@@ -219,7 +217,7 @@ class RuleTypes:
             )
 
     def _fits(self, argument: Term, wanted: ColumnType, place: str, is_head: bool = False) -> None:
-        """A term in a column: its type is related, and (in a head) known to be right."""
+        """Check a term in a column: its type must be related and, in a head, certain."""
         kind = self.of(argument)
         if kind is None:
             return

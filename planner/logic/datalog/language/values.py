@@ -1,9 +1,6 @@
 """Values of columns: `str` (symbol), `int` or, where it is not whole, `Fraction` (number); in columns of type any also
-truth values.
-
-Python holds 1, True and 1.0 for equal, so a set of tuples would merge them. Inside the engine truth values and
-fractions are therefore wrapped: `encode` on the way in, `decode` on the way out. Strings and whole numbers stay.
-"""
+bools. For Python 1, True and 1.0 are equal, so a set of tuples would merge them. Inside the engine, bools and fractions
+are therefore wrapped: `encode` on the way in, `decode` on the way out. Strings and whole numbers stay."""
 
 from __future__ import annotations
 
@@ -16,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Truth:
-    """A truth value. There are two: TRUE and FALSE."""
+    """A bool: TRUE or FALSE."""
 
     __slots__ = ("value",)
 
@@ -40,9 +37,8 @@ LARGEST_EXPONENT = 10_000
 
 
 class Fraction:
-    """A number that is not whole, as an exact decimal; also a whole one that is written with a point: `1.0` in a rule
-    is another constant than `1`. Computed numbers are ints whenever they are whole. Compares with ints by size, but
-    equals none."""
+    """A number that is not whole, as an exact decimal, or a whole number written with a decimal point: in a rule, `1.0`
+    differs from `1`. Computed numbers are ints whenever they are whole. Compares with ints by size, but equals none."""
 
     __slots__ = ("value",)
     value: Decimal
@@ -155,7 +151,7 @@ def encode(value: Any) -> Value:
 
 
 def decode(value: Value) -> str | int | float | bool | Decimal:
-    """The plain Python value (and JSON value) of a column; of a fraction a float where that prints the same."""
+    """The plain Python value (and JSON value) of a column; for a fraction a float, if that prints the same."""
     if type(value) is Truth:
         return value.value
     if type(value) is Fraction:
@@ -179,21 +175,21 @@ def _rank(value: Value) -> tuple[Any, ...]:
 
 
 def sorted_rows(rows: Iterable[Row]) -> list[Row]:
-    """The rows in that order."""
+    """The rows in the order of sort_key."""
     rows = list(rows)
     if any(type(value) is Fraction for row in rows for value in row):
         return sorted(rows, key=sort_key)
     try:
-        return sorted(rows)  # agrees with sort_key wherever Python compares at all
+        return sorted(rows)  # agrees with sort_key if Python can compare the rows
     except TypeError:
         return sorted(rows, key=sort_key)
 
 
-# Paths into structures, as people write them: `tags.Name`, `Statement[0].Effect`.
+# Paths within values, as in configurations: `tags.Name`, `Statement[0].Effect`.
 
 
 def member(path: str, name: str) -> str:
-    """The path of a named part: `tags.Name`, or `tags["a.b"]` where the name is not a plain one."""
+    """The path of a named part: `tags.Name`, or `tags["a.b"]` if the name is not plain."""
     if name.isidentifier() or name.replace("-", "_").isidentifier():
         return f"{path}.{name}" if path else name
     escaped = name.replace("\\", "\\\\").replace('"', '\\"')

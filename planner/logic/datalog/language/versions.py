@@ -77,6 +77,6 @@ def _number(text: Value, place: int) -> int | None:
 
 
 def version_prerelease(text: Value) -> str | None:
-    """The part after the hyphen: rc1 of 2.0.0-rc1; "" of a release."""
+    """The part after the hyphen: rc1 of 2.0.0-rc1; "" for a release."""
     result = version(text)
     return None if result is None else result.prerelease

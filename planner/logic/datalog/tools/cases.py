@@ -11,12 +11,10 @@
     reference("a", "a", "input").
     .want none edge.
 
-`.given "PATH"` adds the facts of a plan, a state or a configuration, where the program that runs the case can read it.
-
-Facts before the first `.case` are given in every case. They may be of any predicate: one that rules derive then holds
-in addition to the derived rows. A predicate that `.want` names has exactly the rows that are wanted, all others are
-not looked at; `.want none` wants no row. `.want` takes several tuples separated by commas, and may be repeated.
-"""
+`.given "PATH"` adds the facts of a plan, a state or a configuration, if the program that runs the case can read it.
+Facts before the first `.case` are given in every case. They may be of any predicate; those of derived predicates hold
+in addition to the derived rows. A predicate in `.want` must have exactly the wanted rows; other predicates are not
+checked; `.want none` wants no rows. `.want` takes several tuples separated by commas, and may be repeated."""
 
 from __future__ import annotations
 
@@ -38,7 +36,7 @@ from planner.logic.datalog.language.values import Row, encode, sorted_rows
 
 @frozen
 class Case:
-    """One case: its facts, and for each predicate that it wants something of exactly the rows it wants."""
+    """A case: its facts, and for each wanted predicate exactly the wanted rows."""
 
     name: str
     facts: FactBase
@@ -51,7 +49,7 @@ class Case:
 
 @frozen
 class Mismatch:
-    """A predicate of a case that came out otherwise: rows that should hold and do not, rows that should not and do."""
+    """A predicate of a case with unexpected rows: those missing, and those that should not hold."""
 
     case: Case
     predicate: str
@@ -60,8 +58,8 @@ class Mismatch:
 
 
 def load_cases(program: RuleProgram, name: str, text: str, space: str = "") -> tuple[list[Case], list[Diagnostic]]:
-    """The cases of a file, checked against the declarations of the program. They call the predicates of a name space
-    as its own files do; those of others by import, or by their whole names."""
+    """The cases of a file, checked against the declarations of the program. They name the predicates of their name
+    space as its files do, and those of others by import or by full name."""
     file, diagnostics = parse_rules(name, text)
     reader = _CaseReader(program, space)
     reader.read(file.statements)

@@ -1,6 +1,6 @@
-"""Coverage of rules by cases: for each rule whether it derives something in one, for each of its literals whether it
-holds in one and fails in one, the literals before it holding. A literal that never fails could be left out without any
-case failing; one that never holds is dead, or untested."""
+"""Coverage of rules by cases: for each rule whether it derives something in a case; for each of its literals whether it
+holds in a case, and fails in a case in which all earlier literals hold. A literal that never fails could be removed
+without failing a case; one that never holds is dead or untested."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MOST_FOLLOWED = 100
 @define
 class LiteralCoverage:
     """A literal of a rule: its text, and whether it held and failed in some case. `chooses`: it can fail, because it
-    tests values of the literals before it; others only give variables their values."""
+    tests values of earlier literals; others only assign values to variables."""
 
     text: str
     chooses: bool
@@ -35,12 +35,12 @@ class LiteralCoverage:
 
     @property
     def ways(self) -> int:
-        """How many ways it can go."""
+        """The number of possible results: holds, and perhaps fails."""
         return 2 if self.chooses else 1
 
     @property
     def taken(self) -> int:
-        """How many of them it went."""
+        """The number of these results that occurred."""
         return self.held + (self.failed and self.chooses)
 
 
@@ -57,12 +57,12 @@ class RuleCoverage:
 
     @property
     def covered(self) -> int:
-        """How many of the ways literals can go were taken."""
+        """The number of the literals' possible results that occurred."""
         return sum(literal.taken for literal in self.literals)
 
     @property
     def ways(self) -> int:
-        """How many there are: each literal holds, and those that choose fail."""
+        """The number of possible results: each literal can hold, and those that choose can fail."""
         return sum(literal.ways for literal in self.literals)
 
 
@@ -96,7 +96,7 @@ class _Watch:
         return cls(rule, ordered, outer, seen)
 
     def look(self, relations: Relations) -> None:
-        """Follow the literals, one after the other, in one database."""
+        """Record, for each literal in turn, whether it holds and fails in one database."""
         known: list[Assignment] = [{}]
         for literal in self.ordered:
             after: list[Assignment] = []
@@ -119,10 +119,9 @@ def _chooses(literal: Literal, bound: set[str]) -> bool:
     return not isinstance(literal, Aggregate) or names(literal.result) <= bound
 
 
-# Mutants: rules with one small mistake each. Good cases notice every one of them: some case comes out otherwise.
-#
-# A mutant leaves out a literal, or `not`, turns a comparison around its border, or changes a constant. Those that are
-# no longer rules (a variable without a value) do not count.
+# Mutants: rules with one small mistake each. Good cases detect every mutant, because at least one case fails. A mutant
+# omits a literal or `not`, changes the boundary of a comparison, or changes a constant. Mutants that are not valid
+# rules (such as a variable without a value) do not count.
 
 
 _TURNED = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "=": "!=", "!=": "="}
@@ -179,7 +178,7 @@ def _of_literal(rule: Rule, text: str, literal: syntax.Literal, may_go: bool) ->
 
 
 def _with_comma(text: str, start: int, end: int) -> tuple[int, int]:
-    """The place of a literal, with the comma behind it, or else the one before."""
+    """The place of a literal with the comma after it, otherwise with the comma before it."""
     for _, word, at, until in tokens_of(text[end : end + 200]):
         if word == ",":
             return start, end + until
@@ -204,7 +203,7 @@ def _turn(rule: Rule, text: str, literal: syntax.Comparison) -> Iterator[Mutant]
 
 
 def _compares(literal: syntax.Comparison) -> bool:
-    """Whether an equation compares with a constant, and does not give a name to a value."""
+    """Whether an equation compares with a constant, rather than naming a value."""
     return any(isinstance(side, syntax.Constant) for side in literal.children())
 
 
@@ -215,7 +214,7 @@ def _constants(literal: syntax.Literal) -> list[syntax.Constant]:
 
 
 def _other(constant: syntax.Constant) -> str:
-    """Another constant of the kind."""
+    """Another constant of the same type."""
     value = constant.value
     if isinstance(value, bool):
         return "false" if value else "true"

@@ -41,8 +41,8 @@ def describe(program: RuleProgram) -> dict[str, Description]:
 
 
 class Read(NamedTuple):
-    """`reader` is derived from `read`; `how` is positive, negation, aggregate or native (the last three need all of
-    `read` to be derived before)."""
+    """`reader` is derived from `read`; `how` is positive, negation, aggregate or native (the last three need all rows
+    of `read`)."""
 
     reader: str
     read: str
@@ -51,8 +51,9 @@ class Read(NamedTuple):
 
 @frozen
 class PredicateGraph:
-    """`levels` gives each predicate the number of complete relations that must lie below it: a positive read stays on
-    the level, any other one is at least one level lower. `recursive` are the predicates that depend on themselves."""
+    """`levels` has the level of each predicate: the number of relations below it that must be complete first. A
+    positive read can be on the same level; any other one is at least one level lower. `recursive` are the predicates
+    that depend on themselves."""
 
     levels: dict[str, int]
     recursive: frozenset[str]
@@ -92,7 +93,7 @@ def predicate_graph(program: RuleProgram, of: str | None = None) -> PredicateGra
 
 @frozen
 class PredicateStatistics:
-    """`rows` hold in the end; `rounds` is 0 outside recursion; `seconds` is the time of its rules, indexes
+    """`rows` is their final number; `rounds` is 0 outside recursion; `seconds` is the time of its rules, indexes
     included, or of the native operator."""
 
     name: str
@@ -103,7 +104,7 @@ class PredicateStatistics:
 
 @frozen
 class RuleStatistics:
-    """`produced` counts the rows that the rule's evaluations gave, those known already included."""
+    """`produced` is the number of rows that the rule returned, including those already known."""
 
     rule: Rule
     produced: int

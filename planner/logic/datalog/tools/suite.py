@@ -1,10 +1,7 @@
-"""Running files of cases: each case in a process of its own, with limits of time and memory; and the question whether
-every rule that denies is tested both ways.
-
-A rule whose head is a verdict (`deny`, `warn`) is only trusted with two cases of one file: one that wants what the rule
-derives, and one in which nothing is denied. The first alone would also hold for a rule that denies everything, the
-second alone for one that denies nothing.
-"""
+"""Runs files of cases, each case in a separate process with limits of time and memory, and checks that every rule that
+denies is tested both ways. A rule whose head is a verdict (`deny`, `warn`) needs two cases in one file: one that wants
+its result, and one in which nothing is denied. The first alone would also hold for a rule that denies everything, the
+second alone for a rule that denies nothing."""
 
 from __future__ import annotations
 
@@ -36,7 +33,7 @@ MOST_ROWS = 20
 
 
 class CaseDifference(NamedTuple):
-    """A predicate that came out otherwise: the first rows that are missing or too many, and how many there are."""
+    """A predicate with unexpected rows: the first missing and the first superfluous rows, and their numbers."""
 
     predicate: str
     missing: tuple[Row, ...]
@@ -47,8 +44,8 @@ class CaseDifference(NamedTuple):
 
 @frozen
 class CaseResult:
-    """The result of a case. `fired` are the names of the rules that derived something; `problem` is why it could not be
-    run to its end."""
+    """The result of a case. `fired` are the names of the rules that derived something; `problem` is the reason why it
+    could not be completed."""
 
     case: Case
     differences: tuple[CaseDifference, ...] = ()
@@ -61,20 +58,20 @@ class CaseResult:
 
 
 def bounded(work: Callable[[], T], seconds: float, problem: Callable[[str], Diagnostic]) -> T:
-    """The result of `work()` from a process of its own. Raises Failure with `problem("time")` or `problem("memory")`
-    when that is too much, and the one that `work` raises."""
+    """The result of `work()`, computed in a separate process. Raises Failure with `problem("time")` or
+    `problem("memory")` if a limit is exceeded, and any Failure that `work` raises."""
     try:
         return run_limited(work, seconds)
     except Failure as failure:
         (first, *_others) = failure.diagnostics
-        if first.code in ("query.time", "query.memory"):  # in the words of a question, which this is not
+        if first.code in ("query.time", "query.memory"):  # this message is worded for queries
             raise Failure(problem(first.code.removeprefix("query."))) from None
         raise
 
 
 def try_out(program: RuleProgram, facts: FactBase, want: Iterable[str] | None, files: str) -> None:
     """Evaluate rules that are not the product's own in a separate process first, so that they cannot hang this one or
-    take all memory. `files` names their origin. Raises Failure when they need too much."""
+    take all memory. `files` names their origin. Raises Failure if they exceed a limit."""
     wanted = None if want is None else tuple(want)
 
     def problem(what: str) -> Diagnostic:
@@ -91,8 +88,8 @@ def try_out(program: RuleProgram, facts: FactBase, want: Iterable[str] | None, f
 
 
 def run(program: RuleProgram, cases: Iterable[Case], seconds: float, derive: Derive | None = None) -> list[CaseResult]:
-    """Run cases one after the other, each at most so many seconds long. `derive` gives what holds in a case; without,
-    the program derives it from the facts of the case."""
+    """Run cases one after the other, each for at most this number of seconds. `derive` returns the derivations for a
+    case; by default the program derives them from its facts."""
     program.functions, program.rules  # noqa: B018  made here once, not in each process
     return [_outcome(program, case, seconds, derive or derive_case) for case in cases]
 
@@ -121,7 +118,7 @@ def _outcome(program: RuleProgram, case: Case, seconds: float, derive: Derive) -
 def _evaluated(program: RuleProgram, case: Case, derive: Derive) -> tuple[tuple[CaseDifference, ...], frozenset[str]]:
     try:
         database = derive(program, case)
-    except ValueError as problem:  # facts that no column can hold
+    except ValueError as problem:  # facts with values that no column can have
         raise Failure(error("rules.case", "Invalid fact", f"{problem}.", case.span)) from None
     differences = [
         CaseDifference(m.predicate, m.missing[:MOST_ROWS], m.unexpected[:MOST_ROWS], len(m.missing), len(m.unexpected))
@@ -132,7 +129,7 @@ def _evaluated(program: RuleProgram, case: Case, derive: Derive) -> tuple[tuple[
 
 
 def untested(rules: Iterable[Rule], files: Sequence[Sequence[CaseResult]]) -> list[Diagnostic]:
-    """The rules for a verdict that lack one of their two cases. `files` are the outcomes, file by file."""
+    """The rules for a verdict that lack one of their two cases. `files` has the results of each file."""
     return [d for rule in rules if rule.head.predicate in VERDICTS for d in _untested(rule, files)]
 
 
