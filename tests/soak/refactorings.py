@@ -34,6 +34,7 @@ from planner.foundation.vocabulary.diagnostic import Failure
 from planner.operations.options import OperationOptions
 from planner.operations.plan import plan
 from planner.workflows.editor import refactoring
+from planner.workflows.editor.adoption import adopt
 from planner.workflows.editor.extraction import extract_module
 from planner.workflows.editor.inlining import inline_module
 
@@ -65,8 +66,7 @@ def run_one(seed: int, kinds: Counter[str], verbose: bool = False) -> list[str]:
             result = made()
         except Failure as failure:
             kinds[f"{kind}: {failure.diagnostics[0].summary}"] += 1
-            if verbose:
-                print(seed, words, *(f"{one.summary}: {one.detail}" for one in failure.diagnostics), sep="\n  ")
+            report(verbose, seed, words, failure)
             continue
         refactoring.write(options, result, words)
         kinds[kind] += 1
@@ -77,6 +77,39 @@ def run_one(seed: int, kinds: Counter[str], verbose: bool = False) -> list[str]:
         refactoring.undo(options)
     if texts() != before:
         problems.append(f"seed {seed}: not taken back")
+    return [*problems, *adopted(seed, options, kinds, verbose)]
+
+
+def report(verbose: bool, seed: int, words: list[str], failure: Failure) -> None:
+    """Print why a refactoring was refused."""
+    if verbose:
+        print(seed, words, *(f"{one.summary}: {one.detail}" for one in failure.diagnostics), sep="\n  ")
+
+
+def adopted(seed: int, options: OperationOptions, kinds: Counter[str], verbose: bool) -> list[str]:
+    """The mistakes of adopting all objects of a state in a directory without configuration."""
+    known = {address for address in addresses(options) if not address.startswith("module.")}
+    contents = texts()
+    for name in contents:
+        if name.endswith((".tf", ".tfvars")):
+            os.remove(name)
+    problems = []
+    try:
+        made, _ = adopt(options, [], "adopted.tf")
+    except Failure as failure:
+        kinds[f"adopt: {failure.diagnostics[0].summary}"] += 1
+        report(verbose, seed, ["adopt"], failure)
+    else:
+        refactoring.write(options, made, ["adopt"])
+        kinds["adopt"] += 1
+        planned = plan(options, Hooks()).complete
+        left = [c.address for c in planned.plan.changes if c.action != "no-op"] if planned is not None else ["fails"]
+        problems = [f"seed {seed}: adopted {name}" for name in left if name == "fails" or name in known]
+        refactoring.undo(options)
+        if Path("adopted.tf").exists():
+            problems.append(f"seed {seed}: adopted, and not taken back")
+    for name, data in contents.items():
+        Path(name).write_bytes(data)
     return problems
 
 

@@ -78,6 +78,37 @@ def refactor_count_to_for_each(arguments: Arguments, terminal: Terminal) -> int:
 
 
 @command(
+    "[options] [ADDRESS...]",
+    """Writes configuration for objects that have none: those of the state, and the targets of import blocks. Instances
+become a count or for_each, values of other objects references, and values that repeat variables. Arguments are left
+out where the provider sets the same value itself.
+
+The file is written only if a plan with it leaves the objects as they are. `planner refactor undo` removes it.
+
+  planner refactor adopt
+  planner refactor adopt aws_vpc.main -to=network.tf""",
+    (Flag("to", "string", "The new file (default: adopted.tf).", "adopted.tf", value="FILE"), *_FLAGS),
+)
+def refactor_adopt(arguments: Arguments, terminal: Terminal) -> int:
+    """0 when the file is written, 1 on errors, and when an object would change."""
+    from planner.workflows.editor.adoption import adopt
+
+    notes: list[str] = []
+
+    def adoption(calls: Making) -> Refactoring:
+        made, more = adopt(calls.options, arguments.words, arguments["to"])
+        notes.extend(more)
+        return made
+
+    outcome = "The plan leaves these objects as they are."
+    flags = [f"-to={arguments['to']}"]
+    code = _carry_out(arguments, terminal, adoption, flags, needs_configuration=False, outcome=outcome)
+    for note in notes:
+        terminal.out(note)
+    return code
+
+
+@command(
     "-to=DIR ADDRESS...",
     """Moves resources, data sources, module calls and local values of one module into a new module in the directory
 DIR, and calls it. Local values that only these use come along. The new module gets variables for what it needs,
@@ -154,10 +185,12 @@ def _carry_out(
     terminal: Terminal,
     refactoring: Callable[[Making], Refactoring],
     flags: Sequence[str] = (),
+    needs_configuration: bool = True,
+    outcome: str = "The plan does not change.",
 ) -> int:
     from planner.workflows.editor.refactoring import write
 
-    calls = plan_calls(Making, arguments, needs_configuration=True)
+    calls = plan_calls(Making, arguments, needs_configuration=needs_configuration)
     made = refactoring(calls)
     terminal.out(made.diff())
     for old, new in made.moved:
@@ -167,8 +200,8 @@ def _carry_out(
         terminal.out(f"The plan does not check the edits in: {names}")
     number = f"{len(made.shown_paths)} file{'s' if len(made.shown_paths) != 1 else ''}"
     if arguments["dry-run"]:
-        terminal.out(f"The plan does not change. {number} would be written.")
+        terminal.out(f"{outcome} {number} would be written.")
         return 0
     write(calls.options, made, [arguments.command.partition(" ")[2], *arguments.words, *flags])
-    terminal.out(f"The plan does not change. {number} written; planner refactor undo takes it back.")
+    terminal.out(f"{outcome} {number} written; planner refactor undo takes it back.")
     return 0

@@ -120,7 +120,7 @@ def count_to_for_each(options: OperationOptions, address: str) -> Refactoring:
     workspace = workspace_of(options)
     target, module = target_of(workspace, options.directory, address)
     check_renamable(workspace, target)
-    before = _plan(options)
+    before = plan_or_fail(options)
 
     def elements_of(path: str, listed: Expression) -> list[str] | None:
         is_root = target.directory == os.path.abspath(options.directory)
@@ -248,7 +248,7 @@ def check(
             raise refusal(f"{os.path.relpath(path)} is not plain UTF-8 text.")
         if path not in texts:
             texts[path] = with_edits(text, changes)
-    before = before if before is not None else _plan(options)
+    before = before if before is not None else plan_or_fail(options)
     for path, new in _with_links(texts, before).items():
         workspace.opened.put(uri_of(path), TextDocument(new or ""))
     try:
@@ -258,16 +258,16 @@ def check(
             former[path], texts[path] = _text(path), new
             workspace.opened.put(uri_of(path), TextDocument(new or ""))
         with view(workspace.overlay()):
-            after = _plan(options)
+            after = plan_or_fail(options)
     except Failure as failure:
         why = refusal("With the edits, no plan can be made. Nothing was written.")
         raise Failure([*why.diagnostics, *failure.diagnostics]) from None
-    differences = dict(_differences(before.plan, after.plan, back))
-    differences = {name: detail for name, detail in differences.items() if gone is None or not gone.match(name)}
-    if differences:
-        if unsteady := dict(_differences(before.plan, _plan(options).plan, str)):
+    all_different = differences(before.plan, after.plan, back)
+    different = {name: detail for name, detail in all_different if gone is None or not gone.match(name)}
+    if different:
+        if unsteady := dict(differences(before.plan, plan_or_fail(options).plan, str)):
             raise refusal(f"Plans without the edits differ, too: in {', '.join(unsteady)}. Nothing was written.")
-        raise Failure([error("refactor.changes", "The plan would change", detail) for detail in differences.values()])
+        raise Failure([error("refactor.changes", "The plan would change", detail) for detail in different.values()])
     pending = {(c.previous_address, c.address) for c in before.plan.changes}
     moves = ((c.previous_address, c.address) for c in after.plan.changes if c.previous_address not in ("", c.address))
     moved = tuple(dict.fromkeys(move for move in moves if move not in pending))
@@ -290,7 +290,7 @@ def _with_links(texts: Mapping[str, str | None], made: MadePlan[Any]) -> dict[st
     return {**links, **texts}
 
 
-def _plan(options: OperationOptions) -> MadePlan[Any]:
+def plan_or_fail(options: OperationOptions) -> MadePlan[Any]:
     """Raises Failure where none can be made."""
     planned = plan(options, Hooks())
     if planned.complete is None:
@@ -298,7 +298,7 @@ def _plan(options: OperationOptions) -> MadePlan[Any]:
     return planned.complete
 
 
-def _differences(before: Plan, after: Plan, back: Callable[[str], str]) -> Iterator[tuple[str, str]]:
+def differences(before: Plan, after: Plan, back: Callable[[str], str]) -> Iterator[tuple[str, str]]:
     """The changes that are not in both plans: names, and words."""
     old, new = _actions(before, str), _actions(after, back)
     for name in sorted(old.keys() | new.keys()):

@@ -1,0 +1,430 @@
+"""`adopt`: configuration for objects that have none, those of the state and those of import blocks.
+
+The blocks start with the arguments that are required or set, and get the others that a plan shows to be needed. Values
+of one object that another has become references, and values that repeat become variables."""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from planner.engine.plan.generated_config import attributes_text
+from planner.foundation.support.disk import path_exists, view
+from planner.foundation.values.schema import AttributeSchema, BlockSchema
+from planner.foundation.values.value import SENSITIVE, Null, Value, unmark, unmark_deep
+from planner.foundation.vocabulary.address import format_key, quote, valid_identifier
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
+from planner.foundation.vocabulary.provider_address import ProviderConfiguration, parse_provider_configuration
+from planner.foundation.vocabulary.records import evolve
+from planner.language.config.named_values import MODULE_ARGUMENTS, MODULE_BLOCKS
+from planner.language.syntax.body import Attribute, Block, NativeBody
+from planner.language.syntax.files import load_text
+from planner.language.syntax.format import format_text
+from planner.language.syntax.nodes import Literal, ObjectItem
+from planner.logic.model.plan import ResourceChange
+from planner.operations.options import OperationOptions
+from planner.operations.plan import MadePlan
+from planner.workflows.editor.key_edits import refusal
+from planner.workflows.editor.pieces import Changes, free_name, with_edits
+from planner.workflows.editor.refactoring import Refactoring, differences, plan_or_fail, workspace_of
+from planner.workflows.editor.symbols import nodes
+from planner.workflows.editor.texts import TextDocument, uri_of
+
+_ROUNDS = 6
+"""plans until the arguments have to be complete"""
+_REPEATED = 3
+"""blocks with the same value of an argument, from which on it becomes a variable"""
+_LONG = 8
+"""characters of a value that is not equal to another by accident"""
+_WIDE = 80
+"""characters of a list in one line"""
+_PREFERRED = ("id", "arn", "self_link", "name")
+_IDENTITY = re.compile(r"(?:.*_)?(?:id|arn|self_link|uuid)\Z")
+"""attributes whose values identify an object"""
+_NULL_LINE = re.compile(r"(?m)^[ ]*[\w-]+[ ]*=[ ]*null\n")
+
+
+def adopt(options: OperationOptions, addresses: Sequence[str], to: str) -> tuple[Refactoring, list[str]]:
+    """Write configuration for objects without it (all, or those of the resources that are named) into a new file, and
+    return it with notes. Raises Failure."""
+    path = os.path.join(os.path.abspath(options.directory), to)
+    if path_exists(path) or not to.endswith((".tf", ".tofu")):
+        raise refusal(f"{to} exists already, or its name does not end with .tf: name a new file with -to=FILE.")
+    with tempfile.TemporaryDirectory() as folder:
+        generating = evolve(options, generate_config_out=os.path.join(folder, "generated.tf"))
+        before = plan_or_fail(generating)
+    return _Adoption(options, before, addresses, path).result()
+
+
+class _NewResource:
+    """A resource to be declared: its instances by key, with the values that they have."""
+
+    def __init__(self, change: ResourceChange, schema: BlockSchema) -> None:
+        self.address, self.type, self.name = change.resource_address, change.type, change.name
+        self.schema = schema
+        self.provider: ProviderConfiguration = parse_provider_configuration(change.provider)
+        self.instances: dict[Any, dict[str, Value]] = {}
+        self.included = {name for name, one in schema.attributes.items() if one.required}
+        self.sensitive: dict[str, str] = {}
+        """variables by argument"""
+
+    def add(self, change: ResourceChange) -> None:
+        """Add an instance."""
+        value = change.before if change.before.__class__ is dict else change.after
+        plain = unmark(value)[0]
+        self.instances[change.key] = plain if isinstance(plain, dict) else {}
+        for name, schema in self.schema.attributes.items():
+            if schema.optional and not schema.computed and not _is_empty(self.instances[change.key].get(name)):
+                self.included.add(name)
+
+    def include(self, names: Iterable[str]) -> bool:
+        """Add arguments; whether any is new."""
+        known = {name for name in names if self._may_set(name)}
+        has_more = not known <= self.included
+        self.included |= known
+        return has_more
+
+    def include_all(self) -> bool:
+        """Add all arguments with a value; whether any is new."""
+        return self.include(name for value in self.instances.values() for name in value if not _is_empty(value[name]))
+
+    def _may_set(self, name: str) -> bool:
+        schema = self.schema.attributes.get(name)
+        return schema is not None and (schema.required or schema.optional) and not schema.deprecated
+
+
+class _Adoption:
+    def __init__(self, options: OperationOptions, before: MadePlan[Any], addresses: Sequence[str], path: str) -> None:
+        self.options, self.before, self.path = options, before, path
+        self.notes: list[str] = []
+        self.root = before.loaded.config.root
+        self.objects: dict[str, _NewResource] = {}
+        self.variables: dict[str, str] = {}
+        """the blocks of new variables by name"""
+        self.inputs: dict[str, Any] = {}
+        """values of sensitive variables, for the plan"""
+        self._choose(addresses)
+        self._secrets = self._values(True)
+
+    def _choose(self, addresses: Sequence[str]) -> None:
+        """Collect the objects. Raises Failure."""
+        left = set(addresses)
+        for change in self.before.plan.changes:
+            is_without = change.reason == "delete_because_no_resource_config" and not change.deposed
+            if not is_without and change.generated_config is None:
+                continue
+            key = change.resource_address
+            if addresses and not {key, change.address} & set(addresses):
+                continue
+            left -= {key, change.address}
+            if change.module:
+                self.notes.append(f"{change.address} is left out: its module is not declared.")
+                continue
+            if key not in self.objects:
+                source = parse_provider_configuration(change.provider).source
+                schema = self.before.loaded.schemas.resource(source, change.mode, change.type)
+                assert schema is not None  # of an object that was planned
+                self.objects[key] = _NewResource(change, schema.block)
+            self.objects[key].add(change)
+        if left:
+            raise refusal(f"{', '.join(sorted(left))}: there is no such object without configuration.")
+        if not self.objects:
+            raise Failure([refusal("There are no objects without configuration.").diagnostics[0], *self._left_out()])
+        for one in self.objects.values():
+            keys = sorted(key for key in one.instances if isinstance(key, int))
+            if keys and keys != list(range(len(one.instances))):
+                raise refusal(f"The instances of {one.address} have gaps in their numbers, which count cannot have.")
+
+    def _left_out(self) -> Iterator[Diagnostic]:
+        yield from (error("refactor.impossible", "Cannot adopt", note) for note in self.notes)
+
+    def result(self) -> tuple[Refactoring, list[str]]:
+        """The file, if a plan with it changes none of the objects, and all others as before. Raises Failure."""
+        for number in range(_ROUNDS):
+            text = self._text()
+            try:
+                after = self._plan(text)
+            except Failure as failure:
+                if number == 0 and sum(one.include_all() for one in self._failing(text, failure)):
+                    continue
+                why = refusal("No plan can be made with the configuration for these objects. Nothing was written.")
+                raise Failure([*why.diagnostics, *failure.diagnostics]) from None
+            different = list(self._different(after))
+            if not different:
+                return self._outcome(text, after)
+            if not sum(one.include(names) for one, _, names in different):
+                break
+        details = [
+            f"{change.address} would get another value of {', '.join(sorted(names)) or 'nothing that is known'} "
+            f"({change.action}). Nothing was written."
+            for _, change, names in different
+        ]
+        raise Failure([error("refactor.changes", "The plan would change", detail) for detail in details])
+
+    def _plan(self, text: str) -> MadePlan[Any]:
+        workspace = workspace_of(self.options)
+        workspace.opened.put(uri_of(self.path), TextDocument(text))
+        with view(workspace.overlay()):
+            return plan_or_fail(evolve(self.options, inputs={**self.options.inputs, **self.inputs}))
+
+    def _failing(self, text: str, failure: Failure) -> list[_NewResource]:
+        """The objects whose blocks the errors are about; all where that is not known."""
+        subjects = [one.subject for one in failure.diagnostics if one.subject is not None]
+        name = os.path.basename(self.path)
+        lines = [one.start for one in subjects if os.path.basename(one.filename) == name]
+        body = _body(text)
+        hit = {
+            ".".join(label.value for label in block.labels)
+            for block in body.blocks
+            if any(block.start <= line <= block.end for line in lines)
+        }
+        return [one for key, one in self.objects.items() if key in hit] or list(self.objects.values())
+
+    def _different(self, after: MadePlan[Any]) -> Iterator[tuple[_NewResource, ResourceChange, set[str]]]:
+        """The objects that would change, and the arguments that differ."""
+        for change in after.plan.changes:
+            one = self.objects.get(change.resource_address)
+            if one is not None and not change.deposed and change.action != "no-op":
+                old, new = (unmark_deep(value)[0] for value in (change.before, change.after))
+                old, new = (value if isinstance(value, dict) else {} for value in (old, new))
+                yield (
+                    one,
+                    change,
+                    {name for name in old.keys() | new.keys() if repr(old.get(name)) != repr(new.get(name))},
+                )
+
+    def _outcome(self, text: str, after: MadePlan[Any]) -> tuple[Refactoring, list[str]]:
+        own = tuple(self.objects)
+        others = [
+            detail
+            for name, detail in differences(self.before.plan, after.plan, str)
+            if not any(name == one or name.startswith(f"{one}[") for one in own)
+        ]
+        if others:
+            raise Failure([error("refactor.changes", "The plan would change", detail) for detail in others])
+        for name in self.inputs:
+            self.notes.append(f"var.{name} is sensitive: set TF_VAR_{name} to the value that the state has.")
+        return Refactoring({self.path: text}, {self.path: None}), self.notes
+
+    # ---------------------------------------------------------------- the text
+
+    def _text(self) -> str:
+        self.variables, self.inputs = {}, {}
+        blocks = {key: self._block(one) for key, one in sorted(self.objects.items())}
+        blocks = dict(self._with_references(blocks))
+        blocks = self._with_variables(blocks)
+        required = list(self._requirements())
+        return "\n".join([*required, *(self.variables[name] for name in sorted(self.variables)), *blocks.values()])
+
+    def _requirements(self) -> Iterator[str]:
+        """The providers whose names do not imply them, where the configuration has no requirements yet."""
+        sources = {one.provider.source.rpartition("/")[2]: one.provider.source for one in self.objects.values()}
+        lines = [
+            f"    {name} = {{\n      source = {quote(source)}\n    }}\n"
+            for name, source in sorted(sources.items())
+            if self.root.provider_source(name) != source
+        ]
+        if lines and not self.root.required_providers:
+            yield format_text(f"terraform {{\n  required_providers {{\n{''.join(lines)}  }}\n}}\n")
+
+    def _block(self, one: _NewResource) -> str:
+        """The block of a resource with all of its instances."""
+        keys = sorted(one.instances, key=lambda key: (isinstance(key, str), key if key is not None else 0))
+        contents = [self._content(one, key) for key in keys]
+        if len({blocks for _, blocks in contents}) > 1:
+            raise refusal(f"The instances of {one.address} have different blocks, which one resource cannot have.")
+        names = [name for name in contents[0][0] if all(name in texts for texts, _ in contents)]
+        names += sorted({name for texts, _ in contents for name in texts} - {*names})
+        columns = {name: [texts.get(name, "null") for texts, _ in contents] for name in names}
+        varying = [name for name, column in columns.items() if len({*column}) > 1]
+        lines = []
+        if isinstance(keys[0], int):
+            lines.append(f"  count = {len(keys)}\n")
+        elif keys[0] is not None:
+            by_key = [name for name in varying if columns[name] == [quote(key) for key in keys]]
+            varying = [name for name in varying if name not in by_key]
+            lines.append(f"  for_each = {self._for_each(keys, {name: columns[name] for name in varying})}\n")
+            columns |= {name: ["each.key"] for name in by_key}
+            columns |= {name: [f"each.value.{name}" if len(varying) > 1 else "each.value"] for name in varying}
+        if isinstance(keys[0], int):
+            columns |= {name: [_list_text(columns[name])] for name in varying}
+        lines += (f"  {name} = {column[0]}\n" for name, column in columns.items())
+        return format_text(f"resource {quote(one.type)} {quote(one.name)} {{\n{''.join(lines)}{contents[0][1]}}}\n")
+
+    @staticmethod
+    def _for_each(keys: list[str], columns: dict[str, list[str]]) -> str:
+        if not columns:
+            return f"toset([{', '.join(map(quote, keys))}])"
+        rows = []
+        for number, key in enumerate(keys):
+            values = [f"{name} = {column[number]}" for name, column in columns.items()]
+            row = f"{{ {', '.join(values)} }}" if len(values) > 1 else next(iter(columns.values()))[number]
+            rows.append(f"    {key if valid_identifier(key) else quote(key)} = {row}\n")
+        return f"{{\n{''.join(rows)}  }}"
+
+    def _content(self, one: _NewResource, key: Any) -> tuple[dict[str, str], str]:
+        """The arguments of an instance by name, and its nested blocks."""
+        value = one.instances[key]
+        chosen = {name: one.schema.attributes[name] for name in sorted(one.included)}
+        hidden = {name: schema for name, schema in chosen.items() if _is_hidden(schema, value.get(name))}
+        shown = {name: schema for name, schema in chosen.items() if name not in hidden}
+        text = attributes_text(one.type, one.provider, evolve(one.schema, attributes=shown), value)
+        text = _NULL_LINE.sub("", text)
+        body = _body(text)
+        arguments = {n: text[a.expr.start : a.expr.end] for n, a in body.attributes.items()}
+        for name in hidden:
+            if not _is_empty(value.get(name)):
+                arguments[name] = self._secret(one, name, key, value[name])
+        blocks = "".join(f"  {text[block.start : block.end]}\n" for block in body.blocks)
+        return arguments, blocks
+
+    def _secret(self, one: _NewResource, name: str, key: Any, value: Value) -> str:
+        """The expression for a secret: that of another object, else a sensitive variable."""
+        plain = unmark_deep(value)[0]
+        hits = self._secrets.get(plain, ()) if isinstance(plain, str) else ()
+        hits = [hit for hit in hits if hit[0] != one.address and hit[3]]
+        if len({hit[:2] for hit in hits}) == 1 and len(plain) >= _LONG:
+            return f"{hits[0][1]}.{min((hit[2] for hit in hits), key=_preference)}"
+        suffix = re.sub(r"\W", "_", f"_{key}") if key is not None else ""
+        variable = self._free(f"{one.name}_{name}{suffix}")
+        self.variables[variable] = f"variable {quote(variable)} {{\n  sensitive = true\n}}\n"
+        self.inputs[variable] = plain
+        return f"var.{variable}"
+
+    def _free(self, name: str) -> str:
+        return free_name(name, (*self.variables, *self.root.variables, *MODULE_ARGUMENTS, *MODULE_BLOCKS))
+
+    # ---------------------------------------------------------------- references and variables
+
+    def _with_references(self, blocks: dict[str, str]) -> Iterator[tuple[str, str]]:
+        """The blocks with references to objects in the place of their values."""
+        known = self._values(False)
+        edges: dict[str, set[str]] = {}
+        for key, text in blocks.items():
+            depends_on = self._dependencies(key)
+            changes: Changes = []
+            for literal in _strings(_body(text)):
+                hits = [
+                    hit for hit in known.get(literal.value, ()) if hit[0] != key and (hit[3] or hit[0] in depends_on)
+                ]
+                hits = [hit for hit in hits if hit[3]] or hits
+                if len({hit[:2] for hit in hits}) != 1 or _leads(edges, hits[0][0], key):
+                    continue
+                target, base = hits[0][:2]
+                if target in depends_on or len(literal.value) >= _LONG:
+                    name = min((hit[2] for hit in hits), key=_preference)
+                    changes.append((literal.start, literal.end, f"{base}.{name}"))
+                    edges.setdefault(key, set()).add(target)
+            yield key, with_edits(text, changes)
+
+    def _values(self, secret: bool) -> dict[str, list[tuple[str, str, str, bool]]]:
+        """The objects that have a string, in arguments that are secret or not: (resource, the instance as it is
+        referred to, attribute, whether only the provider sets that)."""
+        result: dict[str, list[tuple[str, str, str, bool]]] = {}
+        for change in self.before.plan.changes:
+            key = change.resource_address
+            if change.module or change.deposed or change.mode != "managed":
+                continue
+            if key not in self.objects and key not in self.root.resources:
+                continue
+            source = parse_provider_configuration(change.provider).source
+            schema = self.before.loaded.schemas.resource(source, change.mode, change.type)
+            value = unmark(change.before if change.action != "create" else change.after)[0]
+            for name, one in schema.block.attributes.items() if schema is not None and isinstance(value, dict) else ():
+                item = unmark(value[name])[0] if name in value else None
+                if item.__class__ is str and len(item) > 1 and _is_hidden(one, value[name]) == secret:
+                    is_own = one.computed and (not one.optional or name == "id")
+                    result.setdefault(item, []).append((key, key + format_key(change.key), name, is_own))
+        return result
+
+    def _dependencies(self, key: str) -> set[str]:
+        """The resources that the state records as those that a resource depends on."""
+        resource = self.before.loaded.state.resources.get(key)
+        instances = resource.instances.values() if resource is not None else ()
+        return {one for instance in instances if instance.current is not None for one in instance.current.dependencies}
+
+    def _with_variables(self, blocks: dict[str, str]) -> dict[str, str]:
+        """The blocks with variables for values that many have."""
+        counts: Counter[tuple[str, str]] = Counter()
+        for text in blocks.values():
+            counts.update({(attribute.name, value) for attribute, value in _arguments(text)})
+        chosen: dict[tuple[str, str], str] = {}
+        for (name, value), number in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
+            if number >= _REPEATED and name not in {one for one, _ in chosen}:
+                variable = chosen[name, value] = self._free(name)
+                block = f"variable {quote(variable)} {{\n  type    = string\n  default = {quote(value)}\n}}\n"
+                self.variables[variable] = block
+        result = {}
+        for key, text in blocks.items():
+            hits = [(a, chosen.get((a.name, value))) for a, value in _arguments(text)]
+            changes = [(a.expr.start, a.expr.end, f"var.{variable}") for a, variable in hits if variable is not None]
+            result[key] = with_edits(text, changes)
+        return result
+
+
+def _list_text(texts: list[str]) -> str:
+    """The element of a list with the number of the instance."""
+    line = f"[{', '.join(texts)}][count.index]"
+    lines = "".join(f"    {text},\n" for text in texts)
+    return line if len(line) <= _WIDE and "\n" not in line else f"[\n{lines}  ][count.index]"
+
+
+def _preference(name: str) -> tuple[int, str]:
+    return _PREFERRED.index(name) if name in _PREFERRED else len(_PREFERRED), name
+
+
+def _identifies(hit: tuple[str, str, str, bool]) -> bool:
+    """Whether the value of an attribute is one that only a provider makes, for one object."""
+    return hit[3] and _IDENTITY.match(hit[2]) is not None
+
+
+def _leads(edges: dict[str, set[str]], start: str, end: str) -> bool:
+    """Whether there is a path from one to another."""
+    waiting, seen = [start], {start}
+    while waiting:
+        one = waiting.pop()
+        if one == end:
+            return True
+        waiting += edges.get(one, set()) - seen
+        seen |= edges.get(one, set())
+    return False
+
+
+def _is_empty(value: Value) -> bool:
+    """Whether a value is that of an argument which is not set."""
+    plain: Any = unmark(value)[0] if value is not None else None
+    if plain is None or plain.__class__ is Null:
+        return True
+    items = getattr(plain, "items", plain) if not isinstance(plain, dict) else plain
+    return plain in ("", 0) if isinstance(plain, (str, bool, int)) else not callable(items) and not items
+
+
+def _is_hidden(schema: AttributeSchema, value: Value) -> bool:
+    return schema.sensitive or (value is not None and SENSITIVE in unmark(value)[1])
+
+
+def _body(text: str) -> NativeBody:
+    body, _, _ = load_text(text.encode(), "adopted.tf", keep=False)
+    assert isinstance(body, NativeBody)  # text that was made here
+    return body
+
+
+def _strings(body: NativeBody) -> Iterator[Literal]:
+    """The literal strings in arguments; keys of objects are none."""
+    keys = {id(node.key) for node in nodes(body) if isinstance(node, ObjectItem)}
+    for node in nodes(body):
+        if isinstance(node, Literal) and isinstance(node.value, str) and id(node) not in keys:
+            yield node
+
+
+def _arguments(text: str) -> Iterator[tuple[Attribute, str]]:
+    """The arguments of a resource that are literal strings."""
+    for block in _body(text).blocks:
+        inner = block.body.attributes if isinstance(block, Block) and isinstance(block.body, NativeBody) else {}
+        for attribute in inner.values():
+            if isinstance(attribute.expr, Literal) and isinstance(attribute.expr.value, str) and attribute.expr.value:
+                yield attribute, attribute.expr.value

@@ -1,0 +1,151 @@
+"""`refactor adopt`: configuration for objects of the state and of import blocks, which plans then leave as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from cli.conftest import Ran
+
+from editor.test_refactoring import files
+
+Run = Callable[..., Ran]
+
+MAIN = """resource "terraform_data" "network" {
+  input = "production"
+}
+resource "terraform_data" "subnet" {
+  for_each         = { a = 1, b = 2 }
+  input            = { network = terraform_data.network.id, name = "subnet-${each.key}", number = each.value }
+  triggers_replace = "production"
+}
+resource "terraform_data" "zone" {
+  for_each = toset(["eu", "us"])
+  input    = each.key
+}
+resource "terraform_data" "server" {
+  count            = 3
+  input            = ["server ${count.index}", terraform_data.subnet["a"].id, "line\\nand $${more}"]
+  triggers_replace = "production"
+}
+resource "terraform_data" "plain" {
+  count            = 2
+  triggers_replace = "production"
+}
+resource "terraform_data" "secret" {
+  input = sensitive("s3cret")
+}
+resource "terraform_data" "kept" {
+  input = "production"
+}
+"""
+KEPT = MAIN[MAIN.index('resource "terraform_data" "kept"') :]
+TEXTS = """
+variable "triggers_replace" {
+  type    = string
+  default = "production"
+}
+---
+resource "terraform_data" "plain" {
+  count            = 2
+  triggers_replace = var.triggers_replace
+}
+---
+  for_each = {
+    a = {
+---
+    network = terraform_data.network.id
+---
+    ["server 0", terraform_data.subnet["a"].id, "line\\nand $${more}"],
+---
+  input = var.secret_input
+---
+resource "terraform_data" "zone" {
+  for_each = toset(["eu", "us"])
+  input    = each.key
+}
+"""
+
+
+@pytest.fixture
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, planner: Run) -> Path:
+    (tmp_path / "main.tf").write_text(MAIN)
+    monkeypatch.chdir(tmp_path)
+    assert planner("init").code == 0
+    assert planner("apply", "-auto-approve").code == 0
+    return tmp_path
+
+
+def test_objects_of_the_state_get_their_configuration_back(
+    state: Path, planner: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TF_VAR_secret_input", "s3cret")
+    for kept in (KEPT, ""):
+        (state / "main.tf").write_text(kept)
+        before = files(state)
+        done = planner("refactor", "adopt")
+        assert done.code == 0, done.err
+        text = (state / "adopted.tf").read_text()
+        for wanted in TEXTS.strip().split("\n---\n"):
+            assert wanted in text, text
+        assert "var.secret_input is sensitive: set TF_VAR_secret_input" in done.out
+        assert planner("fmt", "-check").code == 0
+        for _ in range(2):
+            assert planner("init").code == 0
+            assert "No changes" in planner("plan").out
+        assert planner("refactor", "undo").code == 0 and files(state) == before
+
+
+def test_single_objects_are_adopted_and_others_stay_planned(state: Path, planner: Run) -> None:
+    (state / "main.tf").write_text(KEPT)
+    done = planner("refactor", "adopt", "terraform_data.zone", "terraform_data.server", "-to=zones.tf")
+    assert done.code == 0, done.err
+    text = (state / "zones.tf").read_text()
+    assert text.count("resource ") == 2 and "terraform_data.subnet" not in text
+    assert "Plan: 0 to add, 0 to change, 6 to destroy" in planner("plan").out
+
+
+IMPORTS = """import {
+  to = terraform_data.a
+  id = "one"
+}
+import {
+  to = terraform_data.b
+  id = "two"
+}
+"""
+
+
+def test_targets_of_import_blocks_get_configuration(state: Path, planner: Run) -> None:
+    (state / "main.tf").write_text(MAIN + IMPORTS)
+    assert planner("plan").code == 1
+    done = planner("refactor", "adopt", "-to=imported.tf")
+    assert done.code == 0, done.err
+    assert (state / "imported.tf").read_text().count("resource ") == 2
+    assert "Plan: 2 to import, 0 to add, 0 to change, 0 to destroy." in planner("plan").out
+    assert planner("apply", "-auto-approve").code == 0 and "No changes" in planner("plan").out
+
+
+def test_what_cannot_be_adopted_is_refused(state: Path, planner: Run) -> None:
+    (state / "net").mkdir()
+    (state / "net" / "main.tf").write_text('resource "terraform_data" "inner" {}\n')
+    (state / "main.tf").write_text(MAIN + 'module "net" {\n  source = "./net"\n}\n')
+    assert planner("init").code == 0 and planner("apply", "-auto-approve").code == 0
+    (state / "main.tf").write_text(MAIN)
+    before = files(state)
+    for words, text in (
+        ([], "There are no objects without configuration"),
+        ([], "module.net.terraform_data.inner is left out: its module is not declared"),
+        (["terraform_data.network"], "there is no such object without configuration"),
+        (["-to=main.tf"], "exists already"),
+        (["-to=adopted.txt"], "does not end with .tf"),
+    ):
+        done = planner("refactor", "adopt", *words)
+        assert done.code == 1 and text in " ".join(done.err.split()), (words, done.err)
+    (state / "main.tf").write_text(KEPT)
+    assert planner("state", "rm", "terraform_data.server[1]").code == 0
+    assert "have gaps in their numbers" in " ".join(planner("refactor", "adopt", "terraform_data.server").err.split())
+    assert planner("refactor", "adopt", "terraform_data.zone", "-dry-run").code == 0
+    (state / "main.tf").write_text(MAIN)
+    assert files(state) == before
