@@ -4,6 +4,7 @@ state_access.py Opened, Stored), and each step is a type that has everything of 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from planner.foundation.support.disk import view
@@ -16,7 +17,7 @@ from planner.language.config.variables import RawValue, RawVariables, RootVariab
 from planner.language.syntax.body import Body, BodySchema, ExpectedBlock
 from planner.operations.encryption import UNENCRYPTED, Encryption, encryption_of
 from planner.operations.options import Options
-from planner.operations.providers_needed import provider_constraints
+from planner.operations.providers_needed import provider_constraints, reused_calls
 from planner.world.state.workspace import current_workspace, data_directory
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from planner.logic.model.plan import ResourceChange
     from planner.world.provider.interface import Provider
     from planner.world.provider.locate import Located, Locator
+    from planner.world.provider.plugin.kept_answers import KeptAnswers
+    from planner.world.provider.plugin.provider import PluginProvider
     from planner.world.state.model import State
 
 O = TypeVar("O", bound=Options, covariant=True)  # noqa: E741 -- the options that a step was made with
@@ -85,7 +88,15 @@ class ConfigurationReading(Generic[O]):
         options, begun = self.begun.options, self.begun
         encryption = encryption_of(self.config, begun.given, begun.workspace)
         defers = bool(getattr(options, "allow_deferral", False))
-        schemas = new_schemas(options.directory, self.config, options.offline, encryption, options.mocked, defers)
+        schemas = new_schemas(
+            options.directory,
+            self.config,
+            options.offline,
+            encryption,
+            options.mocked,
+            defers,
+            lambda: reused_calls(options),
+        )
         return grown(Loaded, begun, config=self.config, encryption=encryption, schemas=schemas, rules=self.rules)
 
 
@@ -179,23 +190,31 @@ def new_schemas(
     encryption: Encryption = UNENCRYPTED,
     mocked: bool = False,
     deferral_allowed: bool = False,
+    reused: Callable[[], frozenset[str]] | None = None,
 ) -> Schemas:
     """Schemas by provider; plugins are looked for from a directory, in versions that the configuration allows.
     `offline`: nothing but their schemas is used of them; `mocked`: their objects are made up. `encryption`: of the
-    states that data sources read. `deferral_allowed`: providers may defer objects."""
+    states that data sources read. `deferral_allowed`: providers may defer objects.
+    `reused`: the calls to plugins that may be answered as in an earlier command."""
     from planner.engine.evaluation.schemas import Schemas
     from planner.world.provider.registry import start_provider
 
     located: list[Any] = []
+    answers: dict[str, KeptAnswers | None] = {}
     extensions = {"store"} if config is not None and _uses_store(config) else set[str]()
 
     def start(address: str) -> Provider:
         seal_of = encryption.remote_state
         with view(None):  # also of a former configuration they are those that are installed now
-            provider = start_provider(address, locate, seal_of, deferral_allowed, extensions)
+            provider = start_provider(address, locate, seal_of, deferral_allowed, extensions, kept_answers)
         if provider.is_inline:
             return provider
         return _mocked(provider) if mocked else _offline(provider) if offline else provider
+
+    def kept_answers(plugin: PluginProvider) -> KeptAnswers | None:
+        if reused is not None and plugin.address not in answers:
+            answers[plugin.address] = plugin.answers_of(reused())
+        return answers.get(plugin.address)
 
     def locate(address: str) -> Located:
         if not located:

@@ -15,6 +15,7 @@ from planner.world.state.workspace import data_directory
 
 if TYPE_CHECKING:
     from planner.engine.evaluation.schemas import Schemas
+    from planner.operations.options import Options
     from planner.world.state.model import State
 
 
@@ -46,6 +47,23 @@ def asks_plugins(config: Config, state: State) -> bool:
     """Whether any provider but the builtin one has to do with a configuration, or with the objects of a state."""
     used = needed_providers(config).started
     return bool(used - {BUILTIN}) or any(BUILTIN not in r.provider for r in state.resources.values())
+
+
+def reused_calls(options: Options) -> frozenset[str]:
+    """The calls to plugins that may be answered as in an earlier command, by rules/renew/calls.dl. None, if the user
+    wants everything to be planned again."""
+    if os.environ.get("PLANNER_PLAN_ANEW"):
+        return frozenset()
+    from planner.logic.datalog.engine.evaluate import evaluate
+    from planner.logic.datalog.engine.fact_base import FactBuilder
+    from planner.logic.programs.rule_programs import product_program
+
+    facts = FactBuilder()
+    facts.add("running_command", getattr(options, "command", ""))
+    if getattr(options, "refresh", False):
+        facts.add("reads_objects")
+    derived = evaluate(product_program("renewal"), facts.build(), ["answer_is_reused"])
+    return frozenset(row[0] for row in derived["answer_is_reused"])
 
 
 def wake_providers(config: Config, schemas: Schemas) -> None:

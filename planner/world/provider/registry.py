@@ -21,6 +21,7 @@ from planner.world.state.encryption_seal import Seal
 
 if TYPE_CHECKING:
     from planner.world.provider.locate import Located
+    from planner.world.provider.plugin.kept_answers import KeptAnswers
     from planner.world.provider.plugin.provider import PluginProvider
 
 
@@ -30,11 +31,12 @@ def start_provider(
     seal_of: Callable[[str], Seal] | None = None,
     deferral_allowed: bool = False,
     extensions: Collection[str] = (),
+    kept: Callable[[PluginProvider], KeptAnswers | None] = lambda plugin: None,
 ) -> interface.Provider:
     """The provider with this source address. A plugin is found by `locate`, which raises Failure like this does, and
     its process is started when it is first needed. `seal_of`: how the state is kept that a data source reads, by its
     address. `deferral_allowed`: the provider may defer objects. `extensions`: blocks that the builtin provider has
-    besides those of OpenTofu."""
+    besides those of OpenTofu. `kept`: the answers of a plugin to earlier commands."""
     if address == BUILTIN:
         from planner.world.provider.builtin import BuiltinProvider
 
@@ -45,6 +47,7 @@ def start_provider(
             raise Failure(unavailable(address))
         plugin = _plugin(address, locate(address).binary)
     plugin.deferral_allowed = deferral_allowed
+    plugin.kept = kept(plugin)
     return plugin
 
 

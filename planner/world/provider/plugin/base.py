@@ -7,17 +7,17 @@ So each configuration has a process of its own, started by the first call that t
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
 from threading import RLock, Thread
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from planner.foundation.support import exact_json
 from planner.foundation.values.convert import path_text
 from planner.foundation.values.json_codec import CodecError, from_json
 from planner.foundation.values.operations import same_value
-from planner.foundation.values.paths import infinite_paths
+from planner.foundation.values.paths import infinite_paths, parts
 from planner.foundation.values.schema import BlockSchema, implied_type
 from planner.foundation.values.types import Type
 from planner.foundation.values.value import Null, Value, is_wholly_known
@@ -28,17 +28,22 @@ from planner.world.provider.interface import AttributeDiagnostic, ProviderSchema
 from planner.world.provider.plugin.answers import diagnostics, failure, kept_write_only
 from planner.world.provider.plugin.client import ClientClosedError, PluginClient
 from planner.world.provider.plugin.codec import decode, encode
+from planner.world.provider.plugin.messages import CALLS, messages
 from planner.world.provider.plugin.process import Attachment, PluginError
 from planner.world.provider.plugin.schema_parts import (
     DamagedSchema,
     MessageTable,
     SchemaParts,
     general_part,
+    identity_of,
     load_parts,
     store_parts,
     take_apart,
 )
 from planner.world.provider.plugin.schemas import Converted, action_schema, ephemeral_schema, read_type, resource_schema
+
+if TYPE_CHECKING:
+    from planner.world.provider.plugin.kept_answers import KeptAnswers
 
 _NOTHING = b"\xc0"  # null in MessagePack
 
@@ -50,6 +55,8 @@ class PluginBase:
     is_inline = False
     deferral_allowed = False
     """whether the plugin may defer objects and actions"""
+    kept: KeptAnswers | None = None
+    """answers of earlier commands"""
 
     def __init__(
         self,
@@ -67,6 +74,11 @@ class PluginBase:
         self._parts: SchemaParts | None = None
         self._keep_is_damaged = False
         self._is_configured = False
+        self._configuration = b""
+        """the request that configured the provider"""
+        self._late: dict[str, Any] | None = None
+        """the fields of a request that configured the provider earlier without a problem; it is sent again before the
+        first call that needs the process"""
         self._valid: set[tuple[str, str, bool, bytes]] = set()
         """valid configurations of objects: mode, type, whether the provider was configured when it validated them, and
         digest"""
@@ -82,6 +94,21 @@ class PluginBase:
                 self._asked = False
             return self._client
 
+    def _serving(self) -> PluginClient:
+        """The running plugin, configured if it will be. Raises PluginError, and ClientClosedError after `close`."""
+        if self.kept is not None:
+            self.kept.is_insufficient = True
+        client = self._started()
+        if self._late is not None:
+            with self._starting:
+                if self._late is not None:
+                    answer = client.call("ConfigureProvider", client.messages.Configuration(**self._late))
+                    problems = [d for d in diagnostics(answer.diagnostics) if d.severity == "error"]
+                    if problems:
+                        raise PluginError("\n\n".join(f"{d.summary}: {d.detail}" for d in problems))
+                    self._late = None
+        return client
+
     def _started(self) -> PluginClient:
         """The running plugin, whose schema has been requested. Raises PluginError."""
         client = self._client
@@ -96,8 +123,27 @@ class PluginBase:
             self._asked = True
             return client
 
+    @property
+    def _messages(self) -> Any:
+        """The message classes of the plugin's protocol. Raises PluginError."""
+        client = self._client
+        if client is not None:
+            return client.messages
+        with self._lock:
+            return messages(self._schema_parts().version)
+
+    def answers_of(self, calls: frozenset[str]) -> KeptAnswers | None:
+        """The answers to these calls that are kept of the plugin's file, None where none are."""
+        from planner.world.provider.plugin.kept_answers import KeptAnswers
+
+        identity = identity_of(self._keep_schema) if self._keep_schema is not None else None
+        return KeptAnswers(identity, calls) if identity is not None else None
+
     def wake(self) -> None:
-        """Start the process ahead of the first question, while this does something else."""
+        """Start the process ahead of the first question, while this does something else. Not if an earlier command
+        like this one did not need it."""
+        if self.kept is not None and not self.kept.starts:
+            return
         Thread(target=self._wake, name=f"start {self.address}", daemon=True).start()
 
     def _wake(self) -> None:
@@ -106,16 +152,36 @@ class PluginBase:
 
     def _call(self, name: str, request: str, quick: bool = False, /, **fields: Any) -> Any:
         """Send a message of the named kind. Raises PluginError."""
+        return self._sent(name, getattr(self._messages, request)(**fields), quick)
+
+    def _sent(self, name: str, message: Any, quick: bool) -> Any:
         while True:
-            client = self._started()
             with suppress(ClientClosedError):
-                return client.call(name, getattr(client.messages, request)(**fields), quick)
+                return self._serving().call(name, message, quick)
+
+    def _answered(self, name: str, request: str, stamps: bytes | None = b"", /, **fields: Any) -> Any:
+        """The same for calls whose answers may be kept. `stamps`: of the files that the request names; None when they
+        are unknown. Raises PluginError."""
+        message = getattr(self._messages, request)(**fields)
+        kept = self.kept
+        if kept is None or name not in kept.calls or stamps is None:
+            return self._sent(name, message, name != "PlanResourceChange")
+        data = b"\0".join((self._configuration, stamps, message.SerializeToString(deterministic=True)))
+        known = kept.get(name, data, name != "PlanResourceChange")
+        if known is not None:
+            return getattr(self._messages, CALLS[name][2]).FromString(known)
+        answer = self._sent(name, message, name != "PlanResourceChange")
+        problems = diagnostics(getattr(answer, "diagnostics", ()))
+        is_deferred = any(field.name == "deferred" for field, _ in answer.ListFields())
+        if not is_deferred and not any(d.severity == "error" for d in problems):
+            kept.put(name, data, answer.SerializeToString())
+        return answer
 
     def _stream(self, name: str, request: str, /, **fields: Any) -> Generator[Any, None, None]:
         """Send a message of the named kind, and yield the answers as they arrive. Raises PluginError."""
         while True:
-            client = self._started()
             with suppress(ClientClosedError):
+                client = self._serving()
                 return (yield from client.stream(name, getattr(client.messages, request)(**fields)))
 
     def stop(self) -> None:
@@ -132,6 +198,9 @@ class PluginBase:
         with self._lock, self._starting:
             client, self._client = self._client, None
             self._asked = self._is_configured = False
+            self._late, self._configuration = None, b""
+        if self.kept is not None:
+            self.kept.save()
         if client is not None:
             client.close()
 
@@ -260,8 +329,16 @@ class PluginBase:
 
     # ---------------------------------------------------------------- values
 
+    def _stamps_of(self, value: Value) -> bytes | None:
+        """The stamps of the files that are named in a value, where answers are kept."""
+        if self.kept is None:
+            return b""
+        from planner.world.provider.plugin.kept_answers import file_stamps
+
+        return file_stamps(_texts(value))
+
     def _dynamic(self, value: Value, wanted: Type) -> Any:
-        return self._started().messages.DynamicValue(msgpack=encode(value, wanted))
+        return self._messages.DynamicValue(msgpack=encode(value, wanted))
 
     def _value(self, answer: Any, name: str, wanted: Type, is_stored: bool = True) -> Value:
         """The value in a field of an answer; Null when there is none. Raises CodecError, also for an infinite number in
@@ -284,7 +361,7 @@ class PluginBase:
         if identity is None or identity.__class__ is Null or schema.identity is None:
             return {}
         data = self._dynamic(identity, implied_type(schema.identity))
-        return {field: self._started().messages.IdentityData(identity_data=data)}
+        return {field: self._messages.IdentityData(identity_data=data)}
 
     def _identity_in(self, answer: Any, field: str, schema: ResourceSchema) -> Value:
         """The identity in a field of an answer, None when there is none. Raises CodecError."""
@@ -328,14 +405,14 @@ class PluginBase:
         wanted = self.schema().meta
         if wanted is None:
             return {}
-        messages = self._started().messages
+        messages = self._messages
         if meta is None:
             return {"provider_meta": messages.DynamicValue(msgpack=_NOTHING)}
         return {"provider_meta": self._dynamic(meta, implied_type(wanted))}
 
     def _abilities(self) -> Any:
         """Our capabilities, in the form that plugins expect. Raises PluginError."""
-        capabilities = self._started().messages.ClientCapabilities
+        capabilities = self._messages.ClientCapabilities
         return capabilities(deferral_allowed=self.deferral_allowed, write_only_attributes_allowed=True)
 
     def _deferral(self, answer: Any, type: str) -> list[AttributeDiagnostic]:
@@ -427,3 +504,11 @@ def _param(given: Any) -> Param:
         allow_unknown=given.allow_unknown_values,
         allow_dynamic=given.allow_unknown_values,
     )
+
+
+def _texts(value: Value) -> Iterator[str]:
+    if value.__class__ is str:
+        yield value
+    else:
+        for _, part in parts(value):
+            yield from _texts(part)

@@ -87,7 +87,9 @@ class PluginProvider(EphemeralCalls, ActionCalls, ListCalls):
 
     def validate_provider(self, config: Value) -> list[interface.AttributeDiagnostic]:
         try:
-            answer = self._call("ValidateProviderConfig", "ProviderConfig", True, config=self._configuration(config))
+            answer = self._answered(
+                "ValidateProviderConfig", "ProviderConfig", config=self._configuration_value(config)
+            )
         except (PluginError, CodecError) as problem:
             return [self._failed(problem)]
         return diagnostics(answer.diagnostics)
@@ -97,20 +99,33 @@ class PluginProvider(EphemeralCalls, ActionCalls, ListCalls):
         if any(d.severity == "error" for d in problems):
             return problems
         try:
-            answer = self._call(
-                "ConfigureProvider",
-                "Configuration",
+            problems += self._configured(
                 terraform_version=COMPATIBLE_VERSION,
-                config=self._configuration(config),
+                config=self._configuration_value(config),
                 client_capabilities=self._abilities(),
             )
         except (PluginError, CodecError) as problem:
             return [*problems, self._failed(problem)]
         self._is_configured = True
         self.__dict__.pop("_registered", None)
-        return problems + diagnostics(answer.diagnostics)
+        return problems
 
-    def _configuration(self, config: Value) -> Any:
+    def _configured(self, **fields: Any) -> list[interface.AttributeDiagnostic]:
+        """Configure the plugin, later if it had no problem with the same configuration before. Raises PluginError."""
+        call, kept = "ConfigureProvider", self.kept
+        message = self._messages.Configuration(**fields)
+        data = message.SerializeToString(deterministic=True)
+        problems: list[interface.AttributeDiagnostic] = []
+        if kept is not None and call in kept.calls and kept.get(call, data, False) is not None:
+            self._late = fields
+        else:
+            problems = diagnostics(self._sent(call, message, False).diagnostics)
+            if kept is not None and not problems:
+                kept.put(call, data, b"")
+        self._configuration = data
+        return problems
+
+    def _configuration_value(self, config: Value) -> Any:
         return self._dynamic(config, implied_type(self.schema().provider))
 
     def validate_resource(self, mode: str, type: str, config: Value) -> list[interface.AttributeDiagnostic]:
@@ -125,7 +140,7 @@ class PluginProvider(EphemeralCalls, ActionCalls, ListCalls):
             if asked in self._valid:
                 return []
             fields = {"client_capabilities": self._abilities()} if mode == "managed" else {}
-            answer = self._call(call, "ResourceConfig", True, type_name=type, config=value, **fields)
+            answer = self._answered(call, "ResourceConfig", type_name=type, config=value, **fields)
         except (PluginError, CodecError) as problem:
             return [self._failed(problem)]
         result = diagnostics(answer.diagnostics)
@@ -144,9 +159,7 @@ class PluginProvider(EphemeralCalls, ActionCalls, ListCalls):
             if version == self._resource("managed", type).version and not flat:
                 attributes = without_removed(attributes, wanted)
             raw = self._raw(attributes, flat)
-            answer = self._call(
-                "UpgradeResourceState", "OldState", True, type_name=type, version=version, raw_state=raw
-            )
+            answer = self._answered("UpgradeResourceState", "OldState", type_name=type, version=version, raw_state=raw)
             problems = diagnostics(answer.diagnostics)
             value = self._value(answer, "upgraded_state", wanted)
         except (PluginError, CodecError) as problem:
@@ -154,7 +167,7 @@ class PluginProvider(EphemeralCalls, ActionCalls, ListCalls):
         return value, problems + self._write_only(block, value, type)
 
     def _raw(self, attributes: dict[str, Any], flat: bool) -> Any:
-        raw = self._started().messages.RawState
+        raw = self._messages.RawState
         return raw(flatmap=attributes) if flat else raw(json=exact_json.dumps(attributes))
 
     def upgrade_identity(
@@ -163,8 +176,8 @@ class PluginProvider(EphemeralCalls, ActionCalls, ListCalls):
         try:
             schema = self._resource("managed", type)
             raw = self._raw(identity, False)
-            answer = self._call(
-                "UpgradeResourceIdentity", "OldIdentity", True, type_name=type, version=version, raw_identity=raw
+            answer = self._answered(
+                "UpgradeResourceIdentity", "OldIdentity", type_name=type, version=version, raw_identity=raw
             )
             value = self._identity_in(answer, "upgraded_identity", schema)
         except (PluginError, CodecError) as problem:
@@ -235,9 +248,10 @@ class PluginProvider(EphemeralCalls, ActionCalls, ListCalls):
             capabilities = self._schema_parts().general.server_capabilities
             if request.proposed.__class__ is Null and not capabilities.plan_destroy:
                 return interface.PlanAnswer(Null(wanted), private=request.prior_private)
-            answer = self._call(
+            answer = self._answered(
                 "PlanResourceChange",
                 "Plan",
+                self._stamps_of(request.config),
                 type_name=type,
                 prior_state=self._dynamic(request.prior, wanted),
                 proposed_new_state=self._dynamic(request.proposed, wanted),
@@ -362,7 +376,8 @@ class PluginProvider(EphemeralCalls, ActionCalls, ListCalls):
         """The result of a provider function; each argument comes with its parameter's type. Raises FunctionError."""
         try:
             given = [self._dynamic(value, of) for value, of in arguments]
-            answer = self._call("CallFunction", "FunctionCall", True, name=name, arguments=given)
+            stamps = self._stamps_of(tuple(value for value, _ in arguments))
+            answer = self._answered("CallFunction", "FunctionCall", stamps, name=name, arguments=given)
             if answer.HasField("error"):
                 raise FunctionError(answer.error.text, answer.error.function_argument)  # the first when it names none
             return self._value(answer, "result", result, is_stored=False)

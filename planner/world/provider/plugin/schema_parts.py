@@ -213,6 +213,12 @@ def store_parts(binary: str, parts: SchemaParts, data: bytes) -> None:
 
 
 def _name(binary: str) -> str | None:
+    identity = identity_of(binary)
+    return SCHEMAS.name(identity) if identity is not None else None
+
+
+def identity_of(binary: str) -> str | None:
+    """A text that is another one when the file was changed; None for scripts, whose behaviour rests on other files."""
     try:
         path = os.path.realpath(binary)
         with open(path, "rb") as file:
@@ -221,5 +227,4 @@ def _name(binary: str) -> str | None:
             status = os.fstat(file.fileno())
     except OSError:
         return None
-    identity = (path, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino, status.st_dev)
-    return SCHEMAS.name(repr(identity))
+    return repr((path, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino, status.st_dev))

@@ -1,0 +1,168 @@
+"""Answers of plugins, kept in the user's cache for the same request of a later command. rules/renew/calls.dl decides
+which calls may be answered like that.
+
+An answer belongs to the plugin's file, the environment, the settings of the large clouds, the provider configuration,
+the request, and all files that the request names (their sizes and times): providers compare such files while they plan.
+Each answer is encrypted with a key derived from its request, which is not kept. So the cache discloses no value to
+anybody who does not have the configuration and the state that the value was computed from.
+"""
+
+from __future__ import annotations
+
+import marshal
+import os
+from collections.abc import Collection, Iterable, Iterator
+from hashlib import blake2b
+from time import time
+from typing import TYPE_CHECKING
+
+from planner.foundation.support.store import Shelf
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+ANSWERS = Shelf("answers", 4096, 1 << 29, made_by=("world/provider/plugin",))
+
+SECONDS = 3600
+"""the age at which an answer to a call that may look outside is no longer used"""
+_COMMANDS = 16
+"""an answer that so many commands with new answers have not used is dropped"""
+_NONCE = 12
+_MOST_FILES = 2000
+"""files in directories that a request names; a request that reaches more is not answered from the cache"""
+
+_UNRELATED = frozenset(("PWD", "OLDPWD", "SHLVL", "_", "TERM", "COLUMNS", "LINES", "TF_CLI_CONFIG_FILE"))
+_UNRELATED_PREFIXES = ("TF_VAR_", "TF_LOG", "TF_CLI_ARGS", "PLANNER_")
+_SETTINGS = (
+    "~/.aws/config",
+    "~/.aws/credentials",
+    "~/.azure/azureProfile.json",
+    "~/.config/gcloud/active_config",
+    "~/.config/gcloud/configurations/config_default",
+    "~/.config/gcloud/application_default_credentials.json",
+    "~/.kube/config",
+)
+"""files that providers read without being configured to"""
+_SETTING_VARIABLES = (
+    "AWS_CONFIG_FILE",
+    "AWS_SHARED_CREDENTIALS_FILE",
+    "GOOGLE_APPLICATION_CREDENTIALS",
+    "KUBECONFIG",
+    "KUBE_CONFIG_PATH",
+)
+
+
+class KeptAnswers:
+    """The answers of the plugin with this identity, for the current directory. `calls`: those that may be answered from
+    here."""
+
+    def __init__(self, identity: str, calls: Collection[str]) -> None:
+        self.calls = frozenset(calls)
+        self.is_insufficient = False
+        """whether this command needed the process, too"""
+        self._name = ANSWERS.name(identity, os.getcwd(), *_environment())
+        self._mode = ",".join(sorted(self.calls))
+        self._answers: dict[bytes, tuple[int, float, bytes]] | None = None
+        self._starts: dict[str, bool] = {}
+        self._run = 0
+        self._is_new = False
+
+    @property
+    def starts(self) -> bool:
+        """Whether the last command like this one needed the process."""
+        self._load()
+        return self._starts.get(self._mode, True)
+
+    def get(self, call: str, request: bytes, is_lasting: bool) -> bytes | None:
+        """The kept answer to a request, None when there is none. `is_lasting`: it follows from the request alone."""
+        answers = self._load()
+        name, key = _digests(call, request)
+        kept = answers.get(name)
+        if kept is None or not (is_lasting or 0 <= time() - kept[1] < SECONDS):
+            return None
+        answers[name] = (self._run, *kept[1:])
+        sealed = kept[2]
+        from cryptography.exceptions import InvalidTag
+
+        try:
+            return _cipher(key).decrypt(sealed[:_NONCE], sealed[_NONCE:], None)
+        except InvalidTag:
+            return None
+
+    def put(self, call: str, request: bytes, answer: bytes) -> None:
+        """Keep an answer."""
+        answers = self._load()
+        name, key = _digests(call, request)
+        nonce = os.urandom(_NONCE)
+        answers[name] = (self._run, time(), nonce + _cipher(key).encrypt(nonce, answer, None))
+        self._is_new = True
+
+    def save(self) -> None:
+        """Write the answers, where that is possible and there are new ones."""
+        answers = self._load()
+        if not self._is_new and self._starts.get(self._mode) == self.is_insufficient:
+            return
+        self._starts[self._mode], self._is_new = self.is_insufficient, False
+        used = {name: kept for name, kept in list(answers.items()) if self._run - kept[0] < _COMMANDS}
+        ANSWERS.store(self._name, marshal.dumps((self._run, self._starts, used)))
+
+    def _load(self) -> dict[bytes, tuple[int, float, bytes]]:
+        if self._answers is None:
+            self._answers = {}
+            data = ANSWERS.load(self._name)
+            if data is not None:
+                try:
+                    run, self._starts, self._answers = marshal.loads(data)
+                    self._run = run + 1
+                except (ValueError, TypeError, EOFError):
+                    pass
+        return self._answers
+
+
+def _cipher(key: bytes) -> AESGCM:
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+    return AESGCM(key)
+
+
+def _digests(call: str, request: bytes) -> tuple[bytes, bytes]:
+    """The name of an answer, and the key that it is encrypted with."""
+    data = call.encode() + b"\0" + request
+    return blake2b(data, digest_size=16, person=b"name").digest(), blake2b(data, digest_size=32, person=b"key").digest()
+
+
+def _environment() -> Iterator[str]:
+    for name, value in sorted(os.environ.items()):
+        if name not in _UNRELATED and not name.startswith(_UNRELATED_PREFIXES):
+            yield f"{name}={value}"
+    for path in (*_SETTINGS, *(os.environ.get(name, "") for name in _SETTING_VARIABLES)):
+        yield _stamp(os.path.expanduser(path))
+
+
+def _stamp(path: str) -> str:
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError):
+        return ""
+    return f"{path}:{status.st_size}:{status.st_mtime_ns}:{status.st_ino}"
+
+
+def file_stamps(texts: Iterable[str]) -> bytes | None:
+    """A digest of the sizes and times of all files that are named by one of the texts, also of those in a directory.
+    None when they are too many."""
+    stamps: list[str] = []
+    for text in texts:
+        if not text or "\n" in text or len(text) > 4096:
+            continue
+        path = os.path.expanduser(text)
+        stamp = _stamp(path)
+        if not stamp:
+            continue
+        stamps.append(stamp)
+        if os.path.isdir(path):
+            for folder, folders, names in os.walk(path):
+                folders.sort()
+                stamps += [_stamp(os.path.join(folder, name)) for name in sorted(names)]
+                if len(stamps) > _MOST_FILES:
+                    return None
+    return blake2b("\n".join(stamps).encode("utf-8", "surrogatepass"), digest_size=16).digest() if stamps else b""

@@ -1,0 +1,227 @@
+"""Kept answers of plugins: a later command does not repeat a call whose answer it has, and its output is the same."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from provider.plugins import SOURCE, override
+
+from planner.world.provider.plugin import base, kept_answers, schema_parts
+from planner.world.provider.plugin.client import PluginClient
+
+CONFIG = f"""terraform {{
+  required_providers {{
+    test = {{ source = "{SOURCE}" }}
+  }}
+}}
+provider "test" {{ prefix = "p" }}
+resource "test_thing" "a" {{
+  name   = "a"
+  secret = "s3cret"
+}}
+module "m" {{
+  source = "./m"
+  name   = test_thing.a.name
+}}
+output "double" {{ value = provider::test::double(1, 2) }}
+"""
+MODULE = f"""terraform {{
+  required_providers {{
+    test = {{ source = "{SOURCE}" }}
+  }}
+}}
+variable "name" {{}}
+resource "test_thing" "b" {{
+  count = 2
+  name  = "${{var.name}}-${{count.index}}"
+}}
+"""
+UNREFRESHED = ("plan", "-refresh=false", "-no-color")
+
+
+class Project:
+    """A working directory with applied objects; `calls` are those that reached the plugin since the last look."""
+
+    def __init__(self, folder: Path, cache: Path, command: Callable[..., Any]) -> None:
+        self.folder, self.cache, self.command = folder, cache, command
+        self.log: list[str] = []
+
+    def run(self, *words: str, code: int = 0) -> str:
+        os.environ.pop("PYTEST_CURRENT_TEST", None)  # another one while a fixture is made
+        done = self.command(*words)
+        assert done.code == code, done.out + done.err
+        return str(done.out + done.err)
+
+    def without_cache(self, *words: str) -> str:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("PLANNER_NO_CACHE", "1")
+            return self.run(*words)
+
+    def calls(self) -> list[str]:
+        names = [name for name in self.log if name != "GetProviderSchema"]
+        self.log.clear()
+        return names
+
+    def edit(self, old: str, new: str, name: str = "main.tf") -> None:
+        path = self.folder / name
+        assert old in path.read_text()
+        path.write_text(path.read_text().replace(old, new))
+
+    def entries(self) -> list[Path]:
+        return list((self.cache / "planner" / "answers").iterdir())
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, planner: Callable[..., Any]) -> Project:
+    """The plugin of the tests is a script, whose answers are not kept: here it counts as a program."""
+    override(monkeypatch, tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    for module in (base, schema_parts):
+        monkeypatch.setattr(module, "identity_of", lambda binary: f"{binary} {os.stat(binary).st_mtime_ns}")
+    folder = tmp_path / "project"
+    (folder / "m").mkdir(parents=True)
+    (folder / "main.tf").write_text(CONFIG)
+    (folder / "m" / "main.tf").write_text(MODULE)
+    monkeypatch.chdir(folder)
+    project = Project(folder, tmp_path / "cache", planner)
+    send = PluginClient.call_bytes
+
+    def call_bytes(self: PluginClient, name: str, request: Any, quick: bool = False) -> bytes:
+        project.log.append(name)
+        return send(self, name, request, quick)
+
+    monkeypatch.setattr(PluginClient, "call_bytes", call_bytes)
+    project.run("init")
+    project.run("apply", "-auto-approve")
+    project.run(*UNREFRESHED)
+    project.calls()
+    return project
+
+
+def test_a_plan_without_refresh_needs_no_process_for_what_is_known(project: Project) -> None:
+    first = project.without_cache(*UNREFRESHED)
+    assert "PlanResourceChange" in project.calls()
+    assert project.run(*UNREFRESHED) == first
+    assert project.calls() == []
+
+
+def test_only_what_was_edited_is_planned_by_the_plugin(project: Project) -> None:
+    project.edit('name   = "a"', 'name   = "z"')
+    shown = project.run(*UNREFRESHED)
+    assert "3 to change" in shown
+    calls = project.calls()
+    assert calls.count("PlanResourceChange") == 3 and calls.count("ConfigureProvider") == 1
+    assert calls.index("ConfigureProvider") < calls.index("PlanResourceChange")
+    project.edit('"${var.name}-', 'count.index == 0 ? var.name : "${var.name}-', "m/main.tf")
+    project.run(*UNREFRESHED)
+    calls = project.calls()
+    assert calls.count("PlanResourceChange") == 1 and "ConfigureProvider" in calls
+
+
+def test_a_plan_that_reads_objects_asks_for_everything_but_validation_and_upgrades(project: Project) -> None:
+    project.run("plan")
+    calls = project.calls()
+    assert calls.count("ReadResource") == calls.count("PlanResourceChange") == 3
+    assert {"ConfigureProvider"} == {*calls} - {"ReadResource", "PlanResourceChange"}
+
+
+def test_an_apply_plans_with_the_plugin(project: Project) -> None:
+    project.run("apply", "-refresh=false", "-auto-approve")
+    assert project.calls().count("PlanResourceChange") >= 3
+
+
+def test_a_data_source_is_read_by_a_configured_plugin(project: Project) -> None:
+    project.edit("output", 'data "test_thing" "d" { id = test_thing.a.id }\noutput')
+    first = project.without_cache(*UNREFRESHED)
+    project.run(*UNREFRESHED)
+    project.calls()
+    assert project.run(*UNREFRESHED) == first
+    assert project.calls() == ["ConfigureProvider", "ReadDataSource"]
+
+
+@pytest.mark.parametrize("what", ["environment", "plugin", "provider", "settings", "cache", "age"])
+def test_what_an_answer_depends_on(project: Project, monkeypatch: pytest.MonkeyPatch, what: str) -> None:
+    if what == "environment":
+        monkeypatch.setenv("TEST_PROVIDER_UPGRADED", "1")
+    elif what == "plugin":
+        os.utime(project.folder.parent / "bin" / "terraform-provider-test", (1, 1))
+    elif what == "provider":
+        project.edit('prefix = "p"', 'prefix = "q"')
+    elif what == "settings":
+        monkeypatch.setenv("KUBECONFIG", str(project.folder / "kube"))
+    elif what == "cache":
+        monkeypatch.setenv("PLANNER_NO_CACHE", "1")
+    else:
+        monkeypatch.setattr(kept_answers, "SECONDS", 0)
+    project.run(*UNREFRESHED)
+    assert project.calls().count("PlanResourceChange") == 3
+
+
+def test_a_file_that_a_request_names_is_part_of_it(project: Project) -> None:
+    (project.folder / "page.html").write_text("one")
+    project.edit('name   = "a"', 'name   = "a"\n  note   = "page.html"')
+    project.run(*UNREFRESHED)
+    project.run(*UNREFRESHED)
+    project.calls()
+    project.run(*UNREFRESHED)
+    assert project.calls() == []
+    (project.folder / "page.html").write_text("another")
+    project.run(*UNREFRESHED)
+    assert project.calls().count("PlanResourceChange") == 1
+
+
+def test_problems_are_asked_for_again(project: Project) -> None:
+    project.edit('name   = "a"', 'name   = "a"\n  fail   = "plan"')
+    for _ in range(2):
+        assert "No plan" in project.run(*UNREFRESHED, code=1)
+        assert "PlanResourceChange" in project.calls()
+    project.edit('fail   = "plan"', 'fail   = "warn"')
+    warned = [project.run(*UNREFRESHED) for _ in range(2)]
+    assert "Careful" in warned[0] and warned[0] == warned[1]
+
+
+def test_the_cache_discloses_no_value(project: Project) -> None:
+    (entry,) = project.entries()
+    data = entry.read_bytes()
+    assert len(data) > 500 and not re.search(rb"s3cret|thing-a|name", data)
+
+
+def test_a_damaged_entry_is_made_anew(project: Project) -> None:
+    (entry,) = project.entries()
+    whole = entry.read_bytes()
+    for data in (whole[:-9], b"", whole[:100] + bytes(len(whole) - 100)):
+        entry.write_bytes(data)
+        project.run(*UNREFRESHED)
+        assert project.calls().count("PlanResourceChange") == 3
+        project.run(*UNREFRESHED)
+        assert project.calls() == []
+
+
+def test_answers_that_are_not_used_are_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    for number in range(40):
+        kept = kept_answers.KeptAnswers("plugin", ["Call"])
+        kept.put("Call", b"%d" % number, b"answer")
+        assert kept.get("Call", b"0", True) == b"answer"  # used by each command
+        kept.save()
+    kept = kept_answers.KeptAnswers("plugin", ["Call"])
+    known = [number for number in range(40) if kept.get("Call", b"%d" % number, True)]
+    assert 0 in known and known[-1] == 39 and 10 < len(known) < 20
+
+
+def test_random_edits_give_the_plan_without_kept_answers(project: Project) -> None:
+    choice = random.Random(41)
+    for _ in range(12):
+        arguments = [("name", choice.choice(["a", "z"]))]
+        arguments += [(name, choice.choice(["x", "y"])) for name in ("note", "region") if choice.random() < 0.6]
+        block = "".join(f'  {name} = "{value}"\n' for name, value in arguments)
+        text = CONFIG.replace('  name   = "a"\n  secret = "s3cret"\n', block)
+        (project.folder / "main.tf").write_text(text)
+        (project.folder / "m" / "main.tf").write_text(MODULE.replace("= 2", f"= {choice.randint(0, 3)}"))
+        assert project.run(*UNREFRESHED) == project.without_cache(*UNREFRESHED)
