@@ -15,7 +15,6 @@ from planner.world.state.workspace import data_directory
 
 if TYPE_CHECKING:
     from planner.engine.evaluation.schemas import Schemas
-    from planner.operations.options import Options
     from planner.world.state.model import State
 
 
@@ -49,9 +48,9 @@ def asks_plugins(config: Config, state: State) -> bool:
     return bool(used - {BUILTIN}) or any(BUILTIN not in r.provider for r in state.resources.values())
 
 
-def reused_calls(options: Options) -> frozenset[str]:
-    """The calls to plugins that may be answered as in an earlier command, by rules/renew/calls.dl. None, if the user
-    wants everything to be planned again."""
+def reused_calls(options: object) -> frozenset[str]:
+    """The calls to plugins that may be answered as in an earlier command with these options (Options or a subclass), by
+    rules/renew/calls.dl; none if the user wants everything to be planned again."""
     if os.environ.get("PLANNER_PLAN_ANEW"):
         return frozenset()
     from planner.logic.datalog.engine.evaluate import evaluate

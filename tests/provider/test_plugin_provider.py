@@ -358,13 +358,13 @@ def test_alike_configurations_are_checked_once_before_and_once_after_the_provide
     plugin: PluginProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
-    call = plugin._call
+    send = plugin._send
 
-    def counted(name: str, *given: Any, **fields: Any) -> Any:
+    def counted(name: str, message: Any, quick: bool) -> Any:
         asked.append(name)
-        return call(name, *given, **fields)
+        return send(name, message, quick)
 
-    monkeypatch.setattr(plugin, "_call", counted)
+    monkeypatch.setattr(plugin, "_send", counted)
     good, bad = config(plugin), config(plugin, fail="warn")
     for _ in range(3):
         assert not plugin.validate_resource("managed", "test_thing", good)

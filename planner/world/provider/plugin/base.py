@@ -152,25 +152,25 @@ class PluginBase:
 
     def _call(self, name: str, request: str, quick: bool = False, /, **fields: Any) -> Any:
         """Send a message of the named kind. Raises PluginError."""
-        return self._sent(name, getattr(self._messages, request)(**fields), quick)
+        return self._send(name, getattr(self._messages, request)(**fields), quick)
 
-    def _sent(self, name: str, message: Any, quick: bool) -> Any:
+    def _send(self, name: str, message: Any, quick: bool) -> Any:
         while True:
             with suppress(ClientClosedError):
                 return self._serving().call(name, message, quick)
 
-    def _answered(self, name: str, request: str, stamps: bytes | None = b"", /, **fields: Any) -> Any:
-        """The same for calls whose answers may be kept. `stamps`: of the files that the request names; None when they
-        are unknown. Raises PluginError."""
+    def _call_kept(self, name: str, request: str, stamps: bytes | None = b"", /, **fields: Any) -> Any:
+        """Send a message of the named kind, or return the kept answer to it. `stamps`: of the files that the request
+        names; None when they are unknown. Raises PluginError."""
         message = getattr(self._messages, request)(**fields)
         kept = self.kept
         if kept is None or name not in kept.calls or stamps is None:
-            return self._sent(name, message, name != "PlanResourceChange")
+            return self._send(name, message, name != "PlanResourceChange")
         data = b"\0".join((self._configuration, stamps, message.SerializeToString(deterministic=True)))
         known = kept.get(name, data, name != "PlanResourceChange")
         if known is not None:
             return getattr(self._messages, CALLS[name][2]).FromString(known)
-        answer = self._sent(name, message, name != "PlanResourceChange")
+        answer = self._send(name, message, name != "PlanResourceChange")
         problems = diagnostics(getattr(answer, "diagnostics", ()))
         is_deferred = any(field.name == "deferred" for field, _ in answer.ListFields())
         if not is_deferred and not any(d.severity == "error" for d in problems):

@@ -87,7 +87,7 @@ class PluginProvider(EphemeralCalls, ActionCalls, ListCalls):
 
     def validate_provider(self, config: Value) -> list[interface.AttributeDiagnostic]:
         try:
-            answer = self._answered(
+            answer = self._call_kept(
                 "ValidateProviderConfig", "ProviderConfig", config=self._configuration_value(config)
             )
         except (PluginError, CodecError) as problem:
@@ -99,7 +99,7 @@ class PluginProvider(EphemeralCalls, ActionCalls, ListCalls):
         if any(d.severity == "error" for d in problems):
             return problems
         try:
-            problems += self._configured(
+            problems += self._configure(
                 terraform_version=COMPATIBLE_VERSION,
                 config=self._configuration_value(config),
                 client_capabilities=self._abilities(),
@@ -110,7 +110,7 @@ class PluginProvider(EphemeralCalls, ActionCalls, ListCalls):
         self.__dict__.pop("_registered", None)
         return problems
 
-    def _configured(self, **fields: Any) -> list[interface.AttributeDiagnostic]:
+    def _configure(self, **fields: Any) -> list[interface.AttributeDiagnostic]:
         """Configure the plugin, later if it had no problem with the same configuration before. Raises PluginError."""
         call, kept = "ConfigureProvider", self.kept
         message = self._messages.Configuration(**fields)
@@ -119,7 +119,7 @@ class PluginProvider(EphemeralCalls, ActionCalls, ListCalls):
         if kept is not None and call in kept.calls and kept.get(call, data, False) is not None:
             self._late = fields
         else:
-            problems = diagnostics(self._sent(call, message, False).diagnostics)
+            problems = diagnostics(self._send(call, message, False).diagnostics)
             if kept is not None and not problems:
                 kept.put(call, data, b"")
         self._configuration = data
@@ -140,7 +140,7 @@ class PluginProvider(EphemeralCalls, ActionCalls, ListCalls):
             if asked in self._valid:
                 return []
             fields = {"client_capabilities": self._abilities()} if mode == "managed" else {}
-            answer = self._answered(call, "ResourceConfig", type_name=type, config=value, **fields)
+            answer = self._call_kept(call, "ResourceConfig", type_name=type, config=value, **fields)
         except (PluginError, CodecError) as problem:
             return [self._failed(problem)]
         result = diagnostics(answer.diagnostics)
@@ -159,7 +159,7 @@ class PluginProvider(EphemeralCalls, ActionCalls, ListCalls):
             if version == self._resource("managed", type).version and not flat:
                 attributes = without_removed(attributes, wanted)
             raw = self._raw(attributes, flat)
-            answer = self._answered("UpgradeResourceState", "OldState", type_name=type, version=version, raw_state=raw)
+            answer = self._call_kept("UpgradeResourceState", "OldState", type_name=type, version=version, raw_state=raw)
             problems = diagnostics(answer.diagnostics)
             value = self._value(answer, "upgraded_state", wanted)
         except (PluginError, CodecError) as problem:
@@ -176,7 +176,7 @@ class PluginProvider(EphemeralCalls, ActionCalls, ListCalls):
         try:
             schema = self._resource("managed", type)
             raw = self._raw(identity, False)
-            answer = self._answered(
+            answer = self._call_kept(
                 "UpgradeResourceIdentity", "OldIdentity", type_name=type, version=version, raw_identity=raw
             )
             value = self._identity_in(answer, "upgraded_identity", schema)
@@ -248,7 +248,7 @@ class PluginProvider(EphemeralCalls, ActionCalls, ListCalls):
             capabilities = self._schema_parts().general.server_capabilities
             if request.proposed.__class__ is Null and not capabilities.plan_destroy:
                 return interface.PlanAnswer(Null(wanted), private=request.prior_private)
-            answer = self._answered(
+            answer = self._call_kept(
                 "PlanResourceChange",
                 "Plan",
                 self._stamps_of(request.config),
@@ -377,7 +377,7 @@ class PluginProvider(EphemeralCalls, ActionCalls, ListCalls):
         try:
             given = [self._dynamic(value, of) for value, of in arguments]
             stamps = self._stamps_of(tuple(value for value, _ in arguments))
-            answer = self._answered("CallFunction", "FunctionCall", stamps, name=name, arguments=given)
+            answer = self._call_kept("CallFunction", "FunctionCall", stamps, name=name, arguments=given)
             if answer.HasField("error"):
                 raise FunctionError(answer.error.text, answer.error.function_argument)  # the first when it names none
             return self._value(answer, "result", result, is_stored=False)
