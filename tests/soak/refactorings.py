@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import shutil
 import sys
 import tempfile
 from collections import Counter
@@ -37,6 +38,7 @@ from planner.workflows.editor import refactoring
 from planner.workflows.editor.adoption import adopt
 from planner.workflows.editor.extraction import extract_module
 from planner.workflows.editor.inlining import inline_module
+from planner.workflows.editor.state_moves import from_record, split_state
 
 FLAGS = (DESTROY, *OPERATION, *STATE, *VARIABLES)
 _KEYED = re.compile(r'((?:module\.\w+|terraform_data\.\w+))\["([^"]+)"\]$')
@@ -71,10 +73,13 @@ def run_one(seed: int, kinds: Counter[str], verbose: bool = False) -> list[str]:
         refactoring.write(options, result, words)
         kinds[kind] += 1
         done += 1
+        if kind == "split":
+            problems += [f"seed {seed}: {' '.join(words)}: {one} in the other directory" for one in changes_in("other")]
         if different := changes(options):
             problems.append(f"seed {seed}: {' '.join(words)}: {different}")
     for _ in range(done):
-        refactoring.undo(options)
+        refactoring.undo(options, from_record)
+    shutil.rmtree("other", ignore_errors=True)
     if texts() != before:
         problems.append(f"seed {seed}: not taken back")
     return [*problems, *adopted(seed, options, kinds, verbose)]
@@ -95,7 +100,7 @@ def adopted(seed: int, options: OperationOptions, kinds: Counter[str], verbose: 
             os.remove(name)
     problems = []
     try:
-        made, _ = adopt(options, [], "adopted.tf")
+        made = adopt(options, [], "adopted.tf")
     except Failure as failure:
         kinds[f"adopt: {failure.diagnostics[0].summary}"] += 1
         report(verbose, seed, ["adopt"], failure)
@@ -129,11 +134,16 @@ def choose(random: Random, options: OperationOptions) -> tuple[str, list[str], C
             "name",
             "extract",
             "extract",
+            "split",
             *(["inline"] * 2 if others else []),
             *(["key"] if keyed else []),
             *(["count"] if counted else []),
         ]
     )
+    if kind == "split":
+        number = random.choice([1, len(resources + others)])  # all together need nothing of what stays
+        chosen = random.sample(resources + others, number)
+        return kind, ["split-state", *chosen], lambda: split_state(options, chosen, "other")
     if kind == "inline":
         of = random.choice(others)
         return kind, ["inline-module", of], lambda: inline_module(options, of)
@@ -168,6 +178,20 @@ def changes(options: OperationOptions) -> list[str]:
     return [c.address for c in made.changes if c.action != "no-op"] + [
         o.name for o in made.outputs if o.action != "no-op"
     ]
+
+
+def changes_in(directory: str) -> list[str]:
+    """What a plan in another directory would change."""
+    above = os.getcwd()
+    os.chdir(directory)
+    try:
+        if main.dispatch(["init"], make_terminal(False)) != 0:
+            return ["init"]
+        return changes(plan_calls(Making, parse([], FLAGS)).options)
+    finally:
+        os.chdir(above)
+        for name in (".terraform", ".terraform.lock.hcl"):
+            shutil.rmtree(Path(directory, name), ignore_errors=True)
 
 
 def texts() -> Texts:

@@ -93,19 +93,15 @@ def refactor_adopt(arguments: Arguments, terminal: Terminal) -> int:
     """0 when the file is written, 1 on errors, and when an object would change."""
     from planner.workflows.editor.adoption import adopt
 
-    notes: list[str] = []
-
-    def adoption(calls: Making) -> Refactoring:
-        made, more = adopt(calls.options, arguments.words, arguments["to"])
-        notes.extend(more)
-        return made
-
-    outcome = "The plan leaves these objects as they are."
-    flags = [f"-to={arguments['to']}"]
-    code = _carry_out(arguments, terminal, adoption, flags, needs_configuration=False, outcome=outcome)
-    for note in notes:
-        terminal.out(note)
-    return code
+    outcome, flags = "The plan leaves these objects as they are.", [f"-to={arguments['to']}"]
+    return _carry_out(
+        arguments,
+        terminal,
+        lambda calls: adopt(calls.options, arguments.words, arguments["to"]),
+        flags,
+        needs_configuration=False,
+        outcome=outcome,
+    )
 
 
 @command(
@@ -158,6 +154,50 @@ def refactor_inline_module(arguments: Arguments, terminal: Terminal) -> int:
 
 
 @command(
+    "-to=DIR ADDRESS...",
+    """Moves resources, data sources and module calls of this root module to the root module in the directory DIR, and
+their objects to its state. Variables, local values, data sources and provider configurations that they need are
+copied; outputs and checks that are only about them move, too. Blocks that stay must not refer to those that move, nor
+the other way round.
+
+Both plans are made first; only if neither changes, the other state is written, then the files and this state.
+`planner refactor undo` moves the objects back.
+
+  planner refactor split-state module.dns -to=../dns""",
+    (Flag("to", "string", "The directory of the other root module, which may be new.", value="DIR"), *_FLAGS),
+)
+def refactor_split_state(arguments: Arguments, terminal: Terminal) -> int:
+    """0 when the files and states are written, 1 on errors, and when a plan would change."""
+    from planner.workflows.editor.state_moves import split_state
+
+    if not arguments.words or not arguments["to"]:
+        raise UsageError("Missing argument", "Name objects, and the directory of a root module with -to=DIR.")
+    to = arguments["to"]
+    return _carry_out(arguments, terminal, lambda calls: split_state(calls.options, arguments.words, to), [f"-to={to}"])
+
+
+@command(
+    "[options] DIR",
+    """Moves all blocks of another root module here, and all objects of its state: the reverse of split-state. Blocks
+that are the same in both, such as variables and provider configurations, are not repeated; others of the same name are
+refused. The backend of the other root module and its files with values stay behind.
+
+The plan is made first; only if it does not change, this state is written, then the files and the other state.
+`planner refactor undo` moves the objects back.
+
+  planner refactor merge-state ../dns""",
+    _FLAGS,
+)
+def refactor_merge_state(arguments: Arguments, terminal: Terminal) -> int:
+    """0 when the files and states are written, 1 on errors, and when a plan would change."""
+    from planner.workflows.editor.state_moves import merge_state
+
+    if len(arguments.words) != 1:
+        raise UsageError("Wrong number of arguments", "Name the directory of one root module.")
+    return _carry_out(arguments, terminal, lambda calls: merge_state(calls.options, arguments.words[0]))
+
+
+@command(
     "",
     """Takes the last refactoring back: its files get their former content, byte for byte. Nothing is done if one of
 them was changed since.""",
@@ -166,8 +206,9 @@ them was changed since.""",
 def refactor_undo(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when there is nothing to take back or a file was changed."""
     from planner.workflows.editor.refactoring import undo
+    from planner.workflows.editor.state_moves import from_record
 
-    words, files = undo(plan_calls(Making, arguments).options)
+    words, files = undo(plan_calls(Making, arguments).options, from_record)
     terminal.out(f"Took back: planner refactor {shlex.join(words)}")
     for name in files:
         terminal.out(f"  {name}")
@@ -204,4 +245,6 @@ def _carry_out(
         return 0
     write(calls.options, made, [arguments.command.partition(" ")[2], *arguments.words, *flags])
     terminal.out(f"{outcome} {number} written; planner refactor undo takes it back.")
+    for note in made.notes:
+        terminal.out(note)
     return 0

@@ -48,9 +48,9 @@ _IDENTITY = re.compile(r"(?:.*_)?(?:id|arn|self_link|uuid)\Z")
 _NULL_LINE = re.compile(r"(?m)^[ ]*[\w-]+[ ]*=[ ]*null\n")
 
 
-def adopt(options: OperationOptions, addresses: Sequence[str], to: str) -> tuple[Refactoring, list[str]]:
-    """Write configuration for objects without it (all, or those of the resources that are named) into a new file, and
-    return it with notes. Raises Failure."""
+def adopt(options: OperationOptions, addresses: Sequence[str], to: str) -> Refactoring:
+    """Write configuration for objects without it (all, or those of the resources that are named) into a new file.
+    Raises Failure."""
     path = os.path.join(os.path.abspath(options.directory), to)
     if path_exists(path) or not to.endswith((".tf", ".tofu")):
         raise refusal(f"{to} exists already, or its name does not end with .tf: name a new file with -to=FILE.")
@@ -142,7 +142,7 @@ class _Adoption:
     def _left_out(self) -> Iterator[Diagnostic]:
         yield from (error("refactor.impossible", "Cannot adopt", note) for note in self.notes)
 
-    def result(self) -> tuple[Refactoring, list[str]]:
+    def result(self) -> Refactoring:
         """The file, if a plan with it changes none of the objects, and all others as before. Raises Failure."""
         for number in range(_ROUNDS):
             text = self._text()
@@ -197,7 +197,7 @@ class _Adoption:
                     {name for name in old.keys() | new.keys() if repr(old.get(name)) != repr(new.get(name))},
                 )
 
-    def _outcome(self, text: str, after: MadePlan[Any]) -> tuple[Refactoring, list[str]]:
+    def _outcome(self, text: str, after: MadePlan[Any]) -> Refactoring:
         own = tuple(self.objects)
         others = [
             detail
@@ -208,7 +208,7 @@ class _Adoption:
             raise Failure([error("refactor.changes", "The plan would change", detail) for detail in others])
         for name in self.inputs:
             self.notes.append(f"var.{name} is sensitive: set TF_VAR_{name} to the value that the state has.")
-        return Refactoring({self.path: text}, {self.path: None}), self.notes
+        return Refactoring({self.path: text}, {self.path: None}, notes=tuple(self.notes))
 
     # ---------------------------------------------------------------- the text
 

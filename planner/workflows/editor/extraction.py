@@ -187,7 +187,8 @@ class _Extraction:
 
     def _variable(self, of: tuple[str, str], wanted: str, source: str, type: str, content: str = "") -> str:
         if of not in self._names:
-            name = free_name(wanted, (*self.variables, *MODULE_ARGUMENTS, *MODULE_BLOCKS))
+            taken = (*self.variables, *MODULE_ARGUMENTS, *MODULE_BLOCKS)
+            name = free_name(wanted, taken, f"{of[0].rpartition('.')[2]}_{wanted}")
             block = f"variable {quote(name)} {{\n{content or f'  type = {type}' + chr(10)}}}\n"
             self._names[of] = name
             self.variables[name] = source, block
@@ -282,7 +283,8 @@ class _Extraction:
             source = self.workspace.document(path).text[use.node.start : use.end(steps)]
             of = (use.key, "" if steps == use.base else use.attribute)
             if ("out", *of) not in self._names:
-                name = free_name(plain_name(use, steps == use.base), self.outputs)
+                longer = f"{use.ref.label or use.ref.name}_{use.attribute}"
+                name = free_name(plain_name(use, steps == use.base), self.outputs, longer)
                 self._names["out", *of] = name
                 ephemeral = "  ephemeral = true\n" if use.ref.mode == "ephemeral" else ""
                 self.outputs[name] = f"output {quote(name)} {{\n  value = {source}\n{ephemeral}}}\n"

@@ -143,7 +143,7 @@ class _Inlining:
     def _local(self, wanted: str, source: str) -> str:
         """A new local value with this source."""
         names = (key[6:] for key in self._taken if key.startswith("local."))
-        name = free_name(wanted, names)
+        name = free_name(wanted, names, f"{self.name}_{wanted}")
         self._taken.add(f"local.{name}")
         self.locals[name] = source
         return f"local.{name}"
@@ -162,7 +162,7 @@ class _Inlining:
         in_template = self._template_parts()
         if not hits or _REFERENCE.match(new):
             return new
-        if is_plain and new == source and not any(id(use.node) in in_template for use in hits):
+        if is_plain and new == source and len(hits) == 1 and not any(id(use.node) in in_template for use in hits):
             return new
         return self._local(decl.name, new)
 

@@ -220,9 +220,11 @@ def plain_name(use: Use, is_whole: bool) -> str:
     return label if is_whole or not use.attribute else f"{label}_{use.attribute}"
 
 
-def free_name(wanted: str, taken: Iterable[str]) -> str:
-    """A valid name that is not taken: the wanted one, else with a number."""
+def free_name(wanted: str, taken: Iterable[str], longer: str = "") -> str:
+    """A valid name that is not taken: the wanted one, else a longer one, else with a number."""
     known = frozenset(taken)
+    if wanted in known and valid_identifier(longer):
+        wanted = longer
     base = wanted if valid_identifier(wanted) else "_" + re.sub(r"[^\w-]", "_", wanted)
     name, number = base, 2
     while name in known:

@@ -12,7 +12,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, Protocol, TypeAlias
 
 from planner.engine.walk.hooks import Hooks
 from planner.foundation.support.digests import sha256_of
@@ -42,6 +42,19 @@ _MOST_KEPT = 20
 """refactorings that can be undone"""
 
 
+class ObjectMove(Protocol):
+    """Objects that move to another state together with their blocks."""
+
+    def carry_out(self, options: OperationOptions) -> None:
+        """Move the objects. Raises Failure."""
+
+    def take_back(self, options: OperationOptions) -> None:
+        """Move the objects back, also after an interruption. Raises Failure."""
+
+    def record(self, directory: str) -> dict[str, Any]:
+        """The move as JSON, with paths relative to a directory."""
+
+
 @frozen(eq=False)
 class Refactoring:
     """Edits that were tried: the new text of each file, by its path, and the former one; None where there is none."""
@@ -52,6 +65,9 @@ class Refactoring:
     """the objects with another address: (former, present)"""
     unread: tuple[str, ...] = ()
     """the files that the plan does not read, such as tests and those of other root modules"""
+    states: ObjectMove | None = None
+    notes: tuple[str, ...] = ()
+    """sentences about what is left to do"""
 
     @property
     def shown_paths(self) -> list[str]:
@@ -300,7 +316,7 @@ def plan_or_fail(options: OperationOptions) -> MadePlan[Any]:
 
 def differences(before: Plan, after: Plan, back: Callable[[str], str]) -> Iterator[tuple[str, str]]:
     """The changes that are not in both plans: names, and words."""
-    old, new = _actions(before, str), _actions(after, back)
+    old, new = actions(before, str), actions(after, back)
     for name in sorted(old.keys() | new.keys()):
         if old.get(name) != new.get(name):
             was, now = (actions.get(name, ("no-op",))[0] for actions in (old, new))
@@ -308,7 +324,7 @@ def differences(before: Plan, after: Plan, back: Callable[[str], str]) -> Iterat
             yield name, f"{change}. Nothing was written."
 
 
-def _actions(made: Plan, back: Callable[[str], str]) -> dict[str, tuple[str, str]]:
+def actions(made: Plan, back: Callable[[str], str]) -> dict[str, tuple[str, str]]:
     """The actions and the planned values of all that changes, by the name that the state has or would have; also the
     actions that are invoked, and the results of checks."""
     changes = {}
@@ -343,26 +359,47 @@ def write(options: OperationOptions, made: Refactoring, words: Sequence[str]) ->
             for name in sorted(made.texts)
         ],
     }
+    if made.states is not None:
+        entry["states"] = made.states.record(os.path.abspath(options.directory))
     kept = _record(path)
-    new_first = sorted(made.texts, key=lambda name: made.texts[name] is None)
-    files = [(name, _bytes(made.texts[name]), _bytes(made.former[name])) for name in new_first]
+    contents = [(name, _bytes(text), _bytes(made.former[name])) for name, text in made.texts.items()]
+    first: list[FileChange] = [(path, _record_data([*kept, entry][-_MOST_KEPT:]), _record_data(kept))]
+    first += [one for one in contents if one[2] is None]
+    rest = sorted((one for one in contents if one[2] is not None), key=lambda one: one[1] is None)
     try:
-        _replace_all([(path, _record_data([*kept, entry][-_MOST_KEPT:]), _record_data(kept)), *files])
+        _replace_all(first, lambda: _move_and_replace(options, made.states, rest))
     except OSError as problem:
         raise _unwritten(problem) from None
+
+
+def _move_and_replace(options: OperationOptions, states: ObjectMove | None, files: list[FileChange]) -> None:
+    """Move objects to the state of the files that are written, then replace those that they come from."""
+    if states is None:
+        return _replace_all(files)
+    states.carry_out(options)
+    try:
+        _replace_all(files)
+    except BaseException:
+        states.take_back(options)
+        raise
 
 
 def _unwritten(problem: OSError) -> Failure:
     return refusal(f"{problem.filename}: {problem.strerror or problem}. All files have their former content.")
 
 
-def _replace_all(files: Iterable[tuple[str, bytes | None, bytes | None]]) -> None:
-    """Replace files (path, new content, former content; None: no such file): all of them, or none. Raises OSError."""
+FileChange: TypeAlias = tuple[str, "bytes | None", "bytes | None"]
+"""a path, the new content and the former one; None: no such file"""
+
+
+def _replace_all(files: Iterable[FileChange], then: Callable[[], None] = lambda: None) -> None:
+    """Replace files, and do what comes then: all of it, or nothing. Raises OSError."""
     begun = []
     try:
         for name, data, former in files:
             begun.append((name, former))
             _put(name, data, 0o600 if name.endswith(_RECORD) else 0o666)
+        then()
     except BaseException:
         for name, former in reversed(begun):
             if _content(name) != former:
@@ -412,9 +449,11 @@ def _digest(data: bytes | None) -> str:
     return sha256_of(data) if data is not None else ""
 
 
-def undo(options: OperationOptions) -> tuple[list[str], list[str]]:
-    """Take the last refactoring back; its command, and the files. Raises Failure when there is none, or a file was
-    changed since."""
+def undo(
+    options: OperationOptions, move_of: Callable[[Mapping[str, Any], str], ObjectMove] | None = None
+) -> tuple[list[str], list[str]]:
+    """Take the last refactoring back; its command, and the files. `move_of` reads the record of a move of objects.
+    Raises Failure when there is none, or a file was changed since."""
     path = _record_path(options)
     record = _record(path)
     if not record:
@@ -428,8 +467,17 @@ def undo(options: OperationOptions) -> tuple[list[str], list[str]]:
         if now != before and _digest(now) != one["after"]:
             raise refusal(f"{one['path']} was changed after the refactoring; nothing was taken back.")
         files.append((name, before, now))
+    last = [(path, _record_data(record[:-1]), _record_data(record))]
+    states = move_of(entry["states"], folder) if move_of is not None and "states" in entry else None
+    old, new = ([one for one in files if (one[1] is None) == is_new] for is_new in (False, True))
+
+    def take_back() -> None:
+        if states is not None:
+            states.take_back(options)
+        _replace_all([*new, *last])
+
     try:
-        _replace_all([*files, (path, _record_data(record[:-1]), _record_data(record))])
+        _replace_all(old, take_back)
     except OSError as problem:
         raise _unwritten(problem) from None
     return list(entry["command"]), [os.path.relpath(name) for name, _, _ in files]

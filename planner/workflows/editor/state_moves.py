@@ -1,0 +1,548 @@
+"""`split-state` and `merge-state`: blocks move to another root module, and their objects to its state.
+
+Both plans are made in memory, with the edited files and the states as they will be. The state that gets objects is
+written before the one that loses them, so that no object is ever in neither."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from planner.engine.evaluation.schemas import Schemas
+from planner.engine.walk.hooks import Hooks
+from planner.foundation.support.disk import own_reads, view, working_in
+from planner.foundation.values.expression_text import expression_text
+from planner.foundation.values.value import unmark_deep
+from planner.foundation.vocabulary.address import parse_address, quote
+from planner.foundation.vocabulary.diagnostic import Diagnostics, Failure, error, has_errors
+from planner.foundation.vocabulary.records import evolve, frozen
+from planner.language.config.directory import ModuleRecord, is_module, read_manifest
+from planner.language.config.load import load_tree
+from planner.language.config.model import Expr
+from planner.language.config.module_installer import ModuleRecorder
+from planner.language.syntax.body import Attribute
+from planner.language.syntax.format import format_text
+from planner.operations.load import ConfigurationReading, begin, grown, load_values, new_schemas
+from planner.operations.options import OperationOptions
+from planner.operations.plan import MadePlan, plan_stored
+from planner.operations.show import kept_state
+from planner.operations.state_access import Stored, locked, with_backend
+from planner.operations.state_edit import Entry, entries, rebuilt
+from planner.workflows.editor.extraction import relative_source
+from planner.workflows.editor.key_edits import refusal
+from planner.workflows.editor.model import Model
+from planner.workflows.editor.navigation import DeclaredObject, Edits, mentions
+from planner.workflows.editor.pieces import (
+    Changes,
+    Piece,
+    cut_text,
+    module_uses,
+    native_body,
+    piece_of,
+    removal,
+    source_text,
+    uses_in,
+    whole_lines,
+    with_edits,
+)
+from planner.workflows.editor.refactoring import Refactoring, actions, target_of, workspace_of
+from planner.workflows.editor.symbols import attributes_of, literal
+from planner.workflows.editor.texts import TextDocument, uri_of
+from planner.workflows.editor.workspace import Workspace, kind_of
+from planner.world.state.backend import Store
+from planner.world.state.backends.local import LocalBackend, StateStore
+from planner.world.state.model import State
+from planner.world.state.workspace import data_directory
+
+_MOVED = ("resource", "data", "module", "locals", "output", "check")
+_COPIED = ("variable", "locals", "data", "ephemeral", "provider")
+"""blocks that may be in both root modules"""
+_LOCK = ".terraform.lock.hcl"
+
+
+@frozen(eq=False)
+class StateMove:
+    """Objects that move from the state of one directory to that of another, and outputs of the root module."""
+
+    source: str
+    target: str
+    objects: tuple[str, ...]
+    outputs: tuple[str, ...]
+    is_new: bool
+    """the target has no state before"""
+
+    def record(self, directory: str) -> dict[str, Any]:
+        """The move as JSON, with paths relative to a directory."""
+        source, target = (os.path.relpath(one, directory) for one in (self.source, self.target))
+        own = {"objects": [*self.objects], "outputs": [*self.outputs], "is_new": self.is_new}
+        return {"source": source, "target": target, **own}
+
+    def backwards(self) -> StateMove:
+        """The way back."""
+        return StateMove(self.target, self.source, self.objects, self.outputs, False)
+
+    def parts(self, source: State, target: State) -> tuple[State, State]:
+        """The two states afterwards. Objects that are in both, after an interruption, stay where they go to."""
+        wanted = [parse_address(text) for text in self.objects]
+        taken: list[Entry] = []
+        rest: list[Entry] = []
+        for entry in entries(source):
+            (taken if any(one.covers(entry[0]) for one in wanted) else rest).append(entry)
+        known = {str(entry[0]) for entry in entries(target)}
+        new = [entry for entry in taken if str(entry[0]) not in known]
+        outputs = {name: source.outputs[name] for name in self.outputs if name in source.outputs}
+        left = {name: one for name, one in source.outputs.items() if name not in self.outputs}
+        given = rebuilt(target, [*entries(target), *new])
+        return evolve(rebuilt(source, rest), outputs=left), evolve(given, outputs={**target.outputs, **outputs})
+
+    def carry_out(self, options: OperationOptions) -> None:
+        """Move the objects: locked, the target first. Raises Failure."""
+        with state_of(options, self.source) as (store, source), state_of(options, self.target) as (other, target):
+            left, given = self.parts(source or State(), target or State())
+            _write(other, given, target)
+            _write(store, left, source)
+
+    def take_back(self, options: OperationOptions) -> None:
+        """Move the objects back; a state that was new is removed. Raises Failure."""
+        back = self.backwards()
+        if not os.path.isdir(back.source):
+            return  # an interrupted one had removed it
+        with state_of(options, back.source) as (store, source), state_of(options, back.target) as (other, target):
+            if source is None:
+                return
+            left, given = back.parts(source, target or State())
+            _write(other, given, target)
+            if self.is_new and left.is_empty and isinstance(store, StateStore):
+                for path in (store.path, store.backup_path):
+                    with suppress(FileNotFoundError):
+                        os.remove(path)
+            else:
+                _write(store, left, source)
+
+
+@contextmanager
+def state_of(options: OperationOptions, directory: str) -> Iterator[tuple[Store, State | None]]:
+    """The state of the root module in a directory, locked, and its store. Raises Failure."""
+    diagnostics = Diagnostics()
+    with working_in(directory):
+        own = evolve(options, directory=".", var_args=(), state_path=None, state_out=None)
+        kept = kept_state(own, diagnostics)
+        diagnostics.check()
+    with locked(kept.store, options, "refactor", diagnostics):
+        state, problems = kept.store.read()
+        diagnostics.check(problems)
+        yield kept.store, state
+
+
+def _write(store: Store, state: State, former: State | None) -> None:
+    if former is not None:
+        store.keep_backup(f"{store.place}.{int(time.time())}.backup")
+    _, problems = store.write(state)
+    if has_errors(problems):
+        raise Failure(problems)
+
+
+# ---------------------------------------------------------------- the two refactorings
+
+
+def split_state(options: OperationOptions, addresses: Sequence[str], to: str) -> Refactoring:
+    """Move blocks of the root module, and their objects, to another root module. Raises Failure."""
+    workspace = workspace_of(options)
+    targets = [target_of(workspace, options.directory, address) for address in addresses]
+    if any(module for _, module in targets):
+        raise refusal("Only blocks of the root module can move to another root module.")
+    source = os.path.abspath(options.directory)
+    return _Transfer(options, workspace, source, os.path.abspath(to), [target.key for target, _ in targets]).result()
+
+
+def merge_state(options: OperationOptions, directory: str) -> Refactoring:
+    """Move all blocks of another root module, and all objects of its state, here. Raises Failure."""
+    source, workspace = os.path.abspath(directory), workspace_of(options)
+    if not is_module(source):
+        raise refusal(f"{os.path.relpath(source)} has no configuration files.")
+    symbols = workspace.module(source).symbols
+    keys = [key for key, places in symbols.items() if _block_type(places[0][1].block) in _MOVED]
+    return _Transfer(options, workspace, source, os.path.abspath(options.directory), keys, whole=True).result()
+
+
+def _block_type(kind: str) -> str:
+    return "locals" if kind == "local" else kind
+
+
+class _Transfer:
+    def __init__(
+        self,
+        options: OperationOptions,
+        workspace: Workspace,
+        source: str,
+        target: str,
+        keys: Sequence[str],
+        whole: bool = False,
+    ) -> None:
+        self.options, self.workspace, self.source, self.target, self.whole = options, workspace, source, target, whole
+        self._check_places()
+        self.symbols = workspace.module(source).symbols
+        self.there = workspace.module(target).symbols
+        self.moved: dict[str, Piece] = {}
+        self.copied: dict[str, Piece] = {}
+        for key in dict.fromkeys(keys):
+            self._add(key)
+        self._complete()
+        if not any(key not in ("",) and not key.startswith(("local.", "output.")) for key in self.moved):
+            raise refusal("Name at least one resource, data source or module call.")
+        self._check_staying()
+        self._check_names()
+        self.objects = [key for key in self.moved if not key.startswith(("local.", "output.", "check."))]
+        self.outputs = [key.partition(".")[2] for key in self.moved if key.startswith("output.")]
+        self.values: dict[str, Any] = {}
+
+    def _check_places(self) -> None:
+        """Raises Failure for directories that cannot be two root modules."""
+        where = os.path.relpath(self.target)
+        if self.source == self.target:
+            raise refusal("Both root modules are the same directory.")
+        for one in (self.source, self.target):
+            if not self.workspace.is_inside(os.path.join(one, "main.tf")):
+                raise refusal(f"{os.path.relpath(one)} is outside of the repository.")
+            if self.workspace.callers(one):
+                raise refusal(f"{os.path.relpath(one)} is called as a module, and is not a root module.")
+        if os.path.exists(self.target) and not os.path.isdir(self.target):
+            raise refusal(f"{where} is not a directory.")
+
+    # ---------------------------------------------------------------- what moves
+
+    def _add(self, key: str) -> None:
+        piece = piece_of(self.workspace, DeclaredObject(self.source, key))
+        if piece.holder.type not in _MOVED:
+            raise refusal(f"{key} cannot move by itself: name resources, data sources, modules and outputs.")
+        self.moved[key] = piece
+
+    def _complete(self) -> None:
+        """Take along what the blocks need: variables and providers as copies, local values and data sources as copies
+        or, if nothing else uses them, as they are; and outputs and checks that are only about them."""
+        done: set[str] = set()
+        while True:
+            pieces = {**self.moved, **self.copied}
+            waiting = [piece for key, piece in pieces.items() if key not in done]
+            if not waiting and not self._add_readers():
+                return
+            for piece in waiting:
+                done.add(piece.key)
+                for use in uses_in(piece):
+                    if use.key in self.symbols and use.key not in pieces:
+                        self._need(piece, use.key)
+                for name in self._providers(piece):
+                    if name in self.symbols and name not in pieces:
+                        self.copied[name] = piece_of(self.workspace, DeclaredObject(self.source, name))
+
+    def _need(self, piece: Piece, key: str) -> None:
+        if key in self.moved or key in self.copied:
+            return
+        one = piece_of(self.workspace, DeclaredObject(self.source, key))
+        if one.holder.type not in _COPIED:
+            detail = f"{piece.key} refers to {key}, whose values another root module cannot have."
+            raise refusal(f"{detail} Name {key}, too.")
+        everywhere = mentions(self.workspace, DeclaredObject(self.source, key))
+        is_own = all(self._holder(path, use.start) is not None for path, use in everywhere)
+        if is_own and one.holder.type in ("locals", "data"):
+            self.moved[key] = one
+        else:
+            self.copied[key] = one
+
+    def _add_readers(self) -> bool:
+        """Add an output or a check whose objects all move; whether there was one."""
+        for key, places in self.symbols.items():
+            if places[0][1].block not in ("output", "check") or key in self.moved or places[0][0].endswith(".json"):
+                continue
+            piece = piece_of(self.workspace, DeclaredObject(self.source, key))
+            kinds = {use.key for use in uses_in(piece) if use.ref.kind in ("resource", "module", "output")}
+            if kinds and kinds <= {*self.moved}:
+                self.moved[key] = piece
+                return True
+        return False
+
+    def _holder(self, path: str, offset: int) -> Piece | None:
+        return next((p for p in self.moved.values() if p.path == path and p.node.start <= offset < p.node.end), None)
+
+    @staticmethod
+    def _providers(piece: Piece) -> Iterator[str]:
+        """The keys of the provider blocks that a resource or a call may use."""
+        arguments = attributes_of(piece.holder.body) if not isinstance(piece.node, Attribute) else {}
+        text = piece.holder.source.text
+        if piece.holder.type in ("resource", "data", "ephemeral"):
+            own = arguments.get("provider")
+            name = source_text(text, own.expr) if own is not None else piece.holder.labels[0].value.partition("_")[0]
+            yield f"provider.{name}"
+        elif piece.holder.type == "module":
+            passed = arguments.get("providers")
+            names = re.findall(r"=\s*([\w.-]+)", source_text(text, passed.expr)) if passed is not None else ()
+            yield from (f"provider.{name}" for name in names)
+
+    def _check_staying(self) -> None:
+        """Raises Failure if a block that stays refers to one that moves."""
+        for path, use in module_uses(self.workspace, self.source, [] if self.whole else self.moved):
+            if use.key in self.moved and use.role != "history" and self._holder(path, use.node.start) is None:
+                if self.whole and kind_of(path) == "test":
+                    continue
+                place = os.path.relpath(path)
+                what = use.block.type + "".join(f" {quote(label.value)}" for label in use.block.labels)
+                detail = f"{place} has a reference to {use.key} that stays, in {what}."
+                raise refusal(f"{detail} Name that block, too, or give it the value in another way first.")
+        for directory in (self.source, self.target):
+            for key in self.workspace.module(directory).symbols:
+                if key.startswith("data.terraform_remote_state.") and self._reads_other(directory, key):
+                    detail = f"{key} in {os.path.relpath(directory)} may read one of the two states."
+                    raise refusal(f"{detail} Replace its references first.")
+
+    def _reads_other(self, directory: str, key: str) -> bool:
+        """Whether a data source may read the state of one of the root modules, whose outputs move."""
+        if not self.whole and not self.there:
+            return False
+        piece = piece_of(self.workspace, DeclaredObject(directory, key))
+        arguments = attributes_of(piece.holder.body)
+        config = arguments.get("config")
+        value = Model(self.workspace, directory).value(Expr(config.expr, config.source), key) if config else None
+        settings = unmark_deep(value)[0] if value is not None else None
+        path = settings.get("path") if isinstance(settings, dict) else None
+        if "backend" not in arguments or literal(arguments["backend"].expr) != "local" or not isinstance(path, str):
+            return True
+        return os.path.dirname(os.path.realpath(os.path.join(directory, path))) in (self.source, self.target)
+
+    def _check_names(self) -> None:
+        """Raises Failure for names that the other root module has for something else."""
+        for key, piece in {**self.moved, **self.copied}.items():
+            if key in self.there:
+                other = piece_of(self.workspace, DeclaredObject(self.target, key))
+                texts = [source_text(p.holder.source.text, p.node) for p in (piece, other)]  # type: ignore[arg-type]
+                if key in self.moved and piece.holder.type != "locals":
+                    raise refusal(
+                        f"{key} is declared in {os.path.relpath(self.target)}, too: rename one of them first."
+                    )
+                if piece.holder.type != "provider" and texts[0].split() != texts[1].split():
+                    raise refusal(f"{key} is another one in {os.path.relpath(self.target)}: rename one of them first.")
+
+    # ---------------------------------------------------------------- the texts
+
+    def _cuts(self) -> Edits:
+        """The edits that remove the blocks."""
+        edits: Edits = {}
+        for piece in self.moved.values():
+            text, (start, end) = self.workspace.document(piece.path).text, (piece.start, piece.end)
+            if piece.key.startswith("local."):
+                inside = attributes_of(piece.holder.body)
+                if all(f"local.{name}" in self.moved for name in inside):
+                    start, end = whole_lines(text, piece.holder.start, piece.holder.end)
+            edits.setdefault(piece.path, []).append(removal(text, start, end))
+        return edits
+
+    def _text(self, before: MadePlan[Any]) -> str:
+        """The new file of the other root module."""
+        pieces = [p for key, p in {**self.moved, **self.copied}.items() if key not in self.there]
+        pieces.sort(key=lambda piece: (piece.path, piece.start))
+        order = ("provider", "variable", "", "output")
+        groups: dict[str, list[str]] = {name: [] for name in order}
+        locals_ = []
+        for piece in pieces:
+            text = self.workspace.document(piece.path).text
+            if isinstance(piece.node, Attribute):
+                start, end = whole_lines(text, piece.node.start, piece.node.end)
+                if start <= piece.holder.start:
+                    start, end = piece.node.start, piece.node.end
+                locals_.append(text[start:end].rstrip("\r\n") + "\n")
+            else:
+                block = cut_text(text, piece.start, piece.end, self._sources(piece)).rstrip("\r\n") + "\n"
+                groups[piece.holder.type if piece.holder.type in groups else ""].append(block)
+        parts = [*self._requirements(before, pieces), *groups["provider"], *groups["variable"]]
+        if locals_:
+            parts.append("".join(["locals {\n", *locals_, "}\n"]))
+        return "\n".join([*parts, *groups[""], *groups["output"]])
+
+    def _sources(self, piece: Piece) -> Changes:
+        """The source of a call of a local module, seen from the other directory."""
+        source = attributes_of(piece.holder.body).get("source") if piece.holder.type == "module" else None
+        below = (
+            self.workspace.module_directory(self.source, piece.key.partition(".")[2]) if source is not None else None
+        )
+        text = self.workspace.document(piece.path).text
+        if source is None or below is None or not source_text(text, source.expr).startswith(('"./', '"../')):
+            return []
+        return [(source.expr.start, source.expr.end, quote(relative_source(self.target, below)))]
+
+    def _requirements(self, before: MadePlan[Any], pieces: Iterable[Piece]) -> Iterator[str]:
+        """The requirements of providers, where the other root module has none yet."""
+        if "terraform" in self.there:
+            return
+        root = before.loaded.config.root
+        used = {name.split(".")[1] for piece in pieces for name in self._providers(piece)}
+        used |= {*root.required_providers} if any(piece.holder.type == "module" for piece in pieces) else set()
+        lines = []
+        for name in sorted(used & {*root.required_providers}):
+            one = root.required_providers[name]
+            version = f"      version = {quote(one.version)}\n" if one.version else ""
+            source = one.source.removeprefix("registry.opentofu.org/")
+            lines.append(f"    {name} = {{\n      source = {quote(source)}\n{version}    }}\n")
+        if lines:
+            yield format_text(f"terraform {{\n  required_providers {{\n{''.join(lines)}  }}\n}}\n")
+
+    def _values(self, before: MadePlan[Any]) -> str:
+        """The values of copied variables that are not their defaults, as a file; secrets are kept for the plan."""
+        lines = []
+        for key in self.copied:
+            kind, _, name = key.partition(".")
+            decl = before.loaded.config.root.variables.get(name) if kind == "var" else None
+            if decl is None or key in self.there:
+                continue
+            value = unmark_deep(before.variables[name].value)[0]
+            if decl.default is not None and repr(unmark_deep(decl.default)[0]) == repr(value):
+                continue
+            if decl.sensitive or decl.ephemeral:
+                self.values[name] = value
+            else:
+                lines.append(f"{name} = {expression_text(value)}\n")
+        return format_text("".join(lines)) if lines else ""
+
+    # ---------------------------------------------------------------- the check
+
+    def result(self) -> Refactoring:
+        """The edits and the move of the objects, if both plans do what they do without. Raises Failure."""
+        made = not os.path.isdir(self.target)
+        os.makedirs(self.target, exist_ok=True)  # where providers run
+        try:
+            return self._outcome()
+        finally:
+            if made:
+                with suppress(OSError):
+                    os.removedirs(self.target)
+
+    def _outcome(self) -> Refactoring:
+        with state_of(self.options, self.source) as (_, source), state_of(self.options, self.target) as (_, target):
+            pass
+        source, is_new, target = source or State(), target is None, target or State()
+        move = StateMove(self.source, self.target, tuple(self.objects), tuple(self.outputs), is_new)
+        both = {name for name in self.outputs if name in target.outputs}
+        if both:
+            raise refusal(f"Both states have an output {', '.join(sorted(both))}.")
+        before = [self._plan_of(self.source, source)]
+        before += [self._plan_of(self.target, target)] if self.there else []
+        texts, former = self._files(before[0])
+        for path, text in texts.items():
+            self.workspace.opened.put(uri_of(path), TextDocument(text or ""))
+        left, given = move.parts(source, target)
+        try:
+            after = [self._plan_of(self.target, given)]
+            after += [self._plan_of(self.source, left)] if not self.whole else []
+        except Failure as failure:
+            why = refusal("With the edits, no plan can be made. Nothing was written.")
+            raise Failure([*why.diagnostics, *failure.diagnostics]) from None
+        old, new = ([one for made in plans for one in actions(made.plan, str).items()] for plans in (before, after))
+        different = sorted({name for name, _ in _without(old, new) + _without(new, old)})
+        if different:
+            details = [f"{name} would change in one of the two plans. Nothing was written." for name in different]
+            raise Failure([error("refactor.changes", "The plan would change", detail) for detail in details])
+        secrets = tuple(f"var.{n} is sensitive: set TF_VAR_{n} in {os.path.relpath(self.target)}." for n in self.values)
+        place = os.path.relpath(self.target)
+        init = f"Run planner init {f'in {place} ' if place != '.' else ''}before the next plan."
+        return Refactoring(texts, former, states=move, notes=(*secrets, init))
+
+    def _files(self, before: MadePlan[Any]) -> tuple[dict[str, str | None], dict[str, str | None]]:
+        """The new texts of all files by path, and the former ones."""
+        texts: dict[str, str | None] = {}
+        former: dict[str, str | None] = {}
+        for path, edits in ({} if self.whole else self._cuts()).items():
+            former[path] = self.workspace.document(path).text
+            texts[path] = with_edits(former[path] or "", edits)
+        for path in self.workspace.module(self.source).files if self.whole else ():
+            if kind_of(path) == "configuration":
+                native_body(self.workspace, path)
+                former[path], texts[path] = self.workspace.document(path).text, None
+        name = os.path.basename(self.source if self.whole or self.there else self.target)
+        values = self._values(before)
+        own = {f"{name}.tf" if self.there else "main.tf": self._text(before)}
+        if values:
+            own[f"{name}.auto.tfvars"] = values
+        lock = os.path.join(self.source, _LOCK)
+        if not self.there and os.path.exists(lock) and not os.path.exists(os.path.join(self.target, _LOCK)):
+            own[_LOCK] = self.workspace.document(lock).text
+        for base, text in own.items():
+            path = os.path.join(self.target, base)
+            if os.path.lexists(path):
+                raise refusal(f"{os.path.relpath(path)} exists already: rename it first.")
+            texts[path], former[path] = text, None
+        return texts, former
+
+    def _plan_of(self, directory: str, state: State) -> MadePlan[Any]:
+        """The plan of one of the root modules with a state, as the files are in memory. Raises Failure."""
+        is_here = directory == os.path.abspath(self.options.directory)
+        own = self.options if is_here else evolve(self.options, var_args=())
+        if directory == self.target:
+            own = evolve(own, inputs={**own.inputs, **self.values})
+        paths = (
+            own.var_args
+            if not is_here
+            else tuple((k, os.path.abspath(t) if k == "var-file" else t) for k, t in own.var_args)
+        )
+        with working_in(directory), view(self.workspace.overlay()), own_reads():
+            begun, problems = begin(evolve(own, directory=".", var_args=paths))
+            recorder = ModuleRecorder(self._records(directory), ".", None)
+            config, more = load_tree(".", variables=begun.given, workspace=begun.workspace, locate=recorder.locate)
+            if has_errors(problems := [*problems, *more]):
+                raise Failure(problems)
+            loaded = ConfigurationReading(begun, config, (), tuple(problems)).loaded()
+            schemas = self._schemas(loaded.config)
+            try:
+                opened_ = with_backend(evolve(loaded, schemas=schemas), LocalBackend())
+                schemas.serve(state)
+                variables, problems = load_values(loaded)
+                if has_errors(problems):
+                    raise Failure(problems)
+                planned = plan_stored(grown(Stored, opened_, state=state), variables, Hooks())
+            finally:
+                schemas.close()
+        if planned.complete is None:
+            raise Failure([one for one in planned.diagnostics if one.is_error])
+        return planned.complete
+
+    def _records(self, directory: str) -> dict[str, ModuleRecord]:
+        """The installed modules of both directories, seen from one of them."""
+        result = {}
+        for other in (self.source if directory == self.target else self.target, directory):
+            for key, one in read_manifest(other, data_directory(os.environ))[0].items():
+                place = os.path.relpath(os.path.join(other, one.directory), directory)
+                result[key] = evolve(one, directory=one.directory if other == directory else place)
+        return result
+
+    def _schemas(self, config: Any) -> Schemas:
+        """The providers as they are installed in one of the directories."""
+        places = [new_schemas(one, config) for one in (self.source, self.target)]
+
+        def start(address: str) -> Any:
+            try:
+                return places[0].new_provider(address)
+            except Failure as failure:
+                with suppress(Failure):
+                    return places[1].new_provider(address)
+                raise failure
+
+        return Schemas(start)
+
+
+def _without(some: list[Any], others: list[Any]) -> list[Any]:
+    """The items of a list that another does not have, each as often as it is missing."""
+    left = list(others)
+    result = []
+    for one in some:
+        if one in left:
+            left.remove(one)
+        else:
+            result.append(one)
+    return result
+
+
+def from_record(entry: Mapping[str, Any], directory: str) -> StateMove:
+    """The move that a record of refactorings describes. Raises KeyError and TypeError."""
+    source, target = (os.path.normpath(os.path.join(directory, entry[one])) for one in ("source", "target"))
+    return StateMove(source, target, tuple(entry["objects"]), tuple(entry["outputs"]), bool(entry["is_new"]))

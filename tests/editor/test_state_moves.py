@@ -1,0 +1,220 @@
+"""`refactor split-state` and `merge-state`: blocks and objects get another root module, and both plans stay empty."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli.conftest import Ran
+
+from editor.test_refactoring import files
+from planner.workflows.editor import refactoring
+from planner.world.state.backends import local
+
+Run = Callable[..., Ran]
+
+MAIN = """variable "region" {
+  default = "eu"
+}
+variable "size" {
+  type = number # of each
+}
+locals {
+  both = "b-${var.region}"
+  own  = "o-${var.size}"
+}
+# The name server.
+resource "terraform_data" "dns" {
+  count = 2
+  input = [local.both, local.own]
+}
+module "net" {
+  source = "../net"
+  cidr   = terraform_data.dns[0].id
+}
+resource "terraform_data" "app" {
+  input = [local.both, var.region]
+}
+resource "terraform_data" "reads" {
+  input = terraform_data.app.id
+}
+check "dns" {
+  assert {
+    condition     = length(terraform_data.dns) == 2
+    error_message = "two"
+  }
+}
+output "dns" { value = terraform_data.dns[*].id }
+output "app" { value = terraform_data.app.id }
+"""
+NET = """variable "cidr" {}
+resource "terraform_data" "inner" { input = var.cidr }
+"""
+SPLIT = ("split-state", "terraform_data.dns", "module.net", "-to=../dns")
+
+
+@pytest.fixture
+def core(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, planner: Run) -> Path:
+    for name, text in {"core/main.tf": MAIN, "core/terraform.tfvars": "size = 3\n", "net/main.tf": NET}.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    (tmp_path / ".git").mkdir()
+    monkeypatch.chdir(tmp_path / "core")
+    assert planner("init").code == 0
+    assert planner("apply", "-auto-approve").code == 0
+    return tmp_path
+
+
+def state(path: Path) -> Any:
+    """The content of a state without its serial; None where there is none."""
+    if not path.exists() or not path.read_bytes():
+        return None
+    return {key: value for key, value in json.loads(path.read_text()).items() if key != "serial"}
+
+
+def ids(path: Path) -> set[str]:
+    known = state(path)
+    return {i["attributes"]["id"] for r in known["resources"] for i in r["instances"]} if known is not None else set()
+
+
+def check_both(core: Path, planner: Run) -> None:
+    """Both root modules have nothing to do."""
+    for where in ("dns", "core"):
+        os.chdir(core / where)
+        assert planner("init").code == 0 and "No changes" in planner("plan").out, where
+
+
+def test_blocks_move_with_their_objects_and_are_taken_back(core: Path, planner: Run) -> None:
+    before, kept = files(core), state(core / "core" / "terraform.tfstate")
+    done = planner("refactor", *SPLIT)
+    assert done.code == 0, done.err
+    assert "Run planner init in ../dns before the next plan." in done.out
+    text = (core / "dns" / "main.tf").read_text()
+    for part in (
+        "# The name server.",
+        "type = number # of each",
+        '  both = "b-${var.region}"',
+        'check "dns"',
+        'output "dns"',
+    ):
+        assert part in text
+    assert (core / "dns" / "dns.auto.tfvars").read_text() == "size = 3\n"
+    assert "local.own" not in (core / "core" / "main.tf").read_text()
+    check_both(core, planner)
+    assert len(ids(core / "dns" / "terraform.tfstate")) == 3 and len(ids(core / "core" / "terraform.tfstate")) == 2
+    lineages = {state(core / one / "terraform.tfstate")["lineage"] for one in ("dns", "core")}
+    assert len(lineages) == 2
+
+    for name in (".terraform/modules/modules.json", ".terraform.lock.hcl"):
+        (core / "dns" / name).unlink(missing_ok=True)
+    assert planner("refactor", "undo").code == 0
+    assert files(core) == before and state(core / "core" / "terraform.tfstate") == kept
+    assert not (core / "dns" / "terraform.tfstate").exists()
+    assert "No changes" in planner("plan").out
+
+
+def test_another_root_module_is_merged_again(core: Path, planner: Run) -> None:
+    assert planner("refactor", *SPLIT).code == 0
+    check_both(core, planner)
+    before = files(core)
+    kept = [state(core / one / "terraform.tfstate") for one in ("core", "dns")]
+    done = planner("refactor", "merge-state", "../dns")
+    assert done.code == 0, done.err
+    assert not (core / "dns" / "main.tf").exists() and not ids(core / "dns" / "terraform.tfstate")
+    assert (core / "core" / "dns.tf").read_text().count("variable") == 0
+    assert planner("init").code == 0 and "No changes" in planner("plan").out
+    (core / "core" / ".terraform" / "modules" / "modules.json").write_bytes(
+        before["core/.terraform/modules/modules.json"]
+    )
+    assert planner("refactor", "undo").code == 0
+    assert files(core) == before and [state(core / one / "terraform.tfstate") for one in ("core", "dns")] == kept
+    check_both(core, planner)
+
+
+REFUSED = {
+    "what stays refers to it": (["terraform_data.app", "-to=../a"], "that stays, in resource"),
+    "it refers to what stays": (["terraform_data.reads", "-to=../a"], "refers to terraform_data.app, whose values"),
+    "a variable": (["var.size", "-to=../a"], "cannot move by itself"),
+    "in a module": (["module.net.terraform_data.inner", "-to=../a"], "Only blocks of the root module"),
+    "here": (["module.net", "-to=."], "the same directory"),
+    "a called module": (["module.net", "-to=../net"], "is called as a module"),
+    "outside": (["module.net", "-to=/nowhere/a"], "is outside of the repository"),
+    "a file": (["module.net", "-to=main.tf"], "is not a directory"),
+    "another of the name": (["terraform_data.dns", "module.net", "-to=../taken"], "is declared in ../taken, too"),
+    "another variable": (["terraform_data.dns", "module.net", "-to=../other"], "var.size is another one in ../other"),
+}
+
+
+def test_what_cannot_move_is_refused(core: Path, planner: Run) -> None:
+    for name, text in {
+        "taken": 'module "net" {\n  source = "../net"\n  cidr = 1\n}',
+        "other": 'variable "size" {}',
+    }.items():
+        (core / name).mkdir()
+        (core / name / "main.tf").write_text(text + "\n")
+    before, kept = files(core), (core / "core" / "terraform.tfstate").read_bytes()
+    for name, (words, text) in REFUSED.items():
+        done = planner("refactor", "split-state", *words)
+        assert done.code == 1 and text in " ".join(done.err.split()), (name, done.err)
+    assert "has no configuration files" in " ".join(planner("refactor", "merge-state", "../none").err.split())
+    assert planner("refactor", *SPLIT, "-dry-run").code == 0
+    assert files(core) == before and (core / "core" / "terraform.tfstate").read_bytes() == kept
+    assert not (core / "a").exists() and not (core / "dns").exists()
+
+
+def test_a_locked_state_is_left_alone(core: Path, planner: Run) -> None:
+    assert planner("refactor", *SPLIT).code == 0
+    held = local.StateStore(str(core / "dns" / "terraform.tfstate"))
+    assert not held.lock("test")
+    kept = [(core / one / "terraform.tfstate").read_bytes() for one in ("core", "dns")]
+    before = files(core)
+    done = planner("refactor", "undo")
+    held.unlock()
+    assert done.code == 1 and "lock" in done.err
+    assert files(core) == before and [(core / o / "terraform.tfstate").read_bytes() for o in ("core", "dns")] == kept
+    assert planner("refactor", "undo").code == 0
+
+
+def killed(number: int, run: Callable[[], Any]) -> bool:
+    """Run in a process that ends without any clearing up when the file with this number is replaced; whether it did."""
+    process = os.fork()
+    if not process:
+        count = 0
+
+        def replace(*arguments: Any, **more: Any) -> None:
+            nonlocal count
+            count += 1
+            if count == number:
+                os._exit(9)
+            original(*arguments, **more)
+
+        original = refactoring.replace_file
+        refactoring.replace_file = local.replace_file = replace
+        try:
+            run()
+        finally:
+            os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 9
+
+
+@pytest.mark.parametrize("words", [SPLIT, ("undo",)])
+def test_no_object_is_lost_at_any_kill(core: Path, planner: Run, words: tuple[str, ...]) -> None:
+    before, kept = files(core), state(core / "core" / "terraform.tfstate")
+    everything, number = ids(core / "core" / "terraform.tfstate"), 1
+    while True:
+        if words == ("undo",):
+            assert planner("refactor", *SPLIT).code == 0
+        was_killed = killed(number, lambda: planner("refactor", *words))
+        states = [core / one / "terraform.tfstate" for one in ("core", "dns")]
+        assert ids(states[0]) | ids(states[1]) == everything, number
+        if planner("refactor", "undo").code:  # nothing was recorded yet, or all was taken back
+            assert number == 1 or not was_killed
+        assert files(core) == before and state(states[0]) == kept and state(states[1]) is None, number
+        if not was_killed:
+            break
+        number += 1
+    assert number > 3
