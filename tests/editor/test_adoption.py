@@ -36,6 +36,10 @@ resource "terraform_data" "plain" {
 resource "terraform_data" "secret" {
   input = sensitive("s3cret")
 }
+resource "terraform_data" "json" {
+  input            = jsonencode({ a = [1] })
+  triggers_replace = "{ \\"b\\": 1 }"
+}
 resource "terraform_data" "kept" {
   input = "production"
 }
@@ -60,6 +64,14 @@ resource "terraform_data" "plain" {
     ["server 0", terraform_data.subnet["a"].id, "line\\nand $${more}"],
 ---
   input = var.secret_input
+---
+  input = "production"
+}
+---
+  input = jsonencode({
+    a = [1]
+  })
+  triggers_replace = "{ \\"b\\": 1 }"
 ---
 resource "terraform_data" "zone" {
   for_each = toset(["eu", "us"])
@@ -103,7 +115,7 @@ def test_single_objects_are_adopted_and_others_stay_planned(state: Path, planner
     assert done.code == 0, done.err
     text = (state / "zones.tf").read_text()
     assert text.count("resource ") == 2 and "terraform_data.subnet" not in text
-    assert "Plan: 0 to add, 0 to change, 6 to destroy" in planner("plan").out
+    assert "Plan: 0 to add, 0 to change, 7 to destroy" in planner("plan").out
 
 
 IMPORTS = """import {

@@ -160,8 +160,14 @@ def test_what_cannot_move_is_refused(core: Path, planner: Run) -> None:
     for name, (words, text) in REFUSED.items():
         done = planner("refactor", "split-state", *words)
         assert done.code == 1 and text in " ".join(done.err.split()), (name, done.err)
+    assert planner("workspace", "new", "qa").code == 0 and planner("apply", "-auto-approve").code == 0
+    assert planner("workspace", "select", "default").code == 0
+    assert "The workspace qa of . has objects, too" in " ".join(planner("refactor", *SPLIT).err.split())
+    assert planner("workspace", "delete", "-force", "qa").code == 0
+    assert "here are two" in " ".join(planner("refactor", *SPLIT, "-state=x").err.split())
     assert "has no configuration files" in " ".join(planner("refactor", "merge-state", "../none").err.split())
     assert planner("refactor", *SPLIT, "-dry-run").code == 0
+    (core / "core" / ".terraform" / "environment").unlink()
     assert files(core) == before and (core / "core" / "terraform.tfstate").read_bytes() == kept
     assert not (core / "a").exists() and not (core / "dns").exists()
 

@@ -69,8 +69,8 @@ class _NewResource:
         self.provider: ProviderConfiguration = parse_provider_configuration(change.provider)
         self.instances: dict[Any, dict[str, Value]] = {}
         self.included = {name for name, one in schema.attributes.items() if one.required}
-        self.sensitive: dict[str, str] = {}
-        """variables by argument"""
+        self.verbatim: set[str] = set()
+        """arguments that are JSON but not as jsonencode writes it"""
 
     def add(self, change: ResourceChange) -> None:
         """Add an instance."""
@@ -84,13 +84,19 @@ class _NewResource:
     def include(self, names: Iterable[str]) -> bool:
         """Add arguments; whether any is new."""
         known = {name for name in names if self._may_set(name)}
-        has_more = not known <= self.included
+        again = {name for name in known & self.included - self.verbatim if self._is_json(name)}
+        has_more = bool(again) or not known <= self.included
         self.included |= known
+        self.verbatim |= again
         return has_more
 
     def include_all(self) -> bool:
         """Add all arguments with a value; whether any is new."""
         return self.include(name for value in self.instances.values() for name in value if not _is_empty(value[name]))
+
+    def _is_json(self, name: str) -> bool:
+        values = (value.get(name) for value in self.instances.values())
+        return any(value.strip()[:1] in ("{", "[") for value in values if isinstance(value, str))
 
     def _may_set(self, name: str) -> bool:
         schema = self.schema.attributes.get(name)
@@ -276,6 +282,9 @@ class _Adoption:
         text = _NULL_LINE.sub("", text)
         body = _body(text)
         arguments = {n: text[a.expr.start : a.expr.end] for n, a in body.attributes.items()}
+        for name in one.verbatim & {*arguments}:
+            if isinstance(value.get(name), str):
+                arguments[name] = quote(value[name])
         for name in hidden:
             if not _is_empty(value.get(name)):
                 arguments[name] = self._secret(one, name, key, value[name])
@@ -304,12 +313,15 @@ class _Adoption:
         """The blocks with references to objects in the place of their values."""
         known = self._values(False)
         edges: dict[str, set[str]] = {}
+        repeated = {value for (_, value), number in self._counts(blocks).items() if number >= _REPEATED}
         for key, text in blocks.items():
             depends_on = self._dependencies(key)
             changes: Changes = []
             for literal in _strings(_body(text)):
                 hits = [
-                    hit for hit in known.get(literal.value, ()) if hit[0] != key and (hit[3] or hit[0] in depends_on)
+                    hit
+                    for hit in known.get(literal.value, ())
+                    if hit[0] != key and (_identifies(hit) or (hit[0] in depends_on and literal.value not in repeated))
                 ]
                 hits = [hit for hit in hits if hit[3]] or hits
                 if len({hit[:2] for hit in hits}) != 1 or _leads(edges, hits[0][0], key):
@@ -347,11 +359,15 @@ class _Adoption:
         instances = resource.instances.values() if resource is not None else ()
         return {one for instance in instances if instance.current is not None for one in instance.current.dependencies}
 
+    @staticmethod
+    def _counts(blocks: dict[str, str]) -> Counter[tuple[str, str]]:
+        """The number of blocks that have a string as an argument, by the argument's name and the string."""
+        pairs = ({(attribute.name, value) for attribute, value in _arguments(text)} for text in blocks.values())
+        return Counter(pair for one in pairs for pair in one)
+
     def _with_variables(self, blocks: dict[str, str]) -> dict[str, str]:
         """The blocks with variables for values that many have."""
-        counts: Counter[tuple[str, str]] = Counter()
-        for text in blocks.values():
-            counts.update({(attribute.name, value) for attribute, value in _arguments(text)})
+        counts = self._counts(blocks)
         chosen: dict[tuple[str, str], str] = {}
         for (name, value), number in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
             if number >= _REPEATED and name not in {one for one, _ in chosen}:

@@ -325,6 +325,7 @@ class _Inlining:
                 self._drop_contrary(path, use, edits)
             else:
                 edits.setdefault(path, []).append(self._replacement(use))
+        self._redirect(edits)
         self._require(edits)
         edits.setdefault(self.call.path, []).append((self.call.start, self.call.end, self._block_texts()))
         return edits
@@ -381,6 +382,14 @@ class _Inlining:
         pair = tuple(source_text(text, arguments[one].expr) for one in ("to", "from") if one in arguments)
         if pair in self.moves and "to" in arguments and arguments["to"].expr is use.node:
             edits.setdefault(path, []).append(removal(text, *whole_lines(text, use.block.start, use.block.end)))
+
+    def _redirect(self, edits: Edits) -> None:
+        """Let moved blocks to the present address of an object lead to the former one, from where it moves on."""
+        former = {new: old for old, new in self.moves}
+        for path, use in module_uses(self.workspace, self.directory, former):
+            to = attributes_of(use.block.body).get("to")
+            if use.role == "history" and use.key in former and to is not None and to.expr is use.node:
+                edits.setdefault(path, []).append((use.node.start, use.end(use.base), former[use.key]))
 
     def _require(self, edits: Edits) -> None:
         """Insert requirements of providers into the block that has some."""

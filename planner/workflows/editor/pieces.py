@@ -18,6 +18,7 @@ from planner.workflows.editor.workspace import Workspace, kind_of
 
 Changes = list[tuple[int, int, str]]
 """new texts of ranges of a text, with offsets in code points"""
+_NOTE = re.compile("#|//")
 _COMMON = frozenset(("this", "main", "default", "example", "it"))
 """names of resources without a meaning of their own"""
 
@@ -85,6 +86,9 @@ def whole_lines(text: str, start: int, end: int) -> tuple[int, int]:
             break
         begin = above
     stop = text.find("\n", max(start, end - 1) if text[end - 1 : end] == "\n" else end)
+    opened = text.rfind("/*", end, stop)
+    if stop >= 0 and opened >= 0 and text.find("*/", opened, stop) < 0 and not _NOTE.search(text, end, opened):
+        stop = text.find("\n", text.find("*/", opened))  # a comment that goes on in the next lines
     return begin, len(text) if stop < 0 else stop + 1
 
 

@@ -207,6 +207,8 @@ def target_of(workspace: Workspace, directory: str, address: str) -> tuple[Decla
             raise refusal(f"There is no module {module}module.{match[1]}, or it is not installed.")
         here, module, rest = below, module + match[0], rest[match.end() :]
     target = DeclaredObject(here, rest)
+    if rest.endswith("]") and declarations(workspace, DeclaredObject(here, rest.partition("[")[0])):
+        raise refusal(f"{address} is one instance: name the whole block, {module}{rest.partition('[')[0]}.")
     if not declarations(workspace, target):
         raise refusal(f"{address} is not declared in {os.path.relpath(here) if module else 'this directory'}.")
     return target, module

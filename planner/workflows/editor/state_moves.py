@@ -53,7 +53,7 @@ from planner.workflows.editor.refactoring import Refactoring, actions, target_of
 from planner.workflows.editor.symbols import attributes_of, literal
 from planner.workflows.editor.texts import TextDocument, uri_of
 from planner.workflows.editor.workspace import Workspace, kind_of
-from planner.world.state.backend import Store
+from planner.world.state.backend import Backend, Store
 from planner.world.state.backends.local import LocalBackend, StateStore
 from planner.world.state.model import State
 from planner.world.state.workspace import data_directory
@@ -132,10 +132,25 @@ def state_of(options: OperationOptions, directory: str) -> Iterator[tuple[Store,
         own = evolve(options, directory=".", var_args=(), state_path=None, state_out=None)
         kept = kept_state(own, diagnostics)
         diagnostics.check()
+        _check_workspaces(kept.backend, kept.store, directory)
     with locked(kept.store, options, "refactor", diagnostics):
         state, problems = kept.store.read()
         diagnostics.check(problems)
         yield kept.store, state
+
+
+def _check_workspaces(backend: Backend, store: Store, directory: str) -> None:
+    """Raises Failure where other workspaces have objects, which would lose their blocks."""
+    try:
+        names = backend.workspaces() if backend.has_workspaces else []
+        others = [(name, backend.store(name)) for name in names]
+    except OSError as problem:
+        raise refusal(f"{os.path.relpath(directory)}: {problem.strerror or problem}.") from None
+    for name, other in others:
+        state = other.read()[0] if other.place != store.place else None
+        if state is not None and not state.is_empty:
+            detail = f"The workspace {name} of {os.path.relpath(directory)} has objects, too, which would stay."
+            raise refusal(f"{detail} Move them with state mv, and the blocks by hand.")
 
 
 def _write(store: Store, state: State, former: State | None) -> None:
@@ -203,6 +218,8 @@ class _Transfer:
     def _check_places(self) -> None:
         """Raises Failure for directories that cannot be two root modules."""
         where = os.path.relpath(self.target)
+        if self.options.state_path is not None or self.options.state_out is not None:
+            raise refusal("-state and -state-out name one state, and here are two: those of the two directories.")
         if self.source == self.target:
             raise refusal("Both root modules are the same directory.")
         for one in (self.source, self.target):
