@@ -40,7 +40,14 @@ resource "terraform_data" "app" {
   input = [local.both, var.region]
 }
 resource "terraform_data" "reads" {
-  input = terraform_data.app.id
+  input = [terraform_data.app.id, "of ${terraform_data.app.output[0]}"]
+}
+resource "terraform_data" "middle" {
+  input = terraform_data.reads[*].id
+}
+resource "terraform_data" "waits" {
+  input      = terraform_data.middle.input
+  depends_on = [terraform_data.middle]
 }
 check "dns" {
   assert {
@@ -105,7 +112,7 @@ def test_blocks_move_with_their_objects_and_are_taken_back(core: Path, planner: 
     assert (core / "dns" / "dns.auto.tfvars").read_text() == "size = 3\n"
     assert "local.own" not in (core / "core" / "main.tf").read_text()
     check_both(core, planner)
-    assert len(ids(core / "dns" / "terraform.tfstate")) == 3 and len(ids(core / "core" / "terraform.tfstate")) == 2
+    assert len(ids(core / "dns" / "terraform.tfstate")) == 3 and len(ids(core / "core" / "terraform.tfstate")) == 4
     lineages = {state(core / one / "terraform.tfstate")["lineage"] for one in ("dns", "core")}
     assert len(lineages) == 2
 
@@ -135,9 +142,40 @@ def test_another_root_module_is_merged_again(core: Path, planner: Run) -> None:
     check_both(core, planner)
 
 
+LINKED = {
+    "terraform_data.app": ("core", '"of ${data.terraform_remote_state.dns.outputs.app_output[0]}"', "app_id", "dns"),
+    "terraform_data.middle terraform_data.waits": (
+        "dns",
+        "data.terraform_remote_state.core.outputs.reads[*]",
+        "reads",
+        "core",
+    ),
+}
+
+
+@pytest.mark.parametrize("addresses", LINKED)
+def test_values_of_the_other_root_module_are_read_from_its_state(core: Path, planner: Run, addresses: str) -> None:
+    before, kept = files(core), state(core / "core" / "terraform.tfstate")
+    done = planner("refactor", "split-state", *addresses.split(), "-to=../dns")
+    assert done.code == 0, done.err
+    reader, text, output, producer = LINKED[addresses]
+    assert text in (core / reader / "main.tf").read_text()
+    assert f'output "{output}"' in (core / producer / "main.tf").read_text()
+    assert output in state(core / producer / "terraform.tfstate")["outputs"]
+    check_both(core, planner)
+    for name in (".terraform/modules/modules.json", ".terraform.lock.hcl"):
+        (core / "dns" / name).unlink(missing_ok=True)
+    assert planner("refactor", "undo").code == 0
+    assert files(core) == before and state(core / "core" / "terraform.tfstate") == kept
+
+
 REFUSED = {
-    "what stays refers to it": (["terraform_data.app", "-to=../a"], "that stays, in resource"),
-    "it refers to what stays": (["terraform_data.reads", "-to=../a"], "refers to terraform_data.app, whose values"),
+    "both refer to each other": (["terraform_data.middle", "-to=../a"], "would read each other's states"),
+    "it waits for what stays": (["terraform_data.waits", "-to=../a"], "Another root module cannot refer to that here"),
+    "what stays waits for it": (
+        ["terraform_data.app", "terraform_data.reads", "terraform_data.middle", "-to=../a"],
+        "Another root module cannot refer to that here",
+    ),
     "a variable": (["var.size", "-to=../a"], "cannot move by itself"),
     "in a module": (["module.net.terraform_data.inner", "-to=../a"], "Only blocks of the root module"),
     "here": (["module.net", "-to=."], "the same directory"),

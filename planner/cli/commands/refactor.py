@@ -157,8 +157,8 @@ def refactor_inline_module(arguments: Arguments, terminal: Terminal) -> int:
     "-to=DIR ADDRESS...",
     """Moves resources, data sources and module calls of this root module to the root module in the directory DIR, and
 their objects to its state. Variables, local values, data sources and provider configurations that they need are
-copied; outputs and checks that are only about them move, too. Blocks that stay must not refer to those that move, nor
-the other way round.
+copied; outputs and checks that are only about them move, too. Where blocks of one root module refer to objects of the
+other, the other gets outputs, which a terraform_remote_state reads (only in one direction, and of a local state).
 
 Both plans are made first; only if neither changes, the other state is written, then the files and this state.
 `planner refactor undo` moves the objects back.

@@ -13,13 +13,15 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from planner.engine.evaluation.schemas import Schemas
+from planner.engine.plan.options import ComingState
 from planner.engine.walk.hooks import Hooks
 from planner.foundation.support.disk import own_reads, view, working_in
 from planner.foundation.values.expression_text import expression_text
-from planner.foundation.values.value import unmark_deep
+from planner.foundation.values.types import DYNAMIC
+from planner.foundation.values.value import is_wholly_known, type_of, unmark_deep
 from planner.foundation.vocabulary.address import parse_address, quote
 from planner.foundation.vocabulary.diagnostic import Diagnostics, Failure, error, has_errors
-from planner.foundation.vocabulary.records import evolve, frozen
+from planner.foundation.vocabulary.records import evolve, field, frozen
 from planner.language.config.directory import ModuleRecord, is_module, read_manifest
 from planner.language.config.load import load_tree
 from planner.language.config.model import Expr
@@ -39,10 +41,13 @@ from planner.workflows.editor.navigation import DeclaredObject, Edits, mentions
 from planner.workflows.editor.pieces import (
     Changes,
     Piece,
+    Use,
     cut_text,
+    free_name,
     module_uses,
     native_body,
     piece_of,
+    plain_name,
     removal,
     source_text,
     uses_in,
@@ -53,9 +58,10 @@ from planner.workflows.editor.refactoring import Refactoring, actions, target_of
 from planner.workflows.editor.symbols import attributes_of, literal
 from planner.workflows.editor.texts import TextDocument, uri_of
 from planner.workflows.editor.workspace import Workspace, kind_of
-from planner.world.state.backend import Backend, Store
-from planner.world.state.backends.local import LocalBackend, StateStore
-from planner.world.state.model import State
+from planner.world.state.backend import Backend, Store, state_identity
+from planner.world.state.backends.local import DEFAULT_PATH, LocalBackend, StateStore
+from planner.world.state.encryption_seal import PLAIN
+from planner.world.state.model import OutputState, State
 from planner.world.state.workspace import data_directory
 
 _MOVED = ("resource", "data", "module", "locals", "output", "check")
@@ -74,12 +80,17 @@ class StateMove:
     outputs: tuple[str, ...]
     is_new: bool
     """the target has no state before"""
+    producer: str = ""
+    """the directory whose root module gets outputs for the other one"""
+    given: Mapping[str, OutputState | None] = field(factory=dict)
+    """these outputs by name; None in a record"""
 
     def record(self, directory: str) -> dict[str, Any]:
         """The move as JSON, with paths relative to a directory."""
         source, target = (os.path.relpath(one, directory) for one in (self.source, self.target))
         own = {"objects": [*self.objects], "outputs": [*self.outputs], "is_new": self.is_new}
-        return {"source": source, "target": target, **own}
+        producer = os.path.relpath(self.producer, directory) if self.producer else ""
+        return {"source": source, "target": target, **own, "producer": producer, "given": [*self.given]}
 
     def backwards(self) -> StateMove:
         """The way back."""
@@ -96,8 +107,11 @@ class StateMove:
         new = [entry for entry in taken if str(entry[0]) not in known]
         outputs = {name: source.outputs[name] for name in self.outputs if name in source.outputs}
         left = {name: one for name, one in source.outputs.items() if name not in self.outputs}
-        given = rebuilt(target, [*entries(target), *new])
-        return evolve(rebuilt(source, rest), outputs=left), evolve(given, outputs={**target.outputs, **outputs})
+        more = {name: one for name, one in self.given.items() if one is not None}
+        left |= more if self.producer == self.source else {}
+        outputs |= more if self.producer == self.target else {}
+        changed = rebuilt(target, [*entries(target), *new])
+        return evolve(rebuilt(source, rest), outputs=left), evolve(changed, outputs={**target.outputs, **outputs})
 
     def carry_out(self, options: OperationOptions) -> None:
         """Move the objects: locked, the target first. Raises Failure."""
@@ -115,6 +129,12 @@ class StateMove:
             if source is None:
                 return
             left, given = back.parts(source, target or State())
+            left, given = (
+                evolve(
+                    one, outputs={n: o for n, o in one.outputs.items() if where != self.producer or n not in self.given}
+                )
+                for one, where in ((left, self.target), (given, self.source))
+            )
             _write(other, given, target)
             if self.is_new and left.is_empty and isinstance(store, StateStore):
                 for path in (store.path, store.backup_path):
@@ -206,6 +226,12 @@ class _Transfer:
         self.copied: dict[str, Piece] = {}
         for key in dict.fromkeys(keys):
             self._add(key)
+        self.consumer = ""
+        """the directory whose root module reads outputs of the other one"""
+        self.links: dict[tuple[str, str], tuple[str, str]] = {}
+        """the outputs that it reads, and their sources, by object and attribute"""
+        self.changes: dict[str, Changes] = {}
+        """edits of the files of the source"""
         self._complete()
         if not any(key not in ("",) and not key.startswith(("local.", "output.")) for key in self.moved):
             raise refusal("Name at least one resource, data source or module call.")
@@ -251,18 +277,19 @@ class _Transfer:
                 done.add(piece.key)
                 for use in uses_in(piece):
                     if use.key in self.symbols and use.key not in pieces:
-                        self._need(piece, use.key)
+                        self._need(piece, use)
                 for name in self._providers(piece):
                     if name in self.symbols and name not in pieces:
                         self.copied[name] = piece_of(self.workspace, DeclaredObject(self.source, name))
 
-    def _need(self, piece: Piece, key: str) -> None:
+    def _need(self, piece: Piece, use: Use) -> None:
+        key = use.key
         if key in self.moved or key in self.copied:
             return
         one = piece_of(self.workspace, DeclaredObject(self.source, key))
         if one.holder.type not in _COPIED:
-            detail = f"{piece.key} refers to {key}, whose values another root module cannot have."
-            raise refusal(f"{detail} Name {key}, too.")
+            self._link(piece.path, use, self.target, f"{piece.key} refers to {key}, which stays.")
+            return
         everywhere = mentions(self.workspace, DeclaredObject(self.source, key))
         is_own = all(self._holder(path, use.start) is not None for path, use in everywhere)
         if is_own and one.holder.type in ("locals", "data"):
@@ -281,6 +308,44 @@ class _Transfer:
                 self.moved[key] = piece
                 return True
         return False
+
+    def _link(self, path: str, use: Use, consumer: str, reason: str) -> None:
+        """Let one root module read a value from the state of the other. Raises Failure."""
+        if self.whole or use.role != "value" or kind_of(path) == "test":
+            raise refusal(f"{reason} Another root module cannot refer to that here: name both blocks.")
+        if self.consumer not in ("", consumer):
+            raise refusal(f"{reason} The two root modules would read each other's states: name both blocks.")
+        self.consumer = consumer
+        steps = use.base + (1 if use.attribute else 0)
+        source = self.workspace.document(path).text[use.node.start : use.end(steps)]
+        of = (use.key, use.attribute)
+        if of not in self.links:
+            taken = [key[7:] for key in (*self.symbols, *self.there) if key.startswith("output.")]
+            taken += [name for name, _ in self.links.values()]
+            self.links[of] = free_name(plain_name(use, not use.attribute), taken), source
+        text = f"data.terraform_remote_state.{self._reader}.outputs.{self.links[of][0]}"
+        self.changes.setdefault(path, []).append((use.node.start, use.end(steps), text))
+
+    @property
+    def _producer(self) -> str:
+        return {self.source: self.target, self.target: self.source}.get(self.consumer, "")
+
+    @property
+    def _reader(self) -> str:
+        """The name of the data source that reads the other state."""
+        known = self.symbols if self.consumer == self.source else {**self.there, **self.symbols}
+        prefix = "data.terraform_remote_state."
+        return free_name(os.path.basename(self._producer), (key.removeprefix(prefix) for key in known))
+
+    def _link_texts(self) -> dict[str, list[str]]:
+        """The blocks that link the root modules, by directory."""
+        if not self.consumer:
+            return {}
+        outputs = [f"output {quote(name)} {{\n  value = {source}\n}}\n" for name, source in self.links.values()]
+        path = relative_source(self.consumer, os.path.join(self._producer, DEFAULT_PATH))
+        config = f'  backend = "local"\n  config = {{\n    path = {quote(path)}\n  }}\n'
+        data = f'data "terraform_remote_state" {quote(self._reader)} {{\n{config}}}\n'
+        return {self._producer: outputs, self.consumer: [format_text(data)]}
 
     def _holder(self, path: str, offset: int) -> Piece | None:
         return next((p for p in self.moved.values() if p.path == path and p.node.start <= offset < p.node.end), None)
@@ -305,10 +370,9 @@ class _Transfer:
             if use.key in self.moved and use.role != "history" and self._holder(path, use.node.start) is None:
                 if self.whole and kind_of(path) == "test":
                     continue
-                place = os.path.relpath(path)
                 what = use.block.type + "".join(f" {quote(label.value)}" for label in use.block.labels)
-                detail = f"{place} has a reference to {use.key} that stays, in {what}."
-                raise refusal(f"{detail} Name that block, too, or give it the value in another way first.")
+                reason = f"{os.path.relpath(path)} refers to {use.key} in {what}, which stays."
+                self._link(path, use, self.source, reason)
         for directory in (self.source, self.target):
             for key in self.workspace.module(directory).symbols:
                 if key.startswith("data.terraform_remote_state.") and self._reads_other(directory, key):
@@ -354,6 +418,15 @@ class _Transfer:
                 if all(f"local.{name}" in self.moved for name in inside):
                     start, end = whole_lines(text, piece.holder.start, piece.holder.end)
             edits.setdefault(piece.path, []).append(removal(text, start, end))
+        for path, changes in self.changes.items():
+            edits.setdefault(path, []).extend(c for c in changes if self._holder(path, c[0]) is None)
+        own = self._link_texts().get(self.source, [])
+        if own:
+            path = next(iter(self.moved.values())).path
+            end = len(self.workspace.document(path).text)
+            last = next((one for one in edits[path] if one[1] == end), (end, end, ""))
+            edits[path] = [one for one in edits[path] if one is not last]
+            edits[path].append((last[0], end, last[2] + "\n" + "\n".join(own)))
         return edits
 
     def _text(self, before: MadePlan[Any]) -> str:
@@ -369,14 +442,23 @@ class _Transfer:
                 start, end = whole_lines(text, piece.node.start, piece.node.end)
                 if start <= piece.holder.start:
                     start, end = piece.node.start, piece.node.end
-                locals_.append(text[start:end].rstrip("\r\n") + "\n")
+                line = cut_text(text, start, end, self._edits_of(piece))
+                locals_.append(line.rstrip("\r\n") + "\n")
             else:
-                block = cut_text(text, piece.start, piece.end, self._sources(piece)).rstrip("\r\n") + "\n"
+                block = cut_text(text, piece.start, piece.end, self._edits_of(piece)).rstrip("\r\n") + "\n"
                 groups[piece.holder.type if piece.holder.type in groups else ""].append(block)
         parts = [*self._requirements(before, pieces), *groups["provider"], *groups["variable"]]
         if locals_:
             parts.append("".join(["locals {\n", *locals_, "}\n"]))
-        return "\n".join([*parts, *groups[""], *groups["output"]])
+        return "\n".join([*parts, *groups[""], *groups["output"], *self._link_texts().get(self.target, [])])
+
+    def _edits_of(self, piece: Piece) -> Changes:
+        """The edits of a block that moves or is copied."""
+        return (
+            [*self._sources(piece), *self.changes.get(piece.path, [])]
+            if self.consumer != self.source
+            else [*self._sources(piece)]
+        )
 
     def _sources(self, piece: Piece) -> Changes:
         """The source of a call of a local module, seen from the other directory."""
@@ -445,13 +527,17 @@ class _Transfer:
             raise refusal(f"Both states have an output {', '.join(sorted(both))}.")
         before = [self._plan_of(self.source, source)]
         before += [self._plan_of(self.target, target)] if self.there else []
+        pending = [c.address for c in before[0].plan.changes if c.previous_address not in ("", c.address)]
+        if pending:
+            raise refusal(f"{pending[0]} gets its address by a moved block that is not applied yet: apply first.")
         texts, former = self._files(before[0])
         for path, text in texts.items():
             self.workspace.opened.put(uri_of(path), TextDocument(text or ""))
-        left, given = move.parts(source, target)
         try:
-            after = [self._plan_of(self.target, given)]
-            after += [self._plan_of(self.source, left)] if not self.whole else []
+            move = self._with_outputs(move, source, target)
+            left, given = move.parts(source, target)
+            after = [self._plan_of(self.target, given, left)]
+            after += [self._plan_of(self.source, left, given)] if not self.whole else []
         except Failure as failure:
             why = refusal("With the edits, no plan can be made. Nothing was written.")
             raise Failure([*why.diagnostics, *failure.diagnostics]) from None
@@ -464,6 +550,37 @@ class _Transfer:
         place = os.path.relpath(self.target)
         init = f"Run planner init {f'in {place} ' if place != '.' else ''}before the next plan."
         return Refactoring(texts, former, states=move, notes=(*secrets, init))
+
+    def _with_outputs(self, move: StateMove, source: State, target: State) -> StateMove:
+        """The move with the values of new outputs, which the other plan reads. Raises Failure."""
+        if not self.consumer:
+            return move
+        producer = self._producer
+        with state_of(self.options, producer) as (store, _):
+            expected = os.path.realpath(os.path.join(producer, DEFAULT_PATH))
+            if not isinstance(store, StateStore) or os.path.realpath(store.path) != expected or store.seal is not PLAIN:
+                detail = f"{os.path.relpath(producer)} does not keep its state in a plain file, {DEFAULT_PATH}"
+                raise refusal(f"{detail}, which the other root module would have to read.")
+        made = self._plan_of(producer, move.parts(source, target)[0 if producer == self.source else 1])
+        names = {name for name, _ in self.links.values()}
+        given: dict[str, OutputState | None] = {}
+        for one in made.plan.outputs:
+            if one.name in names:
+                plain = unmark_deep(one.after)[0]
+                if not is_wholly_known(plain):
+                    raise refusal(
+                        f"output.{one.name} is not known before an apply, and the other root module needs it."
+                    )
+                given[one.name] = OutputState(plain, type_of(plain) or DYNAMIC, one.sensitive)
+        return evolve(move, producer=producer, given=given)
+
+    def _coming(self, directory: str, other: State) -> dict[str, ComingState]:
+        """The state that the data source of a root module reads, as it will be."""
+        if directory != self.consumer:
+            return {}
+        path = relative_source(self.consumer, os.path.join(self._producer, DEFAULT_PATH))
+        name = state_identity("local", {"path": path}, "default")
+        return {name: ComingState("", {name: one.value for name, one in other.outputs.items()})} if name else {}
 
     def _files(self, before: MadePlan[Any]) -> tuple[dict[str, str | None], dict[str, str | None]]:
         """The new texts of all files by path, and the former ones."""
@@ -491,7 +608,7 @@ class _Transfer:
             texts[path], former[path] = text, None
         return texts, former
 
-    def _plan_of(self, directory: str, state: State) -> MadePlan[Any]:
+    def _plan_of(self, directory: str, state: State, other: State | None = None) -> MadePlan[Any]:
         """The plan of one of the root modules with a state, as the files are in memory. Raises Failure."""
         is_here = directory == os.path.abspath(self.options.directory)
         own = self.options if is_here else evolve(self.options, var_args=())
@@ -503,7 +620,8 @@ class _Transfer:
             else tuple((k, os.path.abspath(t) if k == "var-file" else t) for k, t in own.var_args)
         )
         with working_in(directory), view(self.workspace.overlay()), own_reads():
-            begun, problems = begin(evolve(own, directory=".", var_args=paths))
+            coming = self._coming(directory, other) if other is not None else {}
+            begun, problems = begin(evolve(own, directory=".", var_args=paths, coming_states=coming))
             recorder = ModuleRecorder(self._records(directory), ".", None)
             config, more = load_tree(".", variables=begun.given, workspace=begun.workspace, locate=recorder.locate)
             if has_errors(problems := [*problems, *more]):
@@ -560,6 +678,13 @@ def _without(some: list[Any], others: list[Any]) -> list[Any]:
 
 
 def from_record(entry: Mapping[str, Any], directory: str) -> StateMove:
-    """The move that a record of refactorings describes. Raises KeyError and TypeError."""
-    source, target = (os.path.normpath(os.path.join(directory, entry[one])) for one in ("source", "target"))
-    return StateMove(source, target, tuple(entry["objects"]), tuple(entry["outputs"]), bool(entry["is_new"]))
+    """The move that a record of refactorings describes. Raises Failure for one that describes none."""
+    try:
+        paths = [entry[one] for one in ("source", "target", "producer")]
+        source, target, producer = (os.path.normpath(os.path.join(directory, one)) if one else "" for one in paths)
+        names = [tuple(map(str, entry[one])) for one in ("objects", "outputs")]
+        return StateMove(
+            source, target, names[0], names[1], bool(entry["is_new"]), producer, dict.fromkeys(entry["given"])
+        )
+    except (KeyError, TypeError, AttributeError):
+        raise refusal("The record of refactorings does not describe the moved objects: remove it.") from None
