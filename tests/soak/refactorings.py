@@ -62,8 +62,10 @@ def run_one(seed: int, kinds: Counter[str], verbose: bool = False) -> list[str]:
         return []  # such as a value of its own at each plan
     before, problems = texts(), []
     random, done = Random(seed), 0
-    for _ in range(random.randint(1, 3)):
-        kind, words, made = choose(random, options)
+    for number in range(random.randint(1, 3)):
+        if not re.search(r"^resource ", Path("main.tf").read_text(), re.M):
+            break
+        kind, words, made = choose(random, options, can_split=number == 0)
         try:
             result = made()
         except Failure as failure:
@@ -118,7 +120,9 @@ def adopted(seed: int, options: OperationOptions, kinds: Counter[str], verbose: 
     return problems
 
 
-def choose(random: Random, options: OperationOptions) -> tuple[str, list[str], Callable[[], refactoring.Refactoring]]:
+def choose(
+    random: Random, options: OperationOptions, can_split: bool
+) -> tuple[str, list[str], Callable[[], refactoring.Refactoring]]:
     """A refactoring of something that the configuration declares."""
     text = Path("main.tf").read_text()
     new = f"n{random.randint(0, 999)}"
@@ -134,13 +138,13 @@ def choose(random: Random, options: OperationOptions) -> tuple[str, list[str], C
             "name",
             "extract",
             "extract",
-            "split",
             *(["inline"] * 2 if others else []),
             *(["key"] if keyed else []),
             *(["count"] if counted else []),
         ]
     )
-    if kind == "split":
+    if can_split and random.random() < 0.4:
+        kind = "split"
         number = random.choice([1, len(resources + others)])  # all together need nothing of what stays
         chosen = random.sample(resources + others, number)
         return kind, ["split-state", *chosen], lambda: split_state(options, chosen, "other")
