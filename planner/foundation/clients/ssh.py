@@ -401,7 +401,7 @@ class _SftpFiles(Files):
 
     async def is_directory(self, path: str) -> bool:
         with _failures(path):
-            return await self.client.isdir(self._path(path))
+            return bool(await self.client.isdir(self._path(path)))
 
     async def make_directory(self, path: str) -> None:
         if not await self.is_directory(path):
